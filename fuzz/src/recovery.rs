@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{COPY_HEADER_LEN, Copy, CopyError};
-use tickpath_feed::{BookBuilder, BooksAlone, SnapshotHealer, SnapshotOutcome, SnapshotScope};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
     BufferTooShort, CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession,

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use tickpath_agent::{Drift, Host, Jitter, ThreadReport};
 use tickpath_book::{BooksById, OrderBooks};
 use tickpath_exchange::FinalEngine;
-use tickpath_feed::ArbiterCounters;
+use tickpath_feed::{ArbiterCounters, MessageBooks};
 use tickpath_feedhandler::{FinalFeed, ReadBy};
 use tickpath_matching::Engine;
 use tickpath_timing::Report;

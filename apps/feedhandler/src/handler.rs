@@ -7,22 +7,23 @@ use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Line, LossModel, OtherSymbol,
-    RecoveryClient, SnapshotHealer,
+    ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Channel, ChannelConfig, DEFERRED_MAX,
+    LossModel, MessageBooks, MoldUdp64, OtherSymbol,
 };
 use tickpath_lockfree::broadcast;
+use tickpath_nasdaq::moldudp64::Session;
 use tickpath_nasdaq::soupbintcp::ClientConfig;
 use tickpath_net::{Kernel, NetError, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
 
-use crate::deferred::DEFERRED_MAX;
+use crate::channel_handler::ChannelHandler;
 use crate::lines::{LinePacket, LineReader, Lines, ReadBy};
 use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
 use crate::senders::Senders;
-use crate::sink::{Delivery, FeedBooks, Recovered, Sink, Updates};
 use crate::snapshots::{GLIMPSE, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
+use crate::updates::{FeedBooks, Updates};
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
@@ -144,19 +145,16 @@ pub struct FeedSettings {
 /// other line - is read. Of a packet with few messages it takes one message, so that what that causes leaves
 /// before the next message is looked at.
 pub struct FeedHandler<T, N: Network = Kernel> {
-    lines: Lines<N>,
-    senders: Senders,
+    handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
+    updates: Updates<T>,
     understudy: Understudy<T>,
-    recovery: ItchRecovery,
-    recovery_sockets: RecoverySockets<N>,
     loss: Option<LossModel>,
-    arbiter: Arbiter,
-    sink: Sink<T>,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
     counters: Arc<FeedCounters>,
     result: Arc<Mutex<Option<FinalFeed>>>,
+    is_closed: bool,
 }
 
 impl<T: Tracer> FeedHandler<T> {
@@ -188,50 +186,50 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         view: &FeedView,
         tracer: T,
     ) -> Result<FeedHandler<T, N>, NetError> {
-        let (lines, read_by) =
-            Lines::join(network, [settings.line_a, settings.line_b], settings.interface, settings.reader)?;
+        let groups = [Some(settings.line_a), Some(settings.line_b)];
+        let senders = settings.senders.clone();
+        let (lines, read_by) = Lines::join(network, groups, settings.interface, senders, settings.reader)?;
         view.read_by.get_or_init(|| read_by);
         let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
-        let builder = BookBuilder::new(books).expecting(&settings.symbols);
-        let understudy = Understudy::new(tracer.understudy(), clock);
-        let mut sink = Sink::new(builder, Updates { sender, tracer, feed: settings.feed }, clock);
+        let books = BookBuilder::new(books).expecting(&settings.symbols);
         let sources = &settings.snapshots;
-        sink.healer =
-            sources.is_any().then(|| SnapshotHealer::new(settings.max_instrument, sources.hold_messages));
         let login = ClientConfig::new(USER, "").expect("both are short enough");
         let recovery = ItchRecovery::new(login, sources.glimpse.is_some(), sources.channel.is_some());
+        let understudy = Understudy::new(tracer.understudy(), clock);
         Ok(FeedHandler {
-            lines,
-            senders: settings.senders.clone(),
-            recovery_sockets: RecoverySockets::open(network, recovery_servers(settings), &recovery)?,
-            recovery,
-            loss: settings.loss.clone(),
-            arbiter: Arbiter::new(arbiter_config(settings)),
+            handler: ChannelHandler {
+                lines,
+                sockets: RecoverySockets::open(network, recovery_servers(settings), &recovery)?,
+                recovery,
+                channel: Channel::new(&channel_config(settings), books),
+            },
+            updates: Updates::new(sender, tracer, settings.feed, clock),
             understudy,
-            sink,
+            loss: settings.loss.clone(),
             next_recovery_poll: Nanos::ZERO,
             next_counters: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
             counters: Arc::clone(&view.counters),
             result: Arc::clone(&view.result),
+            is_closed: false,
         })
     }
 
     /// The books and what is known of them, between two duty cycles; none once it has closed.
     #[must_use]
-    pub const fn books(&self) -> Option<&FeedBooks> {
-        self.sink.builder.as_ref()
+    pub fn books(&self) -> Option<&FeedBooks> {
+        (!self.is_closed).then(|| self.handler.channel.books())
     }
 
     /// Takes one packet from one of the lines; true when there was one.
     #[inline]
     fn read_line(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        let received = self
-            .lines
+        let ChannelHandler { lines: Some(lines), channel, .. } = &mut self.handler else { return Ok(false) };
+        let received = lines
             .recv(&mut self.buffer[..])
             .map_err(|error| AgentError::fatal(format!("cannot read market data: {error}")))?;
         let Some(LinePacket { line, from, len, kernel_ns }) = received else { return Ok(false) };
-        if !self.senders.allows(from) {
+        if !lines.senders.allows(from) {
             self.counters.unauthorised.add(1);
             return Ok(true);
         }
@@ -243,49 +241,39 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             self.counters.injected_losses[index].add(1);
             return Ok(true);
         }
-        let is_short = message_count(packet) <= DEFERRED_MAX && !self.arbiter.has_gap();
-        self.sink.start_packet(kernel_ns, if is_short { Delivery::First } else { Delivery::All });
-        self.arbiter.handle_packet(now, line, packet, &mut self.sink);
+        self.updates.kernel_ns = kernel_ns;
+        let is_short = message_count(packet) <= DEFERRED_MAX && !channel.arbiter().has_gap();
+        channel.take_packet(now, line, packet, is_short, &mut self.updates);
         Ok(true)
     }
 
-    /// Lets time pass for the arbiter, sends its request, and reads the answers.
+    /// Lets time pass for the arbiter, sends its request, and takes answers and snapshots, where any of it is due.
+    #[inline]
     fn recover(&mut self, now: Nanos) -> usize {
-        let mut work = 0;
-        if self.arbiter.poll_timeout().is_some_and(|deadline| now >= deadline) {
-            // What was held behind a gap is no packet of its own.
-            self.sink.delivery = Delivery::All;
-            self.arbiter.handle_timeout(now, &mut self.sink);
-            if let Some(request) = self.arbiter.poll_request() {
-                self.recovery.handle_request(request);
-                self.recovery_sockets.send_request(&mut self.recovery);
-            }
-            work += 1;
+        let channel = &self.handler.channel;
+        if channel.arbiter().has_gap() || now >= self.next_recovery_poll || channel.needs_snapshot() {
+            self.recover_due(now)
+        } else {
+            0
         }
-        if !self.arbiter.has_gap() && now < self.next_recovery_poll {
-            return work;
-        }
-        self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
-        let (arbiter, sink) = (&mut self.arbiter, &mut self.sink);
-        let answers = self.recovery_sockets.poll_answers(1, |datagram| {
-            sink.start_packet(None, Delivery::All);
-            arbiter.handle_packet(now, Line::Recovery, datagram, sink);
-        });
-        work + answers
     }
 
-    /// Continues the recovery of the books by snapshots; returns the amount of work.
     #[cold]
-    fn heal(&mut self, now: Nanos) -> usize {
-        let mut target = Recovered { session: self.arbiter.session(), sink: &mut self.sink };
-        let work = self.recovery_sockets.poll(now, &mut self.recovery, &mut target);
-        self.sink.is_healing = self.sink.healer.as_ref().is_some_and(SnapshotHealer::is_active);
+    fn recover_due(&mut self, now: Nanos) -> usize {
+        let mut work = self.handler.pass_time(now, &mut self.updates);
+        let has_answers = self.handler.channel.arbiter().has_gap() || now >= self.next_recovery_poll;
+        if has_answers {
+            self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
+        }
+        if has_answers || self.handler.channel.needs_snapshot() {
+            work += self.handler.recover(now, usize::from(has_answers), &mut self.updates);
+        }
         work
     }
 
     fn publish_counters(&mut self) {
-        let from = self.arbiter.counters();
-        let to = &self.counters;
+        let ChannelHandler { lines, sockets, channel, .. } = &self.handler;
+        let (from, to) = (channel.line_counters(), &self.counters);
         for (line, missed) in from.lines.iter().zip(&to.missed_messages) {
             missed.set(line.missed_messages);
         }
@@ -297,37 +285,50 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             to.wrong_session[index].set(line.wrong_session);
         }
         to.foreign_sessions.set(from.foreign_sessions);
-        to.messages.set(self.arbiter.next_sequence().0 - 1);
+        to.messages.set(channel.arbiter().next_sequence().0 - 1);
         to.gaps_opened.set(from.gaps_opened);
         to.gaps_healed_by_line.set(from.gaps_healed_by_line);
         to.gaps_healed_by_retransmission.set(from.gaps_healed_by_retransmission);
         to.messages_lost.set(from.messages_lost);
-        to.open_gap.set(u64::from(self.arbiter.has_gap()));
-        if let Some(builder) = &self.sink.builder
-            && builder.counters().other_symbols > 0
-        {
-            to.other_symbols.set(builder.counters().other_symbols);
+        to.open_gap.set(u64::from(channel.arbiter().has_gap()));
+        let books = channel.books();
+        if books.counters().other_symbols > 0 {
+            to.other_symbols.set(books.counters().other_symbols);
             if to.other_symbol.get().is_none() {
-                builder.other_symbols().take(1).for_each(|other| _ = to.other_symbol.set(other));
+                books.instruments().other_symbols().take(1).for_each(|other| _ = to.other_symbol.set(other));
             }
         }
-        let sockets = self.recovery_sockets.counters();
+        let sockets = sockets.counters();
         to.packets[2].set(sockets.answers);
         to.foreign_answers.set(sockets.unasked);
-        if let Some(healer) = &self.sink.healer {
+        if let Some(healer) = channel.snapshots() {
             to.snapshots.publish(healer, &sockets);
         }
-        let drops = self.lines.drops();
+        let drops = lines.as_ref().map(Lines::drops).unwrap_or_default();
         to.kernel_drops.set(drops.kernel);
         to.unreadable.set(drops.unreadable);
     }
 }
 
-/// Where nobody is asked, nobody's answer is waited for.
-fn arbiter_config(settings: &FeedSettings) -> ArbiterConfig {
-    match settings.retransmission {
-        Some(_) => settings.arbiter,
-        None => ArbiterConfig { max_requests: 0, ..settings.arbiter },
+#[cold]
+fn session_change(session: Session) -> AgentError {
+    AgentError::recoverable(format!(
+        "the lines carry session '{session}' now: the venue was started anew and the books are of the one \
+         before; start this program anew"
+    ))
+}
+
+/// Requests only where there is a server for them. The venue's next session needs a restart of this program, and a
+/// contradiction a person.
+fn channel_config(settings: &FeedSettings) -> ChannelConfig {
+    let max_requests = settings.retransmission.map_or(0, |_| settings.arbiter.max_requests);
+    let sources = &settings.snapshots;
+    ChannelConfig {
+        arbiter: ArbiterConfig { max_requests, ..settings.arbiter },
+        hold_snapshot: sources.is_any().then_some(sources.hold_messages),
+        resync_suspects: false,
+        suspect_disagreements: false,
+        follow_sessions: false,
     }
 }
 
@@ -355,28 +356,19 @@ fn message_count(packet: &[u8]) -> usize {
 
 impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        if self.sink.deliver_next() {
-            self.sink.updates.tracer.flush();
+        if self.handler.channel.apply_deferred(&mut self.updates) {
+            self.updates.tracer.flush();
             return Ok(1);
         }
         let mut work = usize::from(self.read_line(now)?);
         // What the retransmission server sends must not overtake what waits.
-        if self.sink.deferred.is_empty() {
+        if !self.handler.channel.has_deferred() {
             work += self.recover(now);
-            if self.sink.is_healing {
-                work += self.heal(now);
-            }
         }
         if work > 0 {
-            let recovering = self.arbiter.is_recovering();
-            let builder = self.sink.builder.as_mut().expect("a closed agent does no work");
-            builder.handle_recovering(recovering, &mut self.sink.updates);
-            self.sink.updates.tracer.flush();
-            if let Some(session) = self.sink.foreign.take() {
-                return Err(AgentError::recoverable(format!(
-                    "the lines carry session '{session}' now: the venue was started anew and the books are of the \
-                     one before; start this program anew"
-                )));
+            self.updates.tracer.flush();
+            if let Some(session) = self.handler.channel.poll_session_change() {
+                return Err(session_change(session));
             }
         }
         if now >= self.next_counters {
@@ -388,18 +380,17 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
 
     fn rehearse(&mut self, now: Nanos) {
         self.understudy.run(now);
-        if let Some(builder) = &mut self.sink.builder {
-            builder.refresh_fronts();
-        }
+        self.handler.channel.books_mut().instruments_mut().refresh_fronts();
     }
 
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
-        self.lines.wait_for(wait);
-        wait.descriptor(self.recovery_sockets.descriptor());
-        if let Some(deadline) = self.arbiter.poll_timeout() {
+        let ChannelHandler { lines, sockets, channel, .. } = &self.handler;
+        lines.iter().for_each(|lines| lines.wait_for(wait));
+        wait.descriptor(sockets.descriptor());
+        if let Some(deadline) = channel.poll_timeout() {
             wait.until(deadline);
         }
-        if self.sink.is_healing {
+        if channel.needs_snapshot() {
             wait.soon();
         }
     }
@@ -409,15 +400,18 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     }
 
     fn on_close(&mut self) {
-        while self.sink.deliver_next() {}
+        while self.handler.channel.apply_deferred(&mut self.updates) {}
         self.publish_counters();
-        let Some(books) = self.sink.builder.take() else { return };
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
+        let channel = std::mem::replace(&mut self.handler.channel, Understudy::<T>::channel());
         if let Ok(mut result) = self.result.lock() {
             *result = Some(FinalFeed {
-                arbiter: *self.arbiter.counters(),
-                builder: *books.counters(),
-                next_sequence: self.arbiter.next_sequence(),
-                books,
+                arbiter: *channel.line_counters(),
+                builder: *channel.books().counters(),
+                next_sequence: channel.arbiter().next_sequence(),
+                books: channel.into_books(),
             });
         }
     }

@@ -3,18 +3,18 @@
 //! [`FeedHandler`] is an agent around [`tickpath_feed`]: it owns the sockets, injects losses when told to,
 //! and sends every change of a book to the engines by a broadcast ring.
 
-mod deferred;
+mod channel_handler;
 mod handler;
 mod lines;
 pub mod live;
 mod recovery_sockets;
 mod senders;
-mod sink;
 mod snapshots;
 mod understudy;
+mod updates;
 
 pub use handler::{FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
 pub use senders::Senders;
-pub use sink::FeedBooks;
 pub use snapshots::{SnapshotCounters, SnapshotSources};
+pub use updates::FeedBooks;

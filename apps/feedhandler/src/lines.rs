@@ -1,4 +1,4 @@
-//! The two multicast lines, read by a packet ring or by sockets.
+//! The multicast lines of a channel, read by a packet ring or by sockets.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_agent::WaitSet;
 use tickpath_feed::Line;
-use tickpath_net::{DatagramReceiver, NetError, Network, PacketRing, PacketRingConfig};
+use tickpath_net::{DatagramReceiver, NetError, Network, PacketRing, PacketRingConfig, RecvBatch};
+
+use crate::senders::Senders;
 
 /// How packets are to be read off an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -62,60 +64,75 @@ pub(crate) struct Drops {
     pub(crate) unreadable: u64,
 }
 
-/// Reads packets of lines A and B, one at a time.
-pub(crate) enum Lines<N: Network> {
+/// One line or two.
+pub(crate) struct Lines<N: Network> {
+    reader: Reader<N>,
+    pub(crate) senders: Senders,
+    /// The receiver to look at first: they take turns.
+    next: usize,
+    /// Datagrams of a batch from addresses that may not send, or of another feed.
+    pub(crate) strangers: u64,
+    /// Datagrams that were longer than their buffer.
+    pub(crate) truncated: u64,
+}
+
+enum Reader<N: Network> {
     Ring(PacketRing),
-    Sockets {
-        receivers: [N::Receiver; 2],
-        /// Which to look at first: they take turns.
-        next: usize,
-        truncated: u64,
-    },
+    Sockets([Option<N::Receiver>; 2]),
 }
 
 const LINES: [Line; 2] = [Line::A, Line::B];
 
 impl<N: Network> Lines<N> {
+    /// Joins the lines that have a group; `None` when none has.
     pub(crate) fn join(
         network: &N,
-        groups: [SocketAddrV4; 2],
+        groups: [Option<SocketAddrV4>; 2],
         interface: Ipv4Addr,
-        reader: LineReader,
-    ) -> Result<(Lines<N>, ReadBy), NetError> {
-        let mut read_by = ReadBy::Sockets { because: None };
-        if reader != LineReader::Sockets {
-            match PacketRing::join(&groups, interface, PacketRingConfig::default()) {
-                Ok(ring) => return Ok((Lines::Ring(ring), ReadBy::Ring)),
-                Err(error @ NetError::PacketRing { .. }) if reader == LineReader::Auto => {
-                    read_by = ReadBy::Sockets { because: Some(error.to_string()) };
+        senders: Senders,
+        wanted: LineReader,
+    ) -> Result<(Option<Lines<N>>, ReadBy), NetError> {
+        let joined: Vec<_> = groups.into_iter().flatten().collect();
+        let mut because = None;
+        let mut ring = None;
+        if wanted != LineReader::Sockets {
+            match PacketRing::join(&joined, interface, PacketRingConfig::default()) {
+                Ok(joined) => ring = Some(joined),
+                Err(error @ NetError::PacketRing { .. }) if wanted == LineReader::Auto => {
+                    because = Some(error.to_string());
                 }
                 Err(error) => return Err(error),
             }
         }
-        let [a, b] = groups.map(|group| network.receiver(group, interface));
-        Ok((Lines::Sockets { receivers: [a?, b?], next: 0, truncated: 0 }, read_by))
+        let (reader, read_by) = match ring {
+            Some(ring) => (Reader::Ring(ring), ReadBy::Ring),
+            None => {
+                let join = |group: SocketAddrV4| network.receiver(group, interface);
+                let [a, b] = groups.map(|group| group.map(join).transpose());
+                (Reader::Sockets([a?, b?]), ReadBy::Sockets { because })
+            }
+        };
+        let lines = Lines { reader, senders, next: 0, strangers: 0, truncated: 0 };
+        Ok(((!joined.is_empty()).then_some(lines), read_by))
     }
 
     /// Reads the next packet, if there is one.
     #[inline]
     pub(crate) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<LinePacket>> {
-        match self {
-            Lines::Ring(ring) => Ok(ring.recv().map(|datagram| {
+        match &mut self.reader {
+            Reader::Ring(ring) => Ok(ring.recv().map(|datagram| {
                 let len = datagram.payload.len();
                 buffer[..len].copy_from_slice(datagram.payload);
-                LinePacket {
-                    line: LINES[datagram.group],
-                    from: datagram.from,
-                    len,
-                    kernel_ns: Some(datagram.kernel_ns),
-                }
+                let (line, from) = (LINES[datagram.group], datagram.from);
+                LinePacket { line, from, len, kernel_ns: Some(datagram.kernel_ns) }
             })),
-            Lines::Sockets { receivers, next, truncated } => {
+            Reader::Sockets(receivers) => {
                 for _ in 0..receivers.len() {
-                    let index = *next;
-                    *next = 1 - index;
-                    let Some(received) = receivers[index].recv(buffer)? else { continue };
-                    *truncated += u64::from(received.is_truncated);
+                    let index = self.next;
+                    self.next = 1 - index;
+                    let Some(receiver) = &mut receivers[index] else { continue };
+                    let Some(received) = receiver.recv(buffer)? else { continue };
+                    self.truncated += u64::from(received.is_truncated);
                     let (len, kernel_ns) = (received.len, received.kernel_ns);
                     let from = *received.from.ip();
                     return Ok(Some(LinePacket { line: LINES[index], from, len, kernel_ns }));
@@ -125,26 +142,56 @@ impl<N: Network> Lines<N> {
         }
     }
 
-    /// Says what it waits for.
+    /// Takes what waits on one socket by one call; returns how many datagrams there were. `take` refuses those of another
+    /// feed.
+    #[inline]
+    pub(crate) fn recv_batch(
+        &mut self,
+        batch: &mut RecvBatch,
+        mut take: impl FnMut(Line, &[u8]) -> bool,
+    ) -> io::Result<usize> {
+        let Reader::Sockets(receivers) = &mut self.reader else { return Ok(0) };
+        for _ in 0..receivers.len() {
+            let index = self.next;
+            self.next = 1 - index;
+            let Some(receiver) = &mut receivers[index] else { continue };
+            let count = receiver.recv_batch(batch)?;
+            if count == 0 {
+                continue;
+            }
+            for (received, datagram) in batch.iter() {
+                let is_known = self.senders.allows(*received.from.ip());
+                if received.is_truncated {
+                    self.truncated += 1;
+                } else if !is_known || !take(LINES[index], datagram) {
+                    self.strangers += 1;
+                }
+            }
+            return Ok(count);
+        }
+        Ok(0)
+    }
+
+    /// Says that it waits for the next datagram.
     pub(crate) fn wait_for(&self, wait: &mut WaitSet) {
-        match self {
-            Lines::Ring(_) => wait.soon(),
-            Lines::Sockets { receivers, .. } => {
-                receivers.iter().for_each(|line| wait.descriptor(line.descriptor()));
+        match &self.reader {
+            Reader::Ring(_) => wait.soon(),
+            Reader::Sockets(receivers) => {
+                receivers.iter().flatten().for_each(|receiver| wait.descriptor(receiver.descriptor()));
             }
         }
     }
 
     pub(crate) fn drops(&self) -> Drops {
-        match self {
-            Lines::Ring(ring) => {
+        match &self.reader {
+            Reader::Ring(ring) => {
                 let counters = ring.counters();
                 let unreadable = counters.truncated + counters.fragments + counters.damaged;
                 Drops { kernel: counters.kernel_drops, unreadable }
             }
-            Lines::Sockets { receivers, truncated, .. } => {
-                let kernel = receivers.iter().map(|line| u64::from(line.drop_count())).sum();
-                Drops { kernel, unreadable: *truncated }
+            Reader::Sockets(receivers) => {
+                let kernel = receivers.iter().flatten().map(|line| u64::from(line.drop_count())).sum();
+                Drops { kernel, unreadable: self.truncated }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use tickpath_agent::TscClock;
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line};
+use tickpath_feed::{ArbiterConfig, BookBuilder, Channel, ChannelConfig, Line};
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::itch50::{EncodeError, encode_market_event};
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
@@ -12,7 +12,7 @@ use tickpath_types::{
     Side, Symbol,
 };
 
-use crate::sink::{Sink, Updates};
+use crate::updates::{FeedBooks, Updates};
 
 /// Orders that may rest.
 const ORDERS_MAX: u32 = 16;
@@ -31,10 +31,10 @@ const INSTRUMENT: Instrument = Instrument {
     collar_high: Price(2_000_000),
 };
 
-/// An arbiter and books of the same types as those in use, and the packets that they take.
+/// A channel of the same type as the one in use, and the packets that it takes.
 pub(crate) struct Understudy<T> {
-    arbiter: Arbiter,
-    sink: Sink<T>,
+    channel: Channel<FeedBooks>,
+    updates: Updates<T>,
     packet: PacketBuilder<[u8; PACKET_LEN_MAX]>,
     next_sequence: u64,
     step: u64,
@@ -42,15 +42,21 @@ pub(crate) struct Understudy<T> {
 
 impl<T: Tracer> Understudy<T> {
     pub(crate) fn new(tracer: T, clock: TscClock) -> Understudy<T> {
-        let books = DirectBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX));
         let (sender, _) = broadcast::channel(ORDERS_MAX as usize);
         Understudy {
-            arbiter: Arbiter::new(ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() }),
-            sink: Sink::new(BookBuilder::new(books), Updates { sender, tracer, feed: 0 }, clock),
+            channel: Self::channel(),
+            updates: Updates::new(sender, tracer, 0, clock),
             packet: PacketBuilder::new([0; PACKET_LEN_MAX], Session::new("").expect("blanks"), Sequence(1)),
             next_sequence: 1,
             step: 0,
         }
+    }
+
+    /// A small channel with empty books.
+    pub(crate) fn channel() -> Channel<FeedBooks> {
+        let books = BookBuilder::new(DirectBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX)));
+        let arbiter = ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() };
+        Channel::new(&ChannelConfig::new(arbiter, None), books)
     }
 
     /// One packet: an order comes, another trades in part, and an old one goes.
@@ -72,8 +78,8 @@ impl<T: Tracer> Understudy<T> {
             debug_assert!(pushed.is_ok(), "each of these can be encoded and fits: {pushed:?}");
         }
         let packet = self.packet.finish();
-        self.arbiter.handle_packet(now, Line::A, packet, &mut self.sink);
-        self.sink.updates.tracer.discard();
+        self.channel.handle_packet(now, Line::A, packet, &mut self.updates);
+        self.updates.tracer.discard();
     }
 
     fn push(&mut self, ts: Nanos, kind: MarketEventKind) -> Result<(), EncodeError> {
@@ -87,7 +93,7 @@ impl<T: Tracer> Understudy<T> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_feed::BuilderCounters;
+    use tickpath_feed::{BuilderCounters, MessageBooks};
     use tickpath_timing::Trace;
 
     use super::*;
@@ -96,7 +102,7 @@ mod tests {
     fn its_packets_make_good_books_for_ever() {
         let (tracer, mut drain) = Trace::new(16);
         let mut understudy = Understudy::new(tracer.understudy(), TscClock::system());
-        let mut updates = understudy.sink.updates.sender.subscribe();
+        let mut updates = understudy.updates.sender.subscribe();
         for step in 1..=20_000 {
             understudy.run(Nanos(step));
             let mut told = 0;
@@ -105,14 +111,14 @@ mod tests {
             }
             assert_eq!(told, if step > RESTING { 3 } else { 1 });
         }
-        let builder = understudy.sink.builder.as_ref().expect("it never closes");
+        let builder = understudy.channel.books();
         let expected =
             BuilderCounters { messages: understudy.next_sequence - 1, ..BuilderCounters::default() };
         assert_eq!(*builder.counters(), expected);
         assert_eq!(u64::from(builder.books().order_count()), RESTING);
-        assert_eq!(understudy.arbiter.next_sequence(), Sequence(understudy.next_sequence));
-        assert!(!understudy.arbiter.has_gap());
-        assert_eq!(understudy.sink.updates.tracer.dropped(), 0, "its stamps are discarded in time");
+        assert_eq!(understudy.channel.arbiter().next_sequence(), Sequence(understudy.next_sequence));
+        assert!(!understudy.channel.arbiter().has_gap());
+        assert_eq!(understudy.updates.tracer.dropped(), 0, "its stamps are discarded in time");
         drop(tracer);
         assert_eq!(drain.drain(16, |_| ()), 0);
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use anyhow::bail;
 use tickpath_book::{BooksById, DirectBooks, Indexed};
-use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feed::{BookBuilder, MessageBooks, UpdateListener};
 use tickpath_flowgen::ItchDayConfig;
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::MarketUpdate;

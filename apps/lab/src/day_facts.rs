@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use tickpath_book::{BooksById, DirectBooks};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_nasdaq::itch50::{AddOrder, AddOrderMpid, OrderReplace};
 use tickpath_types::Sequence;
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use anyhow::ensure;
 use tickpath_book::{BookLimits, BooksById};
-use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feed::{BookBuilder, MessageBooks, UpdateListener};
 use tickpath_flowgen::ItchDayConfig;
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, Sequence};

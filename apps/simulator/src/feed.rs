@@ -2,6 +2,7 @@
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::BooksById;
+use tickpath_feed::MessageBooks;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView};
 use tickpath_lockfree::broadcast::{self, Lagged};
 use tickpath_net::NetError;

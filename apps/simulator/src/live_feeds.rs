@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 
 use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BooksAlone, iex, xdp};
+use tickpath_feed::{BooksAlone, MessageBooks, iex, xdp};
 use tickpath_feedhandler::live::{ChannelSection, ChannelStatus, LiveConfig, LiveHandler, ProtocolName};
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_iex::gap_fill::Request;
@@ -87,7 +87,7 @@ fn run(
     config.finish().unwrap();
     let (_commands, receiver) = sync_channel(1);
     let of_handler = network.of(HANDLER);
-    let (mut handler, mut view) = LiveHandler::open_on(&of_handler, &config, None, EPOCH, receiver).unwrap();
+    let (mut handler, mut view) = LiveHandler::open(&of_handler, &config, None, EPOCH, receiver).unwrap();
     let mut lines = LINES.map(|group| network.sender(group, Ipv4Addr::LOCALHOST).unwrap());
     for turn in 1..TURNS_MAX {
         let passed = Nanos(turn * TURN.0);

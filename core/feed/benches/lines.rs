@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener,
+    ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, Line, MessageBooks, MoldUdp64,
+    UpdateListener,
 };
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
@@ -52,11 +53,7 @@ fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
 
 /// Nanoseconds a message.
 fn pass(packets: &[Vec<u8>], config: &ItchDayConfig, hash: u64, out: &mut impl UpdateListener) -> f64 {
-    let core = ChannelConfig {
-        arbiter: ArbiterConfig::default(),
-        hold_snapshot: Some(1 << 16),
-        resync_suspects: true,
-    };
+    let core = ChannelConfig::new(ArbiterConfig::default(), Some(1 << 16));
     let books = BookBuilder::new(DirectBooks::new(limits(config)));
     let mut channel = Channel::<_, MoldUdp64>::new(&core, books);
     let start = Instant::now();

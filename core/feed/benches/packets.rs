@@ -8,7 +8,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
-use tickpath_feed::{Arbiter, ArbiterConfig, BookBuilder, Line, MessageListener, UpdateListener};
+use tickpath_feed::{
+    Arbiter, ArbiterConfig, BookBuilder, Line, MessageBooks, MessageListener, UpdateListener,
+};
 use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_nasdaq::itch50::market_event_message;

@@ -1,17 +1,16 @@
 //! Books from ITCH messages.
 
-use tickpath_book::{Announced, BooksById};
+use tickpath_book::BooksById;
 use tickpath_faults::failpoint;
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
     OrderReplace, StockDirectory, StockTradingAction,
 };
-use tickpath_types::{InstrumentId, Sequence, Side, Symbol, UpdateKind};
+use tickpath_types::{InstrumentId, Sequence, Symbol, UpdateKind};
 
-use crate::instruments::{
-    BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, UpdateListener,
-};
-use crate::look_ahead::{LOOK_AHEAD_LEN, OPEN_ORDERS_MIN, coming_of, new_order_of};
+use crate::instruments::{Change, Instruments, UpdateListener};
+use crate::look_ahead::{coming_of, handle_in_groups, new_order_of};
+use crate::message_books::MessageBooks;
 
 /// Builds order-by-order books from ITCH messages in sequence, and says of each whether it can be believed.
 ///
@@ -38,18 +37,8 @@ impl<B: BooksById> BookBuilder<B> {
         BookBuilder { instruments: self.instruments.expecting(symbols) }
     }
 
-    /// Applies the message of `sequence` and reports its effect.
-    #[inline(always)]
-    pub fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        self.instruments.begin_message(sequence);
-        if itch50::decode(message, &mut Apply { instruments: &mut self.instruments, out }).is_err() {
-            self.instruments.handle_malformed(instrument_of(message), out);
-        }
-        self.instruments.end_message(out);
-    }
-
     /// Applies messages that wait together, in order, the first with the number `first`; the same as
-    /// [`BookBuilder::handle_message`] for each, but the memory that they need is fetched beforehand. Returns how many
+    /// [`handle_message`](MessageBooks::handle_message) for each, but the memory that they need is fetched beforehand. Returns how many
     /// there were.
     #[inline]
     pub fn handle_batch<'a>(
@@ -58,35 +47,18 @@ impl<B: BooksById> BookBuilder<B> {
         messages: impl IntoIterator<Item = &'a [u8]>,
         out: &mut impl UpdateListener,
     ) -> u64 {
-        let mut messages = messages.into_iter();
-        let mut group = [&[] as &[u8]; LOOK_AHEAD_LEN];
-        let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
         let mut sequence = first;
-        loop {
-            let is_large = self.books().order_count() >= OPEN_ORDERS_MIN;
-            let mut count = 0;
-            for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
-                *place = message;
-                let coming = coming_of(message);
-                if is_large {
-                    *announced = self.books().announce(&coming);
-                    if let Some(id) = new_order_of(message) {
-                        self.books().prefetch(id);
-                    }
-                } else {
-                    self.books().prefetch(coming.id);
-                }
-                count += 1;
-            }
-            if count == 0 {
-                return sequence.0 - first.0;
-            }
-            if is_large {
-                self.books().look_ahead(&mut announced[..count]);
-            }
-            self.handle_all(sequence, &group[..count], out);
-            sequence = Sequence(sequence.0 + count as u64);
-        }
+        handle_in_groups(
+            self,
+            messages,
+            &[] as &[u8],
+            BookBuilder::books,
+            |_, message| (coming_of(message), new_order_of(message)),
+            |builder, messages| {
+                builder.handle_all(sequence, messages, out);
+                sequence = Sequence(sequence.0 + messages.len() as u64);
+            },
+        )
     }
 
     /// Applies messages one after the other.
@@ -99,63 +71,48 @@ impl<B: BooksById> BookBuilder<B> {
             sequence = sequence.next();
         }
     }
+}
 
-    /// Begins to fetch what a message that will be handled soon refers to. Any bytes will do: it is a hint.
-    #[inline]
-    pub fn prefetch(&self, message: &[u8]) {
-        self.instruments.prefetch(&coming_of(message));
-    }
+impl<B: BooksById> MessageBooks for BookBuilder<B> {
+    type Books = B;
 
-    /// Fetches the orders that trade next: see [`Instruments::refresh_fronts`].
-    pub fn refresh_fronts(&mut self) {
-        self.instruments.refresh_fronts();
-    }
-
-    /// Messages were lost for good before the next one.
-    pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
-        self.instruments.handle_lost(out);
-    }
-
-    /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
-    pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
-        self.instruments.handle_recovering(recovering, out);
-    }
-
-    /// The books with what is known of each instrument.
-    #[must_use]
-    pub const fn instruments(&self) -> &Instruments<B> {
+    #[inline(always)]
+    fn instruments(&self) -> &Instruments<B> {
         &self.instruments
     }
 
-    /// The same, to be changed.
-    #[must_use]
-    pub const fn instruments_mut(&mut self) -> &mut Instruments<B> {
+    #[inline(always)]
+    fn instruments_mut(&mut self) -> &mut Instruments<B> {
         &mut self.instruments
     }
 
-    /// The books.
-    #[must_use]
     #[inline(always)]
-    pub const fn books(&self) -> &B {
-        self.instruments.books()
+    fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.instruments.begin_message(sequence);
+        if itch50::decode(message, &mut Apply { instruments: &mut self.instruments, out }).is_err() {
+            self.instruments.handle_malformed(instrument_of(message), out);
+        }
+        self.instruments.end_message(out);
     }
 
-    /// What is known of an instrument; `None` beyond the books' bound.
-    #[must_use]
-    pub fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
-        self.instruments.instrument(id)
+    #[inline]
+    fn handle_messages<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        self.handle_batch(first, messages, out);
     }
 
-    /// Instruments that the directory names otherwise than is [expected](Self::expecting), in the order of their
-    /// numbers.
-    pub fn other_symbols(&self) -> impl Iterator<Item = OtherSymbol> {
-        self.instruments.other_symbols()
+    #[inline]
+    fn prefetch(&self, message: &[u8]) {
+        self.instruments.prefetch(&coming_of(message));
     }
 
-    /// What happened so far.
-    #[must_use]
-    pub const fn counters(&self) -> &BuilderCounters {
-        self.instruments.counters()
+    #[inline]
+    fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
+        instrument_of(message)
     }
 }
 
@@ -171,46 +128,34 @@ struct Apply<'a, B, L> {
     out: &'a mut L,
 }
 
-impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
-    #[inline(always)]
-    fn added(&mut self, change: Change, side: Option<Side>) {
-        match side {
-            Some(side) => {
-                let change = Change { side, ..change };
-                self.instruments.add(&change);
-                self.instruments.report(&change, self.out);
-            }
-            None => self.instruments.refuse(change.instrument),
-        }
-    }
+/// Enters the order of an add, with or without the name of its member.
+macro_rules! add {
+    ($self:ident, $message:ident) => {
+        let Some(side) = $message.side.side() else {
+            return $self.instruments.refuse($message.stock_locate.get());
+        };
+        let change = Change {
+            instrument: $message.stock_locate.get(),
+            ts: $message.timestamp.get(),
+            kind: UpdateKind::Add,
+            order_id: $message.order_ref.get(),
+            side,
+            price: $message.price.get(),
+            qty: $message.shares.get(),
+        };
+        $self.instruments.add(&change);
+        $self.instruments.report(&change, $self.out);
+    };
 }
 
 impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline(always)]
     fn on_add_order(&mut self, message: &AddOrder) {
-        let change = Change {
-            instrument: message.stock_locate.get(),
-            ts: message.timestamp.get(),
-            kind: UpdateKind::Add,
-            order_id: message.order_ref.get(),
-            side: Side::Buy,
-            price: message.price.get(),
-            qty: message.shares.get(),
-        };
-        self.added(change, message.side.side());
+        add!(self, message);
     }
 
     fn on_add_order_mpid(&mut self, message: &AddOrderMpid) {
-        let change = Change {
-            instrument: message.stock_locate.get(),
-            ts: message.timestamp.get(),
-            kind: UpdateKind::Add,
-            order_id: message.order_ref.get(),
-            side: Side::Buy,
-            price: message.price.get(),
-            qty: message.shares.get(),
-        };
-        self.added(change, message.side.side());
+        add!(self, message);
     }
 
     fn on_order_executed(&mut self, message: &OrderExecuted) {

@@ -8,7 +8,7 @@ use tickpath_types::{BookHealth, InstrumentId, Sequence};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::builder::instrument_of;
-use crate::hold::{MAX_HELD_MESSAGE, MessageRoom};
+use crate::hold::{HeldMessage, MAX_HELD_MESSAGE, MessageRoom};
 use crate::{BooksAlone, MessageBooks, UpdateListener};
 
 /// How far ahead of the next live message a snapshot may end, in messages: some seconds of the busiest market. Live messages
@@ -81,14 +81,6 @@ struct Turn {
     end: u64,
 }
 
-#[derive(Clone, Copy)]
-struct Held<R> {
-    sequence: u64,
-    instrument: InstrumentId,
-    len: u16,
-    bytes: R,
-}
-
 /// Heals books after messages were lost for good: reads snapshots into them and joins the live messages to these
 /// where they end.
 ///
@@ -104,7 +96,7 @@ struct Held<R> {
 pub struct SnapshotHealer<R = [u8; MAX_HELD_MESSAGE]> {
     stages: Box<[Stage]>,
     waiting: u32,
-    held: VecDeque<Held<R>>,
+    held: VecDeque<(InstrumentId, HeldMessage<R>)>,
     held_max: usize,
     /// Every message from this number on was applied or is held.
     floor: u64,
@@ -244,20 +236,18 @@ impl<R: MessageRoom> SnapshotHealer<R> {
 
     fn hold(&mut self, sequence: u64, instrument: InstrumentId, message: &[u8]) {
         if self.held.len() == self.held_max
-            && let Some(oldest) = self.held.pop_front()
+            && let Some((_, oldest)) = self.held.pop_front()
         {
             self.floor = oldest.sequence + 1;
             self.counters.dropped += 1;
         }
-        let mut bytes = R::EMPTY;
-        let Some(room) = bytes.as_mut().get_mut(..message.len()) else {
+        let mut held = HeldMessage::NONE;
+        if held.set(sequence, message) {
+            self.held.push_back((instrument, held));
+        } else {
             // No message that is known is that long: whatever it was to say is in a later snapshot.
             self.floor = sequence + 1;
-            return;
-        };
-        room.copy_from_slice(message);
-        let len = message.len() as u16;
-        self.held.push_back(Held { sequence, instrument, len, bytes });
+        }
     }
 
     /// A snapshot of the market begins.
@@ -345,15 +335,17 @@ impl<R: MessageRoom> SnapshotHealer<R> {
             return SnapshotOutcome::Ignored;
         };
         let is_needed = self.stages.iter().any(|stage| stage.is_loading());
-        if end > self.next.saturating_add(SNAPSHOT_AHEAD_MAX) {
+        let fault = if end > self.next.saturating_add(SNAPSHOT_AHEAD_MAX) {
+            Some((SnapshotOutcome::TooFarAhead, &mut self.counters.too_far_ahead))
+        } else if end < self.floor {
+            Some((SnapshotOutcome::TooOld, &mut self.counters.too_old))
+        } else {
+            None
+        };
+        if let Some((outcome, counter)) = fault {
+            *counter += u64::from(is_needed);
             self.abandon();
-            self.counters.too_far_ahead += u64::from(is_needed);
-            return if is_needed { SnapshotOutcome::TooFarAhead } else { SnapshotOutcome::Ignored };
-        }
-        if end < self.floor {
-            self.abandon();
-            self.counters.too_old += u64::from(is_needed);
-            return if is_needed { SnapshotOutcome::TooOld } else { SnapshotOutcome::Ignored };
+            return if is_needed { outcome } else { SnapshotOutcome::Ignored };
         }
         self.scope = None;
         let healed = match scope {
@@ -424,15 +416,10 @@ impl<R: MessageRoom> SnapshotHealer<R> {
                 builder.instruments_mut().set_health(id, health, reason);
             }
         }
-        self.held.retain(|held| {
-            let is_loaded =
-                stages.get(usize::from(held.instrument.0)).is_some_and(|stage| stage.is_loading());
+        self.held.retain(|(instrument, held)| {
+            let is_loaded = stages.get(usize::from(instrument.0)).is_some_and(|stage| stage.is_loading());
             if is_loaded && held.sequence >= end {
-                builder.handle_message(
-                    Sequence(held.sequence),
-                    &held.bytes.as_ref()[..usize::from(held.len)],
-                    &mut BooksAlone,
-                );
+                builder.handle_message(Sequence(held.sequence), held.message(), &mut BooksAlone);
             }
             !is_loaded
         });

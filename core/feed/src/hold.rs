@@ -13,12 +13,31 @@ impl<const N: usize> MessageRoom for [u8; N] {
     const EMPTY: Self = [0; N];
 }
 
+/// One message, or none.
 #[derive(Clone, Copy)]
-struct Slot<R> {
-    /// Sequence of the message, 0 when the slot is free.
-    sequence: u64,
+pub(crate) struct HeldMessage<R> {
+    /// Sequence of the message, 0 when there is none.
+    pub(crate) sequence: u64,
     len: u16,
     bytes: R,
+}
+
+impl<R: MessageRoom> HeldMessage<R> {
+    pub(crate) const NONE: HeldMessage<R> = HeldMessage { sequence: 0, len: 0, bytes: R::EMPTY };
+
+    /// Keeps a message; false, and nothing changes, when it is too long.
+    #[inline]
+    pub(crate) fn set(&mut self, sequence: u64, message: &[u8]) -> bool {
+        let Some(bytes) = self.bytes.as_mut().get_mut(..message.len()) else { return false };
+        bytes.copy_from_slice(message);
+        (self.sequence, self.len) = (sequence, message.len() as u16);
+        true
+    }
+
+    #[inline]
+    pub(crate) fn message(&self) -> &[u8] {
+        &self.bytes.as_ref()[..usize::from(self.len)]
+    }
 }
 
 /// A window of messages by sequence, of fixed size.
@@ -26,7 +45,7 @@ struct Slot<R> {
 /// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates are one
 /// access each. A message beyond the window is refused: it is asked for again when its turn nears.
 pub(crate) struct HoldBuffer<R> {
-    slots: Box<[Slot<R>]>,
+    slots: Box<[HeldMessage<R>]>,
     count: usize,
     /// No message before this one is held: a long gap is not searched again for each packet that fills some of it.
     lowest: u64,
@@ -35,8 +54,7 @@ pub(crate) struct HoldBuffer<R> {
 impl<R: MessageRoom> HoldBuffer<R> {
     /// Room for `capacity` messages, at least one.
     pub(crate) fn new(capacity: usize) -> HoldBuffer<R> {
-        let free = Slot { sequence: 0, len: 0, bytes: R::EMPTY };
-        HoldBuffer { slots: vec![free; capacity.max(1)].into_boxed_slice(), count: 0, lowest: 0 }
+        HoldBuffer { slots: vec![HeldMessage::NONE; capacity.max(1)].into(), count: 0, lowest: 0 }
     }
 
     /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long.
@@ -45,17 +63,14 @@ impl<R: MessageRoom> HoldBuffer<R> {
         if sequence - next >= self.slots.len() as u64 {
             return false;
         }
-        let slot = self.slot_mut(sequence);
-        let Some(room) = slot.bytes.as_mut().get_mut(..message.len()) else { return false };
-        if slot.sequence == sequence {
+        let index = self.index(sequence);
+        let slot = &mut self.slots[index];
+        let held = slot.sequence;
+        if held == sequence || !slot.set(sequence, message) {
             return false;
         }
-        room.copy_from_slice(message);
-        let was_free = slot.sequence == 0;
-        slot.sequence = sequence;
-        slot.len = message.len() as u16;
         self.lowest = if self.count == 0 { sequence } else { self.lowest.min(sequence) };
-        self.count += usize::from(was_free);
+        self.count += usize::from(held == 0);
         true
     }
 
@@ -70,7 +85,7 @@ impl<R: MessageRoom> HoldBuffer<R> {
     /// The message of `sequence`, if it is held; it stays.
     pub(crate) fn peek(&self, sequence: u64) -> Option<&[u8]> {
         let slot = &self.slots[self.index(sequence)];
-        (slot.sequence == sequence && sequence != 0).then(|| &slot.bytes.as_ref()[..usize::from(slot.len)])
+        (slot.sequence == sequence && sequence != 0).then(|| slot.message())
     }
 
     /// Takes the message of `sequence` if it is held.
@@ -86,7 +101,7 @@ impl<R: MessageRoom> HoldBuffer<R> {
         slot.sequence = 0;
         self.count -= 1;
         self.lowest += u64::from(self.lowest == sequence);
-        Some(&slot.bytes.as_ref()[..usize::from(slot.len)])
+        Some(slot.message())
     }
 
     /// The lowest held sequence in `next..end`.
@@ -102,11 +117,6 @@ impl<R: MessageRoom> HoldBuffer<R> {
 
     fn index(&self, sequence: u64) -> usize {
         (sequence % self.slots.len() as u64) as usize
-    }
-
-    fn slot_mut(&mut self, sequence: u64) -> &mut Slot<R> {
-        let index = self.index(sequence);
-        &mut self.slots[index]
     }
 }
 

@@ -1,19 +1,42 @@
 //! The books of a feed's instruments, and whether each can be believed, whatever protocol they come by.
 
-use tickpath_book::{AddError, BooksById, Coming, Level, Order};
+use tickpath_book::{AddError, BooksById, Coming, Order};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, SIDE_NOT_STATED, Sequence, Side,
     SuspectReason, Symbol, TradingState, UpdateKind,
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use crate::line::Line;
+
 /// Receives each message's effect after it was applied.
 pub trait UpdateListener {
     /// False for who wants the books alone: no update is made then, and `on_update` is never called.
     const WANTS_UPDATES: bool = true;
 
+    /// True for a listener to each message of a [`Channel`](crate::Channel), which then applies them one by one.
+    const WANTS_MESSAGES: bool = false;
+
     /// A message was applied, or the health of a book changed.
     fn on_update(&mut self, update: &MarketUpdate);
+
+    /// A channel takes a packet of this line.
+    #[inline(always)]
+    fn on_packet(&mut self, line: Line) {
+        let _ = line;
+    }
+
+    /// A channel is about to apply the message of this sequence to its books.
+    #[inline(always)]
+    fn on_apply(&mut self, sequence: Sequence) {
+        let _ = sequence;
+    }
+
+    /// A channel has applied the message of this sequence, or holds it for a book that waits for a snapshot.
+    #[inline(always)]
+    fn on_applied(&mut self, sequence: Sequence) {
+        let _ = sequence;
+    }
 }
 
 /// For who wants the books alone: no update is made.
@@ -25,38 +48,6 @@ impl UpdateListener for BooksAlone {
 
     #[inline]
     fn on_update(&mut self, _: &MarketUpdate) {}
-}
-
-/// Books of which [`Instruments`] asks no more than their best levels: books of orders, and books of levels.
-pub trait TopLevels {
-    /// The largest number that an instrument may have.
-    fn last_instrument(&self) -> InstrumentId;
-
-    /// The best level of a side.
-    fn top_level(&self, instrument: InstrumentId, side: Side) -> Option<Level>;
-
-    /// Empties the book of an instrument.
-    fn clear_book(&mut self, instrument: InstrumentId);
-}
-
-impl<B: BooksById> TopLevels for B {
-    #[inline]
-    fn last_instrument(&self) -> InstrumentId {
-        self.limits().max_instrument
-    }
-
-    #[inline]
-    fn top_level(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
-        self.best(instrument, side)
-    }
-
-    fn clear_book(&mut self, instrument: InstrumentId) {
-        for side in Side::BOTH {
-            while let Some(order) = self.front(instrument, side) {
-                self.remove(instrument, order.id);
-            }
-        }
-    }
 }
 
 /// What a feed knows of one instrument.
@@ -167,12 +158,24 @@ const NOBODY: InstrumentId = InstrumentId(0);
 /// Instruments whose fronts are refreshed by one call.
 const FRONTS_PER_CALL: usize = 8;
 
-impl<B: TopLevels> Instruments<B> {
+/// Functions that count a contradiction and make the book of an instrument suspect.
+macro_rules! contradictions {
+    ($($(#[$doc:meta])* $visibility:vis $name:ident: $counter:ident, $reason:ident;)*) => {
+        $($(#[$doc])*
+        #[cold]
+        $visibility fn $name(&mut self, id: InstrumentId) {
+            self.counters.$counter += 1;
+            self.suspect(id, SuspectReason::$reason);
+        })*
+    };
+}
+
+impl<B: BooksById> Instruments<B> {
     /// Starts with empty books.
     #[must_use]
     pub fn new(books: B) -> Instruments<B> {
         let state = InstrumentState { symbol: None, trading: None, health: BookHealth::Live, reason: None };
-        let count = usize::from(books.last_instrument().0) + 1;
+        let count = usize::from(books.limits().max_instrument.0) + 1;
         Instruments {
             books,
             states: vec![state; count].into_boxed_slice(),
@@ -256,7 +259,7 @@ impl<B: TopLevels> Instruments<B> {
 
     /// The numbers that an instrument may have.
     pub fn ids(&self) -> impl Iterator<Item = InstrumentId> + use<B> {
-        (1..=self.books.last_instrument().0).map(InstrumentId)
+        (1..=self.books.limits().max_instrument.0).map(InstrumentId)
     }
 
     /// Messages were lost for good before the next one.
@@ -273,7 +276,11 @@ impl<B: TopLevels> Instruments<B> {
 
     /// Empties the book of an instrument: what follows is a snapshot of it. Its health stays as it is.
     pub fn clear(&mut self, id: InstrumentId) {
-        self.books.clear_book(id);
+        for side in Side::BOTH {
+            while let Some(order) = self.books.front(id, side) {
+                self.books.remove(id, order.id);
+            }
+        }
     }
 
     /// False once a message came that is about an instrument without a book: beyond their bound, or never mapped. True
@@ -310,7 +317,7 @@ impl<B: TopLevels> Instruments<B> {
     /// state is known.
     pub fn restart(&mut self, out: &mut impl UpdateListener) {
         for id in self.ids() {
-            self.books.clear_book(id);
+            self.clear(id);
             self.states[usize::from(id.0)].trading = None;
             self.set_health(id, BookHealth::Live, None);
             self.report_status(id, out);
@@ -426,20 +433,6 @@ impl<B: TopLevels> Instruments<B> {
         self.worsen(id, BookHealth::Suspect, Some(reason));
     }
 
-    /// Counts a message about a number that no symbol was mapped to. Where a book has the number it is suspect.
-    #[cold]
-    pub fn count_unmapped(&mut self, id: InstrumentId) {
-        self.counters.unmapped += 1;
-        self.suspect(id, SuspectReason::UnmappedIndex);
-    }
-
-    /// The instrument's own numbering skipped messages: its book is suspect.
-    #[cold]
-    pub fn count_symbol_gap(&mut self, id: InstrumentId) {
-        self.counters.symbol_gaps += 1;
-        self.suspect(id, SuspectReason::SymbolGap);
-    }
-
     /// What is about no book that there is goes to that of nobody: see [`is_whole`](Self::is_whole).
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
@@ -513,7 +506,7 @@ impl<B: TopLevels> Instruments<B> {
     #[inline]
     fn update(&self, change: &Change) -> MarketUpdate {
         let best = |side| {
-            self.books.top_level(change.instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0))
+            self.books.best(change.instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0))
         };
         let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
         MarketUpdate {
@@ -539,7 +532,7 @@ impl<B: TopLevels> Instruments<B> {
     /// A book that is crossed while the instrument trades contradicts itself.
     #[cold]
     pub fn check_crossed(&mut self, id: InstrumentId) {
-        let best = |side| self.books.top_level(id, side).map(|level| level.price);
+        let best = |side| self.books.best(id, side).map(|level| level.price);
         let (Some(bid), Some(ask)) = (best(Side::Buy), best(Side::Sell)) else { return };
         let trading = self.states.get(usize::from(id.0)).and_then(|state| state.trading);
         if bid >= ask && trading == Some(TradingState::Trading) {
@@ -548,15 +541,21 @@ impl<B: TopLevels> Instruments<B> {
         }
     }
 
-    /// A value that no order can have, or an order that the books' bounds refuse.
-    #[cold]
-    pub fn refuse(&mut self, id: InstrumentId) {
-        self.counters.refused += 1;
-        self.suspect(id, SuspectReason::Refused);
+    contradictions! {
+        /// A value that no order can have, or an order that the books' bounds refuse.
+        pub refuse: refused, Refused;
+        /// A message about a number that no symbol was mapped to. Where a book has the number it is suspect.
+        pub count_unmapped: unmapped, UnmappedIndex;
+        /// The instrument's own numbering skipped messages.
+        pub count_symbol_gap: symbol_gaps, SymbolGap;
+        /// An order that rests already came.
+        count_duplicate: duplicate_order, DuplicateOrder;
+        /// A message is about an order that does not rest.
+        count_unknown: unknown_order, UnknownOrder;
+        /// More was executed or taken away than is left of an order.
+        count_beyond_qty: beyond_qty, BeyondQty;
     }
-}
 
-impl<B: BooksById> Instruments<B> {
     /// Begins to fetch what a message that will be handled soon refers to; a hint.
     #[inline]
     pub fn prefetch(&self, coming: &Coming) {
@@ -601,12 +600,6 @@ impl<B: BooksById> Instruments<B> {
         crosses
     }
 
-    #[cold]
-    fn count_duplicate(&mut self, instrument: InstrumentId) {
-        self.counters.duplicate_order += 1;
-        self.suspect(instrument, SuspectReason::DuplicateOrder);
-    }
-
     /// The resting order of a reference, which must be in the book of `instrument`; else the book is suspect.
     #[inline]
     pub fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
@@ -627,17 +620,10 @@ impl<B: BooksById> Instruments<B> {
         taken
     }
 
-    #[cold]
-    fn count_unknown(&mut self, instrument: InstrumentId) {
-        self.counters.unknown_order += 1;
-        self.suspect(instrument, SuspectReason::UnknownOrder);
-    }
-
     /// Takes `qty` off an order, all of it when it has less: then the book is suspect.
     pub fn reduce(&mut self, order: &Order<()>, qty: Qty) {
         if qty > order.qty {
-            self.counters.beyond_qty += 1;
-            self.suspect(order.instrument, SuspectReason::BeyondQty);
+            self.count_beyond_qty(order.instrument);
         }
         self.books.reduce(order.instrument, order.id, qty.min(order.qty));
     }

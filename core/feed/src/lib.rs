@@ -37,6 +37,7 @@ mod arbiter;
 mod builder;
 mod channel;
 mod counters;
+mod deferred;
 mod framing;
 mod heal;
 mod hold;
@@ -48,6 +49,7 @@ mod look_ahead;
 mod loss;
 mod marks;
 mod message_books;
+mod numbering;
 mod recovery;
 pub mod xdp;
 
@@ -57,11 +59,12 @@ pub use arbiter::{
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
+pub use deferred::DEFERRED_MAX;
 pub use framing::{Framing, IexRequest, IexStream, IexTp, MoldUdp64, PacketHeader, PacketKind};
 pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 pub use hold::{MAX_HELD_MESSAGE, MessageRoom};
 pub use instruments::{
-    BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, TopLevels, UpdateListener,
+    BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, UpdateListener,
 };
 pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;

@@ -2,17 +2,60 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::Coming;
+use tickpath_book::{Announced, BooksById, Coming};
 use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
 use tickpath_types::{InstrumentId, OrderId, Price, Side};
 
-/// Messages that [`BookBuilder::handle_batch`](crate::BookBuilder::handle_batch) looks at together: enough for their cache misses to run side by
-/// side, few enough for what was fetched to stay in the nearest cache until its turn comes.
+/// Waiting messages that are looked at together: enough for their cache misses to run side by side, few enough for what was
+/// fetched to stay in the nearest cache until its turn comes.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
 /// Open orders below which looking ahead for all that a message needs costs more than it saves, since most of the books
 /// is in the caches anyway; then only the place of the message's order is fetched.
-pub(crate) const OPEN_ORDERS_MIN: u32 = 1 << 16;
+const OPEN_ORDERS_MIN: u32 = 1 << 16;
+
+/// Applies messages that wait together, in groups of [`LOOK_AHEAD_LEN`], and fetches the memory that a group needs before it
+/// is applied. `look` says what a message is about and which order rests after it, where that is another one. Returns how
+/// many there were.
+#[inline(always)]
+pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
+    target: &mut T,
+    messages: impl IntoIterator<Item = M>,
+    none: M,
+    books: impl Fn(&T) -> &B,
+    look: impl Fn(&T, &mut M) -> (Coming, Option<OrderId>),
+    mut apply: impl FnMut(&mut T, &[M]),
+) -> u64 {
+    let mut messages = messages.into_iter();
+    let mut group = [none; LOOK_AHEAD_LEN];
+    let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
+    let mut total = 0;
+    loop {
+        let is_large = books(target).order_count() >= OPEN_ORDERS_MIN;
+        let mut count = 0;
+        for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
+            *place = message;
+            let (coming, new_order) = look(target, place);
+            if is_large {
+                *announced = books(target).announce(&coming);
+                if let Some(id) = new_order {
+                    books(target).prefetch(id);
+                }
+            } else {
+                books(target).prefetch(coming.id);
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return total;
+        }
+        if is_large {
+            books(target).look_ahead(&mut announced[..count]);
+        }
+        apply(target, &group[..count]);
+        total += count as u64;
+    }
+}
 
 /// What a message is about, as far as it can be told without looking at its type. Bytes that are no message do no harm.
 ///
@@ -48,6 +91,8 @@ const NO_ADD: [u8; ADD_LEN] = [0; ADD_LEN];
 
 const _: () = assert!(OrderDelete::LEN == HEAD_LEN && AddOrder::LEN == HEAD_LEN + ADD_LEN);
 
-fn part<const N: usize, const LEN: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
+/// `N` of the bytes, from `at` on.
+#[inline(always)]
+pub(crate) fn part<const N: usize, const LEN: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes[at + index])
 }

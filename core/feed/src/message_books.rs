@@ -3,15 +3,13 @@
 use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, Sequence};
 
-use crate::BookBuilder;
-use crate::builder::instrument_of;
-use crate::instruments::{Instruments, TopLevels, UpdateListener};
+use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateListener};
 
 /// Books that take the messages of one protocol in sequence, as a [`Channel`](crate::Channel) and a
 /// [`SnapshotHealer`](crate::SnapshotHealer) need them.
 pub trait MessageBooks {
     /// The books of all instruments.
-    type Books: TopLevels;
+    type Books: BooksById;
 
     /// The books with what is known of each instrument.
     fn instruments(&self) -> &Instruments<Self::Books>;
@@ -44,9 +42,31 @@ pub trait MessageBooks {
         }
     }
 
+    /// Begins to fetch what a message that will be handled soon refers to; a hint.
+    #[inline]
+    fn prefetch(&self, message: &[u8]) {
+        let _ = message;
+    }
+
     /// The instrument whose book a message is about; 0 for one that is about none, or that is to be applied whatever the
     /// book waits for. A symbol that is named for the first time gets its number by this.
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId;
+
+    /// The books.
+    #[inline(always)]
+    fn books(&self) -> &Self::Books {
+        self.instruments().books()
+    }
+
+    /// The state of an instrument; `None` beyond the books' bound.
+    fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
+        self.instruments().instrument(id)
+    }
+
+    /// Counts so far.
+    fn counters(&self) -> &BuilderCounters {
+        self.instruments().counters()
+    }
 
     /// Messages were lost for good before the next one.
     fn handle_lost(&mut self, out: &mut impl UpdateListener) {
@@ -61,37 +81,5 @@ pub trait MessageBooks {
     /// Empties the book of an instrument: what follows is a snapshot of it.
     fn begin_snapshot(&mut self, id: InstrumentId) {
         self.instruments_mut().clear(id);
-    }
-}
-
-impl<B: BooksById> MessageBooks for BookBuilder<B> {
-    type Books = B;
-
-    fn instruments(&self) -> &Instruments<B> {
-        self.instruments()
-    }
-
-    fn instruments_mut(&mut self) -> &mut Instruments<B> {
-        self.instruments_mut()
-    }
-
-    #[inline(always)]
-    fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        self.handle_message(sequence, message, out);
-    }
-
-    #[inline]
-    fn handle_messages<'a>(
-        &mut self,
-        first: Sequence,
-        messages: impl Iterator<Item = &'a [u8]>,
-        out: &mut impl UpdateListener,
-    ) {
-        self.handle_batch(first, messages, out);
-    }
-
-    #[inline]
-    fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
-        instrument_of(message)
     }
 }

@@ -172,5 +172,5 @@ pub struct Recovering<'a, B, F: Framing, L> {
     /// The channel.
     pub channel: &'a mut Channel<B, F>,
     /// The listener.
-    pub out: L,
+    pub out: &'a mut L,
 }

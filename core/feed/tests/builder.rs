@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BuilderCounters, OtherSymbol, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, OtherSymbol, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
@@ -151,11 +151,11 @@ fn contradictions_are_never_silent() {
 #[test]
 fn loss_and_recovery_show_in_every_update() {
     let mut feed = Feed::open();
-    feed.builder.handle_recovering(true, &mut feed.updates);
+    feed.builder.instruments_mut().handle_recovering(true, &mut feed.updates);
     assert_eq!(feed.updates.0.pop().unwrap().health(), BookHealth::Recovering);
-    feed.builder.handle_recovering(true, &mut feed.updates);
+    feed.builder.instruments_mut().handle_recovering(true, &mut feed.updates);
     assert!(feed.updates.0.is_empty(), "said once");
-    feed.builder.handle_recovering(false, &mut feed.updates);
+    feed.builder.instruments_mut().handle_recovering(false, &mut feed.updates);
     assert_eq!(feed.updates.0.pop().unwrap().health(), BookHealth::Live);
     feed.builder.handle_lost(&mut feed.updates);
     assert_eq!(feed.add(1, Side::Buy, 999_900, 1).unwrap().health(), BookHealth::Stale);
@@ -203,7 +203,7 @@ fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
         assert_eq!(name(&mut builder, id, symbol), []);
     }
     assert_eq!(health(&builder), [BookHealth::Live; 3]);
-    assert_eq!((builder.other_symbols().count(), builder.counters().other_symbols), (0, 0));
+    assert_eq!((builder.instruments().other_symbols().count(), builder.counters().other_symbols), (0, 0));
 
     assert_eq!(name(&mut builder, 2, gamma), [(2, BookHealth::Suspect)]);
     // Neither the same again nor the right one makes it better or worse.
@@ -212,7 +212,7 @@ fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
     }
     assert_eq!(health(&builder), [BookHealth::Live, BookHealth::Suspect, BookHealth::Live]);
     let other = OtherSymbol { instrument: InstrumentId(2), expected: bravo, named: gamma };
-    assert_eq!(builder.other_symbols().collect::<Vec<_>>(), [other]);
+    assert_eq!(builder.instruments().other_symbols().collect::<Vec<_>>(), [other]);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 0));
 
     // Beyond the books, and about no instrument.

@@ -4,7 +4,8 @@
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{
-    BookBuilder, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope, UpdateListener,
+    BookBuilder, MessageBooks, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope,
+    UpdateListener,
 };
 use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use tickpath_book::{
     AddError, Announced, BookLimits, BooksById, Coming, DirectBooks, Level, Order, QueuePosition,
 };
-use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, OrderReplace, market_event_message};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderId, Price, Qty,
@@ -144,7 +144,7 @@ fn refreshing_goes_round_all_instruments_and_changes_nothing() {
         let before = state(&builder);
         let mut visited = Vec::new();
         for _ in 0..10 {
-            builder.refresh_fronts();
+            builder.instruments_mut().refresh_fronts();
             let fronts = builder.books().fronts.take();
             assert!(
                 !fronts.is_empty() && fronts.len() <= 2 * usize::from(count.min(8)),
@@ -166,12 +166,12 @@ fn refreshing_goes_round_all_instruments_and_changes_nothing() {
 #[test]
 fn there_may_be_nothing_to_refresh() {
     let mut without_instruments = builder(0);
-    without_instruments.refresh_fronts();
+    without_instruments.instruments_mut().refresh_fronts();
     assert!(without_instruments.books().fronts.take().is_empty());
 
     let books = Noting::new(BookLimits::new(InstrumentId(2), 8));
     let mut without_orders = BookBuilder::new(books);
-    without_orders.refresh_fronts();
+    without_orders.instruments_mut().refresh_fronts();
     assert_eq!(without_orders.books().fronts.take().len(), 4);
     assert!(without_orders.books().announced.take().is_empty());
 }
@@ -182,7 +182,7 @@ fn the_greatest_number_of_instruments_goes_round_too() {
     let mut builder = BookBuilder::new(books);
     let mut visited = Vec::new();
     while visited.len() <= 2 * usize::from(u16::MAX) {
-        builder.refresh_fronts();
+        builder.instruments_mut().refresh_fronts();
         visited.extend(builder.books().fronts.take().into_iter().map(|(id, _)| id.0));
     }
     assert_eq!(visited[2 * usize::from(u16::MAX) - 1..][..2], [u16::MAX, 1]);

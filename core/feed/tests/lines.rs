@@ -5,7 +5,7 @@
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, IexStream, IexTp,
-    JUMP_BACK_PACKETS, Line, MessageListener, MoldUdp64, UpdateListener,
+    JUMP_BACK_PACKETS, Line, MessageBooks, MessageListener, MoldUdp64, UpdateListener,
 };
 use tickpath_iex::{Feed, SegmentBuilder};
 use tickpath_nasdaq::itch50::market_event_message;
@@ -264,12 +264,9 @@ fn add(order: u64, qty: u64) -> Vec<u8> {
 }
 
 fn channel(compare_lines: bool) -> Channel<BookBuilder<DirectBooks>> {
-    let config = ChannelConfig {
-        arbiter: ArbiterConfig { compare_lines, max_requests: 0, ..ArbiterConfig::default() },
-        hold_snapshot: None,
-        resync_suspects: true,
-    };
-    Channel::new(&config, BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(2), 16))))
+    let arbiter = ArbiterConfig { compare_lines, max_requests: 0, ..ArbiterConfig::default() };
+    let books = BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(2), 16)));
+    Channel::new(&ChannelConfig::new(arbiter, None), books)
 }
 
 fn itch_packet(name: &str, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
-use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderReplace, market_event_message};

@@ -31,7 +31,8 @@ fn books() -> DirectBooks {
 
 fn channel<B: MessageBooks, F: Framing>(max_requests: u32, books: B) -> Channel<B, F> {
     let arbiter = ArbiterConfig { max_requests, hold_messages: 8, ..ArbiterConfig::default() };
-    Channel::new(&ChannelConfig { arbiter, hold_snapshot: Some(8), resync_suspects: false }, books)
+    let config = ChannelConfig { resync_suspects: false, ..ChannelConfig::new(arbiter, Some(8)) };
+    Channel::new(&config, books)
 }
 
 /// Tells a channel that the messages 1 to 4 exist, and lets the time for them pass.
@@ -54,7 +55,7 @@ fn itch_snapshots_come_from_the_server_and_the_group_in_turns() {
     });
     let mut client = ItchRecovery::new(ClientConfig::new("FEED", "").unwrap(), true, true);
     assert_eq!(client.needs(), NONE);
-    let target = &mut Recovering { channel: &mut channel, out: BooksAlone };
+    let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
     client.begin_turn(START, target);
     assert_eq!(client.needs(), CONNECTION);
     client.handle_disconnected(START, target);
@@ -94,7 +95,7 @@ fn iex_asks_for_a_snapshot_that_covers_what_is_missing() {
         SegmentBuilder::resuming([0; 64], protocol, 1, session, sequence, 0).finish(Nanos(9)).to_vec()
     });
     let mut client = IexRecovery::new(Alpha::new("token").unwrap());
-    let target = &mut Recovering { channel: &mut channel, out: BooksAlone };
+    let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
     client.begin_turn(START, target);
     assert_eq!(client.needs(), CONNECTION);
     client.handle_connected(START, target);
@@ -125,7 +126,7 @@ fn xdp_answers_heartbeats_and_gives_up_messages_that_are_refused() {
     let mut client = XdpRecovery::new(RequestSource { source_id, product_id: 11, channel_id: 1 });
     assert_eq!(client.needs(), SocketNeeds { connection: true, groups: [true, false] });
     client.handle_request(channel.poll_request().unwrap());
-    let target = &mut Recovering { channel: &mut channel, out: BooksAlone };
+    let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
     client.begin_turn(START, target);
     client.handle_connected(START, target);
     let heartbeat = packet(1).finish(DeliveryFlag::HEARTBEAT, SendTime::default()).to_vec();

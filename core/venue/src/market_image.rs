@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{
     AddOrder, LuldAuctionCollar, NetOrderImbalance, StockDirectory, StockTradingAction, SystemEvent,

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{MarketRecoverySettings, PreLoginLimits, RateLimit, SnapshotSettings, VenueSettings};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{Kind, Packet};

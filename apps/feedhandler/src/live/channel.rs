@@ -3,16 +3,15 @@
 use tickpath_agent::WaitSet;
 use tickpath_book::BooksById;
 use tickpath_feed::{
-    ArbiterCounters, BuilderCounters, Channel, ChannelCounters, Framing, HealerCounters, Instruments, Line,
-    MessageBooks, Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotHealer, TopLevels,
+    ArbiterCounters, BuilderCounters, ChannelCounters, Framing, HealerCounters, Instruments, MessageBooks,
+    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotHealer,
 };
-use tickpath_net::Network;
+use tickpath_net::{Network, RecvBatch};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Price, Qty, Side, SuspectReason, Symbol};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use super::lines::LineSockets;
 use super::outputs::{ChannelOutput, Segment, Sink, Suspect};
-use crate::recovery_sockets::RecoverySockets;
+use crate::channel_handler::ChannelHandler;
 
 /// Answers to requests taken in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 16;
@@ -131,65 +130,20 @@ pub(super) trait LiveFeed: Send {
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
-/// One channel of a protocol: its lines, its recovery, its books and its output.
+/// One channel of a protocol and its output.
 pub(super) struct LiveChannel<B, F: Framing, R, N: Network> {
     pub(super) name: String,
-    /// `None` where a server sends the messages.
-    pub(super) lines: Option<LineSockets<N>>,
-    pub(super) sockets: RecoverySockets<N>,
-    pub(super) recovery: R,
-    pub(super) channel: Channel<B, F>,
+    pub(super) handler: ChannelHandler<B, F, R, N>,
+    pub(super) batch: RecvBatch,
     pub(super) output: ChannelOutput,
-}
-
-impl<B, F, R, N> LiveChannel<B, F, R, N>
-where
-    B: MessageBooks,
-    F: Framing,
-    R: RecoveryClient<Request = F::Request> + for<'s> RecoveryInput<Recovering<'s, B, F, Sink<'s>>>,
-    N: Network,
-{
-    /// Takes packets of the lines.
-    fn read_lines(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
-        let LiveChannel { lines: Some(lines), channel, output, .. } = self else { return Ok(0) };
-        let out = &mut output.sink(segment);
-        lines.receive(|line, datagram| {
-            let is_admitted = channel.books_mut().admits(datagram);
-            if is_admitted {
-                channel.handle_packet(now, line, datagram, out);
-            }
-            is_admitted
-        })
-    }
-
-    /// Lets time pass for the arbiter, and sends its request.
-    fn pass_time(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
-        if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
-            return 0;
-        }
-        self.channel.handle_timeout(now, &mut self.output.sink(segment));
-        if let Some(request) = self.channel.poll_request() {
-            self.recovery.handle_request(request);
-            self.sockets.send_request(&mut self.recovery);
-        }
-        1
-    }
-
-    fn recover(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
-        let LiveChannel { sockets, recovery, channel, output, .. } = self;
-        let target = &mut Recovering { channel, out: output.sink(segment) };
-        let answers = sockets.poll_answers(ANSWERS_PER_CYCLE, |datagram| {
-            target.channel.handle_packet(now, Line::Recovery, datagram, &mut target.out);
-        });
-        answers + sockets.poll(now, recovery, target)
-    }
 }
 
 impl<B, F, R, N> LiveFeed for LiveChannel<B, F, R, N>
 where
-    B: MessageBooks<Books: BooksById> + Send,
+    B: MessageBooks + Send,
     F: Framing<Session: Send, Room: Send> + Send,
-    R: RecoveryClient<Request = F::Request> + for<'s> RecoveryInput<Recovering<'s, B, F, Sink<'s>>> + Send,
+    R: RecoveryClient<Request = F::Request> + Send,
+    R: for<'a, 's> RecoveryInput<Recovering<'a, B, F, Sink<'s>>>,
     N: Network,
 {
     fn name(&self) -> &str {
@@ -197,23 +151,35 @@ where
     }
 
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
-        let mut work = self.read_lines(now, segment)? + self.pass_time(now, segment);
-        let is_stream = self.lines.is_none();
-        if is_stream || self.channel.arbiter().has_gap() || self.channel.needs_snapshot() {
-            work += self.recover(now, segment);
+        let LiveChannel { handler, batch, output, .. } = self;
+        let out = &mut output.sink(segment);
+        let mut work = 0;
+        if let ChannelHandler { lines: Some(lines), channel, .. } = &mut *handler {
+            work += lines.recv_batch(batch, |line, datagram| {
+                let is_admitted = channel.books_mut().admits(datagram);
+                if is_admitted {
+                    channel.handle_packet(now, line, datagram, out);
+                }
+                is_admitted
+            })?;
+        }
+        work += handler.pass_time(now, out);
+        let channel = &handler.channel;
+        if handler.lines.is_none() || channel.arbiter().has_gap() || channel.needs_snapshot() {
+            work += handler.recover(now, ANSWERS_PER_CYCLE, out);
         }
         if work > 0 {
-            self.output.name(self.channel.books().instruments(), segment);
+            self.output.name(self.handler.channel.books().instruments(), segment);
         }
         Ok(work)
     }
 
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize {
-        self.recover(now, segment)
+        self.handler.recover(now, ANSWERS_PER_CYCLE, &mut self.output.sink(segment))
     }
 
     fn wait_for(&self, wait: &mut WaitSet) {
-        match &self.lines {
+        match &self.handler.lines {
             Some(lines) => lines.wait_for(wait),
             // The connection may be made again at any time.
             None => wait.soon(),
@@ -221,8 +187,9 @@ where
     }
 
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome {
-        let Some(id) = self.channel.books().instruments().find(symbol) else { return ResyncOutcome::Unknown };
-        if self.channel.resync(id, &mut self.output.sink(segment)) {
+        let channel = &mut self.handler.channel;
+        let Some(id) = channel.books().instruments().find(symbol) else { return ResyncOutcome::Unknown };
+        if channel.resync(id, &mut self.output.sink(segment)) {
             ResyncOutcome::Begun
         } else {
             ResyncOutcome::NoSnapshots
@@ -230,26 +197,27 @@ where
     }
 
     fn status(&self) -> ChannelStatus {
-        let (instruments, healer) = (self.channel.books().instruments(), self.channel.snapshots());
-        let lines = *self.channel.line_counters();
+        let ChannelHandler { lines: sockets, recovery, channel, .. } = &self.handler;
+        let (instruments, healer) = (channel.books().instruments(), channel.snapshots());
+        let lines = *channel.line_counters();
         let mut status = ChannelStatus {
             lines,
             builder: *instruments.counters(),
-            channel: *self.channel.counters(),
+            channel: *channel.counters(),
             healer: healer.map(|healer| *healer.counters()).unwrap_or_default(),
             waiting: healer.map_or(0, SnapshotHealer::waiting),
-            next_sequence: self.channel.arbiter().next_sequence().0,
+            next_sequence: channel.arbiter().next_sequence().0,
             received: lines.lines[0].packets + lines.lines[1].packets,
             updates: self.output.updates,
             trades: self.output.trades,
             ..ChannelStatus::default()
         };
-        status.recovery = self.recovery.counters(&self.sockets.counters());
-        if let Some(lines) = &self.lines {
+        status.recovery = recovery.counters(&self.handler.sockets.counters());
+        if let Some(lines) = sockets {
             (status.strangers, status.truncated) = (lines.strangers, lines.truncated);
-            status.kernel_drops = lines.kernel_drops();
+            status.kernel_drops = lines.drops().kernel;
         }
-        if let Some(stream) = self.recovery.stream() {
+        if let Some(stream) = recovery.stream() {
             (status.next_sequence, status.received) = (stream.next.0, stream.packets);
             status.lines.lines[0].first_messages = stream.messages;
             (status.lines.messages_lost, status.lines.jumps_back) = (stream.lost, stream.jumps_back);
@@ -260,23 +228,23 @@ where
     }
 
     fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus> {
-        list(self.channel.books().instruments(), &self.output)
+        list(self.handler.channel.books().instruments(), &self.output)
             .filter(|book| wanted(book))
             .take(LISTED_MAX)
             .collect()
     }
 
     fn state_hash(&self) -> u64 {
-        self.channel.books().instruments().books().state_hash()
+        self.handler.channel.books().instruments().books().state_hash()
     }
 
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64 {
-        self.output.drain_suspects(self.channel.books().instruments(), take)
+        self.output.drain_suspects(self.handler.channel.books().instruments(), take)
     }
 }
 
 /// Counts the instruments that have a name by the health of their books, and says whether others have none.
-fn count_health<B: TopLevels>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
+fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
     status.bookless = u64::from(!instruments.is_whole());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {
         if state.symbol.is_some() {
@@ -287,12 +255,12 @@ fn count_health<B: TopLevels>(instruments: &Instruments<B>, status: &mut Channel
 }
 
 /// The books of instruments that have a name and were asked for.
-fn list<'a, B: TopLevels>(
+fn list<'a, B: BooksById>(
     instruments: &'a Instruments<B>,
     output: &'a ChannelOutput,
 ) -> impl Iterator<Item = BookStatus> + 'a {
     instruments.ids().filter_map(|id| {
-        let best = |side| instruments.books().top_level(id, side).map(|level| (level.price, level.qty));
+        let best = |side| instruments.books().best(id, side).map(|level| (level.price, level.qty));
         let state = instruments.instrument(id)?;
         let symbol = state.symbol.filter(|symbol| output.wants(*symbol))?;
         let (bid, ask) = (best(Side::Buy), best(Side::Sell));

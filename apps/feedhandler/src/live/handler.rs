@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet};
 use tickpath_config::counted;
 use tickpath_lockfree::{seqlock, spsc};
-use tickpath_net::{Kernel, Network};
+use tickpath_net::Network;
 use tickpath_types::{InstrumentId, Nanos, Symbol};
 
 use super::channel::{BookStatus, ChannelStatus, LiveFeed, ResyncOutcome};
@@ -147,20 +147,7 @@ impl LiveHandler {
     ///
     /// # Errors
     /// [`LiveError`] in one line that says what to change.
-    pub fn open(
-        config: &LiveConfig,
-        path: Option<&std::path::Path>,
-        now: Nanos,
-        commands: Receiver<LiveCommand>,
-    ) -> Result<(LiveHandler, LiveView), LiveError> {
-        LiveHandler::open_on(&Kernel, config, path, now, commands)
-    }
-
-    /// As [`open`](Self::open), on any network.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_on<N: Network>(
+    pub fn open<N: Network>(
         network: &N,
         config: &LiveConfig,
         path: Option<&std::path::Path>,

@@ -5,7 +5,6 @@ mod channel;
 mod config;
 mod error;
 mod handler;
-mod lines;
 mod outputs;
 mod protocol;
 mod protocols;

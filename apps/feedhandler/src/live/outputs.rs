@@ -1,6 +1,7 @@
 //! What other processes read of a feed handler, and what is told of books.
 
-use tickpath_feed::{Instruments, TopLevels, UpdateListener};
+use tickpath_book::BooksById;
+use tickpath_feed::{Instruments, UpdateListener};
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, ShmError, TimeBase};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, SuspectReason, Symbol, TopOfBook, UpdateKind,
@@ -121,7 +122,7 @@ impl ChannelOutput {
     }
 
     /// Gives instruments that got a name their rows. Only after updates of such ones.
-    pub(super) fn name<B: TopLevels>(&mut self, instruments: &Instruments<B>, segment: &mut Option<Segment>) {
+    pub(super) fn name<B: BooksById>(&mut self, instruments: &Instruments<B>, segment: &mut Option<Segment>) {
         let Some(segment) = segment.as_mut().filter(|_| std::mem::take(&mut self.has_unnamed)) else {
             return;
         };
@@ -141,7 +142,7 @@ impl ChannelOutput {
     }
 
     /// Hands over the books that became suspect since the last call; gives back how many more there were.
-    pub(super) fn drain_suspects<B: TopLevels>(
+    pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,
         take: &mut dyn FnMut(Suspect),

@@ -6,15 +6,21 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_config::{ConfigError, Secret};
 use tickpath_feed::{Channel, Framing, MessageBooks, Recovering, RecoveryClient, RecoveryInput};
 use tickpath_nasdaq::soupbintcp::ClientConfig;
-use tickpath_net::Network;
+use tickpath_net::{Network, RecvBatch};
 use tickpath_types::{InstrumentId, Nanos, Symbol};
 
 use super::channel::{LiveChannel, LiveFeed};
 use super::error::LiveError;
-use super::lines::LineSockets;
 use super::outputs::{ChannelOutput, Sink};
 use super::section::ChannelSection;
+use crate::channel_handler::ChannelHandler;
+use crate::lines::{LineReader, Lines};
 use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
+
+/// Datagrams taken off one line by one call.
+const BATCH: usize = 32;
+/// Longest datagram that is taken: that of jumbo frames. A longer one is cut short, counted, and not trusted.
+const DATAGRAM_MAX: usize = 9_216;
 
 /// A protocol of live channels: a file in `protocols`, and a line in its table.
 pub(super) trait LiveProtocol<N: Network>: Sync {
@@ -94,18 +100,24 @@ impl<N: Network> Opening<'_, N> {
         recovery: R,
     ) -> Result<Box<dyn LiveFeed>, LiveError>
     where
-        B: MessageBooks<Books: BooksById> + Send + 'static,
+        B: MessageBooks + Send + 'static,
         F: Framing<Session: Send, Room: Send> + Send + 'static,
         R: RecoveryClient<Request = F::Request> + Send + 'static,
-        R: for<'s> RecoveryInput<Recovering<'s, B, F, Sink<'s>>>,
+        R: for<'a, 's> RecoveryInput<Recovering<'a, B, F, Sink<'s>>>,
     {
-        let net = |source| LiveError::Net { channel: self.section.name.clone(), source };
+        let section = self.section;
+        let net = |source| LiveError::Net { channel: section.name.clone(), source };
+        let (groups, interface) = ([section.line_a, section.line_b], section.interface);
+        let lines = Lines::join(self.network, groups, interface, section.senders(), LineReader::Sockets);
         Ok(Box::new(LiveChannel {
-            name: self.section.name.clone(),
-            lines: LineSockets::join(self.network, self.section).map_err(net)?,
-            sockets: RecoverySockets::open(self.network, servers, &recovery).map_err(net)?,
-            recovery,
-            channel: Channel::<B, F>::new(&self.section.core(), books),
+            name: section.name.clone(),
+            handler: ChannelHandler {
+                lines: lines.map_err(net)?.0,
+                sockets: RecoverySockets::open(self.network, servers, &recovery).map_err(net)?,
+                recovery,
+                channel: Channel::<B, F>::new(&section.core(), books),
+            },
+            batch: RecvBatch::new(BATCH, DATAGRAM_MAX),
             output: ChannelOutput::new(self.last_instrument(), self.symbols),
         }))
     }

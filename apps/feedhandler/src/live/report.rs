@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tickpath_config::thousands;
-use tickpath_feed::{BuilderCounters, LineCounters};
+use tickpath_feed::LineCounters;
 use tickpath_types::{Nanos, Price, Qty, Symbol};
 
 use super::channel::{BookStatus, ChannelStatus, ResyncOutcome};
@@ -56,19 +56,11 @@ fn line_json(line: &LineCounters) -> Value {
     })
 }
 
-fn contradictions_json(builder: &BuilderCounters) -> Value {
-    json!({
-        "malformed": builder.malformed,
-        "unknown_type": builder.unknown_type,
-        "unknown_order": builder.unknown_order,
-        "duplicate_order": builder.duplicate_order,
-        "beyond_qty": builder.beyond_qty,
-        "refused": builder.refused,
-        "crossed": builder.crossed,
-        "other_symbols": builder.other_symbols,
-        "unmapped": builder.unmapped,
-        "symbol_gaps": builder.symbol_gaps,
-    })
+/// An object of counts under their own names.
+macro_rules! counts {
+    ($of:expr; $($name:ident),*) => {
+        json!({$((stringify!($name)): $of.$name),*})
+    };
 }
 
 fn channel_json(report: &ChannelReport) -> Value {
@@ -111,7 +103,10 @@ fn channel_json(report: &ChannelReport) -> Value {
         "strangers": status.strangers,
         "truncated": status.truncated,
         "kernel_drops": status.kernel_drops,
-        "contradictions": contradictions_json(builder),
+        "contradictions": counts!(
+            builder; malformed, unknown_type, unknown_order, duplicate_order, beyond_qty, refused, crossed,
+            other_symbols, unmapped, symbol_gaps
+        ),
         "recovery": {
             "requests": recovery.requests,
             "refusals": recovery.refusals,

@@ -6,6 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
+use tickpath_net::Kernel;
 use tickpath_types::Nanos;
 
 use super::admin::{SocketError, open_socket};
@@ -60,7 +61,7 @@ pub fn run(
 ) -> Result<LiveReport, RunError> {
     let clock = TscClock::shared();
     let (sender, commands) = sync_channel(COMMANDS_MAX);
-    let (handler, mut view) = LiveHandler::open(config, path, clock.now(), commands)?;
+    let (handler, mut view) = LiveHandler::open(&Kernel, config, path, clock.now(), commands)?;
     for channel in &config.channels {
         notice(Notice::Endpoint(endpoint(channel)));
         if channel.line_a.is_some() && channel.senders().is_any() {

@@ -17,14 +17,12 @@ pub struct FeedSection {
     /// Symbols that go to the outputs and are shown at the end; all when empty. Books are built of all.
     pub symbols: Vec<String>,
     /// Day of the session, as 2026-11-22; that of the start when absent. Times in updates count from its midnight.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_date: Option<String>,
     /// Time zone of the exchange: ET, CT, UTC, or what it is ahead of UTC, as -05:00.
     pub time_zone: String,
     /// The idle strategy of the thread: `spin`, `yield` or `park`.
     pub idle: IdleConfig,
     /// Core that the thread is pinned to; none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<usize>,
 }
 
@@ -45,10 +43,8 @@ impl Default for FeedSection {
 #[serde(deny_unknown_fields, default)]
 pub struct OutputsSection {
     /// Name of the segment in shared memory that has the symbol cache and the stream of updates; none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// Folder of the segment, relative to this file; the usual one when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// Instruments that the segment has room for.
     pub rows: u64,
@@ -67,7 +63,6 @@ impl Default for OutputsSection {
 #[serde(deny_unknown_fields, default)]
 pub struct AdminSection {
     /// Unix socket that takes commands, relative to this file; none when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
 }
 
@@ -119,17 +114,14 @@ pub struct ChannelSection {
     /// Its protocol.
     pub protocol: ProtocolName,
     /// Group and port of line A.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_a: Option<SocketAddrV4>,
     /// Group and port of line B; one line when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_b: Option<SocketAddrV4>,
     /// Address of the interface that they come in by.
     #[serde(default = "loopback")]
     pub interface: Ipv4Addr,
     /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When absent the
     /// interface's own where that is a loopback interface, and every address elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Ipv4Addr>>,
     /// Instruments at most.
     #[serde(default = "default_max_instruments")]
@@ -165,22 +157,16 @@ pub struct ChannelSection {
     #[serde(default = "yes")]
     pub resync_suspects: bool,
     /// `itch`: the MoldUDP64 request server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmission: Option<SocketAddrV4>,
     /// `itch`: GLIMPSE, snapshots over SoupBinTCP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub glimpse: Option<SocketAddrV4>,
     /// `itch`: group and port of snapshots by multicast.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SocketAddrV4>,
     /// `xdp`: the request server, over TCP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_server: Option<SocketAddrV4>,
     /// `xdp`: group and port of retransmissions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmission_group: Option<SocketAddrV4>,
     /// `xdp`: group and port of refreshes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_group: Option<SocketAddrV4>,
     /// `xdp`: who asks, as the market knows us: up to 10 characters.
     #[serde(default = "default_source_id")]
@@ -192,22 +178,17 @@ pub struct ChannelSection {
     #[serde(default = "default_channel_id")]
     pub channel_id: u8,
     /// `iex-...`: gap fill over UDP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_fill: Option<SocketAddrV4>,
     /// `iex-...`: SNAP, snapshots over TCP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snap: Option<SocketAddrV4>,
     /// `iex-...`: token for SNAP: `env:NAME`, `file:PATH`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Secret>,
     /// `itch-soup`: the server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<SocketAddrV4>,
     /// `itch-soup` and GLIMPSE: the user.
     #[serde(default = "default_user")]
     pub user: String,
     /// `itch-soup` and GLIMPSE: its password: `env:NAME`, `file:PATH`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
 }
 
@@ -262,19 +243,17 @@ impl ChannelSection {
             keys.any(|(_, recovers, is_set)| is_set && recovers == wanted)
         };
         let (has_requests, has_snapshots) = (recovers(Recovers::Messages), recovers(Recovers::Books));
-        ChannelConfig {
-            arbiter: ArbiterConfig {
-                hold_messages: self.hold_messages,
-                reorder_wait: self.reorder_wait.0,
-                request_timeout: self.request_timeout.0,
-                max_requests: if has_requests { self.max_requests } else { 0 },
-                max_request_messages: self.request_messages,
-                max_gap_messages: if has_snapshots { self.max_gap } else { u64::MAX },
-                compare_lines: self.compare_lines,
-            },
-            hold_snapshot: has_snapshots.then_some(self.hold_snapshot),
-            resync_suspects: self.resync_suspects,
-        }
+        let arbiter = ArbiterConfig {
+            hold_messages: self.hold_messages,
+            reorder_wait: self.reorder_wait.0,
+            request_timeout: self.request_timeout.0,
+            max_requests: if has_requests { self.max_requests } else { 0 },
+            max_request_messages: self.request_messages,
+            max_gap_messages: if has_snapshots { self.max_gap } else { u64::MAX },
+            compare_lines: self.compare_lines,
+        };
+        let hold_snapshot = has_snapshots.then_some(self.hold_snapshot);
+        ChannelConfig { resync_suspects: self.resync_suspects, ..ChannelConfig::new(arbiter, hold_snapshot) }
     }
 
     /// The keys that only some protocols have, and whether each is set.

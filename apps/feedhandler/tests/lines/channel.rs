@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_book::{BooksById, FastBooks, OrderBooks};
-use tickpath_feed::ArbiterConfig;
+use tickpath_feed::{ArbiterConfig, MessageBooks};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, FinalFeed, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_matching::Owner;

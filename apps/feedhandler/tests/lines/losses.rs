@@ -1,7 +1,7 @@
 //! Packets that a line loses.
 
 use tickpath_book::BooksById;
-use tickpath_feed::{LossConfig, LossModel};
+use tickpath_feed::{LossConfig, LossModel, MessageBooks};
 use tickpath_nasdaq::moldudp64::Header;
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, Sequence};
 use zerocopy::IntoBytes;

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_feedhandler::SnapshotSources;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{AddOrder, Message};

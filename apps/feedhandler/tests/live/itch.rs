@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_feedhandler::live::{LiveConfig, ProtocolName, ResyncOutcome};
 use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};

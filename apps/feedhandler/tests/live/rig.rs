@@ -8,7 +8,7 @@ use tickpath_feedhandler::live::{
     ChannelSection, ChannelStatus, LiveCommand, LiveConfig, LiveHandler, LiveReport, LiveView, ProtocolName,
     ResyncOutcome,
 };
-use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
+use tickpath_net::{Kernel, MulticastSender, SendStatus, free_multicast_group};
 use tickpath_test_support::Deadline;
 use tickpath_types::{BookHealth, Nanos, Symbol};
 
@@ -44,7 +44,7 @@ impl Rig {
         config.finish().unwrap();
         let (sender, commands) = sync_channel(4);
         let now = Nanos::from_secs(1_700_000_000);
-        let (handler, view) = LiveHandler::open(&config, None, now, commands).unwrap();
+        let (handler, view) = LiveHandler::open(&Kernel, &config, None, now, commands).unwrap();
         let mut invoker = Invoker::new("feed", vec![Box::new(handler)], &[]).unwrap();
         invoker.start().unwrap();
         let sender_of = |group| MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();

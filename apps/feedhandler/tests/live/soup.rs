@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_reference::ReferenceBooks;

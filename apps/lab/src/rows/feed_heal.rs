@@ -8,7 +8,8 @@ use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{Publisher, PublisherCounters};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Line, LossConfig, LossModel, MessageListener,
+    Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Line, LossConfig, LossModel, MessageBooks,
+    MessageListener,
 };
 use tickpath_lockfree::spsc;
 use tickpath_matching::Owner;

@@ -38,11 +38,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| {
         let mut lines = Lines::new()?;
         let config = &day.standard.config;
-        let core = ChannelConfig {
-            arbiter: ArbiterConfig::default(),
-            hold_snapshot: Some(1 << 16),
-            resync_suspects: true,
-        };
+        let core = ChannelConfig::new(ArbiterConfig::default(), Some(1 << 16));
         let books: BookBuilder<DirectBooks> = itch_books::empty(config);
         let mut channel = Channel::<_, MoldUdp64>::new(&core, books);
         let mut updates = Updates(0);

@@ -7,7 +7,9 @@ use std::path::Path;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::{Packets, decompress};
 use tickpath_feed::iex::{BookBuilder, Counters};
-use tickpath_feed::{Arbiter, ArbiterConfig, BooksAlone, IexStream, IexTp, Line, MessageListener};
+use tickpath_feed::{
+    Arbiter, ArbiterConfig, BooksAlone, IexStream, IexTp, Line, MessageBooks, MessageListener,
+};
 use tickpath_iex::{Feed, Segment};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Sequence};
@@ -138,7 +140,7 @@ impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
     }
 
     fn on_restart(&mut self) {
-        self.0.handle_session_start(&mut BooksAlone);
+        self.0.handle_restart(&mut BooksAlone);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_feed::BooksAlone;
 use tickpath_feed::iex::BookBuilder;
+use tickpath_feed::{BooksAlone, MessageBooks};
 use tickpath_iex::gap_fill::{Range, Request};
 use tickpath_iex::snap::{ErrorCode, Frame, SnapshotRequest, encode, next_frame};
 use tickpath_iex::wire::Alpha;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::UdpSocket;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::moldudp64::{Packet, Request, Session};

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_capture::Packets;
-use tickpath_feed::{BookBuilder, BooksAlone, iex, xdp};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, iex, xdp};
 use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler};
 use tickpath_iex::{Feed, Segment};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
@@ -46,7 +46,8 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
     }
     let clock = TscClock::shared();
     let (_commands, receiver) = sync_channel(1);
-    let open = |receiver| LiveHandler::open(&config, None, clock.now(), receiver).unwrap();
+    let open =
+        |receiver| LiveHandler::open(&tickpath_net::Kernel, &config, None, clock.now(), receiver).unwrap();
     let (publisher, (mut handler, mut view)) = if comes_late {
         let publisher = Publisher::begin(publication);
         wait_for("the end of the recording", || publisher.has_published().then_some(()));

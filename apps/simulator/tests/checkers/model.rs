@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{Definition, LogCommand, LogCommandKind, Replica, VenueCommandKind};
-use tickpath_feed::{BookBuilder, UpdateListener};
+use tickpath_feed::{BookBuilder, MessageBooks, UpdateListener};
 use tickpath_journal::Policy;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;

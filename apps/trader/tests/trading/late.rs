@@ -4,7 +4,7 @@
 use tickpath_agent::{Agent, Invoker, TscClock};
 use tickpath_book::{BooksById, OrderBooks};
 use tickpath_exchange::{MarketRecoverySettings, SnapshotSettings, VenueSettings};
-use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
+use tickpath_feed::{ArbiterConfig, LossConfig, LossModel, MessageBooks};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
 use tickpath_net::free_multicast_group;

@@ -2,11 +2,12 @@
 
 use tickpath_book::BooksById;
 use tickpath_iex::{Feed, decode};
-use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, SuspectReason, Symbol};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, Symbol};
 
 use super::apply::Apply;
-use super::state::{AT_REST, Counters, Held, State, Status, UNTOLD};
-use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateListener};
+use super::state::{AT_REST, Counters, Held, State, Status, UNTOLD, symbol_of};
+use crate::instruments::{BuilderCounters, Instruments, UpdateListener};
+use crate::message_books::MessageBooks;
 
 /// Builds books from the messages of one feed in sequence, and says of each whether it can be believed.
 ///
@@ -40,9 +41,7 @@ impl<B: BooksById> BookBuilder<B> {
     #[must_use]
     pub fn naming(mut self, symbols: &[Symbol]) -> BookBuilder<B> {
         for symbol in symbols {
-            if self.state.symbols.find(*symbol).is_none() {
-                self.state.enter(*symbol);
-            }
+            self.state.id_of(*symbol);
         }
         self
     }
@@ -54,13 +53,7 @@ impl<B: BooksById> BookBuilder<B> {
         self
     }
 
-    /// Applies the message of `sequence` and reports its effect.
-    #[inline(always)]
-    pub fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        self.handle_next(sequence, message, None, out);
-    }
-
-    /// The same of a message behind which another one waits already.
+    /// Applies the message of `sequence`, behind which another one may wait already, and reports its effect.
     ///
     /// DEEP+ says nowhere that a change is complete: all messages of one event about a symbol have one time stamp. So while
     /// the message that waits goes on with the event, updates keep the best prices from before, and the book may be crossed.
@@ -142,15 +135,7 @@ impl<B: BooksById> BookBuilder<B> {
         instruments.handle_malformed(id, &mut Held { transitions, out });
     }
 
-    /// A numbering began anew: all books are empty, believed, and no trading state is known.
-    pub fn handle_session_start(&mut self, out: &mut impl UpdateListener) {
-        self.state.counters.session_starts += 1;
-        for id in (1..=self.state.symbols.count()).map(InstrumentId) {
-            self.restart(id, out);
-        }
-    }
-
-    /// The same of one instrument, where a channel has only some of them.
+    /// The book of an instrument is empty and live, and nothing else of it is known.
     pub fn restart(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
         if let Some(status) = self.state.statuses.get_mut(usize::from(id.0)) {
             let has_book = status.has_book;
@@ -162,98 +147,80 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Empties every book and tells of it: the day is over, or a snapshot follows.
-    pub fn clear_all(&mut self, out: &mut impl UpdateListener) {
-        self.state.clear_all(out);
-    }
-
-    /// Every book can be believed from now on: it was read from a snapshot.
-    pub fn heal_all(&mut self, out: &mut impl UpdateListener) {
-        for id in (1..=self.state.symbols.count()).map(InstrumentId) {
-            self.state.instruments.set_health(id, BookHealth::Live, None);
-            self.state.instruments.check_crossed(id);
-            self.state.instruments.report_status(id, out);
-        }
-    }
-
-    /// Messages were lost for good before the next one.
-    pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
-        // What closed the transitions may be among what was lost.
-        self.state.transitions.fill(AT_REST);
-        self.state.instruments.handle_lost(out);
-    }
-
-    /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
-    pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
-        let State { instruments, transitions, .. } = &mut self.state;
-        instruments.handle_recovering(recovering, &mut Held { transitions, out });
-    }
-
-    /// The feed.
-    #[must_use]
-    pub const fn feed(&self) -> Feed {
-        self.feed
-    }
-
-    /// The books with what is known of each instrument.
-    #[must_use]
-    pub const fn instruments(&self) -> &Instruments<B> {
-        &self.state.instruments
-    }
-
-    /// The same, to be changed.
-    #[must_use]
-    pub const fn instruments_mut(&mut self) -> &mut Instruments<B> {
-        &mut self.state.instruments
-    }
-
-    /// The books. One that is [in transition](Self::is_in_transition) is in a state that no market has seen.
-    #[must_use]
-    #[inline(always)]
-    pub const fn books(&self) -> &B {
-        self.state.instruments.books()
-    }
-
     /// The number of a symbol, once it was named.
     #[must_use]
     pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
-        self.state.symbols.find(symbol)
+        self.state.find(symbol)
     }
 
-    /// How many symbols were named.
+    /// The number of symbols that were named.
     #[must_use]
     pub const fn symbol_count(&self) -> u16 {
         self.state.symbols.count()
     }
 
-    /// What is known of an instrument; `None` beyond the books' bound.
-    #[must_use]
-    pub fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
-        self.state.instruments.instrument(id)
-    }
-
-    /// True while several levels of the book change together and not all of them have come.
-    #[must_use]
-    pub fn is_in_transition(&self, id: InstrumentId) -> bool {
-        self.state.transitions.get(usize::from(id.0)).is_some_and(|transition| transition.is_open)
-    }
-
-    /// What happened so far.
-    #[must_use]
-    pub const fn counters(&self) -> &BuilderCounters {
-        self.state.instruments.counters()
-    }
-
-    /// What happened so far and only IEX knows of.
+    /// Counts that only IEX has.
     #[must_use]
     pub const fn iex_counters(&self) -> &Counters {
         &self.state.counters
     }
+}
 
-    /// The reason why a book is suspect, if it is.
-    #[must_use]
-    pub fn reason(&self, id: InstrumentId) -> Option<SuspectReason> {
-        self.instrument(id).and_then(|state| state.reason)
+impl<B: BooksById> MessageBooks for BookBuilder<B> {
+    type Books = B;
+
+    fn instruments(&self) -> &Instruments<B> {
+        &self.state.instruments
+    }
+
+    fn instruments_mut(&mut self) -> &mut Instruments<B> {
+        &mut self.state.instruments
+    }
+
+    /// Too short a datagram to name its feed is left to the arbiter, which counts it as malformed.
+    #[inline]
+    fn admits(&mut self, datagram: &[u8]) -> bool {
+        datagram.get(2..4).is_none_or(|id| id == self.feed.protocol_id().to_le_bytes())
+    }
+
+    #[inline(always)]
+    fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.handle_next(sequence, message, None, out);
+    }
+
+    fn handle_messages<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        let mut messages = messages.peekable();
+        let mut sequence = first;
+        while let Some(message) = messages.next() {
+            self.handle_next(sequence, message, messages.peek().copied(), out);
+            sequence = sequence.next();
+        }
+    }
+
+    fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
+        symbol_of(message).and_then(|symbol| self.state.id_of(symbol)).unwrap_or(InstrumentId(0))
+    }
+
+    fn handle_lost(&mut self, out: &mut impl UpdateListener) {
+        // The messages that close the transitions may be lost.
+        self.state.transitions.fill(AT_REST);
+        self.state.instruments.handle_lost(out);
+    }
+
+    fn handle_restart(&mut self, out: &mut impl UpdateListener) {
+        self.state.counters.session_starts += 1;
+        for id in self.state.symbols.ids() {
+            self.restart(id, out);
+        }
+    }
+
+    fn begin_snapshot(&mut self, id: InstrumentId) {
+        self.state.empty(id);
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};
-//! use tickpath_feed::{BooksAlone, iex};
+//! use tickpath_feed::{BooksAlone, MessageBooks, iex};
 //! use tickpath_iex::{Feed, PriceLevelUpdate, wire::Ticker};
 //! use tickpath_types::{InstrumentId, Nanos, Price, Sequence, Side, Symbol};
 //! use zerocopy::IntoBytes;
@@ -25,10 +25,8 @@
 
 mod apply;
 mod builder;
-mod live;
 mod recovery;
 mod state;
-mod symbols;
 
 pub use builder::BookBuilder;
 pub use recovery::IexRecovery;

@@ -127,7 +127,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
                 healer.load(id, message, books);
             }
             Frame::End { sequence } => {
-                return match healer.end(Some(sequence.next()), books, &mut target.out) {
+                return match healer.end(Some(sequence.next()), books, target.out) {
                     SnapshotOutcome::Healed(_) => {
                         self.counters.snapshots += 1;
                         StreamProgress::Finished

@@ -3,8 +3,8 @@
 use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, Symbol, TradingState};
 
-use super::symbols::Symbols;
 use crate::instruments::{Instruments, UpdateListener};
+use crate::numbering::Numbering;
 
 /// The highest price of a level of DEEP: 47 bits of 10^-4 dollars. A level beyond it is refused.
 pub const PRICE_MAX: Price = Price((1 << 47) - 1);
@@ -56,7 +56,8 @@ pub(super) const UNTOLD: Status = Status { told: None, is_halted_here: false, ha
 /// The symbols, books and counts of one feed.
 pub(super) struct State<B> {
     pub(super) instruments: Instruments<B>,
-    pub(super) symbols: Symbols,
+    /// By the characters of each symbol, in the order of their first naming.
+    pub(super) symbols: Numbering<u64>,
     pub(super) transitions: Box<[Transition]>,
     pub(super) statuses: Box<[Status]>,
     pub(super) counters: Counters,
@@ -74,7 +75,7 @@ impl<B: BooksById> State<B> {
         let count = usize::from(max.0) + 1;
         State {
             instruments: Instruments::new(books),
-            symbols: Symbols::new(max),
+            symbols: Numbering::new(max),
             transitions: vec![AT_REST; count].into_boxed_slice(),
             statuses: vec![UNTOLD; count].into_boxed_slice(),
             counters: Counters::default(),
@@ -82,10 +83,16 @@ impl<B: BooksById> State<B> {
         }
     }
 
+    /// The number of a symbol, once it was named.
+    #[inline(always)]
+    pub(super) fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
+        Some(self.symbols.find(u64::from_le_bytes(symbol.0))).filter(|id| id.0 != 0)
+    }
+
     /// The number of a symbol, which takes the next one if it has none; `None` when there is none left.
     #[inline(always)]
     pub(super) fn id_of(&mut self, symbol: Symbol) -> Option<InstrumentId> {
-        match self.symbols.find(symbol) {
+        match self.find(symbol) {
             Some(id) => Some(id),
             None => self.enter(symbol),
         }
@@ -93,7 +100,7 @@ impl<B: BooksById> State<B> {
 
     #[cold]
     pub(super) fn enter(&mut self, symbol: Symbol) -> Option<InstrumentId> {
-        let entered = self.symbols.enter(symbol);
+        let entered = self.symbols.find_or_enter(u64::from_le_bytes(symbol.0));
         match entered {
             Some(id) => self.instruments.name(id, symbol),
             None => {
@@ -106,7 +113,7 @@ impl<B: BooksById> State<B> {
 
     /// The instrument whose symbol is where every message but one has it; 0 where none is known.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
-        symbol_of(message).and_then(|symbol| self.symbols.find(symbol)).unwrap_or(InstrumentId(0))
+        symbol_of(message).and_then(|symbol| self.find(symbol)).unwrap_or(InstrumentId(0))
     }
 
     #[inline]
@@ -127,7 +134,7 @@ impl<B: BooksById> State<B> {
 
     /// Empties every book and tells of it: the day is over, or a snapshot follows.
     pub(super) fn clear_all(&mut self, out: &mut impl UpdateListener) {
-        for id in (1..=self.symbols.count()).map(InstrumentId) {
+        for id in self.symbols.ids() {
             self.empty(id);
             self.instruments.report_status(id, out);
         }

@@ -1,32 +1,85 @@
-//! Lost messages from the MoldUDP64 request server, and lost books from snapshots.
+//! Recovery of an ITCH channel: lost messages from the MoldUDP64 request server, lost books from snapshots.
 
-use tickpath_nasdaq::moldudp64::Request;
-use tickpath_nasdaq::soupbintcp::ClientConfig;
-use tickpath_types::Nanos;
+use tickpath_nasdaq::moldudp64::{Packet, Request};
+use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession};
+use tickpath_types::{Nanos, Sequence};
 
-use super::snapshots::Snapshots;
-use super::target::ItchTarget;
+use crate::framing::MoldUdp64;
+use crate::heal::{SnapshotOutcome, SnapshotScope};
+use crate::instruments::UpdateListener;
+use crate::message_books::MessageBooks;
 use crate::recovery::{
-    RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
+    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// Recovers an ITCH channel: asks the MoldUDP64 request server for messages, and reads snapshots while books need one.
+/// The client leaves the server after this time without a message of a snapshot. Heartbeats recover no book.
+const SILENCE_MAX: Nanos = Nanos::from_secs(2);
+/// Time in the group of snapshots before the server is tried again.
+const GROUP_TURN: Nanos = Nanos::from_secs(10);
+/// Time from a failure to the next attempt.
+const RETRY_WAIT: Nanos = Nanos::from_millis(20);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Glimpse,
+    Group,
+}
+
+enum State {
+    Idle,
+    /// Nothing is tried until then.
+    Waiting {
+        until: Nanos,
+        next: Source,
+    },
+    Connecting,
+    Reading {
+        session: Box<ClientSession>,
+        deadline: Nanos,
+    },
+    InGroup {
+        /// Number of the group's next message.
+        next: Option<Sequence>,
+        until: Nanos,
+    },
+}
+
+type Target<'a, B, L> = Recovering<'a, B, MoldUdp64, L>;
+
+/// Asks the MoldUDP64 request server for messages, and gets snapshots while books need one: of the market by GLIMPSE, or when
+/// that fails of one instrument after another from a group.
 pub struct ItchRecovery {
+    login: ClientConfig,
+    has_glimpse: bool,
+    has_group: bool,
+    state: State,
     request: Option<Request>,
-    snapshots: Snapshots,
     requests: u64,
     has_healed: bool,
 }
 
 impl ItchRecovery {
-    /// The group of snapshots.
-    pub const SNAPSHOT_GROUP: usize = 0;
-
     /// A client with a GLIMPSE server, a group of snapshots, both, or neither. `login` is for the server.
     #[must_use]
     pub const fn new(login: ClientConfig, has_glimpse: bool, has_group: bool) -> ItchRecovery {
-        let snapshots = Snapshots::new(login, has_glimpse, has_group);
-        ItchRecovery { request: None, snapshots, requests: 0, has_healed: false }
+        let (state, request, requests, has_healed) = (State::Idle, None, 0, false);
+        ItchRecovery { login, has_glimpse, has_group, state, request, requests, has_healed }
+    }
+
+    fn stop(&mut self, target: &mut Target<'_, impl MessageBooks, impl UpdateListener>) {
+        if !matches!(self.state, State::Idle) {
+            self.state = State::Idle;
+            abandon(target);
+        }
+    }
+
+    /// Begins with the wanted source, or with the other one if it is the only one.
+    fn start(&mut self, now: Nanos, wanted: Source) {
+        self.state = match (wanted, self.has_glimpse, self.has_group) {
+            (Source::Glimpse, true, _) | (_, true, false) => State::Connecting,
+            (_, _, true) => State::InGroup { next: None, until: now + GROUP_TURN },
+            (_, false, false) => State::Idle,
+        };
     }
 }
 
@@ -40,11 +93,14 @@ impl RecoveryClient for ItchRecovery {
     }
 
     fn needs(&self) -> SocketNeeds {
-        self.snapshots.needs()
+        SocketNeeds {
+            connection: matches!(self.state, State::Connecting | State::Reading { .. }),
+            groups: [matches!(self.state, State::InGroup { .. }), false],
+        }
     }
 
     fn handle_join_failure(&mut self, now: Nanos) {
-        self.snapshots.handle_join_failure(now);
+        self.state = State::Waiting { until: now + SILENCE_MAX, next: Source::Glimpse };
     }
 
     fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
@@ -56,7 +112,7 @@ impl RecoveryClient for ItchRecovery {
     }
 
     fn is_silent(&mut self, now: Nanos) -> bool {
-        self.snapshots.is_silent(now)
+        matches!(self.state, State::Reading { deadline, .. } if now >= deadline)
     }
 
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
@@ -73,33 +129,117 @@ impl RecoveryClient for ItchRecovery {
     }
 }
 
-impl<C: ItchTarget> RecoveryInput<C> for ItchRecovery {
-    fn begin_turn(&mut self, now: Nanos, target: &mut C) {
-        self.snapshots.begin_turn(now, target);
+impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for ItchRecovery {
+    fn begin_turn(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
+        if !target.channel.needs_snapshot() {
+            return self.stop(target);
+        }
+        match self.state {
+            _ if target.channel.arbiter().session().is_none() => {}
+            State::Idle => self.start(now, Source::Glimpse),
+            State::Waiting { until, next } if now >= until => self.start(now, next),
+            _ => {}
+        }
     }
 
-    fn end_turn(&mut self, now: Nanos, target: &mut C) {
-        self.snapshots.end_turn(now, target);
-        self.has_healed |= target.healer().is_some_and(|(healer, ..)| healer.counters().healed > 0);
+    fn end_turn(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
+        let healed = target.channel.snapshots().map_or(0, |healer| healer.counters().healed);
+        self.has_healed |= healed > 0;
+        if !target.channel.needs_snapshot() {
+            // The next turn may be long after: the group is left now.
+            return self.stop(target);
+        }
+        if let State::InGroup { until, .. } = self.state
+            && now >= until
+            && self.has_glimpse
+        {
+            abandon(target);
+            self.state = State::Waiting { until: now, next: Source::Glimpse };
+        }
     }
 
-    fn handle_datagram(&mut self, _: Nanos, _: usize, datagram: &[u8], target: &mut C) {
-        self.snapshots.handle_packet(datagram, target);
+    /// A packet of snapshots.
+    fn handle_datagram(&mut self, _: Nanos, _: usize, datagram: &[u8], target: &mut Target<'_, B, L>) {
+        let (State::InGroup { next, .. }, Ok(packet)) = (&mut self.state, Packet::parse(datagram)) else {
+            return;
+        };
+        let is_of_session = target.channel.arbiter().session() == Some(packet.session());
+        let Some((healer, books)) = target.channel.healer().filter(|_| is_of_session) else { return };
+        if next.is_some_and(|next| next != packet.sequence()) {
+            healer.abandon();
+        }
+        *next = Some(packet.next_sequence());
+        for (_, message) in packet.messages() {
+            healer.handle_snapshot(SnapshotScope::Instrument, message, books, target.out);
+        }
     }
 
-    fn handle_connected(&mut self, now: Nanos, target: &mut C) {
-        self.snapshots.handle_connected(now, target);
+    fn handle_connected(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
+        let mut config = self.login;
+        config.login.session = target.channel.arbiter().session().unwrap_or(config.login.session);
+        config.login.sequence = Sequence(1);
+        let session = Box::new(ClientSession::new(config, now));
+        self.state = State::Reading { session, deadline: now + SILENCE_MAX };
     }
 
-    fn poll_transmit(&mut self, now: Nanos, _target: &mut C, buffer: &mut [u8]) -> usize {
-        self.snapshots.poll_transmit(now, buffer)
+    fn poll_transmit(&mut self, now: Nanos, _: &mut Target<'_, B, L>, buffer: &mut [u8]) -> usize {
+        match &mut self.state {
+            State::Reading { session, .. } => session.poll_transmit(now, buffer),
+            _ => 0,
+        }
     }
 
-    fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], target: &mut C) -> StreamProgress {
-        self.snapshots.handle_bytes(now, bytes, target)
+    fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], target: &mut Target<'_, B, L>) -> StreamProgress {
+        let market = target.channel.arbiter().session();
+        let (State::Reading { session, deadline }, Some((healer, books))) =
+            (&mut self.state, target.channel.healer())
+        else {
+            return StreamProgress::Failed;
+        };
+        let (event, used) = match session.handle_bytes(now, bytes) {
+            Ok(Some(found)) => found,
+            Ok(None) => return StreamProgress::Incomplete,
+            Err(_) => return StreamProgress::Failed,
+        };
+        match event {
+            ClientEvent::LoginAccepted { session, .. } if Some(session) == market => {
+                healer.begin(SnapshotScope::Market);
+            }
+            ClientEvent::Message { message, .. } => {
+                *deadline = now + SILENCE_MAX;
+                match healer.handle_snapshot(SnapshotScope::Market, message, books, target.out) {
+                    None => {}
+                    Some(SnapshotOutcome::Healed(_)) => {
+                        self.state = State::Idle;
+                        return StreamProgress::Finished;
+                    }
+                    // The group may have a better one.
+                    Some(SnapshotOutcome::TooFarAhead) => return StreamProgress::Failed,
+                    // The server took it too early. The next one will be later.
+                    Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
+                        healer.abandon();
+                        self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Glimpse };
+                        return StreamProgress::Finished;
+                    }
+                }
+            }
+            ClientEvent::Heartbeat | ClientEvent::Debug(_) | ClientEvent::Unsequenced(_) => {}
+            ClientEvent::LoginAccepted { .. } | ClientEvent::LoginRejected(_) | ClientEvent::EndOfSession => {
+                return StreamProgress::Failed;
+            }
+        }
+        StreamProgress::Taken(used)
     }
 
-    fn handle_disconnected(&mut self, now: Nanos, target: &mut C) {
-        self.snapshots.handle_failure(now, target);
+    /// The server failed: the turn is the group's.
+    fn handle_disconnected(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
+        abandon(target);
+        self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Group };
+    }
+}
+
+fn abandon<B: MessageBooks, L>(target: &mut Target<'_, B, L>) {
+    if let Some((healer, _)) = target.channel.healer() {
+        healer.abandon();
     }
 }

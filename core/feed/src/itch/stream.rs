@@ -57,8 +57,9 @@ impl SoupStream {
         &mut self,
         session: Session,
         next: Sequence,
-        Recovering { channel, out }: &mut Target<'_, B, L>,
+        target: &mut Target<'_, B, L>,
     ) {
+        let (channel, out) = (&mut *target.channel, &mut *target.out);
         let is_other = self.session.replace(session).is_some_and(|before| before != session);
         self.is_session_gone = false;
         if is_other {
@@ -138,7 +139,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for SoupSt
                 self.counters.messages += 1;
                 self.counters.next = sequence.next();
                 self.has_ended = false;
-                target.channel.handle_stream(sequence, std::iter::once(message), &mut target.out);
+                target.channel.handle_stream(sequence, std::iter::once(message), target.out);
             }
             ClientEvent::LoginAccepted { session, next_sequence } => {
                 self.log_on(session, next_sequence, target);
@@ -161,7 +162,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for SoupSt
 
     fn handle_disconnected(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {
         if self.connection.take().is_some() && !self.has_ended {
-            target.channel.books_mut().instruments_mut().handle_recovering(true, &mut target.out);
+            target.channel.books_mut().instruments_mut().handle_recovering(true, target.out);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::message_books::MessageBooks;
 
 /// Books of the messages of one channel.
 pub struct LiveBooks<B> {
-    builder: BookBuilder<B>,
+    pub(super) builder: BookBuilder<B>,
     channel: Channel,
 }
 
@@ -22,26 +22,13 @@ impl<B: BooksById> LiveBooks<B> {
         LiveBooks { builder: BookBuilder::new(books, midnight), channel }
     }
 
-    /// What builds them.
-    #[must_use]
-    pub const fn builder(&self) -> &BookBuilder<B> {
-        &self.builder
-    }
-
-    /// A refresh has brought all about an instrument up to this SymbolSeqNum.
-    pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
-        self.builder.set_symbol_seq(id, last);
-    }
-
     /// The instrument whose symbol a message names, whatever the message; 0 for one that names none or one that is not
     /// mapped.
     #[must_use]
     pub fn named_by(&self, message: &[u8]) -> InstrumentId {
         match message.get(2..8) {
-            Some(&[3, 0, a, b, c, d]) => {
-                self.builder.instrument_of(u32::from_le_bytes([a, b, c, d])).unwrap_or(InstrumentId(0))
-            }
-            _ => self.builder.named_by(message),
+            Some(&[3, 0, a, b, c, d]) => self.builder.state.symbols.find(u32::from_le_bytes([a, b, c, d])),
+            _ => self.builder.state.named_by(message),
         }
     }
 }
@@ -94,8 +81,8 @@ impl<B: BooksById> MessageBooks for LiveBooks<B> {
     /// The symbols' own numbers begin again as well.
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
         self.builder.instruments_mut().restart(out);
-        for id in (1..=self.builder.symbols.count()).map(InstrumentId) {
-            self.builder.symbols.row_mut(id).next_seq = 0;
+        for id in self.builder.state.symbols.ids() {
+            self.builder.state.row_mut(id).next_seq = 0;
         }
     }
 

@@ -20,18 +20,19 @@
 //! assert_eq!(builder.instruments().counters().messages, day.counters().messages);
 //! ```
 
+mod apply;
 mod builder;
 mod clock;
 mod counters;
 mod live;
-mod look_ahead;
 mod message;
 mod packets;
 mod recovery;
 mod refresh;
-mod symbols;
+mod state;
 
-pub use builder::{BookBuilder, trading_state};
+pub use apply::trading_state;
+pub use builder::BookBuilder;
 pub use counters::Counters;
 pub use live::LiveBooks;
 pub use message::{Channel, Message};

@@ -103,7 +103,7 @@ impl XdpRecovery {
         self.counters.refusals += 1;
         if self.requested == Some(number) {
             self.requested = None;
-            target.channel.handle_refused(now, &mut target.out);
+            target.channel.handle_refused(now, target.out);
         }
         self.refresh.handle_refused(now, number);
     }
@@ -139,13 +139,8 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
         }
     }
 
-    fn handle_datagram(
-        &mut self,
-        now: Nanos,
-        group: usize,
-        datagram: &[u8],
-        Recovering { channel, out }: &mut Target<'_, B, L>,
-    ) {
+    fn handle_datagram(&mut self, now: Nanos, group: usize, datagram: &[u8], target: &mut Target<'_, B, L>) {
+        let (channel, out) = (&mut *target.channel, &mut *target.out);
         if group == Self::REFRESH_GROUP {
             if let Ok(packet) = Packet::parse(datagram) {
                 let is_complete = self.refresh.handle_packet(now, &packet, channel, out);

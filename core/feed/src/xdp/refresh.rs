@@ -72,7 +72,7 @@ impl Refresh {
         }
         self.requested = None;
         let single = healer.first_waiting().filter(|_| healer.waiting() <= SINGLE_MAX);
-        Some(single.and_then(|id| channel.books().builder().symbol_index(id)))
+        Some(single.and_then(|id| channel.books().builder.symbol_index(id)))
     }
 
     /// The request that was due has been sent.
@@ -179,7 +179,7 @@ impl Refresh {
         };
         self.loading = None;
         if healer.is_waiting(loading.instrument) {
-            books.set_symbol_seq(loading.instrument, loading.last_symbol_seq);
+            books.builder.set_symbol_seq(loading.instrument, loading.last_symbol_seq);
         }
         healer.end(Some(Sequence(loading.end)), books, out);
         if flag == DeliveryFlag::REFRESH_START {

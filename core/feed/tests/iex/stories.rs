@@ -1,6 +1,7 @@
 //! What each kind of message does, and what makes a book suspect.
 
 use tickpath_book::BooksById;
+use tickpath_feed::MessageBooks;
 use tickpath_iex::{
     AddOrder, ClearBook, Feed, ModifyFlags, OperationalHalt, OrderDelete, OrderExecuted, OrderModify,
     PriceLevelUpdate, QuoteFlags, QuoteUpdate, SaleFlags, SystemEvent, SystemEventCode, TradeBreak,
@@ -48,17 +49,14 @@ fn best_prices_change_when_the_last_level_of_a_change_came() {
     let mut deep = Channel::trading(Feed::Deep10);
     deep.send(&level(Side::Buy, true, 100, 100));
     deep.send(&level(Side::Sell, true, 100, 110));
-    let id = deep.id("ALPHA");
     // A trade takes the bid, and the ask follows down: between them the book is not the market's.
     let update = deep.send(&level(Side::Buy, false, 0, 100))[0];
     assert_eq!((update.kind(), best(&update)), (Some(UpdateKind::Delete), (Some(100), Some(110))));
-    assert!(deep.builder.is_in_transition(id));
     assert_eq!(best(&deep.send(&level(Side::Buy, false, 50, 90))[0]), (Some(100), Some(110)));
     assert_eq!(best(&deep.send(&trade(10, 100))[0]), (Some(100), Some(110)));
     assert_eq!(best(&deep.halt("ALPHA", OperationalHalt::HALTED)[0]), (Some(100), Some(110)));
     let update = deep.send(&level(Side::Sell, true, 70, 95))[0];
     assert_eq!((best(&update), update.ask_qty), ((Some(90), Some(95)), 70));
-    assert!(!deep.builder.is_in_transition(id));
     assert_eq!(deep.builder.iex_counters().transitions, 3);
 }
 
@@ -258,7 +256,10 @@ fn contradictions_are_never_silent_and_a_cleared_book_is_believed_again() {
         assert_eq!(deep.health("ALPHA"), BookHealth::Live);
         act(&mut deep);
         let id = deep.id("ALPHA");
-        assert_eq!((deep.health("ALPHA"), deep.builder.reason(id)), (BookHealth::Suspect, Some(*reason)));
+        assert_eq!(
+            (deep.health("ALPHA"), deep.builder.instrument(id).unwrap().reason),
+            (BookHealth::Suspect, Some(*reason))
+        );
         deep.send(&ClearBook::new(b' ', Nanos(9), ticker("ALPHA")));
         assert_eq!((deep.health("ALPHA"), queue(&deep)), (BookHealth::Live, vec![]));
     }
@@ -314,7 +315,7 @@ fn a_numbering_that_begins_anew_and_the_end_of_the_day_empty_the_books() {
     deep.send(&level(Side::Sell, true, 100, 99));
     assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
     deep.updates.0.clear();
-    deep.builder.handle_session_start(&mut deep.updates);
+    deep.builder.handle_restart(&mut deep.updates);
     let update = deep.updates.0.pop().unwrap();
     assert_eq!((update.health(), update.trading(), best(&update)), (BookHealth::Live, None, (None, None)));
     deep.send(&level(Side::Buy, true, 100, 100));

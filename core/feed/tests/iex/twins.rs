@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
-use tickpath_feed::BooksAlone;
 use tickpath_feed::iex::BookBuilder;
+use tickpath_feed::{BooksAlone, MessageBooks};
 use tickpath_iex::{
     AddOrder, Feed, ModifyFlags, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate, SaleFlags,
 };

@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level};
 use tickpath_feed::xdp::Channel;
-use tickpath_feed::{BookBuilder, BooksAlone, xdp};
+use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, xdp};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nyse::Packet;

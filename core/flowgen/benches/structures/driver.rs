@@ -1,7 +1,7 @@
 //! Decodes a day and applies it to books: one plain driver for all structures, and the feed's look-ahead path.
 
 use tickpath_book::{BooksById, Order};
-use tickpath_feed::{BookBuilder, BuilderCounters, UpdateListener};
+use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_nasdaq::itch50::{
     self, AddOrder, AddOrderMpid, BuySell, Listener, OrderCancel, OrderDelete, OrderExecuted,
     OrderExecutedWithPrice, OrderReplace,

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BooksAlone, BuilderCounters};
+use tickpath_feed::{BookBuilder, BooksAlone, BuilderCounters, MessageBooks};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::itch50::{self, Message};
 use tickpath_reference::ReferenceBooks;

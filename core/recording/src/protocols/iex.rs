@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use tickpath_book::BooksById;
-use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, iex};
+use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, MessageBooks, iex};
 use tickpath_iex::{
     Feed, Fields, Header, Message, OperationalHalt, Segment, SystemEventCode as Stage, decode,
 };

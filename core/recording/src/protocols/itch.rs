@@ -6,7 +6,7 @@ mod soup;
 pub(crate) use packets::packets;
 
 use tickpath_book::BooksById;
-use tickpath_feed::{BookBuilder, LOOK_AHEAD_LEN};
+use tickpath_feed::{BookBuilder, LOOK_AHEAD_LEN, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{self, Message, YesNo, message_len};
 use tickpath_nasdaq::wire::Stock;

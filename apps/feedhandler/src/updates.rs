@@ -1,0 +1,142 @@
+//! From the books' updates to the engines.
+
+use tickpath_agent::{KernelTime, TscClock};
+use tickpath_book::DirectBooks;
+use tickpath_feed::{BookBuilder, Line, UpdateListener};
+use tickpath_lockfree::broadcast;
+use tickpath_timing::{Function, Hop, MarketId, Tracer};
+use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
+
+/// Interval, in messages, of timing the decoding and the change of the book.
+const TIMED_EVERY: u64 = 16;
+
+/// Books that a feed handler builds.
+pub type FeedBooks = BookBuilder<DirectBooks>;
+
+/// Sends the updates of the books to the engines, and stamps packets and messages.
+pub(crate) struct Updates<T> {
+    pub(crate) sender: broadcast::Sender<MarketUpdate>,
+    pub(crate) tracer: T,
+    feed: u8,
+    /// When the kernel received the line's packet at hand, by its clock.
+    pub(crate) kernel_ns: Option<u64>,
+    /// When the packet at hand was read.
+    read_at: u64,
+    /// `kernel_ns` on the scale of `read_at`, once it was needed; 0 when it is not known.
+    received_at: Option<u64>,
+    kernel_time: KernelTime,
+    /// When the message at hand was begun, if it is timed.
+    began_at: Option<u64>,
+}
+
+impl<T: Tracer> Updates<T> {
+    /// Updates of the feed handler of this number in stamps.
+    pub(crate) fn new(
+        sender: broadcast::Sender<MarketUpdate>,
+        tracer: T,
+        feed: u8,
+        clock: TscClock,
+    ) -> Updates<T> {
+        Updates {
+            sender,
+            tracer,
+            feed,
+            kernel_ns: None,
+            read_at: 0,
+            received_at: None,
+            kernel_time: KernelTime::new(clock),
+            began_at: None,
+        }
+    }
+
+    #[inline]
+    fn received_at(&mut self) -> u64 {
+        let (kernel_time, read_at) = (&mut self.kernel_time, self.read_at);
+        let kernel_ns = self.kernel_ns;
+        *self.received_at.get_or_insert_with(|| kernel_ns.map_or(0, |ns| kernel_time.ticks(ns, read_at)))
+    }
+}
+
+impl<T: Tracer> UpdateListener for Updates<T> {
+    const WANTS_MESSAGES: bool = true;
+
+    #[inline]
+    fn on_packet(&mut self, line: Line) {
+        self.read_at = self.tracer.now_ordered();
+        self.received_at = None;
+        if line == Line::Recovery {
+            self.kernel_ns = None;
+        }
+    }
+
+    #[inline]
+    fn on_apply(&mut self, sequence: Sequence) {
+        if T::ENABLED && sequence.0.is_multiple_of(TIMED_EVERY) {
+            self.began_at = Some(self.tracer.now());
+        }
+    }
+
+    #[inline]
+    fn on_update(&mut self, update: &MarketUpdate) {
+        self.sender.send(*update);
+        if update.kind() != Some(UpdateKind::Status) {
+            let id = MarketId::new(Sequence(update.sequence)).via_feed(self.feed);
+            self.tracer.stamp(Hop::T8, id);
+        }
+    }
+
+    /// The engines have its updates already: nothing waits for these stamps.
+    #[inline]
+    fn on_applied(&mut self, sequence: Sequence) {
+        if T::ENABLED {
+            if let Some(began_at) = self.began_at.take() {
+                self.tracer.time(Function::BookApply, self.tracer.now().wrapping_sub(began_at));
+            }
+            let id = MarketId::new(sequence).via_feed(self.feed);
+            self.tracer.stamp_at(Hop::T7, id, self.read_at);
+            let received_at = self.received_at();
+            self.tracer.stamp_at(Hop::T7k, id, received_at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickpath_book::{BookLimits, BooksById};
+    use tickpath_feed::{ArbiterConfig, Channel, ChannelConfig};
+    use tickpath_nasdaq::itch50::OrderDelete;
+    use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
+    use tickpath_timing::{StampKind, Trace};
+    use tickpath_types::{InstrumentId, Nanos, OrderId};
+
+    use super::*;
+
+    #[test]
+    fn messages_are_stamped_while_books_are_healed() {
+        let (tracer, mut drain) = Trace::new(64);
+        let mut updates = Updates::new(broadcast::channel(16).0, tracer, 0, TscClock::system());
+        let arbiter = ArbiterConfig { max_requests: 0, ..ArbiterConfig::default() };
+        let books = BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(1), 8)));
+        let mut channel = Channel::<_>::new(&ChannelConfig::new(arbiter, Some(8)), books);
+        let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(1));
+        let session = Session::new("TODAY").unwrap();
+        let packet = |sequence| {
+            let mut packet = PacketBuilder::new([0; 64], session, Sequence(sequence));
+            packet.push(zerocopy::IntoBytes::as_bytes(&delete)).unwrap();
+            packet.finish().to_vec()
+        };
+        for sequence in [5, 6] {
+            channel.handle_packet(Nanos(1), Line::A, &packet(sequence), &mut updates);
+        }
+        channel.handle_timeout(Nanos::from_secs(1), &mut updates);
+        assert!(channel.needs_snapshot());
+        updates.tracer.flush();
+        let mut read = vec![];
+        drain.drain(64, |stamp| {
+            if let Some(StampKind::Hop { hop: Hop::T7, id, .. }) = stamp.decode() {
+                read.push(id);
+            }
+        });
+        assert_eq!(read, [5, 6]);
+    }
+}

@@ -1,0 +1,311 @@
+//! One message of XDP being applied.
+
+use tickpath_book::BooksById;
+use tickpath_nyse::{
+    AddOrder, AddOrderRefresh, CrossCorrection, CrossTrade, DeleteOrder, HaltCondition, Imbalance, Listener,
+    MarketState, ModifyOrder, NonDisplayedTrade, OrderExecution, PositionChange, ReplaceOrder,
+    RetailPriceImprovement, SecurityStatus, SecurityStatusCode, SequenceNumberReset, SourceTimeReference,
+    SymbolClear, SymbolIndexMapping, TradeCancel,
+};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, TradingState, UpdateKind};
+
+use super::message::Channel;
+use super::state::State;
+use crate::instruments::{Change, UpdateListener};
+
+/// One message being applied.
+pub(super) struct Apply<'a, B, L> {
+    pub(super) state: &'a mut State<B>,
+    pub(super) channel: Channel,
+    /// The instrument of a message about an order, when it was looked up before; else 0.
+    pub(super) instrument: InstrumentId,
+    pub(super) out: &'a mut L,
+}
+
+impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
+    /// The instrument of a symbol index, its number taken; `None` for one that is not mapped, which is counted.
+    #[inline(always)]
+    fn instrument(&mut self, symbol_index: u32, symbol_seq_num: u32) -> Option<InstrumentId> {
+        let known = self.instrument;
+        let id = if known.0 == 0 { self.state.symbols.find(symbol_index) } else { known };
+        if id.0 == 0 {
+            self.state.instruments.count_unmapped(id);
+            return None;
+        }
+        self.state.note_seq(id, symbol_seq_num);
+        Some(id)
+    }
+
+    #[inline(always)]
+    fn time(&self, source_time_ns: u32) -> Nanos {
+        // Nobody wants it of the books alone.
+        if L::WANTS_UPDATES {
+            self.state.clocks[usize::from(self.channel.0)].time(source_time_ns)
+        } else {
+            Nanos::ZERO
+        }
+    }
+
+    #[inline(always)]
+    fn price(&self, id: InstrumentId, units: u32) -> Option<Price> {
+        self.state.row(id).scale.price(units)
+    }
+
+    #[inline(always)]
+    fn report(&mut self, change: &Change) {
+        self.state.instruments.report(change, self.out);
+    }
+
+    /// Enters an order and tells of it.
+    #[inline(always)]
+    fn entered(&mut self, change: Option<Change>, id: InstrumentId) {
+        match change {
+            Some(change) => {
+                self.state.add(&change);
+                self.report(&change);
+            }
+            None => self.state.instruments.refuse(id),
+        }
+    }
+
+    /// A trade of no order that rests.
+    fn traded(&mut self, id: InstrumentId, source_time_ns: u32, units: u32, volume: u32) {
+        let Some(price) = self.price(id, units) else {
+            self.state.counters.finer_prices += 1;
+            return;
+        };
+        let (ts, qty) = (self.time(source_time_ns), Qty(u64::from(volume)));
+        self.state.instruments.report_trade(id, ts, (price, qty), self.out);
+    }
+}
+
+/// The instrument of a message, its number taken; leaves the function for one that is not mapped.
+macro_rules! instrument {
+    ($self:ident, $message:ident) => {
+        match $self.instrument($message.symbol_index.get(), $message.symbol_seq_num.get()) {
+            Some(id) => id,
+            None => return,
+        }
+    };
+}
+
+/// Enters the order of a message.
+macro_rules! add {
+    ($self:ident, $message:ident, $id:ident, $ts:ident) => {
+        let price = $self.price($id, $message.price.get());
+        let change = price.zip($message.side.side()).map(|(price, side)| Change {
+            instrument: $id,
+            ts: $ts,
+            kind: UpdateKind::Add,
+            order_id: OrderId($message.order_id.get()),
+            side,
+            price,
+            qty: Qty(u64::from($message.volume.get())),
+        });
+        $self.entered(change, $id);
+    };
+}
+
+impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
+    #[inline(always)]
+    fn on_add_order(&mut self, message: &AddOrder) {
+        let id = instrument!(self, message);
+        let ts = self.time(message.source_time_ns.get());
+        add!(self, message, id, ts);
+    }
+
+    #[inline(always)]
+    fn on_delete_order(&mut self, message: &DeleteOrder) {
+        let id = instrument!(self, message);
+        let order_id = message.order_id.get();
+        if let Some(order) = self.state.take(id, order_id) {
+            let ts = self.time(message.source_time_ns.get());
+            let (kind, order_id) = (UpdateKind::Delete, OrderId(order_id));
+            let (side, price, qty) = (order.side, order.price, order.qty);
+            self.report(&Change { instrument: id, ts, kind, order_id, side, price, qty });
+        }
+    }
+
+    fn on_modify_order(&mut self, message: &ModifyOrder) {
+        let id = instrument!(self, message);
+        let order_id = OrderId(message.order_id.get());
+        let key = self.state.key(id, order_id.0);
+        let Some(order) = self.state.instruments.resting(id, key) else { return };
+        let (price, qty) = (self.price(id, message.price.get()), Qty(u64::from(message.volume.get())));
+        let ts = self.time(message.source_time_ns.get());
+        let Some(price) = price.filter(|_| !qty.is_zero()) else {
+            self.state.instruments.books_mut().remove(id, key);
+            self.state.instruments.refuse(id);
+            return;
+        };
+        let change =
+            Change { instrument: id, ts, kind: UpdateKind::Replace, order_id, side: order.side, price, qty };
+        if price != order.price || message.position_change == PositionChange::LOST {
+            self.state.instruments.books_mut().remove(id, key);
+            self.state.instruments.add(&Change { order_id: key, ..change });
+            self.report(&change);
+        } else if qty > order.qty {
+            let more = Qty(qty.0 - order.qty.0);
+            if self.state.instruments.books_mut().increase(id, key, more).is_none() {
+                self.state.instruments.refuse(id);
+            }
+            self.report(&change);
+        } else {
+            let less = Qty(order.qty.0 - qty.0);
+            self.state.instruments.reduce(&order, less);
+            self.report(&Change { kind: UpdateKind::Reduce, qty: less, ..change });
+        }
+    }
+
+    fn on_order_execution(&mut self, message: &OrderExecution) {
+        let id = instrument!(self, message);
+        let order_id = OrderId(message.order_id.get());
+        let key = self.state.key(id, order_id.0);
+        let Some(order) = self.state.instruments.resting(id, key) else { return };
+        let qty = Qty(u64::from(message.volume.get()));
+        self.state.instruments.reduce(&order, qty);
+        let ts = self.time(message.source_time_ns.get());
+        // No update can tell a price that is finer than the project's: what can be said is that the order has less.
+        let (kind, price) = match self.price(id, message.price.get()) {
+            Some(price) => (UpdateKind::Trade, price),
+            None => {
+                self.state.counters.finer_prices += 1;
+                (UpdateKind::Reduce, order.price)
+            }
+        };
+        self.report(&Change { instrument: id, ts, kind, order_id, side: order.side, price, qty });
+    }
+
+    fn on_replace_order(&mut self, message: &ReplaceOrder) {
+        let id = instrument!(self, message);
+        if let Some(order) = self.state.take(id, message.order_id.get()) {
+            let ts = self.time(message.source_time_ns.get());
+            let change = self.price(id, message.price.get()).map(|price| Change {
+                instrument: id,
+                ts,
+                kind: UpdateKind::Replace,
+                order_id: OrderId(message.new_order_id.get()),
+                side: order.side,
+                price,
+                qty: Qty(u64::from(message.volume.get())),
+            });
+            self.entered(change, id);
+        }
+    }
+
+    fn on_add_order_refresh(&mut self, message: &AddOrderRefresh) {
+        self.state.counters.refreshed_orders += 1;
+        let id = self.state.symbols.find(message.symbol_index.get());
+        if id.0 == 0 {
+            return self.state.instruments.count_unmapped(id);
+        }
+        // Its number is that of the last message that it covers, not one of its own.
+        self.state.row_mut(id).next_seq = message.symbol_seq_num.get().wrapping_add(1);
+        let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
+        add!(self, message, id, ts);
+    }
+
+    fn on_source_time_reference(&mut self, message: &SourceTimeReference) {
+        self.state.counters.time_references += 1;
+        let midnight_secs = self.state.midnight_secs;
+        self.state.clocks[usize::from(self.channel.0)].refer(message.source_time.get(), midnight_secs);
+    }
+
+    fn on_symbol_index_mapping(&mut self, message: &SymbolIndexMapping) {
+        self.state.map(self.channel, message);
+    }
+
+    fn on_symbol_clear(&mut self, message: &SymbolClear) {
+        self.state.counters.clears += 1;
+        let id = self.state.symbols.find(message.symbol_index.get());
+        if id.0 == 0 {
+            return self.state.instruments.count_unmapped(id);
+        }
+        self.state.row_mut(id).next_seq = message.next_source_seq_num.get();
+        self.state.instruments.clear(id);
+        self.state.instruments.set_health(id, BookHealth::Live, None);
+        self.state.instruments.report_status(id, self.out);
+    }
+
+    fn on_security_status(&mut self, message: &SecurityStatus) {
+        self.state.counters.statuses += 1;
+        let id = instrument!(self, message);
+        let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
+        if message.security_status == SecurityStatusCode::CLOSED {
+            // What is left vanishes without a word.
+            self.state.instruments.clear(id);
+        }
+        let before = self.state.instruments.instrument(id).and_then(|state| state.trading);
+        let trading = trading_state(message).or(before);
+        self.state.instruments.set_trading(id, trading, ts, self.out);
+    }
+
+    fn on_imbalance(&mut self, message: &Imbalance) {
+        self.state.counters.imbalances += 1;
+        self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_non_displayed_trade(&mut self, message: &NonDisplayedTrade) {
+        self.state.counters.hidden_trades += 1;
+        let id = instrument!(self, message);
+        self.traded(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
+    }
+
+    fn on_cross_trade(&mut self, message: &CrossTrade) {
+        self.state.counters.crosses += 1;
+        let id = instrument!(self, message);
+        self.traded(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
+    }
+
+    fn on_trade_cancel(&mut self, message: &TradeCancel) {
+        self.state.counters.trade_cancels += 1;
+        self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_cross_correction(&mut self, message: &CrossCorrection) {
+        self.state.counters.cross_corrections += 1;
+        self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_retail_price_improvement(&mut self, message: &RetailPriceImprovement) {
+        self.state.counters.retail_indicators += 1;
+        self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
+    }
+
+    fn on_sequence_number_reset(&mut self, _: &SequenceNumberReset) {
+        self.state.counters.resets += 1;
+    }
+
+    fn on_unknown(&mut self, _: u16, _: &[u8]) {
+        self.state.instruments.count_unknown_type();
+    }
+}
+
+/// The state that a status leads to; `None` when it says nothing about it.
+#[must_use]
+pub fn trading_state(message: &SecurityStatus) -> Option<TradingState> {
+    let halted = match message.halt_condition {
+        HaltCondition::NONE | HaltCondition(0 | b' ') => None,
+        HaltCondition::LULD => Some(TradingState::Paused),
+        _ => Some(TradingState::Halted),
+    };
+    let session = match message.market_state {
+        MarketState::EARLY | MarketState::CORE | MarketState::LATE => TradingState::Trading,
+        MarketState::CLOSED => TradingState::Halted,
+        _ => TradingState::QuotationOnly,
+    };
+    match message.security_status {
+        SecurityStatusCode::HALT | SecurityStatusCode::SUSPEND => {
+            Some(halted.unwrap_or(TradingState::Halted))
+        }
+        SecurityStatusCode::CLOSED => Some(TradingState::Halted),
+        SecurityStatusCode::RESUME => Some(session),
+        SecurityStatusCode::PRE_OPENING | SecurityStatusCode::BEGIN_ACCEPTING => {
+            Some(TradingState::QuotationOnly)
+        }
+        SecurityStatusCode::EARLY | SecurityStatusCode::CORE | SecurityStatusCode::LATE => {
+            Some(halted.unwrap_or(TradingState::Trading))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,217 @@
+//! The symbols, books and counts of an XDP feed: all that its messages change.
+
+use tickpath_book::{AddError, BooksById, Order};
+use tickpath_nyse::{PriceScale, SymbolIndexMapping};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, SuspectReason, Symbol};
+
+use super::clock::{ChannelClock, since_midnight};
+use super::counters::Counters;
+use super::message::Channel;
+use crate::instruments::{Change, Instruments};
+use crate::numbering::Numbering;
+
+/// Channels that there can be.
+const CHANNELS: usize = 1 << u8::BITS;
+
+/// What is known of a mapped symbol.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub(super) scale: PriceScale,
+    /// The venue's index.
+    pub(super) index: u32,
+    /// SymbolSeqNum of the next message, 0 until one came.
+    pub(super) next_seq: u32,
+    /// The channel that mapped it.
+    pub(super) channel: u8,
+}
+
+const UNKNOWN: Row = Row { scale: PriceScale::FOUR_DECIMALS, index: 0, next_seq: 0, channel: 0 };
+
+/// The symbols, books and counts of any number of channels.
+pub(super) struct State<B> {
+    pub(super) instruments: Instruments<B>,
+    /// By the index of each symbol, in the order of their mappings.
+    pub(super) symbols: Numbering<u32>,
+    /// By instrument; that of no instrument at 0.
+    rows: Box<[Row]>,
+    pub(super) clocks: Box<[ChannelClock; CHANNELS]>,
+    pub(super) midnight_secs: u64,
+    /// Orders in the books whose number another symbol's order had when they came.
+    shared: u32,
+    pub(super) counters: Counters,
+}
+
+/// Where messages about orders and trades have the index of their symbol, ...
+const SYMBOL_INDEX: std::ops::Range<usize> = 8..12;
+/// ... and those with the whole time.
+const SYMBOL_INDEX_FULL_TIME: std::ops::Range<usize> = 12..16;
+
+impl<B: BooksById> State<B> {
+    /// Empty books, and no symbol mapped.
+    pub(super) fn new(books: B, midnight: Nanos) -> State<B> {
+        State {
+            symbols: Numbering::new(books.limits().max_instrument),
+            rows: vec![UNKNOWN; usize::from(books.limits().max_instrument.0) + 1].into(),
+            instruments: Instruments::new(books),
+            clocks: Box::new([ChannelClock::default(); CHANNELS]),
+            midnight_secs: midnight.0 / 1_000_000_000,
+            shared: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The instrument of an order, a trade or a symbol's state, whatever the rest of the message; 0 for none.
+    pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
+        let place = match message.get(2..4) {
+            Some([100..=104 | 110..=114, 0]) => SYMBOL_INDEX,
+            Some([32 | 34 | 105 | 106, 0]) => SYMBOL_INDEX_FULL_TIME,
+            _ => return InstrumentId(0),
+        };
+        let index = message.get(place).and_then(|bytes| bytes.first_chunk());
+        index.map_or(InstrumentId(0), |bytes| self.symbols.find(u32::from_le_bytes(*bytes)))
+    }
+
+    /// The instrument of a symbol index; `None` while it is not mapped.
+    pub(super) fn instrument_of(&self, symbol_index: u32) -> Option<InstrumentId> {
+        Some(self.symbols.find(symbol_index)).filter(|id| id.0 != 0)
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&self, id: InstrumentId) -> &Row {
+        &self.rows[usize::from(id.0)]
+    }
+
+    #[inline(always)]
+    pub(super) fn row_mut(&mut self, id: InstrumentId) -> &mut Row {
+        &mut self.rows[usize::from(id.0)]
+    }
+
+    /// Takes the number of a message among those about its symbol.
+    #[inline(always)]
+    pub(super) fn note_seq(&mut self, id: InstrumentId, symbol_seq_num: u32) {
+        let row = self.row_mut(id);
+        let expected = std::mem::replace(&mut row.next_seq, symbol_seq_num.wrapping_add(1));
+        if expected != symbol_seq_num {
+            self.note_seq_gap(id, expected);
+        }
+    }
+
+    #[cold]
+    fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
+        let health = self.instruments.instrument(id).map_or(BookHealth::Suspect, |state| state.health);
+        if expected == 0 {
+            // The first that is heard of the symbol.
+        } else if health >= BookHealth::Stale {
+            self.counters.symbol_gaps_in_stale += 1;
+        } else {
+            self.instruments.count_symbol_gap(id);
+        }
+    }
+
+    /// The number under which the books have an order. Numbers are unique within a symbol only: of two that are the same
+    /// the second is kept under another one, which no order of a venue has.
+    #[inline(always)]
+    pub(super) fn key(&self, id: InstrumentId, order_id: u64) -> OrderId {
+        if self.shared == 0 { OrderId(order_id) } else { self.shared_key(id, order_id) }
+    }
+
+    #[cold]
+    fn shared_key(&self, id: InstrumentId, order_id: u64) -> OrderId {
+        let shared = shared_key(id, order_id);
+        let rests = self.instruments.books().find(shared).is_some_and(|order| order.instrument == id);
+        if rests { shared } else { OrderId(order_id) }
+    }
+
+    /// Enters an order; a book that refuses it is suspect.
+    #[inline(always)]
+    pub(super) fn add(&mut self, change: &Change) {
+        let &Change { instrument, order_id, side, price, qty, .. } = change;
+        if self.shared > 0 && self.shared_key(instrument, order_id.0) != order_id {
+            self.instruments.add(&Change { order_id: shared_key(instrument, order_id.0), ..*change });
+            return;
+        }
+        let books = self.instruments.books_mut();
+        let crosses = books.would_trade(instrument, side, price);
+        match books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
+            Ok(()) => {}
+            Err(AddError::DuplicateId { .. }) => self.add_beside(change),
+            Err(_) => self.instruments.refuse(instrument),
+        }
+        if crosses {
+            self.instruments.check_crossed(instrument);
+        }
+    }
+
+    /// The number rests already: of another symbol, or twice.
+    #[cold]
+    fn add_beside(&mut self, change: &Change) {
+        let resting = self.instruments.books().find(change.order_id);
+        if resting.is_some_and(|order| order.instrument == change.instrument) {
+            // Counts it as a duplicate.
+            self.instruments.add(change);
+            return;
+        }
+        self.shared += 1;
+        self.counters.shared_order_ids += 1;
+        self.instruments
+            .add(&Change { order_id: shared_key(change.instrument, change.order_id.0), ..*change });
+    }
+
+    /// Takes an order out of its book; one that is not there makes the book suspect.
+    #[inline(always)]
+    pub(super) fn take(&mut self, instrument: InstrumentId, order_id: u64) -> Option<Order<()>> {
+        let key = self.key(instrument, order_id);
+        self.instruments.take(instrument, key)
+    }
+
+    /// Takes what a symbol index means.
+    #[cold]
+    pub(super) fn map(&mut self, channel: Channel, message: &SymbolIndexMapping) {
+        self.counters.mappings += 1;
+        let index = message.symbol_index.get();
+        let Some(scale) = PriceScale::new(message.price_scale_code) else {
+            self.counters.refused_mappings += 1;
+            if let Some(id) = self.instrument_of(index) {
+                self.instruments.refuse(id);
+            }
+            return;
+        };
+        let is_new = self.instrument_of(index).is_none();
+        let Some(id) = self.symbols.find_or_enter(index) else {
+            self.counters.refused_mappings += 1;
+            return;
+        };
+        let symbol = message.symbol.symbol().unwrap_or_else(|| unnamed(index));
+        let named = self.instruments.instrument(id).and_then(|state| state.symbol);
+        let before = self.row(id).scale;
+        if !is_new && (before != scale || named.is_some_and(|named| named != symbol)) {
+            self.counters.remapped += 1;
+            self.instruments.suspect(id, SuspectReason::OtherSymbol);
+        }
+        let row = self.row_mut(id);
+        (row.channel, row.index, row.scale) = (channel.0, index, scale);
+        self.instruments.name(id, symbol);
+    }
+
+    /// The time of a message with its whole time, since midnight.
+    pub(super) const fn full_time(&self, secs: u32, nanos: u32) -> Nanos {
+        Nanos(since_midnight(secs, self.midnight_secs) + nanos as u64)
+    }
+}
+
+/// The name of an instrument whose symbol is none of at most eight characters: `#` and its index in base 36.
+fn unnamed(mut index: u32) -> Symbol {
+    let mut name = *b"#0000000";
+    for place in name[1..].iter_mut().rev() {
+        *place = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(index % 36) as usize];
+        index /= 36;
+    }
+    Symbol(name)
+}
+
+/// The number under which an order is kept whose own number another symbol's order has. Markets have numbers below 16 and
+/// the highest byte is zero, so the bits that are changed are zero in an order's own number.
+const fn shared_key(InstrumentId(id): InstrumentId, order_id: u64) -> OrderId {
+    let id = id as u64;
+    OrderId(order_id ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 36 | (id >> 12) << 44))
+}
