@@ -675,7 +675,7 @@ pub fn iex_books() -> Vec<Vec<u8>> {
         let (id, price) = (tickpath_types::OrderId(index as u64 % 5), 100 + index as i64 % 4);
         let (size, is_complete) = ((index as u32 * 7) % 40, index % 3 != 0);
         put(PriceLevelUpdate::of(side, is_complete, Nanos(1), symbol, size, price).as_bytes());
-        put(AddOrder::of(side, Nanos(1), symbol, id, size, price).as_bytes());
+        put(AddOrder::new(side, Nanos(1), symbol, id, size, price).as_bytes());
         put(OrderModify::new(index as u8, Nanos(1), symbol, id, size + 1, price).as_bytes());
         put(OrderExecuted::new(0, Nanos(1), symbol, id, 3, price, 1).as_bytes());
         put(QuoteUpdate::new(0, Nanos(1), symbol, size, price, price + 1, size).as_bytes());

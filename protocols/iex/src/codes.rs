@@ -3,9 +3,14 @@
 //! Source: IEX TOPS 1.66, DEEP 1.08 and DEEP+ 1.04, the tables of each message.
 
 use tickpath_types::{Side, TradingState};
-use tickpath_wire::{codes, flags};
+use tickpath_wire::{codes, flags, stands_for};
 
 codes! {
+    /// Side of an order or a level.
+    SideCode {
+        BUY = b'8' "buy",
+        SELL = b'5' "sell",
+    }
     /// Stage of the session, in a [`SystemEvent`](crate::SystemEvent).
     SystemEventCode {
         START_OF_MESSAGES = b'O' "start of messages",
@@ -116,44 +121,14 @@ impl EventFlags {
     }
 }
 
-impl SaleFlags {
-    /// True for a trade that sets the last sale price and the day's high and low.
-    #[must_use]
-    pub const fn sets_last_sale(self) -> bool {
-        !self.has(SaleFlags(SaleFlags::EXTENDED_HOURS.0 | SaleFlags::ODD_LOT.0))
-    }
-}
-
-impl TradingCode {
+stands_for! {
     /// The state in the project's words; `None` for a code that is not listed.
-    #[inline]
-    #[must_use]
-    pub const fn state(self) -> Option<TradingState> {
-        Some(match self {
-            TradingCode::HALTED => TradingState::Halted,
-            TradingCode::ORDER_ACCEPTANCE => TradingState::QuotationOnly,
-            TradingCode::PAUSED => TradingState::Paused,
-            TradingCode::TRADING => TradingState::Trading,
-            _ => return None,
-        })
+    TradingCode, state: TradingState {
+        HALTED = Halted,
+        ORDER_ACCEPTANCE = QuotationOnly,
+        PAUSED = Paused,
+        TRADING = Trading,
     }
-}
-
-/// The side that `8` (buy) and `5` (sell) stand for; `None` for another byte.
-#[inline]
-pub(crate) const fn side_of(code: u8) -> Option<Side> {
-    match code {
-        b'8' => Some(Side::Buy),
-        b'5' => Some(Side::Sell),
-        _ => None,
-    }
-}
-
-/// The byte of a side.
-#[inline]
-pub(crate) const fn side_code(side: Side) -> u8 {
-    match side {
-        Side::Buy => b'8',
-        Side::Sell => b'5',
-    }
+    /// The side; `None` for a code that is neither.
+    SideCode, side: Side { BUY = Buy, SELL = Sell, }
 }

@@ -20,35 +20,33 @@ impl Feed {
     /// The feed of a Message Protocol ID; `None` for one that is not listed.
     #[must_use]
     pub const fn of(protocol_id: u16) -> Option<Feed> {
-        Some(match protocol_id {
-            0x8002 => Feed::Tops15,
-            0x8003 => Feed::Tops16,
-            0x8004 => Feed::Deep10,
-            0x8005 => Feed::DeepPlus10,
-            _ => return None,
-        })
+        // The ids follow each other.
+        match protocol_id.wrapping_sub(Feed::Tops15.protocol_id()) {
+            place @ 0..4 => Some(Feed::ALL[place as usize]),
+            _ => None,
+        }
+    }
+
+    /// Message Protocol ID, name and version, types of messages.
+    const fn terms(self) -> (u16, &'static str, u128) {
+        match self {
+            Feed::Tops15 => (0x8002, "TOPS 1.5", mask(b"QTB")),
+            Feed::Tops16 => (0x8003, "TOPS 1.6", mask(b"SDHIOPEQTBXA")),
+            Feed::Deep10 => (0x8004, "DEEP 1.0", mask(b"SDHIOPE85TBXA")),
+            Feed::DeepPlus10 => (0x8005, "DEEP+ 1.0", mask(b"SDHIOPETBaMRLC")),
+        }
     }
 
     /// Its Message Protocol ID.
     #[must_use]
     pub const fn protocol_id(self) -> u16 {
-        match self {
-            Feed::Tops15 => 0x8002,
-            Feed::Tops16 => 0x8003,
-            Feed::Deep10 => 0x8004,
-            Feed::DeepPlus10 => 0x8005,
-        }
+        self.terms().0
     }
 
     /// Its name and version.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Feed::Tops15 => "TOPS 1.5",
-            Feed::Tops16 => "TOPS 1.6",
-            Feed::Deep10 => "DEEP 1.0",
-            Feed::DeepPlus10 => "DEEP+ 1.0",
-        }
+        self.terms().1
     }
 
     /// True when the feed's specification lists messages of this type. TOPS 1.6 does not list Security Event and its
@@ -56,13 +54,7 @@ impl Feed {
     #[inline]
     #[must_use]
     pub const fn lists(self, message_type: u8) -> bool {
-        let types = match self {
-            Feed::Tops15 => mask(b"QTB"),
-            Feed::Tops16 => mask(b"SDHIOPEQTBXA"),
-            Feed::Deep10 => mask(b"SDHIOPE85TBXA"),
-            Feed::DeepPlus10 => mask(b"SDHIOPETBaMRLC"),
-        };
-        message_type < 128 && types >> message_type & 1 == 1
+        message_type < 128 && self.terms().2 >> message_type & 1 == 1
     }
 }
 

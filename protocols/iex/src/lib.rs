@@ -43,19 +43,10 @@ pub mod snap;
 mod transport;
 pub mod wire;
 
-pub use codes::{
-    AuctionType, DirectoryFlags, EventFlags, ImbalanceSide, LuldTier, ModifyFlags, OperationalHalt,
-    PriceTestDetail, PriceType, QuoteFlags, RetailInterest, SaleFlags, SecurityEventCode, SystemEventCode,
-    TradingCode,
-};
+pub use codes::*;
 pub use feed::Feed;
-pub use messages::{
-    AddOrder, AuctionInformation, ClearBook, DecodeError, Fields, Listener, MESSAGE_TYPES, Message,
-    OfficialPrice, OperationalHaltStatus, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate,
-    QuoteUpdate, RetailLiquidityIndicator, SecurityDirectory, SecurityEvent, ShortSalePriceTestStatus,
-    SystemEvent, TradeBreak, TradeReport, TradingStatus, decode, message_len_min,
-};
-pub use transport::{Header, Messages, PushError, SEGMENT_LEN_MAX, Segment, SegmentBuilder, SegmentError};
+pub use messages::*;
+pub use transport::*;
 
 /// The longest message that this version knows, in bytes; a later one may be longer.
 pub const MESSAGE_LEN_MAX: usize = AuctionInformation::LEN;

@@ -23,12 +23,6 @@ impl Session {
         text.bytes().all(|byte| byte.is_ascii_graphic()).then_some(session)
     }
 
-    /// True when it names no session.
-    #[must_use]
-    pub fn is_blank(self) -> bool {
-        self == Session::BLANK
-    }
-
     /// The text without its padding; what is not UTF-8 shows as nothing.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -82,7 +76,7 @@ mod tests {
         assert_eq!(Session::new("ELEVENCHARS"), None);
         assert_eq!(Session::new("A B"), None);
         assert_eq!(Session::new(""), Some(Session::BLANK));
-        assert!(Session::BLANK.left_justified().is_blank());
-        assert!(Session::BLANK.right_justified().is_blank());
+        assert_eq!(Session::BLANK.left_justified(), Session::BLANK);
+        assert_eq!(Session::BLANK.right_justified(), Session::BLANK);
     }
 }

@@ -107,9 +107,17 @@ impl Line {
 
     fn client_says(&mut self, now: Nanos, message: &[u8]) {
         let mut out = [0; 64];
-        let len = self.client.encode_message(now, &mut out, message).unwrap();
+        let len = frame(&self.client, &mut out, message).unwrap();
+        self.client.sent(now);
         self.to_server.extend(&out[..len]);
     }
+}
+
+fn frame(client: &ClientSession, out: &mut [u8], message: &[u8]) -> Result<usize, SendError> {
+    client.frame_message_with(out, |room| {
+        room[..message.len()].copy_from_slice(message);
+        Ok(message.len())
+    })
 }
 
 fn config() -> ClientConfig {
@@ -271,7 +279,7 @@ fn a_silent_peer_is_given_up_after_fifteen_seconds() {
     assert_eq!(line.server.handle_timeout(at(15_000)), Err(silent));
     assert!(line.server.is_closed());
     assert_eq!(line.client.handle_timeout(at(15_000)), Err(silent));
-    assert_eq!(line.client.encode_message(at(15_000), &mut [0; 64], b"x"), Err(SendError::NotLoggedIn));
+    assert_eq!(frame(&line.client, &mut [0; 64], b"x"), Err(SendError::NotLoggedIn));
     assert_eq!(line.client.poll_transmit(at(16_000), &mut [0; CONTROL_LEN_MAX]), 0);
 }
 

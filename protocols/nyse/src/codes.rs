@@ -1,6 +1,7 @@
 //! The one-byte codes of XDP.
 
-use tickpath_wire::{codes, side_code};
+use tickpath_types::Side as OrderSide;
+use tickpath_wire::{codes, stands_for};
 
 codes! {
     /// What a packet is for.
@@ -198,14 +199,11 @@ impl DeliveryFlag {
     #[inline]
     #[must_use]
     pub const fn is_refresh(self) -> bool {
-        matches!(
-            self,
-            DeliveryFlag::REFRESH_ONE
-                | DeliveryFlag::REFRESH_START
-                | DeliveryFlag::REFRESH_PART
-                | DeliveryFlag::REFRESH_END
-        )
+        self.0 >= DeliveryFlag::REFRESH_ONE.0 && self.0 <= DeliveryFlag::REFRESH_END.0
     }
 }
 
-side_code! { Side }
+stands_for! {
+    /// The side; `None` for a code that is neither.
+    Side, side: OrderSide { BUY = Buy, SELL = Sell, }
+}

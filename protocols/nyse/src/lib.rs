@@ -41,21 +41,8 @@ mod price;
 mod symbol;
 
 pub use builder::{PacketBuilder, PushError};
-pub use codes::{
-    AuctionType, CrossType, DeliveryFlag, ExchangeCode, HaltCondition, ImbalanceSide, MarketState,
-    PositionChange, PrintableFlag, RequestStatus, RpiIndicator, SecurityStatusCode, SecurityType, Side,
-    SsrState, TradeCondition, YesNo,
-};
-pub use messages::{
-    AddOrder, AddOrderRefresh, CrossCorrection, CrossTrade, DecodeError, DeleteOrder, Fields,
-    HeartbeatResponse, Imbalance, Listener, MESSAGE_LEN_MAX, MESSAGE_TYPES, Message, MessageHeader,
-    MessageUnavailable, ModifyOrder, NonDisplayedTrade, OrderExecution, RefreshHeader, RefreshRequest,
-    ReplaceOrder, RequestResponse, RetailPriceImprovement, RetransmissionRequest, SecurityStatus,
-    SequenceNumberReset, SourceTimeReference, StockSummary, SymbolClear, SymbolIndexMapping,
-    SymbolIndexMappingRequest, TradeCancel, decode, message_len, message_len_min,
-};
-pub use packet::{
-    HEADER_LEN, Header, MESSAGE_HEADER_LEN, Messages, PACKET_LEN_MAX, Packet, PacketError, SendTime,
-};
+pub use codes::*;
+pub use messages::*;
+pub use packet::*;
 pub use price::{PRICE_DECIMALS, PriceScale};
 pub use symbol::{Firm, SourceId, XdpSymbol};

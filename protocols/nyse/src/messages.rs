@@ -10,11 +10,8 @@ use tickpath_wire::{fields, layout, message, messages};
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{
-    AuctionType, CrossType, ExchangeCode, Firm, HaltCondition, ImbalanceSide, MarketState, PositionChange,
-    PrintableFlag, RequestStatus, RpiIndicator, SecurityStatusCode, SecurityType, Side, SourceId, SsrState,
-    TradeCondition, XdpSymbol, YesNo,
-};
+use crate::codes::*;
+use crate::{Firm, SourceId, XdpSymbol};
 
 layout! {
     /// What every message begins with.
@@ -57,21 +54,49 @@ pub enum DecodeError {
     },
 }
 
-/// Declares all messages and whatever must name each of them once.
+/// The specification that describes a message.
+macro_rules! specification {
+    (Common) => {
+        "XDP Common Client Specification"
+    };
+    (Integrated) => {
+        "XDP Integrated Feed Client Specification"
+    };
+}
+
+/// Declares all messages and whatever must name each of them once. Behind its handler a message has its specification and
+/// its title there. Those in `timed`, and those in `events`, begin alike.
 macro_rules! xdp_messages {
-    // Messages about a symbol on the channel begin alike.
     (
-        { $($other:tt)* }
+        control { $($control:tt)* }
+        timed { $(
+            $(#[$timed_doc:meta])*
+            $timed:ident = $timed_type:literal, $timed_len:literal, from $timed_min:literal, $timed_handler:ident,
+            $timed_spec:ident $timed_title:literal { $($timed_own:tt)* }
+        )* }
         events { $(
             $(#[$doc:meta])*
-            $name:ident = $type:literal, $len:literal, from $len_min:literal, $handler:ident { $($own:tt)* }
+            $name:ident = $type:literal, $len:literal, from $len_min:literal, $handler:ident,
+            $spec:ident $title:literal { $($own:tt)* }
         )* }
     ) => {
         xdp_messages! {
-            $($other)*
+            $($control)*
+            $(
+                $(#[$timed_doc])*
+                $timed = $timed_type, $timed_len, from $timed_min, $timed_handler, $timed_spec $timed_title {
+                    /// When, in seconds since the Unix epoch.
+                    4 source_time: U32,
+                    /// Nanoseconds within the second.
+                    8 source_time_ns: U32,
+                    /// The symbol.
+                    12 symbol_index: U32,
+                    $($timed_own)*
+                }
+            )*
             $(
                 $(#[$doc])*
-                $name = $type, $len, from $len_min, $handler {
+                $name = $type, $len, from $len_min, $handler, $spec $title {
                     /// Nanoseconds within the second of the last time reference.
                     4 source_time_ns: U32,
                     /// The symbol.
@@ -85,13 +110,14 @@ macro_rules! xdp_messages {
     };
     ($(
         $(#[$doc:meta])*
-        $name:ident = $type:literal, $len:literal, from $len_min:literal, $handler:ident {
+        $name:ident = $type:literal, $len:literal, from $len_min:literal, $handler:ident, $spec:ident $title:literal {
             $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
         }
     )*) => {
         $(
             message! {
                 $(#[$doc])*
+                #[doc = concat!("\nSource: ", specification!($spec), ", \"", $title, "\"; ", $len, " bytes.")]
                 $name: u16 = $type, $len {
                     /// Its length and its type; the length is another than [`Self::LEN`] where the sender's version has
                     /// more fields, or fewer.
@@ -100,12 +126,7 @@ macro_rules! xdp_messages {
                 }
             }
 
-            impl $name {
-                /// Length in bytes of the shortest version; the fields that it lacks read as zero.
-                pub const LEN_MIN: usize = $len_min;
-            }
-
-            const _: () = assert!($name::LEN_MIN <= $name::LEN);
+            const _: () = assert!($len_min <= $len);
 
             impl Versions for $name {
                 const LEN_MIN: usize = $len_min;
@@ -177,7 +198,7 @@ macro_rules! xdp_messages {
         #[must_use]
         pub const fn message_len_min(message_type: u16) -> Option<usize> {
             match message_type {
-                $( $name::TYPE => Some($name::LEN_MIN), )*
+                $( $name::TYPE => Some($len_min), )*
                 _ => None,
             }
         }
@@ -234,11 +255,9 @@ fn lengthened<M: Versions>(message: &[u8]) -> Result<M, DecodeError> {
 }
 
 xdp_messages! {
-    {
-        /// Sequence Number Reset (1): the channel counts from 1 again; this is its message 1.
-        ///
-        /// Source: XDP Common Client Specification, "Sequence Number Reset Message"; 14 bytes, alone in its packet.
-        SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset {
+    control {
+        /// Sequence Number Reset (1): the channel counts from 1 again; this is its message 1, alone in its packet.
+        SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset, Common "Sequence Number Reset Message" {
             /// When, in seconds since the Unix epoch.
             4 source_time: U32,
             /// Nanoseconds within the second.
@@ -250,9 +269,7 @@ xdp_messages! {
         }
 
         /// Source Time Reference (2): the second to which the nanoseconds of the following messages belong.
-        ///
-        /// Source: XDP Common Client Specification, "Source Time Reference Message"; 16 bytes.
-        SourceTimeReference = 2, 16, from 16, on_source_time_reference {
+        SourceTimeReference = 2, 16, from 16, on_source_time_reference, Common "Source Time Reference Message" {
             /// The matching engine's partition: the System ID of the symbols that it means.
             4 id: U32,
             /// Reserved.
@@ -262,9 +279,7 @@ xdp_messages! {
         }
 
         /// Symbol Index Mapping (3): what a symbol index means.
-        ///
-        /// Source: XDP Common Client Specification, "Symbol Index Mapping Message"; 44 bytes.
-        SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping {
+        SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping, Common "Symbol Index Mapping Message" {
             /// The index by which other messages name the symbol.
             4 symbol_index: U32,
             /// The symbol.
@@ -299,10 +314,8 @@ xdp_messages! {
             42 reserved_2: U16,
         }
 
-        /// Retransmission Request (10): a client asks for messages.
-        ///
-        /// Source: XDP Common Client Specification, "Retransmission Request Message"; 24 bytes, over TCP.
-        RetransmissionRequest = 10, 24, from 24, on_retransmission_request {
+        /// Retransmission Request (10): a client asks for messages, over TCP.
+        RetransmissionRequest = 10, 24, from 24, on_retransmission_request, Common "Retransmission Request Message" {
             /// Number of the first message.
             4 begin_seq_num: U32,
             /// Number of the last one.
@@ -315,10 +328,8 @@ xdp_messages! {
             23 channel_id: u8,
         }
 
-        /// Request Response (11): what the request server says to a request.
-        ///
-        /// Source: XDP Common Client Specification, "Request Response Message"; 29 bytes, over TCP.
-        RequestResponse = 11, 29, from 29, on_request_response {
+        /// Request Response (11): what the request server says to a request, over TCP.
+        RequestResponse = 11, 29, from 29, on_request_response, Common "Request Response Message" {
             /// Number that the client gave its request.
             4 request_seq_num: U32,
             /// Number of the first message asked for.
@@ -335,18 +346,14 @@ xdp_messages! {
             28 status: RequestStatus,
         }
 
-        /// Heartbeat Response (12): a client is still there.
-        ///
-        /// Source: XDP Common Client Specification, "Heartbeat Response Message"; 14 bytes, over TCP.
-        HeartbeatResponse = 12, 14, from 14, on_heartbeat_response {
+        /// Heartbeat Response (12): a client is still there, over TCP.
+        HeartbeatResponse = 12, 14, from 14, on_heartbeat_response, Common "Heartbeat Response Message" {
             /// Who is there.
             4 source_id: SourceId,
         }
 
-        /// Symbol Index Mapping Request (13): a client asks what a symbol index means.
-        ///
-        /// Source: XDP Common Client Specification, "Symbol Index Mapping Request Message"; 21 bytes, over TCP.
-        SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request {
+        /// Symbol Index Mapping Request (13): a client asks what a symbol index means, over TCP.
+        SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request, Common "Symbol Index Mapping Request Message" {
             /// The index; 0 for all.
             4 symbol_index: U32,
             /// Who asks.
@@ -359,10 +366,8 @@ xdp_messages! {
             20 retransmit_method: u8,
         }
 
-        /// Refresh Request (15): a client asks for the state of a symbol.
-        ///
-        /// Source: XDP Common Client Specification, "Refresh Request Message"; 20 bytes, over TCP.
-        RefreshRequest = 15, 20, from 20, on_refresh_request {
+        /// Refresh Request (15): a client asks for the state of a symbol, over TCP.
+        RefreshRequest = 15, 20, from 20, on_refresh_request, Common "Refresh Request Message" {
             /// The index; 0 for all.
             4 symbol_index: U32,
             /// Who asks.
@@ -373,10 +378,8 @@ xdp_messages! {
             19 channel_id: u8,
         }
 
-        /// Message Unavailable (31): messages that were asked for and will not come.
-        ///
-        /// Source: XDP Common Client Specification, "Message Unavailable Message"; 14 bytes, on the retransmission channel.
-        MessageUnavailable = 31, 14, from 14, on_message_unavailable {
+        /// Message Unavailable (31): requested messages that will not come, on the retransmission channel.
+        MessageUnavailable = 31, 14, from 14, on_message_unavailable, Common "Message Unavailable Message" {
             /// Number of the first message.
             4 begin_seq_num: U32,
             /// Number of the last one.
@@ -387,30 +390,28 @@ xdp_messages! {
             13 channel_id: u8,
         }
 
+        /// Refresh Header (35): begins each packet of a refresh; the first one of a symbol is the longer, with what it follows; the others have 8 bytes.
+        RefreshHeader = 35, 16, from 8, on_refresh_header, Common "Refresh Header Message" {
+            /// The packet among those about the symbol, from 1.
+            4 current_refresh_pkt: U16,
+            /// How many there are.
+            6 total_refresh_pkts: U16,
+            /// Number of the channel's last message that the refresh covers; not there in the short form.
+            8 last_seq_num: U32,
+            /// SymbolSeqNum of the symbol's last message that it covers; not there in the short form.
+            12 last_symbol_seq_num: U32,
+        }
+    }
+
+    timed {
         /// Symbol Clear (32): nothing that was said of the symbol holds any more.
-        ///
-        /// Source: XDP Common Client Specification, "Symbol Clear Message"; 20 bytes.
-        SymbolClear = 32, 20, from 20, on_symbol_clear {
-            /// When, in seconds since the Unix epoch.
-            4 source_time: U32,
-            /// Nanoseconds within the second.
-            8 source_time_ns: U32,
-            /// The symbol.
-            12 symbol_index: U32,
+        SymbolClear = 32, 20, from 20, on_symbol_clear, Common "Symbol Clear Message" {
             /// SymbolSeqNum of its next message.
             16 next_source_seq_num: U32,
         }
 
         /// Security Status (34): a symbol's state changed.
-        ///
-        /// Source: XDP Common Client Specification, "Security Status Message"; 46 bytes.
-        SecurityStatus = 34, 46, from 46, on_security_status {
-            /// When, in seconds since the Unix epoch.
-            4 source_time: U32,
-            /// Nanoseconds within the second.
-            8 source_time_ns: U32,
-            /// The symbol.
-            12 symbol_index: U32,
+        SecurityStatus = 34, 46, from 46, on_security_status, Common "Security Status Message" {
             /// Number of the message among those about the symbol.
             16 symbol_seq_num: U32,
             /// What changed.
@@ -437,30 +438,8 @@ xdp_messages! {
             45 session_state: u8,
         }
 
-        /// Refresh Header (35): begins each packet of a refresh; the first one of a symbol is the longer, with what it follows.
-        ///
-        /// Source: XDP Common Client Specification, "Refresh Header Message"; 16 bytes, or 8.
-        RefreshHeader = 35, 16, from 8, on_refresh_header {
-            /// The packet among those about the symbol, from 1.
-            4 current_refresh_pkt: U16,
-            /// How many there are.
-            6 total_refresh_pkts: U16,
-            /// Number of the channel's last message that the refresh covers; not there in the short form.
-            8 last_seq_num: U32,
-            /// SymbolSeqNum of the symbol's last message that it covers; not there in the short form.
-            12 last_symbol_seq_num: U32,
-        }
-
-        /// Imbalance (105): what an auction would do now.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Imbalance Message"; 73 bytes, 67 up to 2.1.
-        Imbalance = 105, 73, from 67, on_imbalance {
-            /// When, in seconds since the Unix epoch.
-            4 source_time: U32,
-            /// Nanoseconds within the second.
-            8 source_time_ns: U32,
-            /// The symbol.
-            12 symbol_index: U32,
+        /// Imbalance (105): what an auction would do now; 67 bytes up to 2.1.
+        Imbalance = 105, 73, from 67, on_imbalance, Integrated "Imbalance Message" {
             /// Number of the message among those about the symbol.
             16 symbol_seq_num: U32,
             /// What the auction's price is nearest to.
@@ -504,15 +483,7 @@ xdp_messages! {
         }
 
         /// Add Order Refresh (106): an order that rests, told again.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Add Order Refresh Message"; 43 bytes.
-        AddOrderRefresh = 106, 43, from 42, on_add_order_refresh {
-            /// When, in seconds since the Unix epoch.
-            4 source_time: U32,
-            /// Nanoseconds within the second.
-            8 source_time_ns: U32,
-            /// The symbol.
-            12 symbol_index: U32,
+        AddOrderRefresh = 106, 43, from 42, on_add_order_refresh, Integrated "Add Order Refresh Message" {
             /// Number of the last message among those about the symbol that it covers.
             16 symbol_seq_num: U32,
             /// The order.
@@ -530,15 +501,7 @@ xdp_messages! {
         }
 
         /// Stock Summary (223): prices and volume of the day so far, on a channel of its own.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Stock Summary Message"; 36 bytes.
-        StockSummary = 223, 36, from 36, on_stock_summary {
-            /// When, in seconds since the Unix epoch.
-            4 source_time: U32,
-            /// Nanoseconds within the second.
-            8 source_time_ns: U32,
-            /// The symbol.
-            12 symbol_index: U32,
+        StockSummary = 223, 36, from 36, on_stock_summary, Integrated "Stock Summary Message" {
             /// The highest price.
             16 high_price: U32,
             /// The lowest.
@@ -554,9 +517,7 @@ xdp_messages! {
 
     events {
         /// Add Order (100): an order rests at the tail of its level.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Add Order Message"; 39 bytes.
-        AddOrder = 100, 39, from 38, on_add_order {
+        AddOrder = 100, 39, from 38, on_add_order, Integrated "Add Order Message" {
             /// The order, unique within symbol and day.
             16 order_id: U64,
             /// Its price.
@@ -572,9 +533,7 @@ xdp_messages! {
         }
 
         /// Modify Order (101): an order has another price or volume, not because it traded.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Modify Order Message"; 35 bytes.
-        ModifyOrder = 101, 35, from 33, on_modify_order {
+        ModifyOrder = 101, 35, from 33, on_modify_order, Integrated "Modify Order Message" {
             /// The order.
             16 order_id: U64,
             /// Its price from now on.
@@ -590,9 +549,7 @@ xdp_messages! {
         }
 
         /// Delete Order (102): an order is gone, for whatever reason but its full execution or its replacement.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Delete Order Message"; 25 bytes.
-        DeleteOrder = 102, 25, from 24, on_delete_order {
+        DeleteOrder = 102, 25, from 24, on_delete_order, Integrated "Delete Order Message" {
             /// The order.
             16 order_id: U64,
             /// Reserved.
@@ -600,9 +557,7 @@ xdp_messages! {
         }
 
         /// Order Execution (103): a resting order traded.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Order Execution Message"; 42 bytes.
-        OrderExecution = 103, 42, from 37, on_order_execution {
+        OrderExecution = 103, 42, from 37, on_order_execution, Integrated "Order Execution Message" {
             /// The order.
             16 order_id: U64,
             /// The trade, unique within symbol and day.
@@ -620,9 +575,7 @@ xdp_messages! {
         }
 
         /// Replace Order (104): an order is gone and another one of its symbol, side and firm rests at the tail of its level.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Replace Order Message"; 42 bytes.
-        ReplaceOrder = 104, 42, from 40, on_replace_order {
+        ReplaceOrder = 104, 42, from 40, on_replace_order, Integrated "Replace Order Message" {
             /// The order that is gone.
             16 order_id: U64,
             /// The order that rests.
@@ -638,9 +591,7 @@ xdp_messages! {
         }
 
         /// Non-Displayed Trade (110): orders traded that were not in the book.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Non-Displayed Trade Message"; 33 bytes.
-        NonDisplayedTrade = 110, 33, from 29, on_non_displayed_trade {
+        NonDisplayedTrade = 110, 33, from 29, on_non_displayed_trade, Integrated "Non-Displayed Trade Message" {
             /// The trade, unique within symbol and day.
             16 trade_id: U32,
             /// Its price.
@@ -654,9 +605,7 @@ xdp_messages! {
         }
 
         /// Cross Trade (111): the sum of an auction.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Cross Trade Message"; 29 bytes.
-        CrossTrade = 111, 29, from 29, on_cross_trade {
+        CrossTrade = 111, 29, from 29, on_cross_trade, Integrated "Cross Trade Message" {
             /// The cross, unique within symbol and day.
             16 cross_id: U32,
             /// Its price.
@@ -668,17 +617,13 @@ xdp_messages! {
         }
 
         /// Trade Cancel (112): a trade is void.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Trade Cancel Message"; 20 bytes.
-        TradeCancel = 112, 20, from 20, on_trade_cancel {
+        TradeCancel = 112, 20, from 20, on_trade_cancel, Integrated "Trade Cancel Message" {
             /// The trade.
             16 trade_id: U32,
         }
 
         /// Cross Correction (113): a cross had another volume.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Cross Correction Message"; 24 bytes.
-        CrossCorrection = 113, 24, from 24, on_cross_correction {
+        CrossCorrection = 113, 24, from 24, on_cross_correction, Integrated "Cross Correction Message" {
             /// The cross.
             16 cross_id: U32,
             /// Its shares, in place of those told before.
@@ -686,9 +631,7 @@ xdp_messages! {
         }
 
         /// Retail Price Improvement (114): interest that improves the best price for retail orders.
-        ///
-        /// Source: XDP Integrated Feed Client Specification, "Retail Price Improvement Message"; 17 bytes.
-        RetailPriceImprovement = 114, 17, from 17, on_retail_price_improvement {
+        RetailPriceImprovement = 114, 17, from 17, on_retail_price_improvement, Integrated "Retail Price Improvement Message" {
             /// On which sides there is some.
             16 rpi_indicator: RpiIndicator,
         }
@@ -713,15 +656,5 @@ impl RefreshHeader {
         let mut whole = RefreshHeader::new(current_refresh_pkt, total_refresh_pkts, 0, 0);
         whole.header.msg_size = U16::new(RefreshHeader::SHORT_LEN as u16);
         *whole.as_bytes().first_chunk().expect("the short form is the beginning of the long one")
-    }
-}
-
-impl Imbalance {
-    /// Shares without a counterpart and their side; `None` in versions before 2.3, which have no room for both.
-    #[inline]
-    #[must_use]
-    pub fn unpaired(&self) -> Option<(u32, ImbalanceSide)> {
-        let has_both = usize::from(self.header.msg_size.get()) >= Imbalance::LEN;
-        has_both.then(|| (self.unpaired_qty.get(), self.unpaired_side))
     }
 }

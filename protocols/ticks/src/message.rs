@@ -67,15 +67,8 @@ impl Header {
     /// Length of the whole message in bytes, as the header has it; below [`MESSAGE_LEN_MIN`] it is no message.
     #[inline]
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub const fn message_len(&self) -> usize {
         self.length_words as usize * WORD_LEN
-    }
-
-    /// True when it names no length at all.
-    #[inline]
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.length_words == 0
     }
 
     /// True when the message takes a number.
@@ -118,8 +111,6 @@ pub trait Message: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned +
     const TYPE: u8;
     /// Its length in bytes, header and checksum included.
     const LEN: usize = size_of::<Self>();
-    /// Puts the checksum in its place.
-    fn set_checksum(&mut self, checksum: u32);
 }
 
 /// Declares a message and proves at compile time that its fields lie where the document says.
@@ -140,15 +131,29 @@ macro_rules! messages {
 
         const _: () = assert!($len % WORD_LEN == 0);
 
-        impl Message for $name {
-            const TYPE: u8 = $type;
-
+        impl $name {
+            /// The message of its fields, in the order in which they are sent.
             #[inline]
-            fn set_checksum(&mut self, checksum: u32) {
-                self.checksum = U32::new(checksum);
+            #[allow(clippy::too_many_arguments, reason = "one argument a field of the document")]
+            fn of(place: Place, $( $field: impl Into<$wire> ),*) -> $name {
+                let header = Header::new(Self::TYPE, $len, place);
+                $name { header, $( $field: $field.into(), )* checksum: U32::ZERO }
             }
         }
-    )+ };
+
+        impl Message for $name {
+            const TYPE: u8 = $type;
+        }
+    )+
+
+        /// The length of a server's message of this type; `None` when the type is not listed.
+        pub(crate) const fn listed_len(message_type: u8) -> Option<usize> {
+            match message_type {
+                $( $type => Some($len), )+
+                _ => None,
+            }
+        }
+    };
 }
 
 messages! {
@@ -356,23 +361,14 @@ impl Quote {
     /// A quote of price and quantity on both sides; a side of [`NO_PRICE`] is empty.
     #[inline]
     #[must_use]
-    pub const fn new(
+    pub fn new(
         place: Place,
         ts_generate: Nanos,
         bid: (Price, u32),
         ask: (Price, u32),
         send_delay_ns: u32,
     ) -> Quote {
-        Quote {
-            header: Header::new(Self::TYPE, TICK_LEN, place),
-            ts_generate: U64::new(ts_generate.0),
-            bid_price: I64::new(bid.0.0),
-            ask_price: I64::new(ask.0.0),
-            bid_qty: U32::new(bid.1),
-            ask_qty: U32::new(ask.1),
-            send_delay_ns: U32::new(send_delay_ns),
-            checksum: U32::ZERO,
-        }
+        Quote::of(place, ts_generate.0, bid.0.0, ask.0.0, bid.1, ask.1, send_delay_ns)
     }
 
     /// Best bid and its quantity; `None` when nobody buys.
@@ -400,7 +396,7 @@ impl Trade {
     /// A trade; `volume` includes it.
     #[inline]
     #[must_use]
-    pub const fn new(
+    pub fn new(
         place: Place,
         ts_generate: Nanos,
         price: Price,
@@ -409,21 +405,12 @@ impl Trade {
         volume: u64,
         send_delay_ns: u32,
     ) -> Trade {
-        Trade {
-            header: Header::new(Self::TYPE, TICK_LEN, place),
-            ts_generate: U64::new(ts_generate.0),
-            price: I64::new(price.0),
-            volume: U64::new(volume),
-            qty: U32::new(qty),
-            aggressor: match aggressor {
-                Some(Side::Buy) => b'B',
-                Some(Side::Sell) => b'S',
-                None => b' ',
-            },
-            reserved: [0; 3],
-            send_delay_ns: U32::new(send_delay_ns),
-            checksum: U32::ZERO,
-        }
+        let aggressor = match aggressor {
+            Some(Side::Buy) => b'B',
+            Some(Side::Sell) => b'S',
+            None => b' ',
+        };
+        Trade::of(place, ts_generate.0, price.0, volume, qty, aggressor, [0; 3], send_delay_ns)
     }
 
     /// The side that traded against the book; `None` when that is not known.
@@ -442,15 +429,8 @@ impl Status {
     /// A change of the trading state.
     #[inline]
     #[must_use]
-    pub const fn new(place: Place, ts_generate: Nanos, state: TradingState, send_delay_ns: u32) -> Status {
-        Status {
-            header: Header::new(Self::TYPE, TICK_LEN, place),
-            ts_generate: U64::new(ts_generate.0),
-            state: state.code(),
-            reserved: [0; 23],
-            send_delay_ns: U32::new(send_delay_ns),
-            checksum: U32::ZERO,
-        }
+    pub fn new(place: Place, ts_generate: Nanos, state: TradingState, send_delay_ns: u32) -> Status {
+        Status::of(place, ts_generate.0, state.code(), [0; 23], send_delay_ns)
     }
 
     /// The new state; `None` when it is not listed.
@@ -463,54 +443,35 @@ impl Status {
 impl Hello {
     /// What a server says first. `heartbeat_ms` and `symbol_count` are at least 1.
     #[must_use]
-    pub const fn server(
+    pub fn server(
         next_sequence: u64,
         session: u64,
         heartbeat_ms: u16,
         symbol_count: u16,
         ts_send: Nanos,
     ) -> Hello {
-        Hello {
-            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
-            magic: MAGIC,
-            version: U16::new(VERSION),
-            heartbeat_ms: U16::new(heartbeat_ms),
-            symbol_count: U32::new(symbol_count as u32),
-            session: U64::new(session),
-            ts_send: U64::new(ts_send.0),
-            reserved: [0; 4],
-            checksum: U32::ZERO,
-        }
+        let (place, count) = (Place::before(next_sequence), u32::from(symbol_count));
+        Hello::of(place, MAGIC, VERSION, heartbeat_ms, count, session, ts_send.0, [0; 4])
     }
 
     /// What a client says first, with the session that it knew last, or 0.
     #[must_use]
-    pub const fn client(last_session: u64, ts_send: Nanos) -> Hello {
-        let mut hello = Hello::server(0, last_session, 0, 0, ts_send);
-        hello.heartbeat_ms = U16::ZERO;
-        hello
+    pub fn client(last_session: u64, ts_send: Nanos) -> Hello {
+        Hello::server(0, last_session, 0, 0, ts_send)
     }
 }
 
 impl SymbolDefinition {
     /// The terms of a symbol; `place` has the next symbol sequence and the next sequence.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         place: Place,
         symbol: Symbol,
         reference_price: Price,
         tick_size: Price,
         volume: u64,
     ) -> SymbolDefinition {
-        SymbolDefinition {
-            header: Header::new(Self::TYPE, Self::LEN, place),
-            symbol: symbol.0,
-            reference_price: I64::new(reference_price.0),
-            tick_size: I64::new(tick_size.0),
-            volume: U64::new(volume),
-            reserved: [0; 4],
-            checksum: U32::ZERO,
-        }
+        SymbolDefinition::of(place, symbol.0, reference_price.0, tick_size.0, volume, [0; 4])
     }
 
     /// The name; `None` when it is none.
@@ -524,54 +485,27 @@ impl SymbolDefinition {
 impl Heartbeat {
     /// A sign of life, with the number of the next numbered message; 0 from a client.
     #[must_use]
-    pub const fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
-        Heartbeat {
-            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
-            ts_send: U64::new(ts_send.0),
-            reserved: [0; 4],
-            checksum: U32::ZERO,
-        }
+    pub fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
+        Heartbeat::of(Place::before(next_sequence), ts_send.0, [0; 4])
     }
-}
-
-/// What a request asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// All symbols: sequences follow each other without a gap.
-    All,
-    /// Those that were listed: their symbol sequences follow each other without a gap.
-    Listed,
 }
 
 impl Subscribed {
     /// The answer to request number `request`, before so many definitions.
     #[must_use]
-    pub const fn new(next_sequence: u64, request: u32, scope: Scope, symbol_count: u32) -> Subscribed {
-        Subscribed {
-            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
-            request: U32::new(request),
-            symbol_count: U32::new(symbol_count),
-            scope: match scope {
-                Scope::All => b'A',
-                Scope::Listed => b'L',
-            },
-            reserved: [0; 3],
-            checksum: U32::ZERO,
-        }
+    pub fn new(next_sequence: u64, request: u32, scope: Scope, symbol_count: u32) -> Subscribed {
+        Subscribed::of(Place::before(next_sequence), request, symbol_count, scope.code(), [0; 3])
     }
 
     /// What was asked for. A scope that is not listed counts as listed symbols: less is checked.
     #[must_use]
-    pub const fn scope(&self) -> Scope {
-        match self.scope {
-            b'A' => Scope::All,
-            _ => Scope::Listed,
-        }
+    pub fn scope(&self) -> Scope {
+        Scope::from_code(self.scope).unwrap_or(Scope::Listed)
     }
 }
 
 /// Declares the meaning of one byte.
-macro_rules! reasons {
+macro_rules! meanings {
     ($( $(#[$doc:meta])* $name:ident { $( $value:ident = $code:literal $meaning:literal, )+ } )+) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -599,7 +533,13 @@ macro_rules! reasons {
     )+ };
 }
 
-reasons! {
+meanings! {
+    /// The symbols of a request.
+    Scope {
+        All = b'A' "all symbols: sequences follow each other without a gap",
+        Listed = b'L' "those that were listed: their symbol sequences follow each other without a gap",
+    }
+
     /// Why a server refuses.
     RefusedReason {
         Version = b'V' "it speaks another version",
@@ -620,15 +560,8 @@ reasons! {
 impl Refused {
     /// The answer to a request, or to a client: `request` 0.
     #[must_use]
-    pub const fn new(next_sequence: u64, request: u32, reason: RefusedReason, limit: u32) -> Refused {
-        Refused {
-            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
-            request: U32::new(request),
-            limit: U32::new(limit),
-            reason: reason.code(),
-            reserved: [0; 3],
-            checksum: U32::ZERO,
-        }
+    pub fn new(next_sequence: u64, request: u32, reason: RefusedReason, limit: u32) -> Refused {
+        Refused::of(Place::before(next_sequence), request, limit, reason.code(), [0; 3])
     }
 
     /// Why; `None` when it is not listed.
@@ -641,14 +574,8 @@ impl Refused {
 impl EndOfStream {
     /// The last message.
     #[must_use]
-    pub const fn new(next_sequence: u64, reason: EndReason, ts_send: Nanos) -> EndOfStream {
-        EndOfStream {
-            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
-            ts_send: U64::new(ts_send.0),
-            reason: reason.code(),
-            reserved: [0; 3],
-            checksum: U32::ZERO,
-        }
+    pub fn new(next_sequence: u64, reason: EndReason, ts_send: Nanos) -> EndOfStream {
+        EndOfStream::of(Place::before(next_sequence), ts_send.0, reason.code(), [0; 3])
     }
 
     /// Why; `None` when it is not listed.
@@ -661,12 +588,7 @@ impl EndOfStream {
 impl Skipped {
     /// So many messages were left out; `next_sequence` is the number of the next one that may follow.
     #[must_use]
-    pub const fn new(next_sequence: u64, count: u64) -> Skipped {
-        Skipped {
-            header: Header::new(Self::TYPE, Self::LEN, Place::before(next_sequence)),
-            count: U64::new(count),
-            reserved: [0; 4],
-            checksum: U32::ZERO,
-        }
+    pub fn new(next_sequence: u64, count: u64) -> Skipped {
+        Skipped::of(Place::before(next_sequence), count, [0; 4])
     }
 }

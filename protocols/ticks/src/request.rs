@@ -141,7 +141,7 @@ impl RequestParser {
     /// A header, and once that is there the whole message.
     fn needed(&self) -> usize {
         let partial = &self.partial[..self.partial_len];
-        Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.len())
+        Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.message_len())
     }
 
     /// Looks at a header, or at a whole message.
@@ -172,7 +172,7 @@ impl RequestParser {
 
     /// What cannot become a message is refused before its rest is there.
     fn check_header(&self, header: &Header) -> Result<(), RequestError> {
-        let len = header.len();
+        let len = header.message_len();
         let has_place = match header.message_type {
             // A hello of another version may have another length.
             Hello::TYPE => !self.said_hello && len >= MESSAGE_LEN_MIN + 8,

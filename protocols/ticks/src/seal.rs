@@ -12,9 +12,9 @@ use crate::message::{CHECKSUM_LEN, Message, TICK_LEN, Tick, send_delay_ns};
 /// Fills a message's checksum.
 #[must_use]
 pub fn seal<M: Message>(mut message: M) -> M {
-    let bytes = message.as_bytes();
-    let checksum = crc32c::checksum(&bytes[..bytes.len() - CHECKSUM_LEN]);
-    message.set_checksum(checksum);
+    if let Some((bytes, checksum)) = message.as_mut_bytes().split_last_chunk_mut::<CHECKSUM_LEN>() {
+        *checksum = crc32c::checksum(bytes).to_le_bytes();
+    }
     message
 }
 

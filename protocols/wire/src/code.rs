@@ -57,33 +57,42 @@ macro_rules! flags {
     )+ };
 }
 
-/// Gives a type of codes that lists `BUY` and `SELL` the side that they stand for, both ways.
+/// Gives codes the values of the project's vocabulary that they stand for: a method that reads a code, and `From` for
+/// writing one.
+///
+/// A line `CODE = Value` counts both ways. Codes that are only read follow in `read`, values that are only written, by
+/// their patterns, in `written`. See the [crate's example](crate).
 #[macro_export]
-macro_rules! side_code {
-    ($name:ident) => {
+macro_rules! stands_for {
+    ($(
+        $(#[$meta:meta])+
+        $name:ident, $method:ident: $value:ident { $( $code:ident = $both:ident, )+ }
+        $( read { $( $read:ident = $as:ident, )+ } )?
+        $( written { $( $only:pat => $written:expr, )+ } )?
+    )+) => { $(
         impl $name {
-            /// The side; `None` for a code that is neither.
+            $(#[$meta])+
             #[inline]
             #[must_use]
-            pub const fn side(self) -> Option<tickpath_types::Side> {
+            pub const fn $method(self) -> Option<$value> {
                 match self {
-                    $name::BUY => Some(tickpath_types::Side::Buy),
-                    $name::SELL => Some(tickpath_types::Side::Sell),
+                    $( $name::$code => Some($value::$both), )+
+                    $( $( $name::$read => Some($value::$as), )+ )?
                     _ => None,
                 }
             }
         }
 
-        impl From<tickpath_types::Side> for $name {
+        impl From<$value> for $name {
             #[inline]
-            fn from(side: tickpath_types::Side) -> Self {
-                match side {
-                    tickpath_types::Side::Buy => $name::BUY,
-                    tickpath_types::Side::Sell => $name::SELL,
+            fn from(value: $value) -> Self {
+                match value {
+                    $( $value::$both => $name::$code, )+
+                    $( $( $only => $written, )+ )?
                 }
             }
         }
-    };
+    )+ };
 }
 
 /// A byte with names for some of its values: what codes and flags share.

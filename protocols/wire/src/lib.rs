@@ -5,8 +5,8 @@
 //! A crate that declares with these macros depends on `zerocopy` itself.
 //!
 //! ```
-//! use tickpath_types::Qty;
-//! use tickpath_wire::{Stock, codes, field, message};
+//! use tickpath_types::{Qty, Side as OrderSide};
+//! use tickpath_wire::{Stock, codes, field, message, stands_for};
 //! use zerocopy::byteorder::big_endian::U32;
 //! use zerocopy::{FromBytes, IntoBytes};
 //!
@@ -15,7 +15,13 @@
 //!     Side {
 //!         BUY = b'B' "buy",
 //!         SELL = b'S' "sell",
+//!         SELL_SHORT = b'T' "sell short",
 //!     }
+//! }
+//! stands_for! {
+//!     /// The side; `None` for a code that is not listed.
+//!     Side, side: OrderSide { BUY = Buy, SELL = Sell, }
+//!     read { SELL_SHORT = Sell, }
 //! }
 //! field! {
 //!     /// A quantity of shares in 4 bytes.
@@ -33,10 +39,11 @@
 //!     }
 //! }
 //!
-//! let order = EnterOrder::new(Side::BUY, 300, Stock::new("ACME").unwrap());
+//! let order = EnterOrder::new(OrderSide::Buy, 300, Stock::new("ACME").unwrap());
 //! assert_eq!(order.as_bytes(), b"OB\0\0\x01\x2cACME    ");
 //! let read = EnterOrder::ref_from_bytes(order.as_bytes()).unwrap();
 //! assert_eq!((read.shares.get(), read.side.meaning()), (Qty(300), Some("buy")));
+//! assert_eq!((Side::SELL_SHORT.side(), Side(b'x').side()), (Some(OrderSide::Sell), None));
 //! assert_eq!(format!("{:?} {:?}", read.side, Side(b'x')), "'B' (buy) 'x'");
 //! ```
 

@@ -71,7 +71,7 @@ pub(crate) fn iex_messages(feed: Feed, count: usize) -> Vec<Vec<u8>> {
             (Feed::DeepPlus10, _) => {
                 let size = 1 + below(500);
                 resting.push((number, ticker, size));
-                AddOrder::of(side, ts, ticker, OrderId(number), size, price).as_bytes().to_vec()
+                AddOrder::new(side, ts, ticker, OrderId(number), size, price).as_bytes().to_vec()
             }
             _ => {
                 let size = below(4) * 100;

@@ -209,7 +209,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let Some(instrument) = self.id_of(message.symbol) else { return };
         self.state.counters.book_messages += 1;
         self.state.statuses[usize::from(instrument.0)].has_book = true;
-        let Some(side) = message.side() else {
+        let Some(side) = message.side.side() else {
             self.state.instruments.refuse(instrument);
             return;
         };

@@ -141,7 +141,7 @@ fn a_quote_replaces_both_sides_and_heals_its_book() {
 }
 
 fn add(id: u64, side: Side, size: u32, price: i64) -> AddOrder {
-    AddOrder::of(side, Nanos(7), ticker("ALPHA"), OrderId(id), size, price)
+    AddOrder::new(side, Nanos(7), ticker("ALPHA"), OrderId(id), size, price)
 }
 
 fn modify(id: u64, flags: u8, size: u32, price: i64) -> OrderModify {
@@ -188,13 +188,13 @@ fn messages_of_one_time_change_the_best_prices_together() {
     deep.send(&add(2, Side::Sell, 100, 60));
     let symbol = ticker("ALPHA");
     let executed = OrderExecuted::new(SaleFlags(0), Nanos(9), symbol, OrderId(1), 100, 50, 9);
-    let behind = AddOrder::of(Side::Sell, Nanos(9), symbol, OrderId(3), 40, 50);
+    let behind = AddOrder::new(Side::Sell, Nanos(9), symbol, OrderId(3), 40, 50);
     let updates = deep.send_together(&[executed.as_bytes(), behind.as_bytes()]);
     let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update))).collect();
     assert_eq!(told, [(UpdateKind::Trade, (Some(50), Some(60))), (UpdateKind::Add, (None, Some(50)))]);
     // Another time, another symbol, or another kind of message: each its own event.
-    let later = AddOrder::of(Side::Buy, Nanos(10), symbol, OrderId(4), 5, 40);
-    let other = AddOrder::of(Side::Buy, Nanos(11), ticker("BRAVO"), OrderId(5), 5, 41);
+    let later = AddOrder::new(Side::Buy, Nanos(10), symbol, OrderId(4), 5, 40);
+    let other = AddOrder::new(Side::Buy, Nanos(11), ticker("BRAVO"), OrderId(5), 5, 41);
     let status = TradingStatus::new(TradingCode::TRADING, Nanos(11), ticker("BRAVO"), Alpha(*b"    "));
     let updates = deep.send_together(&[later.as_bytes(), other.as_bytes(), status.as_bytes()]);
     let bests: Vec<_> = updates.iter().map(|update| best(update).0).collect();
@@ -208,7 +208,7 @@ fn a_book_crossed_within_an_event_is_judged_behind_it() {
         let mut deep = Channel::trading(Feed::DeepPlus10);
         deep.send(&add(1, Side::Buy, 100, 50));
         let symbol = ticker("ALPHA");
-        let crossing = AddOrder::of(Side::Sell, Nanos(9), symbol, OrderId(2), 40, 50);
+        let crossing = AddOrder::new(Side::Sell, Nanos(9), symbol, OrderId(2), 40, 50);
         let taken = OrderExecuted::new(SaleFlags(0), Nanos(9), symbol, OrderId(1), size_taken, 50, 9);
         let updates = deep.send_together(&[crossing.as_bytes(), taken.as_bytes()]);
         assert_eq!(updates[0].health(), BookHealth::Live);

@@ -105,7 +105,7 @@ fn orders_are_a_map_from_number_to_order() {
                 let (index, side) = (random.below(3) as usize, random.side());
                 orders.insert(id, Resting { index, side, price, qty: size });
                 let symbol = ticker(SYMBOLS[index]);
-                AddOrder::of(side, Nanos(1), symbol, OrderId(id), size, price).as_bytes().to_vec()
+                AddOrder::new(side, Nanos(1), symbol, OrderId(id), size, price).as_bytes().to_vec()
             }
             Some(order) => {
                 let symbol = ticker(SYMBOLS[order.index]);

@@ -1,6 +1,7 @@
 //! Codes of one character, as FIX 4.4 and Deribit list them.
 
-use tickpath_wire::side_code;
+use tickpath_types::Side;
+use tickpath_wire::stands_for;
 
 use crate::body::codes;
 
@@ -100,4 +101,7 @@ codes! {
     }
 }
 
-side_code! { SideCode }
+stands_for! {
+    /// The side; `None` for a code that is neither.
+    SideCode, side: Side { BUY = Buy, SELL = Sell, }
+}

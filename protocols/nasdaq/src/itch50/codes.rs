@@ -2,8 +2,8 @@
 //!
 //! Source: Nasdaq TotalView-ITCH 5.0, the tables of each message.
 
-use tickpath_types::{CrossKind, Price, SystemEventCode, TradingState};
-use tickpath_wire::{codes, side_code};
+use tickpath_types::{CrossKind, Price, Side, SystemEventCode, TradingState};
+use tickpath_wire::{codes, stands_for};
 
 codes! {
     /// Stage of the session, in a [`SystemEvent`](super::SystemEvent).
@@ -164,70 +164,31 @@ codes! {
     }
 }
 
-side_code! { BuySell }
-
-impl EventCode {
-    /// The stage, or `None` when the specification does not list the code.
-    #[must_use]
-    pub const fn stage(self) -> Option<SystemEventCode> {
-        Some(match self {
-            EventCode::START_OF_MESSAGES => SystemEventCode::StartOfMessages,
-            EventCode::START_OF_SYSTEM_HOURS => SystemEventCode::StartOfSystemHours,
-            EventCode::START_OF_MARKET_HOURS => SystemEventCode::StartOfMarketHours,
-            EventCode::END_OF_MARKET_HOURS => SystemEventCode::EndOfMarketHours,
-            EventCode::END_OF_SYSTEM_HOURS => SystemEventCode::EndOfSystemHours,
-            EventCode::END_OF_MESSAGES => SystemEventCode::EndOfMessages,
-            _ => return None,
-        })
+stands_for! {
+    /// The side; `None` for a code that is neither.
+    BuySell, side: Side { BUY = Buy, SELL = Sell, }
+    /// The stage; `None` when the specification does not list the code.
+    EventCode, stage: SystemEventCode {
+        START_OF_MESSAGES = StartOfMessages,
+        START_OF_SYSTEM_HOURS = StartOfSystemHours,
+        START_OF_MARKET_HOURS = StartOfMarketHours,
+        END_OF_MARKET_HOURS = EndOfMarketHours,
+        END_OF_SYSTEM_HOURS = EndOfSystemHours,
+        END_OF_MESSAGES = EndOfMessages,
     }
-}
-
-impl From<SystemEventCode> for EventCode {
-    #[inline]
-    fn from(stage: SystemEventCode) -> Self {
-        EventCode(stage as u8)
-    }
-}
-
-impl StockTradingState {
     /// The state; `None` when the specification does not list the code.
-    #[must_use]
-    pub const fn state(self) -> Option<TradingState> {
-        Some(match self {
-            StockTradingState::HALTED => TradingState::Halted,
-            StockTradingState::PAUSED => TradingState::Paused,
-            StockTradingState::QUOTATION_ONLY => TradingState::QuotationOnly,
-            StockTradingState::TRADING => TradingState::Trading,
-            _ => return None,
-        })
+    StockTradingState, state: TradingState {
+        HALTED = Halted,
+        PAUSED = Paused,
+        QUOTATION_ONLY = QuotationOnly,
+        TRADING = Trading,
     }
-}
-
-impl From<TradingState> for StockTradingState {
-    #[inline]
-    fn from(state: TradingState) -> Self {
-        StockTradingState(state as u8)
-    }
-}
-
-impl CrossType {
-    /// The kind, or `None` for a cross that this project's venue does not hold.
-    #[must_use]
-    pub const fn kind(self) -> Option<CrossKind> {
-        Some(match self {
-            CrossType::OPENING => CrossKind::Opening,
-            CrossType::CLOSING => CrossKind::Closing,
-            CrossType::IPO_OR_HALT => CrossKind::Halt,
-            CrossType::INTRADAY => CrossKind::Intraday,
-            _ => return None,
-        })
-    }
-}
-
-impl From<CrossKind> for CrossType {
-    #[inline]
-    fn from(kind: CrossKind) -> Self {
-        CrossType(kind as u8)
+    /// The kind; `None` for a cross that this project's venue does not hold.
+    CrossType, kind: CrossKind {
+        OPENING = Opening,
+        CLOSING = Closing,
+        IPO_OR_HALT = Halt,
+        INTRADAY = Intraday,
     }
 }
 
@@ -253,35 +214,7 @@ impl PriceVariation {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::Side;
-
     use super::*;
-
-    #[test]
-    fn every_code_of_the_vocabulary_survives_both_ways() {
-        for side in Side::BOTH {
-            assert_eq!(BuySell::from(side).side(), Some(side));
-        }
-        for stage in [
-            SystemEventCode::StartOfMessages,
-            SystemEventCode::StartOfSystemHours,
-            SystemEventCode::StartOfMarketHours,
-            SystemEventCode::EndOfMarketHours,
-            SystemEventCode::EndOfSystemHours,
-            SystemEventCode::EndOfMessages,
-        ] {
-            assert_eq!(EventCode::from(stage).stage(), Some(stage));
-        }
-        for state in
-            [TradingState::Halted, TradingState::QuotationOnly, TradingState::Paused, TradingState::Trading]
-        {
-            assert_eq!(StockTradingState::from(state).state(), Some(state));
-        }
-        for kind in [CrossKind::Opening, CrossKind::Closing, CrossKind::Halt, CrossKind::Intraday] {
-            assert_eq!(CrossType::from(kind).kind(), Some(kind));
-        }
-        assert_eq!(CrossType::EXTENDED_CLOSE.kind(), None);
-    }
 
     #[test]
     fn the_distance_of_two_prices_has_a_code() {

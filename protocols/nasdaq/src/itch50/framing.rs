@@ -198,10 +198,8 @@ mod tests {
     fn every_cut_inside_a_message_is_an_error() {
         let data = [0, 3, b'a', b'b', b'c'];
         for len in 1..data.len() {
-            assert_eq!(
-                frames(&data[..len], Lengths::Prefixed),
-                [Err(FramingError::Truncated { offset: 0, len })]
-            );
+            let cut = FramingError::Truncated { offset: 0, len };
+            assert_eq!(frames(&data[..len], Lengths::Prefixed), [Err(cut)]);
         }
     }
 
@@ -213,13 +211,9 @@ mod tests {
         assert_eq!(Lengths::detect(&[0, 12, b'S']), Lengths::Prefixed);
         assert_eq!(frames(&data, Lengths::Implied), [Ok(&data[2..])]);
         data.extend([0, 0, b'z']);
-        assert_eq!(
-            frames(&data, Lengths::Implied)[1],
-            Err(FramingError::UnknownType { message_type: b'z', offset: 14 })
-        );
-        assert_eq!(
-            frames(&[0, 1, b'S'], Lengths::Implied),
-            [Err(FramingError::UnexpectedLength { offset: 0 })]
-        );
+        let unknown = FramingError::UnknownType { message_type: b'z', offset: 14 };
+        assert_eq!(frames(&data, Lengths::Implied)[1], Err(unknown));
+        let unexpected = FramingError::UnexpectedLength { offset: 0 };
+        assert_eq!(frames(&[0, 1, b'S'], Lengths::Implied), [Err(unexpected)]);
     }
 }

@@ -10,26 +10,24 @@ use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned, transmute_ref};
 
 use super::DecodeError;
-use super::codes::{
-    Authenticity, BreachedLevel, BuySell, CrossType, EventCode, FinancialStatus, ImbalanceDirection,
-    InterestFlag, IpoFlag, IpoQualifier, LuldTier, MarketCategory, MarketCode, MarketMakerMode,
-    OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
-};
+use super::codes::*;
 use crate::wire::{
     Alpha, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice, Stock,
     Timestamp,
 };
 
-/// Declares all messages with the fields that they share, and whatever must name each of them once.
+/// Declares all messages with the fields that they share, and whatever must name each of them once. Behind its length and
+/// its handler a message has its title in the specification.
 macro_rules! itch_messages {
     ($(
         $(#[$doc:meta])*
-        $name:ident = $type:literal, $len:literal, $handler:ident {
+        $name:ident = $type:literal, $len:literal, $handler:ident, $source:literal {
             $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
         }
     )*) => {
         $( message! {
             $(#[$doc])*
+            #[doc = concat!("\nSource: Nasdaq TotalView-ITCH 5.0, \"", $source, "\"; ", $len, " bytes.")]
             $name = $type, $len {
                 /// Day-unique index of the symbol; 0 when the message is about the whole system.
                 1 stock_locate: Locate,
@@ -237,17 +235,13 @@ impl<'a> AddOrDelete<'a> {
 
 itch_messages! {
     /// System Event (`S`): the session reaches a stage.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "System Event Message"; 12 bytes.
-    SystemEvent = b'S', 12, on_system_event {
+    SystemEvent = b'S', 12, on_system_event, "System Event Message" {
         /// The stage.
         11 event_code: EventCode,
     }
 
     /// Stock Directory (`R`): a security that may trade today; sent before its first order.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Stock Directory"; 39 bytes.
-    StockDirectory = b'R', 39, on_stock_directory {
+    StockDirectory = b'R', 39, on_stock_directory, "Stock Directory" {
         /// Symbol.
         11 stock: Stock,
         /// Where it is listed.
@@ -279,9 +273,7 @@ itch_messages! {
     }
 
     /// Stock Trading Action (`H`): whether the security trades.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Stock Trading Action"; 25 bytes.
-    StockTradingAction = b'H', 25, on_stock_trading_action {
+    StockTradingAction = b'H', 25, on_stock_trading_action, "Stock Trading Action" {
         /// Symbol.
         11 stock: Stock,
         /// The state.
@@ -293,9 +285,7 @@ itch_messages! {
     }
 
     /// Reg SHO Short Sale Price Test Restricted Indicator (`Y`).
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Reg SHO Short Sale Price Test Restricted Indicator"; 20 bytes.
-    RegShoRestriction = b'Y', 20, on_reg_sho_restriction {
+    RegShoRestriction = b'Y', 20, on_reg_sho_restriction, "Reg SHO Short Sale Price Test Restricted Indicator" {
         /// Symbol.
         11 stock: Stock,
         /// Whether the restriction is in effect.
@@ -303,9 +293,7 @@ itch_messages! {
     }
 
     /// Market Participant Position (`L`): a participant's registration in a security.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Market Participant Position"; 26 bytes.
-    MarketParticipantPosition = b'L', 26, on_market_participant_position {
+    MarketParticipantPosition = b'L', 26, on_market_participant_position, "Market Participant Position" {
         /// The participant.
         11 mpid: Alpha<4>,
         /// Symbol.
@@ -318,11 +306,8 @@ itch_messages! {
         25 participant_state: ParticipantState,
     }
 
-    /// Market Wide Circuit Breaker Decline Level (`V`): today's levels of the index.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "MWCB Decline Level Message"; 35 bytes. The levels have 8
-    /// implied decimals.
-    MwcbDeclineLevel = b'V', 35, on_mwcb_decline_level {
+    /// Market Wide Circuit Breaker Decline Level (`V`): today's levels of the index. The levels have 8 implied decimals.
+    MwcbDeclineLevel = b'V', 35, on_mwcb_decline_level, "MWCB Decline Level Message" {
         /// Level 1, in units of 10^-8.
         11 level_1: IndexLevel,
         /// Level 2, in units of 10^-8.
@@ -332,17 +317,13 @@ itch_messages! {
     }
 
     /// Market Wide Circuit Breaker Status (`W`): a level was breached.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "MWCB Status Message"; 12 bytes.
-    MwcbStatus = b'W', 12, on_mwcb_status {
+    MwcbStatus = b'W', 12, on_mwcb_status, "MWCB Status Message" {
         /// Which.
         11 breached_level: BreachedLevel,
     }
 
     /// IPO Quoting Period Update (`K`): when an IPO's quoting begins.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Quoting Period Update"; 28 bytes.
-    IpoQuotingPeriod = b'K', 28, on_ipo_quoting_period {
+    IpoQuotingPeriod = b'K', 28, on_ipo_quoting_period, "Quoting Period Update" {
         /// Symbol.
         11 stock: Stock,
         /// When quoting is released, in **seconds** since midnight Eastern Time.
@@ -354,9 +335,7 @@ itch_messages! {
     }
 
     /// Limit Up, Limit Down Auction Collar (`J`).
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Limit Up - Limit Down (LULD) Auction Collar"; 35 bytes.
-    LuldAuctionCollar = b'J', 35, on_luld_auction_collar {
+    LuldAuctionCollar = b'J', 35, on_luld_auction_collar, "Limit Up - Limit Down (LULD) Auction Collar" {
         /// Symbol.
         11 stock: Stock,
         /// Reference price of the collar.
@@ -370,9 +349,7 @@ itch_messages! {
     }
 
     /// Operational Halt (`h`): trading in a security was interrupted on one market.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Operational Halt"; 21 bytes.
-    OperationalHalt = b'h', 21, on_operational_halt {
+    OperationalHalt = b'h', 21, on_operational_halt, "Operational Halt" {
         /// Symbol.
         11 stock: Stock,
         /// The market.
@@ -382,9 +359,7 @@ itch_messages! {
     }
 
     /// Add Order, no MPID attribution (`A`): an order now rests at the tail of its level.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Add Order - No MPID Attribution"; 36 bytes.
-    AddOrder = b'A', 36, on_add_order {
+    AddOrder = b'A', 36, on_add_order, "Add Order - No MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
         /// Its side.
@@ -398,9 +373,7 @@ itch_messages! {
     }
 
     /// Add Order with MPID attribution (`F`).
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Add Order with MPID Attribution"; 40 bytes.
-    AddOrderMpid = b'F', 40, on_add_order_mpid {
+    AddOrderMpid = b'F', 40, on_add_order_mpid, "Add Order with MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
         /// Its side.
@@ -416,9 +389,7 @@ itch_messages! {
     }
 
     /// Order Executed (`E`): part or all of a resting order traded at its own price.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Executed Message"; 31 bytes.
-    OrderExecuted = b'E', 31, on_order_executed {
+    OrderExecuted = b'E', 31, on_order_executed, "Order Executed Message" {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
         /// How much traded.
@@ -428,9 +399,7 @@ itch_messages! {
     }
 
     /// Order Executed with Price (`C`): part or all of a resting order traded at another price.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Executed With Price Message"; 36 bytes.
-    OrderExecutedWithPrice = b'C', 36, on_order_executed_with_price {
+    OrderExecutedWithPrice = b'C', 36, on_order_executed_with_price, "Order Executed With Price Message" {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
         /// How much traded.
@@ -444,9 +413,7 @@ itch_messages! {
     }
 
     /// Order Cancel (`X`): a resting order was reduced and keeps its place.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Cancel Message"; 23 bytes.
-    OrderCancel = b'X', 23, on_order_cancel {
+    OrderCancel = b'X', 23, on_order_cancel, "Order Cancel Message" {
         /// Reference of the order.
         11 order_ref: OrderRef,
         /// By how much.
@@ -454,18 +421,14 @@ itch_messages! {
     }
 
     /// Order Delete (`D`): a resting order went away.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Delete Message"; 19 bytes.
-    OrderDelete = b'D', 19, on_order_delete {
+    OrderDelete = b'D', 19, on_order_delete, "Order Delete Message" {
         /// Reference of the order.
         11 order_ref: OrderRef,
     }
 
     /// Order Replace (`U`): a resting order went away and another of its side and symbol rests at the
     /// tail of its level.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Order Replace Message"; 35 bytes.
-    OrderReplace = b'U', 35, on_order_replace {
+    OrderReplace = b'U', 35, on_order_replace, "Order Replace Message" {
         /// Reference of the order that went away.
         11 original_order_ref: OrderRef,
         /// Reference of the order that rests.
@@ -477,9 +440,7 @@ itch_messages! {
     }
 
     /// Trade, non-cross (`P`): an execution against an order that is not displayed; no book changes.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Trade Message (Non-Cross)"; 44 bytes.
-    NonCrossTrade = b'P', 44, on_non_cross_trade {
+    NonCrossTrade = b'P', 44, on_non_cross_trade, "Trade Message (Non-Cross)" {
         /// 0 since 2010.
         11 order_ref: OrderRef,
         /// Always `B` since July 2014, whatever the side was.
@@ -495,9 +456,7 @@ itch_messages! {
     }
 
     /// Cross Trade (`Q`): the bulk print of a cross; no book changes.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Cross Trade Message"; 40 bytes.
-    CrossTrade = b'Q', 40, on_cross_trade {
+    CrossTrade = b'Q', 40, on_cross_trade, "Cross Trade Message" {
         /// How much traded; 0 when there was no cross.
         11 shares: LongShares,
         /// Symbol.
@@ -511,17 +470,13 @@ itch_messages! {
     }
 
     /// Broken Trade (`B`): an execution is void; statistics change and books do not.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Broken Trade / Order Execution Message"; 19 bytes.
-    BrokenTrade = b'B', 19, on_broken_trade {
+    BrokenTrade = b'B', 19, on_broken_trade, "Broken Trade / Order Execution Message" {
         /// Number of the execution.
         11 match_number: MatchNumber,
     }
 
     /// Net Order Imbalance Indicator (`I`): what a coming cross would look like.
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Net Order Imbalance Indicator (NOII) Message"; 50 bytes.
-    NetOrderImbalance = b'I', 50, on_net_order_imbalance {
+    NetOrderImbalance = b'I', 50, on_net_order_imbalance, "Net Order Imbalance Indicator (NOII) Message" {
         /// Shares that would match at the current reference price.
         11 paired_shares: LongShares,
         /// Shares that would not.
@@ -543,9 +498,7 @@ itch_messages! {
     }
 
     /// Retail Price Improvement Indicator (`N`).
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Retail Price Improvement Indicator (RPII)"; 20 bytes.
-    RetailPriceImprovement = b'N', 20, on_retail_price_improvement {
+    RetailPriceImprovement = b'N', 20, on_retail_price_improvement, "Retail Price Improvement Indicator (RPII)" {
         /// Symbol.
         11 stock: Stock,
         /// On which sides there is interest.
@@ -553,10 +506,7 @@ itch_messages! {
     }
 
     /// Direct Listing with Capital Raise Price Discovery (`O`).
-    ///
-    /// Source: Nasdaq TotalView-ITCH 5.0, "Direct Listing with Capital Raise Price Discovery Message";
-    /// 48 bytes.
-    DirectListing = b'O', 48, on_direct_listing {
+    DirectListing = b'O', 48, on_direct_listing, "Direct Listing with Capital Raise Price Discovery Message" {
         /// Symbol.
         11 stock: Stock,
         /// Whether the security may be released for trading.

@@ -33,18 +33,8 @@ pub mod framing;
 mod messages;
 mod publish;
 
-pub use codes::{
-    Authenticity, BreachedLevel, BuySell, CrossType, EventCode, FinancialStatus, ImbalanceDirection,
-    InterestFlag, IpoFlag, IpoQualifier, LuldTier, MarketCategory, MarketCode, MarketMakerMode,
-    OperationalHaltAction, ParticipantState, PriceVariation, RegShoAction, StockTradingState, YesNo,
-};
-pub use messages::{
-    AddOrDelete, AddOrder, AddOrderMpid, BrokenTrade, Checksum, CrossTrade, DirectListing, IpoQuotingPeriod,
-    Listener, LuldAuctionCollar, MESSAGE_TYPES, MarketParticipantPosition, Message, MwcbDeclineLevel,
-    MwcbStatus, NetOrderImbalance, NonCrossTrade, OperationalHalt, OrderCancel, OrderDelete, OrderExecuted,
-    OrderExecutedWithPrice, OrderReplace, RegShoRestriction, RetailPriceImprovement, StockDirectory,
-    StockTradingAction, SystemEvent, decode, message_len,
-};
+pub use codes::*;
+pub use messages::*;
 pub use publish::{EncodeError, encode_market_event, market_event_len, market_event_message};
 
 /// The longest message of ITCH 5.0, in bytes.

@@ -6,15 +6,8 @@ use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::MESSAGE_LEN_MAX;
-use super::codes::{
-    Authenticity, BuySell, FinancialStatus, ImbalanceDirection, IpoFlag, LuldTier, MarketCategory,
-    PriceVariation, YesNo,
-};
-use super::messages::{
-    AddOrder, BrokenTrade, CrossTrade, LuldAuctionCollar, NetOrderImbalance, NonCrossTrade, OrderCancel,
-    OrderDelete, OrderExecuted, OrderExecutedWithPrice, OrderReplace, StockDirectory, StockTradingAction,
-    SystemEvent,
-};
+use super::codes::*;
+use super::messages::*;
 use crate::moldudp64::PushError;
 use crate::wire::{Alpha, OutOfRange, Shares, ShortPrice};
 
@@ -22,8 +15,14 @@ use crate::wire::{Alpha, OutOfRange, Shares, ShortPrice};
 const COMMON_STOCK: Alpha<1> = Alpha(*b"C");
 /// Issue sub-type: not applicable.
 const NO_SUB_TYPE: Alpha<2> = Alpha(*b"Z ");
-/// The tracking number means something inside Nasdaq only.
-const NO_TRACKING: U16 = U16::ZERO;
+
+/// Writes the message of an event, given the fields that are its own. The tracking number means something inside Nasdaq
+/// only.
+macro_rules! put {
+    ($out:ident, $event:ident, $message:ident($( $field:expr ),*)) => {
+        put($out, $message::new($event.instrument, U16::ZERO, $event.ts $(, $field)*))
+    };
+}
 
 /// An event could not be written; nothing was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,67 +92,34 @@ pub fn encode_market_event(
     instrument: Option<&Instrument>,
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
-    let (locate, ts) = (event.instrument, event.ts);
-    let symbol = || -> Result<Symbol, EncodeError> {
-        instrument.map(|instrument| instrument.symbol).ok_or(EncodeError::NoInstrument)
-    };
+    let symbol = move || instrument.map(|instrument| instrument.symbol).ok_or(EncodeError::NoInstrument);
     match event.kind {
-        MarketEventKind::Add { order_id, side, price, qty } => put(
-            out,
-            AddOrder::new(
-                locate,
-                NO_TRACKING,
-                ts,
-                order_id,
-                side,
-                Shares::try_from(qty)?,
-                symbol()?,
-                ShortPrice::try_from(price)?,
-            ),
-        ),
+        MarketEventKind::Add { order_id, side, price, qty } => {
+            let (shares, symbol, price) = (Shares::try_from(qty)?, symbol()?, ShortPrice::try_from(price)?);
+            put!(out, event, AddOrder(order_id, side, shares, symbol, price))
+        }
         MarketEventKind::Executed { order_id, qty, match_id } => {
-            put(out, OrderExecuted::new(locate, NO_TRACKING, ts, order_id, Shares::try_from(qty)?, match_id))
+            put!(out, event, OrderExecuted(order_id, Shares::try_from(qty)?, match_id))
         }
         MarketEventKind::Reduced { order_id, qty } => {
-            put(out, OrderCancel::new(locate, NO_TRACKING, ts, order_id, Shares::try_from(qty)?))
+            put!(out, event, OrderCancel(order_id, Shares::try_from(qty)?))
         }
-        MarketEventKind::Deleted { order_id } => {
-            put(out, OrderDelete::new(locate, NO_TRACKING, ts, order_id))
+        MarketEventKind::Deleted { order_id } => put!(out, event, OrderDelete(order_id)),
+        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+            let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
+            put!(out, event, OrderReplace(old_order_id, order_id, shares, price))
         }
-        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => put(
-            out,
-            OrderReplace::new(
-                locate,
-                NO_TRACKING,
-                ts,
-                old_order_id,
-                order_id,
-                Shares::try_from(qty)?,
-                ShortPrice::try_from(price)?,
-            ),
-        ),
+        MarketEventKind::System(stage) => put!(out, event, SystemEvent(stage)),
+        MarketEventKind::TradingAction(state) => {
+            put!(out, event, StockTradingAction(symbol()?, state, Alpha::<1>::BLANK, Alpha::<4>::BLANK))
+        }
+        MarketEventKind::Directory => put_directory(event, instrument.ok_or(EncodeError::NoInstrument)?, out),
         MarketEventKind::ExecutedAt { .. }
         | MarketEventKind::Traded { .. }
         | MarketEventKind::Cross { .. }
         | MarketEventKind::TradeBroken { .. }
         | MarketEventKind::Imbalance(_)
-        | MarketEventKind::PriceBand { .. } => put_rare(event, instrument, out),
-        MarketEventKind::System(stage) => put(out, SystemEvent::new(locate, NO_TRACKING, ts, stage)),
-        MarketEventKind::TradingAction(state) => put(
-            out,
-            StockTradingAction::new(
-                locate,
-                NO_TRACKING,
-                ts,
-                symbol()?,
-                state,
-                Alpha::<1>::BLANK,
-                Alpha::<4>::BLANK,
-            ),
-        ),
-        MarketEventKind::Directory => {
-            put(out, directory(event, instrument.ok_or(EncodeError::NoInstrument)?)?)
-        }
+        | MarketEventKind::PriceBand { .. } => put_rare(event, symbol, out),
     }
 }
 
@@ -175,74 +141,43 @@ pub fn market_event_message(
 #[cold]
 fn put_rare(
     event: &MarketEvent,
-    instrument: Option<&Instrument>,
+    symbol: impl FnOnce() -> Result<Symbol, EncodeError>,
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
-    let (locate, ts) = (event.instrument, event.ts);
-    let symbol = || instrument.map(|instrument| instrument.symbol).ok_or(EncodeError::NoInstrument);
     match event.kind {
         MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => {
             let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
             let printable = YesNo::NO;
-            put(
-                out,
-                OrderExecutedWithPrice::new(
-                    locate,
-                    NO_TRACKING,
-                    ts,
-                    order_id,
-                    shares,
-                    match_id,
-                    printable,
-                    price,
-                ),
-            )
+            put!(out, event, OrderExecutedWithPrice(order_id, shares, match_id, printable, price))
         }
         MarketEventKind::Traded { qty, price, match_id, .. } => {
             let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
             // Reference and side of an order that nobody saw stay unsaid, as they do at Nasdaq.
             let (no_order, side) = (OrderId(0), BuySell::BUY);
-            put(
-                out,
-                NonCrossTrade::new(
-                    locate,
-                    NO_TRACKING,
-                    ts,
-                    no_order,
-                    side,
-                    shares,
-                    symbol()?,
-                    price,
-                    match_id,
-                ),
-            )
+            put!(out, event, NonCrossTrade(no_order, side, shares, symbol()?, price, match_id))
         }
         MarketEventKind::Cross { qty, price, match_id, kind } => {
             let price = ShortPrice::try_from(price)?;
-            put(out, CrossTrade::new(locate, NO_TRACKING, ts, qty, symbol()?, price, match_id, kind))
+            put!(out, event, CrossTrade(qty, symbol()?, price, match_id, kind))
         }
-        MarketEventKind::TradeBroken { match_id } => {
-            put(out, BrokenTrade::new(locate, NO_TRACKING, ts, match_id))
-        }
-        MarketEventKind::Imbalance(imbalance) => put(out, net_imbalance(event, symbol()?, &imbalance)?),
+        MarketEventKind::TradeBroken { match_id } => put!(out, event, BrokenTrade(match_id)),
+        MarketEventKind::Imbalance(imbalance) => put_imbalance(event, symbol()?, &imbalance, out),
         MarketEventKind::PriceBand { reference, low, high } => {
             let (reference, high) = (ShortPrice::try_from(reference)?, ShortPrice::try_from(high)?);
             let low = ShortPrice::try_from(low)?;
-            put(
-                out,
-                LuldAuctionCollar::new(locate, NO_TRACKING, ts, symbol()?, reference, high, low, U32::ZERO),
-            )
+            put!(out, event, LuldAuctionCollar(symbol()?, reference, high, low, U32::ZERO))
         }
         _ => unreachable!("the caller handles the other kinds"),
     }
 }
 
 /// With no orders for the cross alone there is no far price.
-fn net_imbalance(
+fn put_imbalance(
     event: &MarketEvent,
     symbol: Symbol,
     imbalance: &Imbalance,
-) -> Result<NetOrderImbalance, EncodeError> {
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
     let Imbalance { paired, imbalance: unpaired, side, price, reference, kind } = *imbalance;
     let direction = match side {
         Some(Side::Buy) => ImbalanceDirection::BUY,
@@ -254,52 +189,44 @@ fn net_imbalance(
         Price(0) => PriceVariation::NOT_AVAILABLE,
         near => PriceVariation::between(near, reference),
     };
-    Ok(NetOrderImbalance::new(
-        event.instrument,
-        NO_TRACKING,
-        event.ts,
-        paired,
-        unpaired,
-        direction,
-        symbol,
-        ShortPrice::try_from(Price(0))?,
-        ShortPrice::try_from(price)?,
-        ShortPrice::try_from(reference)?,
-        kind,
-        variation,
-    ))
+    let far = ShortPrice::default();
+    let (near, reference) = (ShortPrice::try_from(price)?, ShortPrice::try_from(reference)?);
+    put!(
+        out,
+        event,
+        NetOrderImbalance(paired, unpaired, direction, symbol, far, near, reference, kind, variation)
+    )
 }
 
 /// Every instrument is an ordinary share in good standing without a listing market and without a tier of price bands:
 /// the bands here are the venue's own.
-fn directory(event: &MarketEvent, instrument: &Instrument) -> Result<StockDirectory, EncodeError> {
-    let round_lots_only = if instrument.lot_size.0 > 1 { YesNo::YES } else { YesNo::NO };
-    Ok(StockDirectory::new(
-        event.instrument,
-        NO_TRACKING,
-        event.ts,
-        instrument.symbol,
-        MarketCategory::NOT_AVAILABLE,
-        FinancialStatus::NORMAL,
-        Shares::try_from(instrument.lot_size)?,
-        round_lots_only,
-        COMMON_STOCK,
-        NO_SUB_TYPE,
-        Authenticity::LIVE,
-        YesNo::NO,
-        IpoFlag::NOT_NEW_ISSUE,
-        LuldTier::NOT_AVAILABLE,
-        YesNo::NO,
-        U32::ZERO,
-        YesNo::NO,
-    ))
+fn put_directory(event: &MarketEvent, instrument: &Instrument, out: &mut [u8]) -> Result<usize, EncodeError> {
+    let lot_size = Shares::try_from(instrument.lot_size)?;
+    put!(
+        out,
+        event,
+        StockDirectory(
+            instrument.symbol,
+            MarketCategory::NOT_AVAILABLE,
+            FinancialStatus::NORMAL,
+            lot_size,
+            if instrument.lot_size.0 > 1 { YesNo::YES } else { YesNo::NO },
+            COMMON_STOCK,
+            NO_SUB_TYPE,
+            Authenticity::LIVE,
+            YesNo::NO,
+            IpoFlag::NOT_NEW_ISSUE,
+            LuldTier::NOT_AVAILABLE,
+            YesNo::NO,
+            U32::ZERO,
+            YesNo::NO
+        )
+    )
 }
 
 #[inline]
 fn put<M: IntoBytes + Immutable>(out: &mut [u8], message: M) -> Result<usize, EncodeError> {
     let needed = size_of::<M>();
-    match message.write_to_prefix(out) {
-        Ok(()) => Ok(needed),
-        Err(_) => Err(EncodeError::BufferTooShort { needed, len: out.len() }),
-    }
+    let too_short = EncodeError::BufferTooShort { needed, len: out.len() };
+    message.write_to_prefix(out).map(|()| needed).map_err(|_| too_short)
 }

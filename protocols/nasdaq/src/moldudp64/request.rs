@@ -1,8 +1,7 @@
 //! Asking for messages that were lost.
 
 use tickpath_types::Sequence;
-use zerocopy::byteorder::big_endian::{U16, U64};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 use super::{HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 
@@ -71,14 +70,7 @@ impl Request {
     /// The datagram to send.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LEN] {
-        let header = Header {
-            session: self.session,
-            sequence: U64::new(self.sequence.0),
-            message_count: U16::new(self.message_count),
-        };
-        let mut bytes = [0; HEADER_LEN];
-        bytes.copy_from_slice(header.as_bytes());
-        bytes
+        zerocopy::transmute!(Header::new(self.session, self.sequence, self.message_count))
     }
 }
 

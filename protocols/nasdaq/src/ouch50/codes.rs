@@ -4,8 +4,10 @@
 
 use std::fmt;
 
-use tickpath_types::{BrokenReason, Liquidity, OrderState, SelfTradePrevention, Side, TimeInForce};
-use tickpath_wire::codes;
+use tickpath_types::{
+    BrokenReason, CancelReason, Liquidity, OrderState, RejectReason, SelfTradePrevention, Side, TimeInForce,
+};
+use tickpath_wire::{codes, stands_for};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -117,157 +119,84 @@ codes! {
     }
 }
 
-impl SideMarking {
-    /// The side, or `None` for a code that is not listed.
-    #[inline]
-    #[must_use]
-    pub const fn side(self) -> Option<Side> {
-        match self {
-            SideMarking::BUY => Some(Side::Buy),
-            SideMarking::SELL | SideMarking::SELL_SHORT | SideMarking::SELL_SHORT_EXEMPT => Some(Side::Sell),
-            _ => None,
-        }
+stands_for! {
+    /// The side; `None` for a code that is not listed.
+    SideMarking, side: Side { BUY = Buy, SELL = Sell, }
+    read { SELL_SHORT = Sell, SELL_SHORT_EXEMPT = Sell, }
+    /// The time in force; `None` for one that the vocabulary does not have. OUCH has no word for an order that outlives
+    /// the day: within the day it is a day order.
+    TimeInForceCode, time_in_force: TimeInForce { DAY = Day, IOC = Ioc, GTT = Gtt, }
+    written { TimeInForce::Gtc => TimeInForceCode::DAY, }
+    /// The state; `None` for a code that is not listed.
+    OrderStateCode, state: OrderState { LIVE = Live, DEAD = Dead, }
+    /// Which part the order had; `None` for a market order in a cross and for a code that is not listed.
+    LiquidityFlag, liquidity: Liquidity {
+        ADDED = Added,
+        REMOVED = Removed,
+        ADDED_HIDDEN = AddedHidden,
+        OPENING_CROSS = OpeningCross,
+        CLOSING_CROSS = ClosingCross,
     }
-}
-
-impl From<Side> for SideMarking {
-    #[inline]
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Buy => SideMarking::BUY,
-            Side::Sell => SideMarking::SELL,
-        }
+    read { ADDED_MIDPOINT = Added, SET_NBBO = Added, SET_QBBO = Added, REMOVED_MIDPOINT = Removed, }
+    /// The reason; `None` for a code that is not listed.
+    BrokenTradeReason, reason: BrokenReason {
+        ERRONEOUS = Erroneous,
+        CONSENT = Consent,
+        SUPERVISORY = Supervisory,
+        EXTERNAL = External,
     }
-}
-
-impl TimeInForceCode {
-    /// The time in force, or `None` for one that the vocabulary does not have.
-    #[inline]
-    #[must_use]
-    pub const fn time_in_force(self) -> Option<TimeInForce> {
-        match self {
-            TimeInForceCode::DAY => Some(TimeInForce::Day),
-            TimeInForceCode::IOC => Some(TimeInForce::Ioc),
-            TimeInForceCode::GTT => Some(TimeInForce::Gtt),
-            _ => None,
-        }
+    /// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of the edition of 2025; `None` for a code that this
+    /// project's venue never sends. The sources do not list its codes: these are this venue's.
+    AiqStrategy, strategy: SelfTradePrevention {
+        CANCEL_NEWEST = CancelNewest,
+        CANCEL_OLDEST = CancelOldest,
+        CANCEL_BOTH = CancelBoth,
+        DECREMENT = Decrement,
     }
-}
-
-impl From<TimeInForce> for TimeInForceCode {
-    /// The code. OUCH has no word for an order that outlives the day: within the day it is a day order.
-    #[inline]
-    fn from(time_in_force: TimeInForce) -> Self {
-        match time_in_force {
-            TimeInForce::Day | TimeInForce::Gtc => TimeInForceCode::DAY,
-            TimeInForce::Ioc => TimeInForceCode::IOC,
-            TimeInForce::Gtt => TimeInForceCode::GTT,
-        }
+    written { SelfTradePrevention::None => AiqStrategy(b' '), }
+    /// The reason; `None` for a code that this project's venue never sends. Each reason has a code of its own, so that a
+    /// client reads back the reason that the venue meant.
+    CancelReasonCode, reason: CancelReason {
+        USER = User,
+        IMMEDIATE_OR_CANCEL = ImmediateOrCancel,
+        POST_ONLY = PostOnly,
+        SYSTEM = System,
+        SUPERVISORY = Supervisory,
+        TIMEOUT = Expired,
+        CLOSED = EndOfDay,
+        HALTED = Halted,
+        SELF_MATCH = SelfTrade,
     }
-}
-
-impl OrderStateCode {
-    /// The state; a code that is not listed counts as dead, so that nobody waits for a fill.
-    #[inline]
-    #[must_use]
-    pub const fn state(self) -> OrderState {
-        match self {
-            OrderStateCode::LIVE => OrderState::Live,
-            _ => OrderState::Dead,
-        }
+    written { _ => CancelReasonCode::SYSTEM, }
+    /// The reason; `None` for a code that this project's venue never sends. Each reason has a code of its own.
+    RejectCode, reason: RejectReason {
+        INVALID_SYMBOL = UnknownInstrument,
+        INVALID_PRICE = PriceNotOnTick,
+        FAT_FINGER = PriceOutsideCollar,
+        INVALID_QUANTITY = InvalidQty,
+        INVALID_MIN_QTY = InvalidMinQty,
+        DESTINATION_CLOSED = TimeInForceNotOffered,
+        INVALID_DISPLAY = DisplayNotOffered,
+        INVALID_CROSS_ORDER = CrossNotOffered,
+        INVALID_SIDE = InvalidSide,
+        HALTED = Halted,
+        REPLACE_NOT_ALLOWED = UnknownOrder,
+        PROCESSING_ERROR = BookFull,
+        FIRM_NOT_AUTHORIZED = NotAuthorised,
+        OTHER = OptionNotOffered,
+        PORT_MESSAGE_RATE = RateAboveLimit,
+        AGGREGATE_EXPOSURE_EXCEEDED = OpenOrdersAboveLimit,
+        ORDER_QUANTITY_EXCEEDED = QtyAboveLimit,
+        ORDER_NOTIONAL_EXCEEDED = NotionalAboveLimit,
+        RESTRICTED_STOCK = InstrumentNotAllowed,
+        MARKET_IMPACT = Killed,
+        INVALID_DESTINATION = OrderEntryDisabled,
+        INVALID_MAX_FLOOR = InvalidDisplayQty,
+        POST_MARKET_NOT_ALLOWED = InvalidExpireTime,
+        QUOTE_UNAVAILABLE = JournalFull,
+        SHARES_EXCEED_THRESHOLD = UserRefsExhausted,
     }
-}
-
-impl From<OrderState> for OrderStateCode {
-    #[inline]
-    fn from(state: OrderState) -> Self {
-        match state {
-            OrderState::Live => OrderStateCode::LIVE,
-            OrderState::Dead => OrderStateCode::DEAD,
-        }
-    }
-}
-
-impl LiquidityFlag {
-    /// Which part the order had, or `None` for a market order in a cross and for a code that is not listed.
-    #[inline]
-    #[must_use]
-    pub const fn liquidity(self) -> Option<Liquidity> {
-        match self {
-            LiquidityFlag::ADDED_HIDDEN => Some(Liquidity::AddedHidden),
-            LiquidityFlag::OPENING_CROSS => Some(Liquidity::OpeningCross),
-            LiquidityFlag::CLOSING_CROSS => Some(Liquidity::ClosingCross),
-            LiquidityFlag::ADDED
-            | LiquidityFlag::ADDED_MIDPOINT
-            | LiquidityFlag::SET_NBBO
-            | LiquidityFlag::SET_QBBO => Some(Liquidity::Added),
-            LiquidityFlag::REMOVED | LiquidityFlag::REMOVED_MIDPOINT => Some(Liquidity::Removed),
-            _ => None,
-        }
-    }
-}
-
-impl From<Liquidity> for LiquidityFlag {
-    #[inline]
-    fn from(liquidity: Liquidity) -> Self {
-        match liquidity {
-            Liquidity::Added => LiquidityFlag::ADDED,
-            Liquidity::Removed => LiquidityFlag::REMOVED,
-            Liquidity::AddedHidden => LiquidityFlag::ADDED_HIDDEN,
-            Liquidity::OpeningCross => LiquidityFlag::OPENING_CROSS,
-            Liquidity::ClosingCross => LiquidityFlag::CLOSING_CROSS,
-        }
-    }
-}
-
-impl BrokenTradeReason {
-    /// The reason, or `None` for a code that is not listed.
-    #[must_use]
-    pub const fn reason(self) -> Option<BrokenReason> {
-        Some(match self {
-            BrokenTradeReason::ERRONEOUS => BrokenReason::Erroneous,
-            BrokenTradeReason::CONSENT => BrokenReason::Consent,
-            BrokenTradeReason::SUPERVISORY => BrokenReason::Supervisory,
-            BrokenTradeReason::EXTERNAL => BrokenReason::External,
-            _ => return None,
-        })
-    }
-}
-
-impl From<BrokenReason> for BrokenTradeReason {
-    #[inline]
-    fn from(reason: BrokenReason) -> Self {
-        BrokenTradeReason(reason as u8)
-    }
-}
-
-/// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of the edition of 2025. The sources do not list its
-/// codes: these are this venue's.
-impl AiqStrategy {
-    /// The rule, or `None` for a code that this project's venue never sends.
-    #[must_use]
-    pub const fn strategy(self) -> Option<SelfTradePrevention> {
-        Some(match self {
-            AiqStrategy::CANCEL_NEWEST => SelfTradePrevention::CancelNewest,
-            AiqStrategy::CANCEL_OLDEST => SelfTradePrevention::CancelOldest,
-            AiqStrategy::CANCEL_BOTH => SelfTradePrevention::CancelBoth,
-            AiqStrategy::DECREMENT => SelfTradePrevention::Decrement,
-            _ => return None,
-        })
-    }
-}
-
-impl From<SelfTradePrevention> for AiqStrategy {
-    #[inline]
-    fn from(strategy: SelfTradePrevention) -> Self {
-        match strategy {
-            SelfTradePrevention::None => AiqStrategy(b' '),
-            SelfTradePrevention::CancelNewest => AiqStrategy::CANCEL_NEWEST,
-            SelfTradePrevention::CancelOldest => AiqStrategy::CANCEL_OLDEST,
-            SelfTradePrevention::CancelBoth => AiqStrategy::CANCEL_BOTH,
-            SelfTradePrevention::Decrement => AiqStrategy::DECREMENT,
-        }
-    }
+    written { _ => RejectCode::OTHER, }
 }
 
 /// Why a request was refused, 2 bytes.
@@ -351,5 +280,30 @@ impl fmt::Debug for RejectCode {
             Some(meaning) => write!(f, " ({meaning})"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_comes_back_from_its_code() {
+        let cancels: Vec<CancelReasonCode> =
+            (0..=u8::MAX).map(CancelReasonCode).filter(|code| code.reason().is_some()).collect();
+        assert!(cancels.iter().all(|code| code.reason().map(CancelReasonCode::from) == Some(*code)));
+        let rejects: Vec<RejectCode> =
+            (0..=u16::MAX).map(RejectCode::from).filter(|code| code.reason().is_some()).collect();
+        assert!(rejects.iter().all(|code| code.reason().map(RejectCode::from) == Some(*code)));
+        assert_eq!((cancels.len(), rejects.len()), (9, 25));
+    }
+
+    #[test]
+    fn codes_of_other_venues_have_no_reason_and_keep_their_meaning() {
+        assert_eq!(CancelReasonCode::REGULATORY.reason(), None);
+        assert_eq!(CancelReasonCode::REGULATORY.meaning(), Some("regulatory restriction"));
+        assert_eq!(RejectCode::from(0x1f).reason(), None);
+        assert_eq!(format!("{:?}", RejectCode::from(0x1f)), "0x1f (notional value exceeds the threshold)");
+        assert_eq!(format!("{:?}", RejectCode::from(0x999)), "0x999");
     }
 }

@@ -6,16 +6,13 @@ use tickpath_types::{
     SetOrderEntry, Symbol, TimeInForce, UserRefNum,
 };
 
-use super::codes::{
-    AiqStrategy, BrokenTradeReason, CancelReasonCode, Display, LiquidityFlag, RejectCode, RestateReason,
-    SideMarking, TimeInForceCode,
-};
+use super::codes::*;
 use super::options::{Options, TagValue, encode_with_options};
 use super::outbound::{self, AcceptedOrder, MassCancelResponse, Outbound};
-use super::request::{Terms, option_values, put, shown, side_option};
+use super::request::{Terms, option_values, put, shown, side_option, stock_of};
 use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
-use crate::wire::{Alpha, LongPrice, Shares, Stock};
+use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
 
 /// Writes an answer of the venue at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
@@ -99,21 +96,16 @@ fn encode_rare(
             put(&outbound::BrokenTrade::new(ts, user_ref, match_id, reason, Alpha::<14>::BLANK), out)
         }
         OrderEventKind::MassCanceled(MassCancel { user_ref, instrument, side, firm }) => {
-            let symbol = match instrument {
-                InstrumentId(0) => Stock::BLANK,
-                id => symbol_of(id).ok_or(EncodeError::UnknownInstrument(id))?.into(),
-            };
+            let symbol = stock_of(instrument, symbol_of)?;
             let message = outbound::MassCancelResponse::new(ts, user_ref, firm, symbol);
             Ok(encode_with_options(&message, &side_option(side), out)?)
         }
-        OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref, is_enabled, firm }) => Ok(match is_enabled {
-            true => {
-                encode_with_options(&outbound::EnableOrderEntryResponse::new(ts, user_ref, firm), &[], out)?
-            }
-            false => {
-                encode_with_options(&outbound::DisableOrderEntryResponse::new(ts, user_ref, firm), &[], out)?
-            }
-        }),
+        OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref, is_enabled: true, firm }) => {
+            Ok(encode_with_options(&outbound::EnableOrderEntryResponse::new(ts, user_ref, firm), &[], out)?)
+        }
+        OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref, firm, .. }) => {
+            Ok(encode_with_options(&outbound::DisableOrderEntryResponse::new(ts, user_ref, firm), &[], out)?)
+        }
         _ => unreachable!("the caller writes the other kinds"),
     }
 }
@@ -218,10 +210,9 @@ pub enum EventError {
 
 /// Reads an answer of a venue.
 ///
-/// Where the vocabulary has no word for a code, the nearest one is taken and
-/// [`OrderAnswer::is_exact`] is false: a cancel reason becomes `System`, a reject reason
-/// `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may rest, the reason of a broken
-/// trade `Supervisory`, the strategy of an AIQ cancel `None`.
+/// Where the vocabulary has no word for a code, the nearest one is taken and [`OrderAnswer::is_exact`] is false: a cancel
+/// reason becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the
+/// order may rest, the reason of a broken trade `Supervisory`, the strategy of an AIQ cancel `None`.
 ///
 /// # Errors
 /// [`EventError`] says what is wrong with it.
@@ -247,7 +238,7 @@ pub fn decode_event(
             OrderEventKind::Accepted {
                 order: entered_order(accepted.user_ref.get(), &accepted.order, options, instrument_of)?,
                 order_id: accepted.order.order_ref.get(),
-                state: accepted.order.order_state.state(),
+                state: order_state(accepted.order.order_state),
             },
             AnswerCode::TimeInForce(accepted.order.time_in_force),
         ),
@@ -257,7 +248,7 @@ pub fn decode_event(
                 order: entered_order(replaced.user_ref.get(), &replaced.order, options, instrument_of)?,
                 orig_user_ref: replaced.orig_user_ref.get(),
                 order_id: replaced.order.order_ref.get(),
-                state: replaced.order.order_state.state(),
+                state: order_state(replaced.order.order_state),
             },
             AnswerCode::TimeInForce(replaced.order.time_in_force),
         ),
@@ -350,18 +341,18 @@ fn decode_rare(
             (response.timestamp, OrderEventKind::MassCanceled(mass_cancel), AnswerCode::None)
         }
         Outbound::DisableOrderEntryResponse(response, _) => {
-            let (user_ref, firm) = (response.user_ref.get(), response.firm.0);
-            let set = SetOrderEntry { user_ref, is_enabled: false, firm };
-            (response.timestamp, OrderEventKind::OrderEntrySet(set), AnswerCode::None)
+            (response.timestamp, order_entry_set(response.user_ref, false, response.firm), AnswerCode::None)
         }
         Outbound::EnableOrderEntryResponse(response, _) => {
-            let (user_ref, firm) = (response.user_ref.get(), response.firm.0);
-            let set = SetOrderEntry { user_ref, is_enabled: true, firm };
-            (response.timestamp, OrderEventKind::OrderEntrySet(set), AnswerCode::None)
+            (response.timestamp, order_entry_set(response.user_ref, true, response.firm), AnswerCode::None)
         }
         other => return Ok(Answer::Other(other)),
     };
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
+}
+
+fn order_entry_set(user_ref: UserRef, is_enabled: bool, firm: Alpha<4>) -> OrderEventKind {
+    OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref: user_ref.get(), is_enabled, firm: firm.0 })
 }
 
 /// The request that a response to a mass cancel repeats.
@@ -379,6 +370,12 @@ fn mass_cancel(
         _ => None,
     });
     Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
+}
+
+/// The state; a code that is not listed counts as dead, so that the client expects no fill.
+#[inline]
+fn order_state(code: OrderStateCode) -> OrderState {
+    code.state().unwrap_or(OrderState::Dead)
 }
 
 /// The order as it was entered, of the venue's echo. Options of other venues that matching is not told of

@@ -4,7 +4,7 @@
 
 use zerocopy::FromBytes;
 
-use super::codes::{Capacity, CrossType, Display, SideMarking, TimeInForceCode, YesNo};
+use super::codes::*;
 use super::options::{Options, Presence};
 use super::{ParseError, ouch_messages};
 use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
@@ -14,9 +14,7 @@ ouch_messages! {
     Inbound {}
 
     /// Enter Order (`O`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Enter Order Message"; 45 bytes and options.
-    EnterOrder = b'O', 45, options Always {
+    EnterOrder = b'O', 45, options Always, "Enter Order Message" {
         /// The client's number of the order, greater than every earlier one.
         1 user_ref: UserRef,
         /// Side and marking.
@@ -42,9 +40,7 @@ ouch_messages! {
     }
 
     /// Replace Order Request (`U`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Replace Order Request Message"; 38 bytes and options.
-    ReplaceOrder = b'U', 38, options Always {
+    ReplaceOrder = b'U', 38, options Always, "Replace Order Request Message" {
         /// The order to take away.
         1 orig_user_ref: UserRef,
         /// Number of the new order.
@@ -64,9 +60,7 @@ ouch_messages! {
     }
 
     /// Cancel Order Request (`X`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Cancel Order Request Message"; 9 bytes.
-    CancelOrder = b'X', 9, options Maybe {
+    CancelOrder = b'X', 9, options Maybe, "Cancel Order Request Message" {
         /// The order.
         1 user_ref: UserRef,
         /// The new intended shares, counting what has executed; 0 cancels all.
@@ -74,9 +68,7 @@ ouch_messages! {
     }
 
     /// Modify Order Request (`M`): fewer shares or another marking of a sale, priority kept.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Modify Order Request Message"; 10 bytes.
-    ModifyOrder = b'M', 10, options Maybe {
+    ModifyOrder = b'M', 10, options Maybe, "Modify Order Request Message" {
         /// The order.
         1 user_ref: UserRef,
         /// The new marking; `B` stays `B`.
@@ -85,11 +77,8 @@ ouch_messages! {
         6 quantity: Shares,
     }
 
-    /// Mass Cancel Request (`C`): cancels the orders of a firm, of one symbol or of all.
-    ///
-    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Mass Cancel Request"; 17 bytes and options. Answered by a
-    /// [`MassCancelResponse`](super::MassCancelResponse).
-    MassCancel = b'C', 17, options Maybe {
+    /// Mass Cancel Request (`C`): cancels the orders of a firm, of one symbol or of all. Answered by a [`MassCancelResponse`](super::MassCancelResponse).
+    MassCancel = b'C', 17, options Maybe, "Mass Cancel Request" of 2025 {
         /// The client's number of the request, greater than every earlier one.
         1 user_ref: UserRef,
         /// The firm.
@@ -98,31 +87,22 @@ ouch_messages! {
         9 symbol: Stock,
     }
 
-    /// Disable Order Entry Request (`D`): no new orders of the firm are taken.
-    ///
-    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Disable Order Entry Request"; 9 bytes and options. Answered
-    /// by a [`DisableOrderEntryResponse`](super::DisableOrderEntryResponse).
-    DisableOrderEntry = b'D', 9, options Maybe {
+    /// Disable Order Entry Request (`D`): no new orders of the firm are taken. Answered by a [`DisableOrderEntryResponse`](super::DisableOrderEntryResponse).
+    DisableOrderEntry = b'D', 9, options Maybe, "Disable Order Entry Request" of 2025 {
         /// The client's number of the request, greater than every earlier one.
         1 user_ref: UserRef,
         /// The firm.
         5 firm: Alpha<4>,
     }
 
-    /// Enable Order Entry Request (`E`): new orders of the firm are taken again.
-    ///
-    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Enable Order Entry Request"; 9 bytes and options. Answered by
-    /// an [`EnableOrderEntryResponse`](super::EnableOrderEntryResponse).
-    EnableOrderEntry = b'E', 9, options Maybe {
+    /// Enable Order Entry Request (`E`): new orders of the firm are taken again. Answered by an [`EnableOrderEntryResponse`](super::EnableOrderEntryResponse).
+    EnableOrderEntry = b'E', 9, options Maybe, "Enable Order Entry Request" of 2025 {
         /// The client's number of the request, greater than every earlier one.
         1 user_ref: UserRef,
         /// The firm.
         5 firm: Alpha<4>,
     }
 
-    /// Account Query Request (`Q`): which number the client should use next.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Account Query Request Message"; 1 byte. Answered by a
-    /// [`QueryResponse`](super::QueryResponse).
-    AccountQuery = b'Q', 1, options Maybe {}
+    /// Account Query Request (`Q`): which number the client should use next. Answered by a [`QueryResponse`](super::QueryResponse).
+    AccountQuery = b'Q', 1, options Maybe, "Account Query Request Message" {}
 }

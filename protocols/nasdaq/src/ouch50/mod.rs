@@ -24,25 +24,14 @@ mod event;
 mod inbound;
 mod options;
 mod outbound;
-mod reasons;
 mod request;
 
 pub use client::{Client, ClientError};
-pub use codes::{
-    AiqStrategy, BrokenTradeReason, CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag,
-    OrderStateCode, RejectCode, RestateReason, SideMarking, TimeInForceCode, YesNo,
-};
-pub use event::{Answer, AnswerCode, EventError, OrderAnswer, decode_event, encode_event};
-pub use inbound::{
-    AccountQuery, CancelOrder, DisableOrderEntry, EnableOrderEntry, EnterOrder, Inbound, MassCancel,
-    ModifyOrder, ReplaceOrder,
-};
+pub use codes::*;
+pub use event::*;
+pub use inbound::*;
 pub use options::{Options, OptionsError, TagValue, encode_with_options};
-pub use outbound::{
-    Accepted, AcceptedOrder, AiqCanceled, BrokenTrade, CancelPending, CancelReject, Canceled,
-    DisableOrderEntryResponse, EnableOrderEntryResponse, Executed, MassCancelResponse, Modified, Outbound,
-    PriceCorrection, PriorityUpdate, QueryResponse, Rejected, Replaced, Restated, SystemEvent,
-};
+pub use outbound::*;
 pub use request::{RequestError, decode_request, encode_request};
 
 use tickpath_types::InstrumentId;
@@ -121,7 +110,8 @@ impl From<SendError> for EncodeError {
     }
 }
 
-/// Declares the messages of one direction and the type that holds any of them.
+/// Declares the messages of one direction and the type that holds any of them. Behind the rule of its options a message has
+/// its title in the specification, and the edition that it came with if that is not the first.
 macro_rules! ouch_messages {
     (
         $(#[$enum_doc:meta])*
@@ -130,13 +120,17 @@ macro_rules! ouch_messages {
         }
         $(
             $(#[$doc:meta])*
-            $name:ident = $type:literal, $len:literal, options $rule:ident {
+            $name:ident = $type:literal, $len:literal, options $rule:ident, $source:literal $(of $edition:literal)? {
                 $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
             }
         )*
     ) => {
         ouch_messages! { @structs [ $( $(#[$field_doc0])* $offset0 $field0: $wire0, )* ] $(
             $(#[$doc])*
+            #[doc = concat!(
+                "\nSource: Nasdaq OUCH 5.0, ", $( "edition of October ", $edition, ", ", )? "\"", $source, "\"; ", $len,
+                " bytes", ouch_messages!(@options $rule), "."
+            )]
             $name = $type, $len [ $( $(#[$field_doc])* $offset $field: $wire, )* ]
         )* }
 
@@ -175,6 +169,9 @@ macro_rules! ouch_messages {
             }
         }
     };
+    (@options Always) => { " and options" };
+    (@options Maybe) => { ", perhaps with options" };
+    (@options AfterStrategy) => { ", perhaps with a strategy and options" };
     // The common fields are repeated in each message, which a macro can do only one level at a time.
     (@structs $common:tt $( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal $own:tt )*) => {
         $( ouch_messages! { @struct $(#[$doc])* $name = $type, $len $common $own } )*

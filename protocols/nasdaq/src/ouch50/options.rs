@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::byteorder::big_endian::{I32, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::Alpha;
@@ -57,45 +58,9 @@ pub(super) enum Presence {
     AfterStrategy,
 }
 
-/// A value of fixed length in an option.
-trait Value: Copy {
-    const LEN: usize;
-    fn read(bytes: &[u8]) -> Option<Self>;
-    fn write(self, out: &mut [u8]);
-}
-
-macro_rules! integer_value {
-    ($($int:ty),*) => { $(
-        impl Value for $int {
-            const LEN: usize = size_of::<$int>();
-
-            fn read(bytes: &[u8]) -> Option<Self> {
-                Some(<$int>::from_be_bytes(bytes.try_into().ok()?))
-            }
-
-            fn write(self, out: &mut [u8]) {
-                out.copy_from_slice(&self.to_be_bytes());
-            }
-        }
-    )* };
-}
-
-integer_value!(u8, u16, u32, i32, u64);
-
-impl Value for Alpha<4> {
-    const LEN: usize = 4;
-
-    fn read(bytes: &[u8]) -> Option<Self> {
-        Some(Alpha(bytes.try_into().ok()?))
-    }
-
-    fn write(self, out: &mut [u8]) {
-        out.copy_from_slice(&self.0);
-    }
-}
-
+/// Declares the options: tag, name, type of the value, and the value as it is on the wire.
 macro_rules! tags {
-    ($( $(#[$doc:meta])* $tag:literal $name:ident($value:ty), )*) => {
+    ($( $(#[$doc:meta])* $tag:literal $name:ident($value:ty: $wire:ty), )*) => {
         /// One option.
         ///
         /// Source: Nasdaq OUCH 5.0, "Optional Fields"; prices have 4 implied decimals.
@@ -124,27 +89,26 @@ macro_rules! tags {
 
             fn value_len(&self) -> usize {
                 match self {
-                    $( TagValue::$name(_) => <$value as Value>::LEN, )*
+                    $( TagValue::$name(_) => size_of::<$wire>(), )*
                     TagValue::Unknown { value, .. } => value.len(),
                 }
             }
 
             fn read(tag: u8, value: &'a [u8]) -> Result<Self, OptionsError> {
                 match tag {
-                    $( $tag => <$value as Value>::read(value).map(TagValue::$name).ok_or(
-                        OptionsError::WrongLength {
-                            tag,
-                            expected: <$value as Value>::LEN,
-                            len: value.len(),
-                        },
-                    ), )*
+                    $( $tag => match <$wire>::read_from_bytes(value) {
+                        Ok(value) => Ok(TagValue::$name(value.into())),
+                        Err(_) => {
+                            Err(OptionsError::WrongLength { tag, expected: size_of::<$wire>(), len: value.len() })
+                        }
+                    }, )*
                     _ => Ok(TagValue::Unknown { tag, value }),
                 }
             }
 
             fn write_value(&self, out: &mut [u8]) {
                 match self {
-                    $( TagValue::$name(value) => value.write(out), )*
+                    $( TagValue::$name(value) => out.copy_from_slice(<$wire>::from(*value).as_bytes()), )*
                     TagValue::Unknown { value, .. } => out.copy_from_slice(value),
                 }
             }
@@ -154,61 +118,61 @@ macro_rules! tags {
 
 tags! {
     /// Order reference of the other order of a pair.
-    1 SecondaryOrderRef(u64),
+    1 SecondaryOrderRef(u64: U64),
     /// The firm that the order is for.
-    2 Firm(Alpha<4>),
+    2 Firm(Alpha<4>: Alpha<4>),
     /// Trades at least this many shares or not at all.
-    3 MinQty(u32),
+    3 MinQty(u32: U32),
     /// `R` retail, `N` not.
-    4 CustomerType(u8),
+    4 CustomerType(u8: u8),
     /// Largest quantity shown at once.
-    5 MaxFloor(u32),
+    5 MaxFloor(u32: U32),
     /// `L` limit, `P` market peg, `M` midpoint peg, `R` primary peg, `Q` market maker peg, `m` midpoint.
-    6 PriceType(u8),
+    6 PriceType(u8: u8),
     /// Distance from the price pegged to.
-    7 PegOffset(i32),
+    7 PegOffset(i32: I32),
     /// Hidden price of a discretionary order.
-    9 DiscretionPrice(u64),
+    9 DiscretionPrice(u64: U64),
     /// What the hidden price is pegged to, as [`TagValue::PriceType`].
-    10 DiscretionPriceType(u8),
+    10 DiscretionPriceType(u8: u8),
     /// Distance of the hidden price from the price pegged to.
-    11 DiscretionPegOffset(i32),
+    11 DiscretionPegOffset(i32: I32),
     /// `P`: cancelled rather than traded when it would trade on entry; `N`: not.
-    12 PostOnly(u8),
+    12 PostOnly(u8: u8),
     /// Width of the range from which the shown quantity is drawn, in shares.
-    13 RandomReserves(u32),
+    13 RandomReserves(u32: U32),
     /// Where the order may be routed.
-    14 Route(Alpha<4>),
+    14 Route(Alpha<4>: Alpha<4>),
     /// When the order expires, in seconds since midnight.
-    15 ExpireTime(u32),
+    15 ExpireTime(u32: U32),
     /// `Y`: trades with hidden interest that would otherwise lock it.
-    16 TradeNow(u8),
+    16 TradeNow(u8: u8),
     /// How the venue may handle the order.
-    17 HandleInst(u8),
+    17 HandleInst(u8: u8),
     /// Weight of the order at the best price.
-    18 BboWeight(u8),
+    18 BboWeight(u8: u8),
     /// Price that the order is repriced from.
-    19 ReferencePrice(u64),
+    19 ReferencePrice(u64: U64),
     /// What [`TagValue::ReferencePrice`] is.
-    20 ReferencePriceType(u8),
+    20 ReferencePriceType(u8: u8),
     /// Quantity shown.
-    22 DisplayQty(u32),
+    22 DisplayQty(u32: U32),
     /// Price shown.
-    23 DisplayPrice(u64),
+    23 DisplayPrice(u64: U64),
     /// The client's number of a group of orders.
-    24 GroupId(u16),
+    24 GroupId(u16: U16),
     /// `Y`: shares were located for a short sale.
-    25 SharesLocated(u8),
+    25 SharesLocated(u8: u8),
     /// Broker that located them.
-    26 LocateBroker(Alpha<4>),
+    26 LocateBroker(Alpha<4>: Alpha<4>),
     /// A new side marking.
-    27 Side(u8),
+    27 Side(u8: u8),
     /// Index of the client's number space.
-    28 UserRefIndex(u8),
+    28 UserRefIndex(u8: u8),
     /// The owner's rule against trading with itself.
-    29 AiqStrategy(u8),
+    29 AiqStrategy(u8: u8),
     /// The group of orders that the rule counts as one owner's.
-    30 AiqGroup(u16),
+    30 AiqGroup(u16: U16),
 }
 
 /// The options of a message, checked from end to end; empty when it has none.

@@ -5,10 +5,7 @@
 use tickpath_wire::layout;
 use zerocopy::FromBytes;
 
-use super::codes::{
-    BrokenTradeReason, CancelReasonCode, Capacity, CrossType, Display, EventCode, LiquidityFlag,
-    OrderStateCode, RejectCode, RestateReason, SideMarking, TimeInForceCode, YesNo,
-};
+use super::codes::*;
 use super::options::{Options, Presence};
 use super::{ParseError, ouch_messages};
 use crate::wire::{Alpha, LongPrice, LongTimestamp, MatchNumber, OrderRef, Shares, Stock, UserRef};
@@ -54,17 +51,13 @@ ouch_messages! {
     }
 
     /// System Event (`S`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "System Event Message"; 10 bytes.
-    SystemEvent = b'S', 10, options Maybe {
+    SystemEvent = b'S', 10, options Maybe, "System Event Message" {
         /// The stage.
         9 event_code: EventCode,
     }
 
     /// Order Accepted (`A`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Accepted Message"; 62 bytes and options.
-    Accepted = b'A', 62, options Always {
+    Accepted = b'A', 62, options Always, "Order Accepted Message" {
         /// The client's number of the order.
         9 user_ref: UserRef,
         /// The order as accepted.
@@ -72,9 +65,7 @@ ouch_messages! {
     }
 
     /// Order Replaced (`U`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Replaced Message"; 66 bytes and options.
-    Replaced = b'U', 66, options Always {
+    Replaced = b'U', 66, options Always, "Order Replaced Message" {
         /// The order that went away.
         9 orig_user_ref: UserRef,
         /// The order that took its place.
@@ -84,9 +75,7 @@ ouch_messages! {
     }
 
     /// Order Canceled (`C`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Canceled Message"; 18 bytes.
-    Canceled = b'C', 18, options Maybe {
+    Canceled = b'C', 18, options Maybe, "Order Canceled Message" {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares left it, in this event alone.
@@ -95,11 +84,8 @@ ouch_messages! {
         17 reason: CancelReasonCode,
     }
 
-    /// AIQ Canceled (`D`): an order would have traded with another of its owner.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "AIQ Canceled Message"; 31 bytes. The edition of 2025 adds the owner's
-    /// rule as a 32nd byte, see [`Options::aiq_strategy`].
-    AiqCanceled = b'D', 31, options AfterStrategy {
+    /// AIQ Canceled (`D`): an order would have traded with another of its owner. The edition of 2025 adds the owner's rule as a 32nd byte, see [`Options::aiq_strategy`].
+    AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares left it.
@@ -115,9 +101,7 @@ ouch_messages! {
     }
 
     /// Order Executed (`E`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Executed Message"; 34 bytes and options.
-    Executed = b'E', 34, options Always {
+    Executed = b'E', 34, options Always, "Order Executed Message" {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares, in this execution alone.
@@ -131,9 +115,7 @@ ouch_messages! {
     }
 
     /// Broken Trade (`B`): an execution is void.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Broken Trade Message"; 36 bytes.
-    BrokenTrade = b'B', 36, options Maybe {
+    BrokenTrade = b'B', 36, options Maybe, "Broken Trade Message" {
         /// The order.
         9 user_ref: UserRef,
         /// Number of the execution.
@@ -145,9 +127,7 @@ ouch_messages! {
     }
 
     /// Trade Correction (`F`): an execution has another price.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Price Correction Message"; 49 bytes.
-    PriceCorrection = b'F', 49, options Maybe {
+    PriceCorrection = b'F', 49, options Maybe, "Price Correction Message" {
         /// The order.
         9 user_ref: UserRef,
         /// How many shares.
@@ -165,9 +145,7 @@ ouch_messages! {
     }
 
     /// Rejected (`J`): a request was refused and nothing changed.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Rejected Message"; 29 bytes.
-    Rejected = b'J', 29, options Maybe {
+    Rejected = b'J', 29, options Maybe, "Rejected Message" {
         /// Number of the request.
         9 user_ref: UserRef,
         /// Why.
@@ -177,25 +155,19 @@ ouch_messages! {
     }
 
     /// Cancel Pending (`P`): the order is in a cross and will be canceled after it.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Cancel Pending Message"; 13 bytes.
-    CancelPending = b'P', 13, options Maybe {
+    CancelPending = b'P', 13, options Maybe, "Cancel Pending Message" {
         /// The order.
         9 user_ref: UserRef,
     }
 
     /// Cancel Reject (`I`): the order cannot be canceled now.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Cancel Reject Message"; 13 bytes.
-    CancelReject = b'I', 13, options Maybe {
+    CancelReject = b'I', 13, options Maybe, "Cancel Reject Message" {
         /// The order.
         9 user_ref: UserRef,
     }
 
     /// Order Priority Update (`T`): the order has another place and reference.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Priority Update Message"; 30 bytes.
-    PriorityUpdate = b'T', 30, options Maybe {
+    PriorityUpdate = b'T', 30, options Maybe, "Order Priority Update Message" {
         /// The order.
         9 user_ref: UserRef,
         /// Its price.
@@ -207,9 +179,7 @@ ouch_messages! {
     }
 
     /// Order Modified (`M`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Modified Message"; 18 bytes.
-    Modified = b'M', 18, options Maybe {
+    Modified = b'M', 18, options Maybe, "Order Modified Message" {
         /// The order.
         9 user_ref: UserRef,
         /// Its marking.
@@ -219,9 +189,7 @@ ouch_messages! {
     }
 
     /// Order Restated (`R`): the venue changed the order by itself.
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Order Restated Message"; 14 bytes and options.
-    Restated = b'R', 14, options Always {
+    Restated = b'R', 14, options Always, "Order Restated Message" {
         /// The order.
         9 user_ref: UserRef,
         /// Why.
@@ -229,9 +197,7 @@ ouch_messages! {
     }
 
     /// Mass Cancel Response (`X`): the request was taken; the orders' own messages follow.
-    ///
-    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Mass Cancel Response"; 25 bytes and options.
-    MassCancelResponse = b'X', 25, options Maybe {
+    MassCancelResponse = b'X', 25, options Maybe, "Mass Cancel Response" of 2025 {
         /// Number of the request.
         9 user_ref: UserRef,
         /// As requested.
@@ -241,9 +207,7 @@ ouch_messages! {
     }
 
     /// Disable Order Entry Response (`G`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Disable Order Entry Response"; 17 bytes and options.
-    DisableOrderEntryResponse = b'G', 17, options Maybe {
+    DisableOrderEntryResponse = b'G', 17, options Maybe, "Disable Order Entry Response" of 2025 {
         /// Number of the request.
         9 user_ref: UserRef,
         /// As requested.
@@ -251,9 +215,7 @@ ouch_messages! {
     }
 
     /// Enable Order Entry Response (`K`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, edition of October 2025, "Enable Order Entry Response"; 17 bytes and options.
-    EnableOrderEntryResponse = b'K', 17, options Maybe {
+    EnableOrderEntryResponse = b'K', 17, options Maybe, "Enable Order Entry Response" of 2025 {
         /// Number of the request.
         9 user_ref: UserRef,
         /// As requested.
@@ -261,9 +223,7 @@ ouch_messages! {
     }
 
     /// Account Query Response (`Q`).
-    ///
-    /// Source: Nasdaq OUCH 5.0, "Account Query Response Message"; 13 bytes.
-    QueryResponse = b'Q', 13, options Maybe {
+    QueryResponse = b'Q', 13, options Maybe, "Account Query Response Message" {
         /// Number to use next.
         9 next_user_ref: UserRef,
     }

@@ -8,7 +8,7 @@ use tickpath_types::{
 };
 use zerocopy::IntoBytes;
 
-use super::codes::{Capacity, CrossType, Display, SideMarking, TimeInForceCode, YesNo};
+use super::codes::*;
 use super::inbound::{self, Inbound};
 use super::options::{Options, TagValue, encode_with_options};
 use super::{EncodeError, PRICE_MAX, ParseError};
@@ -102,15 +102,17 @@ fn decode_enter(
     let client_order_id = ClientOrderId(order.client_order_id.0);
     let decode = || -> Result<EnterOrder, RejectReason> {
         let terms = offered(options)?;
-        check_cross(order.cross_type)?;
-        check_capacity(order.capacity)?;
+        if order.cross_type != CrossType::CONTINUOUS {
+            return Err(RejectReason::CrossNotOffered);
+        }
+        order.capacity.meaning().ok_or(RejectReason::OptionNotOffered)?;
         Ok(EnterOrder {
             user_ref,
             instrument: instrument_of(order.symbol.get()).ok_or(RejectReason::UnknownInstrument)?,
             side: order.side.side().ok_or(RejectReason::InvalidSide)?,
             qty: order.quantity.get(),
             price: offered_price(order.price)?,
-            time_in_force: offered_time_in_force(order.time_in_force)?,
+            time_in_force: order.time_in_force.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)?,
             post_only: terms.post_only,
             min_qty: terms.min_qty,
             special: terms.special(order.display),
@@ -123,11 +125,7 @@ fn decode_enter(
             client_order_id,
         })
     };
-    decode().map(OrderRequest::Enter).map_err(|reason| RequestError::Refused {
-        user_ref,
-        reason,
-        client_order_id,
-    })
+    decode().map(OrderRequest::Enter).map_err(|reason| refused(user_ref, reason, client_order_id))
 }
 
 #[inline]
@@ -141,7 +139,7 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
             user_ref,
             qty: order.quantity.get(),
             price: offered_price(order.price)?,
-            time_in_force: offered_time_in_force(order.time_in_force)?,
+            time_in_force: order.time_in_force.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)?,
             post_only: terms.post_only,
             min_qty: terms.min_qty,
             special: terms.special(order.display),
@@ -155,11 +153,7 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
             client_order_id,
         })
     };
-    decode().map(OrderRequest::Replace).map_err(|reason| RequestError::Refused {
-        user_ref,
-        reason,
-        client_order_id,
-    })
+    decode().map(OrderRequest::Replace).map_err(|reason| refused(user_ref, reason, client_order_id))
 }
 
 #[cold]
@@ -186,7 +180,9 @@ fn decode_mass_cancel(
         }
         Ok(MassCancel { user_ref, instrument, side, firm: request.firm.0 })
     };
-    decode().map(OrderRequest::MassCancel).map_err(|reason| refused(user_ref, reason))
+    decode()
+        .map(OrderRequest::MassCancel)
+        .map_err(|reason| refused(user_ref, reason, ClientOrderId::default()))
 }
 
 #[cold]
@@ -197,7 +193,7 @@ fn decode_order_entry(
     options: Options<'_>,
 ) -> Result<OrderRequest, RequestError> {
     if options.iter().any(|option| option != TagValue::UserRefIndex(0)) {
-        return Err(refused(user_ref, RejectReason::OptionNotOffered));
+        return Err(refused(user_ref, RejectReason::OptionNotOffered, ClientOrderId::default()));
     }
     Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
 }
@@ -215,13 +211,8 @@ fn check_index(user_ref: UserRefNum, options: Options<'_>) -> Result<(), Request
     index.map_or(Ok(()), |index| Err(RequestError::OtherIndex { user_ref, index }))
 }
 
-/// A request that carries no text of the client's is refused.
-fn refused(user_ref: UserRefNum, reason: RejectReason) -> RequestError {
-    RequestError::Refused { user_ref, reason, client_order_id: ClientOrderId::default() }
-}
-
-fn offered_time_in_force(code: TimeInForceCode) -> Result<TimeInForce, RejectReason> {
-    code.time_in_force().ok_or(RejectReason::TimeInForceNotOffered)
+fn refused(user_ref: UserRefNum, reason: RejectReason, client_order_id: ClientOrderId) -> RequestError {
+    RequestError::Refused { user_ref, reason, client_order_id }
 }
 
 fn offered_price(price: LongPrice) -> Result<Price, RejectReason> {
@@ -239,14 +230,6 @@ fn offered_display(display: Display) -> Result<u8, RejectReason> {
 /// With one market there is nothing to sweep: both answers are taken and echoed.
 fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
     sweep.meaning().map(|_| sweep.0).ok_or(RejectReason::OptionNotOffered)
-}
-
-fn check_cross(cross_type: CrossType) -> Result<(), RejectReason> {
-    if cross_type == CrossType::CONTINUOUS { Ok(()) } else { Err(RejectReason::CrossNotOffered) }
-}
-
-fn check_capacity(capacity: Capacity) -> Result<(), RejectReason> {
-    capacity.meaning().map(|_| ()).ok_or(RejectReason::OptionNotOffered)
 }
 
 /// The options that change what matching does.
@@ -394,10 +377,7 @@ pub fn encode_request(
             out,
         ),
         OrderRequest::MassCancel(request) => {
-            let symbol = match request.instrument {
-                InstrumentId(0) => Stock::BLANK,
-                id => symbol_of(id).ok_or(EncodeError::UnknownInstrument(id))?.into(),
-            };
+            let symbol = stock_of(request.instrument, symbol_of)?;
             let message = inbound::MassCancel::new(request.user_ref, request.firm, symbol);
             Ok(encode_with_options(&message, &side_option(request.side), out)?)
         }
@@ -405,6 +385,17 @@ pub fn encode_request(
             true => encode_with_options(&inbound::EnableOrderEntry::new(*user_ref, *firm), &[], out)?,
             false => encode_with_options(&inbound::DisableOrderEntry::new(*user_ref, *firm), &[], out)?,
         }),
+    }
+}
+
+/// The symbol that a mass cancel is restricted to, blank for all.
+pub(super) fn stock_of(
+    instrument: InstrumentId,
+    symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
+) -> Result<Stock, EncodeError> {
+    match instrument {
+        InstrumentId(0) => Ok(Stock::BLANK),
+        id => symbol_of(id).map(Stock::from).ok_or(EncodeError::UnknownInstrument(id)),
     }
 }
 

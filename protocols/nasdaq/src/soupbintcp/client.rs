@@ -2,10 +2,11 @@
 
 use tickpath_types::{Nanos, Sequence};
 
-use super::endpoint::{Timers, copied, following, framed};
+use super::endpoint::{self, Endpoint};
+use super::packet::encode_data_with;
 use super::{
-    CONTROL_LEN_MAX, DataKind, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginRejectReason, LoginRequest,
-    PEER_TIMEOUT, Packet, Password, SendError, Session, SessionError, Username, next_packet,
+    HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason, LoginRequest, PEER_TIMEOUT, Packet,
+    Password, SendError, Session, SessionError, Username, next_packet,
 };
 
 /// How a client logs in.
@@ -81,39 +82,35 @@ enum State {
     Closed,
 }
 
+impl endpoint::State for State {
+    const CLOSED: State = State::Closed;
+}
+
 /// The client's end of one connection, from the moment that TCP is connected.
 ///
 /// Performs no IO and reads no clock. After a lost connection, make another of [`resume`](Self::resume).
 #[derive(Clone, Debug)]
 pub struct ClientSession {
     config: ClientConfig,
-    state: State,
-    started: Nanos,
-    timers: Timers,
-    session: Session,
-    next_sequence: Sequence,
+    endpoint: Endpoint<State>,
 }
 
 impl ClientSession {
     /// A connection that was made at `now`.
     #[must_use]
     pub fn new(config: ClientConfig, now: Nanos) -> Self {
-        ClientSession {
-            config,
-            state: State::Connected,
-            started: now,
-            timers: Timers::new(now, config.heartbeat_interval, config.peer_timeout),
-            session: config.login.session,
-            next_sequence: config.login.sequence,
-        }
+        let ClientConfig { login, heartbeat_interval, peer_timeout, login_timeout } = config;
+        let timeouts = [heartbeat_interval, peer_timeout, login_timeout];
+        let endpoint = Endpoint::new(now, State::Connected, timeouts, login.session, login.sequence);
+        ClientSession { config, endpoint }
     }
 
     /// How to log in again so that no numbered message is missed or seen twice.
     #[must_use]
     pub fn resume(&self) -> ClientConfig {
         let mut config = self.config;
-        config.login.session = self.session;
-        config.login.sequence = self.next_sequence;
+        config.login.session = self.endpoint.session;
+        config.login.sequence = self.endpoint.next_sequence;
         config
     }
 
@@ -129,51 +126,46 @@ impl ClientSession {
         now: Nanos,
         bytes: &'a [u8],
     ) -> Result<Option<(ClientEvent<'a>, usize)>, SessionError> {
-        if self.state == State::Closed {
+        if self.endpoint.state == State::Closed {
             return Err(SessionError::Closed);
         }
         let (packet, used) = match next_packet(bytes) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(self.close(error.into())),
+            Err(error) => return Err(self.endpoint.close(error.into())),
         };
-        self.timers.received(now);
+        self.endpoint.received(now);
         let event = self.handle_packet(packet)?;
         Ok(Some((event, used)))
     }
 
     #[inline]
     fn handle_packet<'a>(&mut self, packet: Packet<'a>) -> Result<ClientEvent<'a>, SessionError> {
-        let is_logged_in = matches!(self.state, State::Active | State::LoggingOut);
+        let is_logged_in = matches!(self.endpoint.state, State::Active | State::LoggingOut);
         Ok(match packet {
             Packet::SequencedData(message) if is_logged_in => {
-                let sequence = self.next_sequence;
-                self.next_sequence = following(sequence);
-                ClientEvent::Message { sequence, message }
+                ClientEvent::Message { sequence: self.endpoint.take_sequence(), message }
             }
             Packet::UnsequencedData(message) if is_logged_in => ClientEvent::Unsequenced(message),
             Packet::ServerHeartbeat if is_logged_in => ClientEvent::Heartbeat,
             Packet::EndOfSession if is_logged_in => {
-                self.state = State::Closed;
+                self.endpoint.state = State::Closed;
                 ClientEvent::EndOfSession
             }
-            Packet::LoginAccepted(accepted) if self.state == State::LoginSent => {
-                self.state = State::Active;
-                self.session = accepted.session;
-                self.next_sequence = accepted.next_sequence;
-                ClientEvent::LoginAccepted {
-                    session: accepted.session,
-                    next_sequence: accepted.next_sequence,
-                }
+            Packet::LoginAccepted(accepted) if self.endpoint.state == State::LoginSent => {
+                self.endpoint.state = State::Active;
+                let LoginAccepted { session, next_sequence } = accepted;
+                (self.endpoint.session, self.endpoint.next_sequence) = (session, next_sequence);
+                ClientEvent::LoginAccepted { session, next_sequence }
             }
-            Packet::LoginRejected(reason) if self.state == State::LoginSent => {
-                self.state = State::Closed;
+            Packet::LoginRejected(reason) if self.endpoint.state == State::LoginSent => {
+                self.endpoint.state = State::Closed;
                 ClientEvent::LoginRejected(reason)
             }
             Packet::Debug(text) => ClientEvent::Debug(text),
             other => {
                 let packet_type = other.packet_type();
-                return Err(self.close(SessionError::UnexpectedPacket { packet_type }));
+                return Err(self.endpoint.close(SessionError::UnexpectedPacket { packet_type }));
             }
         })
     }
@@ -183,16 +175,10 @@ impl ClientSession {
     /// # Errors
     /// [`SessionError`]: close the socket and connect again.
     pub fn handle_timeout(&mut self, now: Nanos) -> Result<(), SessionError> {
-        match self.state {
+        match self.endpoint.state {
             State::Closed => Err(SessionError::Closed),
-            State::Connected | State::LoginSent if now >= self.login_deadline() => {
-                let timeout = self.config.login_timeout;
-                Err(self.close(SessionError::LoginTimeout { timeout }))
-            }
-            State::Connected | State::LoginSent => Ok(()),
-            State::Active | State::LoggingOut => {
-                self.timers.check_peer(now).map_err(|error| self.close(error))
-            }
+            State::Connected | State::LoginSent => self.endpoint.check_login(now),
+            State::Active | State::LoggingOut => self.endpoint.check_peer(now),
         }
     }
 
@@ -200,11 +186,11 @@ impl ClientSession {
     /// [`poll_transmit`](Self::poll_transmit) next, or `None` when the connection is over.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        match self.state {
+        match self.endpoint.state {
             State::Closed => None,
-            State::Connected | State::LoggingOut => Some(self.started),
-            State::LoginSent => Some(self.login_deadline()),
-            State::Active => Some(self.timers.next()),
+            State::Connected | State::LoggingOut => Some(self.endpoint.started),
+            State::LoginSent => Some(self.endpoint.login_deadline()),
+            State::Active => Some(self.endpoint.next_deadline()),
         }
     }
 
@@ -214,71 +200,41 @@ impl ClientSession {
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`].
     pub fn poll_transmit(&mut self, now: Nanos, out: &mut [u8]) -> usize {
-        let (packet, state) = match self.state {
+        let (packet, state) = match self.endpoint.state {
             State::Connected => (Packet::LoginRequest(self.config.login), State::LoginSent),
             State::LoggingOut => (Packet::LogoutRequest, State::Closed),
-            State::Active if now >= self.timers.heartbeat_at() => (Packet::ClientHeartbeat, State::Active),
+            State::Active if now >= self.endpoint.heartbeat_at() => (Packet::ClientHeartbeat, State::Active),
             State::Active | State::LoginSent | State::Closed => return 0,
         };
-        assert!(out.len() >= CONTROL_LEN_MAX, "control packets need room for {CONTROL_LEN_MAX} bytes");
-        let len = packet.encode(out).expect("no control packet is longer than CONTROL_LEN_MAX");
-        self.state = state;
-        self.timers.sent(now);
-        len
+        self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames a message to the server, which is lost if the connection is; returns the packet's length.
+    /// Frames a message to the server, which is lost if the connection is: `write` puts it at the start of the room that
+    /// it is given and returns its length. Returns the packet's length; once it is sent, call [`sent`](Self::sent).
     ///
     /// # Errors
-    /// [`SendError`]: nothing was sent.
-    #[inline]
-    pub fn encode_message(&mut self, now: Nanos, out: &mut [u8], message: &[u8]) -> Result<usize, SendError> {
-        self.encode_message_with(now, out, |room| copied(room, message))
-    }
-
-    /// As [`encode_message`](Self::encode_message), of a message that `write` puts at the start of the
-    /// room that it is given and whose length it returns.
-    ///
-    /// # Errors
-    /// What `write` returns, or [`SendError`]: nothing was sent.
-    #[inline]
-    pub fn encode_message_with<E: From<SendError>>(
-        &mut self,
-        now: Nanos,
-        out: &mut [u8],
-        write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
-    ) -> Result<usize, E> {
-        let len = self.frame_message_with(out, write)?;
-        self.sent(now);
-        Ok(len)
-    }
-
-    /// As [`encode_message_with`](Self::encode_message_with), without counting it as sent: that is for
-    /// [`sent`](Self::sent) to do.
-    ///
-    /// # Errors
-    /// As [`encode_message_with`](Self::encode_message_with).
+    /// The error of `write`, or [`SendError`]: nothing was framed.
     #[inline]
     pub fn frame_message_with<E: From<SendError>>(
         &self,
         out: &mut [u8],
         write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<usize, E> {
-        if self.state != State::Active {
+        if self.endpoint.state != State::Active {
             return Err(SendError::NotLoggedIn.into());
         }
-        framed(out, DataKind::Unsequenced, write)
+        encode_data_with(out, b'U', write)
     }
 
     /// Messages were sent just now: no heartbeat is due for a while.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
-        self.timers.sent(now);
+        self.endpoint.sent(now);
     }
 
     /// Logs out: the next [`poll_transmit`](Self::poll_transmit) says so and the connection is over.
     pub fn logout(&mut self) {
-        self.state = match self.state {
+        self.endpoint.state = match self.endpoint.state {
             State::Active | State::LoginSent => State::LoggingOut,
             _ => State::Closed,
         };
@@ -288,34 +244,24 @@ impl ClientSession {
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
-        self.state == State::Active
+        self.endpoint.state == State::Active
     }
 
     /// True when the connection is over and the socket is to be closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed
+        self.endpoint.state == State::Closed
     }
 
     /// The session; before the login stands, the one that was asked for.
     #[must_use]
     pub const fn session(&self) -> Session {
-        self.session
+        self.endpoint.session
     }
 
     /// Number that the next numbered message will have.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
-        self.next_sequence
-    }
-
-    fn login_deadline(&self) -> Nanos {
-        self.started + self.config.login_timeout
-    }
-
-    #[cold]
-    fn close(&mut self, error: SessionError) -> SessionError {
-        self.state = State::Closed;
-        error
+        self.endpoint.next_sequence
     }
 }

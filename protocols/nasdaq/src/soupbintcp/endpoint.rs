@@ -2,7 +2,7 @@
 
 use tickpath_types::{Nanos, Sequence};
 
-use super::{BufferTooShort, DataKind, FrameError, HEADER_LEN, encode_data_with};
+use super::{CONTROL_LEN_MAX, FrameError, Packet, Session};
 
 /// A connection is over: close the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,30 +34,86 @@ pub enum SessionError {
     Closed,
 }
 
-/// A message could not be framed; nothing was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SendError {
-    /// There is no login yet, or no longer.
-    #[error("the session is not logged in: wait for the login, or connect again")]
-    NotLoggedIn,
-    /// The buffer is too short.
-    #[error(transparent)]
-    BufferTooShort(#[from] BufferTooShort),
+/// The state of one end.
+pub(super) trait State: Copy {
+    /// The connection is over.
+    const CLOSED: Self;
 }
 
-/// When a side last spoke and last heard.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timers {
+/// The part that both ends of a connection share: state, timers, session and numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Endpoint<S> {
+    pub(super) state: S,
+    pub(super) started: Nanos,
     last_sent: Nanos,
     last_received: Nanos,
     heartbeat_interval: Nanos,
     pub(super) peer_timeout: Nanos,
+    login_timeout: Nanos,
+    pub(super) session: Session,
+    pub(super) next_sequence: Sequence,
 }
 
-impl Timers {
-    pub(super) fn new(now: Nanos, heartbeat_interval: Nanos, peer_timeout: Nanos) -> Self {
-        Timers { last_sent: now, last_received: now, heartbeat_interval, peer_timeout }
+impl<S: State> Endpoint<S> {
+    /// `[heartbeat_interval, peer_timeout, login_timeout]`
+    pub(super) fn new(now: Nanos, state: S, timeouts: [Nanos; 3], session: Session, next: Sequence) -> Self {
+        let [heartbeat_interval, peer_timeout, login_timeout] = timeouts;
+        Endpoint {
+            state,
+            started: now,
+            last_sent: now,
+            last_received: now,
+            heartbeat_interval,
+            peer_timeout,
+            login_timeout,
+            session,
+            next_sequence: next,
+        }
+    }
+
+    #[cold]
+    pub(super) fn close(&mut self, error: SessionError) -> SessionError {
+        self.state = S::CLOSED;
+        error
+    }
+
+    pub(super) fn login_deadline(&self) -> Nanos {
+        self.started + self.login_timeout
+    }
+
+    pub(super) fn heartbeat_at(&self) -> Nanos {
+        self.last_sent + self.heartbeat_interval
+    }
+
+    fn silent_at(&self) -> Nanos {
+        self.last_received + self.peer_timeout
+    }
+
+    pub(super) fn next_deadline(&self) -> Nanos {
+        self.heartbeat_at().min(self.silent_at())
+    }
+
+    pub(super) fn check_login(&mut self, now: Nanos) -> Result<(), SessionError> {
+        if now < self.login_deadline() {
+            return Ok(());
+        }
+        Err(self.close(SessionError::LoginTimeout { timeout: self.login_timeout }))
+    }
+
+    pub(super) fn check_peer(&mut self, now: Nanos) -> Result<(), SessionError> {
+        if now < self.silent_at() {
+            return Ok(());
+        }
+        Err(self.close(SessionError::PeerSilent { timeout: self.peer_timeout }))
+    }
+
+    /// Writes a control packet, after which the side is in another state; its length.
+    pub(super) fn transmit(&mut self, now: Nanos, packet: &Packet<'_>, state: S, out: &mut [u8]) -> usize {
+        assert!(out.len() >= CONTROL_LEN_MAX, "control packets need room for {CONTROL_LEN_MAX} bytes");
+        let len = packet.encode(out).expect("no control packet is longer than CONTROL_LEN_MAX");
+        self.state = state;
+        self.sent(now);
+        len
     }
 
     #[inline]
@@ -70,59 +126,10 @@ impl Timers {
         self.last_received = now;
     }
 
-    pub(super) fn heartbeat_at(&self) -> Nanos {
-        self.last_sent + self.heartbeat_interval
+    /// Takes the number of a message. Numbers stop at the largest, which a peer may claim to have reached.
+    #[inline]
+    pub(super) fn take_sequence(&mut self) -> Sequence {
+        let next = Sequence(self.next_sequence.0.saturating_add(1));
+        std::mem::replace(&mut self.next_sequence, next)
     }
-
-    pub(super) fn silent_at(&self) -> Nanos {
-        self.last_received + self.peer_timeout
-    }
-
-    pub(super) fn next(&self) -> Nanos {
-        self.heartbeat_at().min(self.silent_at())
-    }
-
-    pub(super) fn check_peer(&self, now: Nanos) -> Result<(), SessionError> {
-        if now < self.silent_at() {
-            Ok(())
-        } else {
-            Err(SessionError::PeerSilent { timeout: self.peer_timeout })
-        }
-    }
-}
-
-/// The number after `sequence`. It stops at the largest, which a peer may claim to have reached.
-#[inline]
-pub(super) fn following(sequence: Sequence) -> Sequence {
-    Sequence(sequence.0.saturating_add(1))
-}
-
-/// Writes a message that exists already.
-#[inline]
-pub(super) fn copied(room: &mut [u8], message: &[u8]) -> Result<usize, SendError> {
-    let too_short = BufferTooShort { needed: HEADER_LEN + message.len(), len: HEADER_LEN + room.len() };
-    room.get_mut(..message.len()).ok_or(too_short)?.copy_from_slice(message);
-    Ok(message.len())
-}
-
-/// [`encode_data_with`] for a writer whose error is made of a [`SendError`].
-#[inline]
-pub(super) fn framed<E: From<SendError>>(
-    out: &mut [u8],
-    kind: DataKind,
-    write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
-) -> Result<usize, E> {
-    enum Failure<E> {
-        Frame(BufferTooShort),
-        Write(E),
-    }
-    impl<E> From<BufferTooShort> for Failure<E> {
-        fn from(error: BufferTooShort) -> Self {
-            Failure::Frame(error)
-        }
-    }
-    encode_data_with(out, kind, |room| write(room).map_err(Failure::Write)).map_err(|failure| match failure {
-        Failure::Frame(error) => SendError::BufferTooShort(error).into(),
-        Failure::Write(error) => error,
-    })
 }

@@ -42,12 +42,12 @@ mod packet;
 mod server;
 
 pub use client::{ClientConfig, ClientEvent, ClientSession};
-pub use endpoint::{SendError, SessionError};
+pub use endpoint::SessionError;
 pub(crate) use frame::parse_ascii_number;
 pub use frame::{FrameError, next_packet, packet_len};
 pub use login::{LoginAccepted, LoginRejectReason, LoginRequest, Password, Username};
 pub(crate) use packet::ascii_number;
-pub use packet::{BufferTooShort, DataKind, Packet, encode_data_with};
+pub use packet::{BufferTooShort, Packet, SendError};
 pub use server::{ServerConfig, ServerEvent, ServerSession};
 
 pub use crate::session::Session;

@@ -31,16 +31,6 @@ pub enum Packet<'a> {
     LogoutRequest,
 }
 
-/// The two packets that carry an application's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum DataKind {
-    /// `S`, numbered.
-    Sequenced = b'S',
-    /// `U`, not numbered.
-    Unsequenced = b'U',
-}
-
 /// The buffer is shorter than the packet: give it more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the packet needs {needed} bytes and the buffer has {len}: give it more room")]
@@ -49,6 +39,18 @@ pub struct BufferTooShort {
     pub needed: usize,
     /// Length of the buffer.
     pub len: usize,
+}
+
+/// A message could not be framed; nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// There is no login yet, or no longer.
+    #[error("the session is not logged in: wait for the login, or connect again")]
+    NotLoggedIn,
+    /// The buffer is too short.
+    #[error(transparent)]
+    BufferTooShort(#[from] BufferTooShort),
 }
 
 impl Packet<'_> {
@@ -97,25 +99,25 @@ impl Packet<'_> {
 /// returns. Returns the length of the packet, header included.
 ///
 /// # Errors
-/// What `write` returns, or [`BufferTooShort`] when not even the header has room.
+/// The error of `write`, or [`SendError::BufferTooShort`] when not even the header has room.
 ///
 /// # Panics
 /// When `write` returns more than the room's length.
 #[inline]
-pub fn encode_data_with<E: From<BufferTooShort>>(
+pub(super) fn encode_data_with<E: From<SendError>>(
     out: &mut [u8],
-    kind: DataKind,
+    packet_type: u8,
     write: impl FnOnce(&mut [u8]) -> Result<usize, E>,
 ) -> Result<usize, E> {
     let len = out.len();
     let Some((header, room)) = out.split_first_chunk_mut::<HEADER_LEN>() else {
-        return Err(BufferTooShort { needed: HEADER_LEN, len }.into());
+        return Err(SendError::from(BufferTooShort { needed: HEADER_LEN, len }).into());
     };
     let room_len = room.len().min(PAYLOAD_LEN_MAX);
     let payload_len = write(&mut room[..room_len])?;
     assert!(payload_len <= room_len, "the writer says that it wrote past its room");
     let [high, low] = ((payload_len + 1) as u16).to_be_bytes();
-    *header = [high, low, kind as u8];
+    *header = [high, low, packet_type];
     Ok(HEADER_LEN + payload_len)
 }
 
@@ -124,17 +126,8 @@ fn put_login(out: &mut [u8], login: &LoginRequest) -> Result<usize, BufferTooSho
     let sequence = ascii_number::<20>(login.sequence.0);
     let timeout =
         login.heartbeat_timeout.map(|timeout| ascii_number::<5>((timeout.0 / 1_000_000).min(99_999)));
-    put(
-        out,
-        b'L',
-        &[
-            &login.username.0.0,
-            &login.password.0.0,
-            &session,
-            &sequence,
-            timeout.as_ref().map_or(&[], |digits| digits.as_slice()),
-        ],
-    )
+    let timeout = timeout.as_ref().map_or(&[][..], |digits| digits.as_slice());
+    put(out, b'L', &[&login.username.0.0, &login.password.0.0, &session, &sequence, timeout])
 }
 
 fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, BufferTooShort> {

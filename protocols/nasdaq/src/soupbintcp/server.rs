@@ -2,9 +2,10 @@
 
 use tickpath_types::{Nanos, Sequence};
 
-use super::endpoint::{Timers, copied, following, framed};
+use super::endpoint::{self, Endpoint};
+use super::packet::encode_data_with;
 use super::{
-    CONTROL_LEN_MAX, DataKind, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason,
+    BufferTooShort, HEADER_LEN, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason,
     LoginRequest, PEER_TIMEOUT, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError,
     next_packet,
 };
@@ -62,6 +63,10 @@ enum State {
     Closed,
 }
 
+impl endpoint::State for State {
+    const CLOSED: State = State::Closed;
+}
+
 /// The server's end of one connection, from the moment that TCP accepted it.
 ///
 /// Performs no IO, reads no clock, and keeps no message: after [`accept`](Self::accept) the application
@@ -69,26 +74,17 @@ enum State {
 /// [`encode_message`](Self::encode_message).
 #[derive(Clone, Debug)]
 pub struct ServerSession {
-    config: ServerConfig,
-    state: State,
-    started: Nanos,
-    timers: Timers,
-    session: Session,
-    next_sequence: Sequence,
+    endpoint: Endpoint<State>,
 }
 
 impl ServerSession {
     /// A connection that was accepted at `now`.
     #[must_use]
     pub fn new(config: ServerConfig, now: Nanos) -> Self {
-        ServerSession {
-            config,
-            state: State::AwaitingLogin,
-            started: now,
-            timers: Timers::new(now, config.heartbeat_interval, config.peer_timeout),
-            session: Session::BLANK,
-            next_sequence: Sequence(1),
-        }
+        let ServerConfig { heartbeat_interval, peer_timeout, login_timeout } = config;
+        let timeouts = [heartbeat_interval, peer_timeout, login_timeout];
+        let endpoint = Endpoint::new(now, State::AwaitingLogin, timeouts, Session::BLANK, Sequence(1));
+        ServerSession { endpoint }
     }
 
     /// Takes one packet from the start of `bytes`, which are all that was received and not yet
@@ -103,7 +99,7 @@ impl ServerSession {
         now: Nanos,
         bytes: &'a [u8],
     ) -> Result<Option<(ServerEvent<'a>, usize)>, SessionError> {
-        match self.state {
+        match self.endpoint.state {
             State::Closed => return Err(SessionError::Closed),
             State::Deciding | State::Rejecting(_) | State::Ending => return Ok(None),
             State::AwaitingLogin | State::Accepting | State::Active => {}
@@ -111,34 +107,34 @@ impl ServerSession {
         let (packet, used) = match next_packet(bytes) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(self.close(error.into())),
+            Err(error) => return Err(self.endpoint.close(error.into())),
         };
-        self.timers.received(now);
+        self.endpoint.received(now);
         let event = self.handle_packet(packet)?;
         Ok(Some((event, used)))
     }
 
     #[inline]
     fn handle_packet<'a>(&mut self, packet: Packet<'a>) -> Result<ServerEvent<'a>, SessionError> {
-        let awaits_login = matches!(self.state, State::AwaitingLogin);
+        let awaits_login = matches!(self.endpoint.state, State::AwaitingLogin);
         Ok(match packet {
             Packet::UnsequencedData(message) if !awaits_login => ServerEvent::Message(message),
             Packet::ClientHeartbeat if !awaits_login => ServerEvent::Heartbeat,
             Packet::LoginRequest(login) if awaits_login => {
-                self.state = State::Deciding;
+                self.endpoint.state = State::Deciding;
                 if let Some(timeout) = login.heartbeat_timeout {
-                    self.timers.peer_timeout = timeout.clamp(PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX);
+                    self.endpoint.peer_timeout = timeout.clamp(PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX);
                 }
                 ServerEvent::LoginRequest(login)
             }
             Packet::LogoutRequest => {
-                self.state = State::Closed;
+                self.endpoint.state = State::Closed;
                 ServerEvent::LogoutRequest
             }
             Packet::Debug(text) => ServerEvent::Debug(text),
             other => {
                 let packet_type = other.packet_type();
-                return Err(self.close(SessionError::UnexpectedPacket { packet_type }));
+                return Err(self.endpoint.close(SessionError::UnexpectedPacket { packet_type }));
             }
         })
     }
@@ -146,11 +142,11 @@ impl ServerSession {
     /// Lets the client in: messages to it are numbered from `next_sequence`. Without a login that waits
     /// for a verdict it does nothing and returns false.
     pub fn accept(&mut self, session: Session, next_sequence: Sequence) -> bool {
-        let waits = matches!(self.state, State::Deciding);
+        let waits = matches!(self.endpoint.state, State::Deciding);
         if waits {
-            self.state = State::Accepting;
-            self.session = session;
-            self.next_sequence = next_sequence;
+            self.endpoint.state = State::Accepting;
+            self.endpoint.session = session;
+            self.endpoint.next_sequence = next_sequence;
         }
         waits
     }
@@ -158,16 +154,16 @@ impl ServerSession {
     /// Turns the client away; the connection is over once that is sent. Without a login that waits for
     /// a verdict it does nothing and returns false.
     pub fn reject(&mut self, reason: LoginRejectReason) -> bool {
-        let waits = matches!(self.state, State::Deciding);
+        let waits = matches!(self.endpoint.state, State::Deciding);
         if waits {
-            self.state = State::Rejecting(reason);
+            self.endpoint.state = State::Rejecting(reason);
         }
         waits
     }
 
     /// Ends the session for good; the connection is over once that is sent.
     pub fn end_session(&mut self) {
-        self.state = match self.state {
+        self.endpoint.state = match self.endpoint.state {
             State::Accepting | State::Active => State::Ending,
             _ => State::Closed,
         };
@@ -178,15 +174,11 @@ impl ServerSession {
     /// # Errors
     /// [`SessionError`]: close the socket.
     pub fn handle_timeout(&mut self, now: Nanos) -> Result<(), SessionError> {
-        match self.state {
+        match self.endpoint.state {
             State::Closed => Err(SessionError::Closed),
-            State::AwaitingLogin | State::Deciding if now >= self.login_deadline() => {
-                let timeout = self.config.login_timeout;
-                Err(self.close(SessionError::LoginTimeout { timeout }))
-            }
-            State::AwaitingLogin | State::Deciding => Ok(()),
+            State::AwaitingLogin | State::Deciding => self.endpoint.check_login(now),
             State::Accepting | State::Active | State::Rejecting(_) | State::Ending => {
-                self.timers.check_peer(now).map_err(|error| self.close(error))
+                self.endpoint.check_peer(now)
             }
         }
     }
@@ -195,11 +187,11 @@ impl ServerSession {
     /// [`poll_transmit`](Self::poll_transmit) next, or `None` when the connection is over.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        match self.state {
+        match self.endpoint.state {
             State::Closed => None,
-            State::AwaitingLogin | State::Deciding => Some(self.login_deadline()),
-            State::Accepting | State::Rejecting(_) | State::Ending => Some(self.started),
-            State::Active => Some(self.timers.next()),
+            State::AwaitingLogin | State::Deciding => Some(self.endpoint.login_deadline()),
+            State::Accepting | State::Rejecting(_) | State::Ending => Some(self.endpoint.started),
+            State::Active => Some(self.endpoint.next_deadline()),
         }
     }
 
@@ -209,21 +201,20 @@ impl ServerSession {
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`].
     pub fn poll_transmit(&mut self, now: Nanos, out: &mut [u8]) -> usize {
-        let (packet, state) = match self.state {
+        let (packet, state) = match self.endpoint.state {
             State::Accepting => {
-                let accepted = LoginAccepted { session: self.session, next_sequence: self.next_sequence };
+                let accepted = LoginAccepted {
+                    session: self.endpoint.session,
+                    next_sequence: self.endpoint.next_sequence,
+                };
                 (Packet::LoginAccepted(accepted), State::Active)
             }
-            State::Active if now >= self.timers.heartbeat_at() => (Packet::ServerHeartbeat, State::Active),
+            State::Active if now >= self.endpoint.heartbeat_at() => (Packet::ServerHeartbeat, State::Active),
             State::Rejecting(reason) => (Packet::LoginRejected(reason), State::Closed),
             State::Ending => (Packet::EndOfSession, State::Closed),
             State::AwaitingLogin | State::Deciding | State::Active | State::Closed => return 0,
         };
-        assert!(out.len() >= CONTROL_LEN_MAX, "control packets need room for {CONTROL_LEN_MAX} bytes");
-        let len = packet.encode(out).expect("no control packet is longer than CONTROL_LEN_MAX");
-        self.state = state;
-        self.timers.sent(now);
-        len
+        self.endpoint.transmit(now, &packet, state, out)
     }
 
     /// Frames the next numbered message; returns the packet's length and the message's number.
@@ -238,7 +229,12 @@ impl ServerSession {
         out: &mut [u8],
         message: &[u8],
     ) -> Result<(usize, Sequence), SendError> {
-        self.encode_message_with(now, out, |room| copied(room, message))
+        self.encode_message_with(now, out, |room| {
+            let (needed, len) = (HEADER_LEN + message.len(), HEADER_LEN + room.len());
+            let too_short = BufferTooShort { needed, len };
+            room.get_mut(..message.len()).ok_or(too_short)?.copy_from_slice(message);
+            Ok(message.len())
+        })
     }
 
     /// As [`encode_message`](Self::encode_message), of a message that `write` puts at the start of the
@@ -256,45 +252,33 @@ impl ServerSession {
         if !self.is_active() {
             return Err(SendError::NotLoggedIn.into());
         }
-        let len = framed(out, DataKind::Sequenced, write)?;
-        self.timers.sent(now);
-        let sequence = self.next_sequence;
-        self.next_sequence = following(sequence);
-        Ok((len, sequence))
+        let len = encode_data_with(out, b'S', write)?;
+        self.endpoint.sent(now);
+        Ok((len, self.endpoint.take_sequence()))
     }
 
     /// True when the login was accepted and the client was told: messages may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
-        matches!(self.state, State::Active)
+        matches!(self.endpoint.state, State::Active)
     }
 
     /// True when the connection is over and the socket is to be closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.endpoint.state, State::Closed)
     }
 
     /// The session logged in to; blank before.
     #[must_use]
     pub const fn session(&self) -> Session {
-        self.session
+        self.endpoint.session
     }
 
     /// Number that the next message to the client will have.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
-        self.next_sequence
-    }
-
-    fn login_deadline(&self) -> Nanos {
-        self.started + self.config.login_timeout
-    }
-
-    #[cold]
-    fn close(&mut self, error: SessionError) -> SessionError {
-        self.state = State::Closed;
-        error
+        self.endpoint.next_sequence
     }
 }

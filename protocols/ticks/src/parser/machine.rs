@@ -6,7 +6,7 @@ use zerocopy::FromBytes;
 
 use crate::message::{
     EndOfStream, Header, Heartbeat, Hello, MAGIC, MESSAGE_LEN_MIN, Message, Refused, Skipped, Subscribed,
-    SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN,
+    SymbolDefinition, TICK_LEN, Tick, VERSION, WORD_LEN, listed_len,
 };
 use crate::seal::{is_sealed, tick_checksum};
 
@@ -222,7 +222,7 @@ impl Machine {
     fn take_hello(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
         let Ok((header, body)) = Header::ref_from_prefix(bytes) else { return Ok(0) };
         // A server that is full, or speaks another version, may refuse before it says hello.
-        if header.message_type == Refused::TYPE && header.len() == Refused::LEN {
+        if header.message_type == Refused::TYPE && header.message_len() == Refused::LEN {
             let Some(message) = bytes.get(..Refused::LEN) else { return Ok(0) };
             let refused = Refused::ref_from_bytes(message).ok().filter(|_| is_sealed(message));
             listener.on_refused(refused.ok_or(StreamError::NotTicks)?);
@@ -240,7 +240,7 @@ impl Machine {
         }
         let Some(message) = bytes.get(..Hello::LEN) else { return Ok(0) };
         let hello = Hello::ref_from_bytes(message).map_err(|_| StreamError::NotTicks)?;
-        if header.len() != Hello::LEN || !is_sealed(message) {
+        if header.message_len() != Hello::LEN || !is_sealed(message) {
             return Err(StreamError::NotTicks);
         }
         self.state = State::Messages;
@@ -256,7 +256,7 @@ impl Machine {
         if !has_right_len(header) {
             return Ok(self.damaged(listener));
         }
-        let Some(message) = bytes.get(..header.len()) else { return Ok(0) };
+        let Some(message) = bytes.get(..header.message_len()) else { return Ok(0) };
         if !is_sealed(message) {
             return Ok(self.damaged(listener));
         }
@@ -291,8 +291,8 @@ impl Machine {
     ) -> Result<usize, StreamError> {
         let (mut at, mut passed) = (0, passed);
         while let Ok((header, _)) = Header::ref_from_prefix(&bytes[at..]) {
-            if listed_len(header.message_type) == Some(header.len()) {
-                let Some(message) = bytes.get(at..at + header.len()) else { break };
+            if listed_len(header.message_type) == Some(header.message_len()) {
+                let Some(message) = bytes.get(at..at + header.message_len()) else { break };
                 if is_sealed(message) {
                     self.state = State::Messages;
                     return Ok(at + self.take_message(&bytes[at..], listener)?);
@@ -436,25 +436,10 @@ fn listed<M: Message>(message: &[u8]) -> &M {
     M::ref_from_bytes(message).expect("its length was compared with its type's")
 }
 
-/// The length of a server's message of this type; `None` when the type is not listed.
-const fn listed_len(message_type: u8) -> Option<usize> {
-    Some(match message_type {
-        1..=3 => TICK_LEN,
-        Hello::TYPE => Hello::LEN,
-        SymbolDefinition::TYPE => SymbolDefinition::LEN,
-        Heartbeat::TYPE => Heartbeat::LEN,
-        Subscribed::TYPE => Subscribed::LEN,
-        Refused::TYPE => Refused::LEN,
-        EndOfStream::TYPE => EndOfStream::LEN,
-        Skipped::TYPE => Skipped::LEN,
-        _ => return None,
-    })
-}
-
 /// True when the length may be that of a message, and is the type's where the type is listed.
 fn has_right_len(header: &Header) -> bool {
     match listed_len(header.message_type) {
-        Some(len) => header.len() == len,
-        None => header.len() >= MESSAGE_LEN_MIN,
+        Some(len) => header.message_len() == len,
+        None => header.message_len() >= MESSAGE_LEN_MIN,
     }
 }
