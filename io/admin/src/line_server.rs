@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tickpath_admission::{PreLogin, PreLoginLimits};
+use tickpath_agent::ListenError;
 use tickpath_types::Nanos;
 
-use crate::listener::{AdminListener, Caller, ListenError};
+use crate::listener::{AdminListener, Caller};
 
 /// Connections accepted in one call.
 const ACCEPTS_MAX: usize = 64;

@@ -5,11 +5,10 @@ use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tickpath_agent::{BackgroundThread, StopSignal};
+use tickpath_agent::{BackgroundThread, ListenError, StopSignal};
 use tickpath_types::Nanos;
 
 use crate::line_server::{LineLimits, LineServer, error_answer};
-use crate::listener::ListenError;
 
 /// The longest rest between two looks at the socket.
 const REST: Duration = Duration::from_millis(5);

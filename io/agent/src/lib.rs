@@ -1,4 +1,5 @@
-//! Agents, runners, idle strategies, core pinning, the stop signal, the calibrated TSC clock and files that appear whole.
+//! Agents, runners, idle strategies, core pinning, the stop signal, the calibrated TSC clock, files that appear whole
+//! and Unix sockets.
 //!
 //! An [`Agent`] is one role that runs in short duty cycles on a thread it does not own. Which agents share
 //! a thread, on which core, in which order and how the thread idles is chosen at wiring by [`ThreadPlan`]s
@@ -48,6 +49,7 @@ mod part_file;
 mod resident;
 mod runner;
 mod stop;
+mod unix_listener;
 
 pub use agent::{Agent, AgentError, AgentFailure};
 pub use allocations::{CountingAllocator, counts_allocations, thread_allocations};
@@ -68,3 +70,4 @@ pub use runner::{
 pub use stop::StopSignal;
 pub use tickpath_lockfree::Counter;
 pub use tickpath_lockfree::wake::Waker;
+pub use unix_listener::{ListenError, UnixListener};

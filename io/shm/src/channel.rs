@@ -32,14 +32,13 @@
 //! ```
 
 use std::fmt;
-use std::fs::{self, File, Permissions};
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::marker::PhantomData;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -49,6 +48,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg, sockopt,
 };
+use tickpath_agent::{ListenError, UnixListener};
 use tickpath_lockfree::shared_spsc::{self, Consumer, Producer};
 use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
@@ -75,12 +75,9 @@ const SOCKET_MODE: u32 = 0o600;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// Another process listens there.
-    #[error("another process listens on {}: stop it, or use another path", path.display())]
-    InUse {
-        /// The socket's path.
-        path: PathBuf,
-    },
+    /// The socket cannot be opened.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The other end closed the connection without granting a channel.
     #[error("the other end has refused the channel")]
     Refused,
@@ -173,34 +170,16 @@ fn lines_of<T: Payload>(capacity: u64) -> usize {
 
 /// Where clients call.
 #[derive(Debug)]
-pub struct ChannelListener {
-    listener: UnixListener,
-    path: PathBuf,
-}
+pub struct ChannelListener(UnixListener);
 
 impl ChannelListener {
     /// Listens on a socket at `path`, in the place of one that a process left there when it was killed. Only this user
     /// may call, and whoever can reach it by rights that stand above files.
     ///
     /// # Errors
-    /// [`ChannelError::InUse`], and what the system says.
+    /// [`ChannelError::Listen`].
     pub fn bind(path: &Path) -> Result<ChannelListener, ChannelError> {
-        let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                if !UnixStream::connect(path)
-                    .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-                {
-                    return Err(ChannelError::InUse { path: path.to_owned() });
-                }
-                fs::remove_file(path).map_err(system("remove the socket that was left"))?;
-                UnixListener::bind(path)
-            }
-            bound => bound,
-        }
-        .map_err(system("listen for channels"))?;
-        fs::set_permissions(path, Permissions::from_mode(SOCKET_MODE)).map_err(system("guard the socket"))?;
-        listener.set_nonblocking(true).map_err(system("listen without waiting"))?;
-        Ok(ChannelListener { listener, path: path.to_owned() })
+        Ok(ChannelListener(UnixListener::open(path, SOCKET_MODE)?))
     }
 
     /// The next caller; `None` when nobody calls. Does not wait.
@@ -208,20 +187,14 @@ impl ChannelListener {
     /// # Errors
     /// What the system says.
     pub fn try_accept(&self) -> Result<Option<Caller>, ChannelError> {
-        match self.listener.accept() {
-            Ok((stream, _)) => {
+        match self.0.accept() {
+            Ok(stream) => {
                 stream.set_nonblocking(false).map_err(system("talk with who calls"))?;
                 Ok(Some(Caller { peer: Peer::of(&stream)?, stream }))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(system("accept who calls")(error)),
         }
-    }
-}
-
-impl Drop for ChannelListener {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
     }
 }
 

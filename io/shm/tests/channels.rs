@@ -13,6 +13,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use tickpath_agent::ListenError;
 use tickpath_lockfree::{Full, Payload};
 use tickpath_shm::channel::{
     CHANNEL_CAPACITY_MAX, Caller, Channel, ChannelError, ChannelListener, Rings, call,
@@ -100,13 +101,23 @@ fn what_is_said_before_the_channel_is_the_servers_to_judge() {
 fn one_process_listens_and_what_a_killed_one_left_is_taken_over() {
     let site = site();
     let first = ChannelListener::bind(&site.path).unwrap();
-    assert!(matches!(ChannelListener::bind(&site.path), Err(ChannelError::InUse { .. })));
+    assert!(matches!(
+        ChannelListener::bind(&site.path),
+        Err(ChannelError::Listen(ListenError::InUse { .. }))
+    ));
     drop(first);
     assert!(!site.path.exists());
     // The standard library leaves the file, as a kill does.
     drop(UnixListener::bind(&site.path).unwrap());
     assert!(site.path.exists());
     drop(until(|| ChannelListener::bind(&site.path).ok()));
+    std::fs::write(&site.path, "notes").unwrap();
+    let refused = ChannelListener::bind(&site.path);
+    assert!(
+        matches!(refused, Err(ChannelError::Listen(ListenError::NotASocket { .. }))),
+        "a file is no socket"
+    );
+    std::fs::remove_file(&site.path).unwrap();
     assert!(matches!(call(&site.path), Err(ChannelError::System { .. })));
 }
 

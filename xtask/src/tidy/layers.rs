@@ -67,6 +67,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("io/gateway", &["io/shm"]),
     ("io/journal", &["io/agent"]),
     ("io/venue-log", &["core/matching", "core/venue", "io/admin", "io/journal"]),
+    ("io/shm", &["io/agent"]),
     ("io/web", &["io/net"]),
     ("apps/cli", &["apps"]),
     ("apps/demo", &["apps/exchange", "apps/feedhandler", "apps/monitor", "apps/trader"]),

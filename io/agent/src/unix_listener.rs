@@ -1,0 +1,141 @@
+//! A listening Unix socket whose file is there while it is.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{self, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// A socket was not opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Another program serves it: give this one another path, or stop the other.
+    #[error("socket {} is served by a running program: give this one another path", path.display())]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something that is no socket is there: remove it, or choose another path.
+    #[error("socket {}: a file that is no socket is there: choose another path", path.display())]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused: see that the folder exists and may be written.
+    #[error("socket {}: {source}", path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+/// A listening Unix socket, which does not wait. Dropped, its file is removed.
+#[derive(Debug)]
+pub struct UnixListener {
+    socket: net::UnixListener,
+    path: PathBuf,
+    /// Device and inode, so that no other socket is removed at the end.
+    file: (u64, u64),
+    owner: u32,
+}
+
+impl UnixListener {
+    /// Opens the socket at `path`, whose file has `mode`, in place of one that no program serves.
+    ///
+    /// # Errors
+    /// [`ListenError`].
+    pub fn open(path: &Path, mode: u32) -> Result<UnixListener, ListenError> {
+        remove_stale(path)?;
+        let open = || {
+            let socket = net::UnixListener::bind(path)?;
+            fs::set_permissions(path, Permissions::from_mode(mode))?;
+            socket.set_nonblocking(true)?;
+            let metadata = fs::metadata(path)?;
+            let file = (metadata.dev(), metadata.ino());
+            Ok(UnixListener { socket, path: path.to_owned(), file, owner: metadata.uid() })
+        };
+        open().map_err(|source| ListenError::Io { path: path.to_owned(), source })
+    }
+
+    /// The next connection, whose stream waits as the system's default says.
+    ///
+    /// # Errors
+    /// The system's; [`ErrorKind::WouldBlock`] when there is none.
+    pub fn accept(&self) -> io::Result<UnixStream> {
+        self.socket.accept().map(|(stream, _)| stream)
+    }
+
+    /// The id of the user who owns the file.
+    #[must_use]
+    pub const fn owner(&self) -> u32 {
+        self.owner
+    }
+}
+
+impl Drop for UnixListener {
+    fn drop(&mut self) {
+        if fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
+            // If that fails, the next program replaces it, because no program serves it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn remove_stale(path: &Path) -> Result<(), ListenError> {
+    let failed = |source| ListenError::Io { path: path.to_owned(), source };
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(failed(source)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            Err(ListenError::NotASocket { path: path.to_owned() })
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                fs::remove_file(path).map_err(failed)
+            }
+            _ => Err(ListenError::InUse { path: path.to_owned() }),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path) -> Result<UnixListener, ListenError> {
+        UnixListener::open(path, 0o600)
+    }
+
+    #[test]
+    fn one_that_ends_late_leaves_its_successors_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = open(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(open(&path), Err(ListenError::InUse { .. })));
+        fs::remove_file(&path).unwrap();
+        let successor = open(&path).unwrap();
+        drop(listener);
+        let _caller = UnixStream::connect(&path).unwrap();
+        assert!(successor.accept().is_ok());
+        drop(successor);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_replaced_and_no_other_file_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        // The standard library leaves the file, as a kill does.
+        drop(net::UnixListener::bind(&path).unwrap());
+        let over_stale = open(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(over_stale);
+        fs::write(&path, "text").unwrap();
+        assert!(matches!(open(&path), Err(ListenError::NotASocket { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+    }
+}
