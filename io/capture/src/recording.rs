@@ -109,7 +109,7 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Recording::next_event`].
-    #[inline]
+    #[inline(always)]
     pub fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, CaptureError> {
         let read = match &mut self.reader {
             #[cfg(feature = "dbn")]
