@@ -12,8 +12,6 @@ use crate::participant::{Phase, SourceWriter, Stage};
 const REQUESTS_PER_CYCLE: usize = 16;
 /// How long a session's turn to be read can wait while there is something to send.
 const READ_INTERVAL: Nanos = Nanos::from_micros(50);
-/// How often what others read is brought up to date.
-const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
 struct Session {
     entry: OrderEntry,
@@ -128,20 +126,17 @@ impl CrowdAgent {
             let counters = &self.view.counters;
             counters.answers.add(count as u64);
             counters.received.add(session.entry.client().next_sequence() - before);
-            counters.fills.set(self.fills.fills);
-            counters.unknown_fills.set(self.fills.unknown);
+            self.view.count_fills(&self.fills);
         }
         Ok(count)
     }
 
     fn publish_snapshot(&mut self, now: Nanos) {
-        self.next_snapshot = now + SNAPSHOT_INTERVAL;
-        let logged_in = self.sessions.iter().filter(|session| session.entry.is_active()).count();
-        self.view.counters.logged_in.set(logged_in as u64);
         let open: usize =
             (1..=self.fills.positions.len()).map(|id| self.crowd.live_count(InstrumentId(id as u16))).sum();
         self.view.counters.open_orders.set(open as u64);
-        self.view.write_positions(&self.fills.positions);
+        let entries = self.sessions.iter().map(|session| &session.entry);
+        self.next_snapshot = self.view.publish(now, entries, &self.fills);
     }
 }
 

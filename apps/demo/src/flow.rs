@@ -23,8 +23,6 @@ use session::{MAKER, TAKER};
 
 /// Requests sent in one duty cycle at most.
 const REQUESTS_PER_CYCLE: usize = 16;
-/// How often what others read is brought up to date.
-const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// What became of the executions of a recording.
 #[derive(Clone, Debug, Default)]
@@ -216,18 +214,15 @@ impl FlowAgent {
         }
         if total > 0 {
             self.view.counters.answers.add(total as u64);
-            self.view.counters.fills.set(self.fills.fills);
-            self.view.counters.unknown_fills.set(self.fills.unknown);
+            self.view.count_fills(&self.fills);
             self.view.counters.rejected.set(self.referee.rejected);
         }
         Ok(total)
     }
 
     fn publish(&mut self, now: Nanos) {
-        self.next_snapshot = now + SNAPSHOT_INTERVAL;
-        let logged_in = self.sessions.iter().filter(|session| session.entry.is_active()).count();
-        self.view.counters.logged_in.set(logged_in as u64);
-        self.view.write_positions(&self.fills.positions);
+        let entries = self.sessions.iter().map(|session| &session.entry);
+        self.next_snapshot = self.view.publish(now, entries, &self.fills);
     }
 
     fn result(&mut self) -> FlowResult {

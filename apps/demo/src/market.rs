@@ -1,6 +1,6 @@
 //! The market put together: venue, feed handler, traders and a source of orders.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -9,15 +9,15 @@ use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowLimits, Mapper};
 use tickpath_config::TEST_PASSWORD;
 use tickpath_exchange::{
-    AdminSocket, DrainWatch, Endpoints, JournalSettings, LoginPolicy, MarketRecoverySettings, Password,
-    PreLoginLimits, UserSettings, Venue, VenueSettings, VenueTracers, VenueView,
+    AdminSocket, DrainWatch, Endpoints, JournalSettings, Password, UserSettings, Venue, VenueSettings,
+    VenueTracers, VenueView,
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_nasdaq::moldudp64::Session;
 use tickpath_net::free_multicast_group;
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
@@ -205,7 +205,7 @@ impl Market {
             (&["MAKER", "TAKER"], &["CROWD1", "CROWD2"])
         };
         let guests = settings.guests.settings(&instruments, settings.file.as_deref())?;
-        let (line_a, line_b) = (free_multicast_group()?, free_multicast_group()?);
+        let lines = [free_multicast_group()?, free_multicast_group()?];
 
         let mut keeper = Keeper::open(settings.journal.as_deref())?;
         let mut rings = Vec::new();
@@ -216,8 +216,7 @@ impl Market {
                 settings.guests.address(),
                 trader_users.iter().chain(source_users),
                 guests,
-                line_a,
-                line_b,
+                lines,
                 keeper.settings(),
             ),
             clock,
@@ -331,41 +330,27 @@ fn venue_settings<'a>(
     order_entry: SocketAddrV4,
     participants: impl Iterator<Item = &'a &'a str>,
     guests: Vec<UserSettings>,
-    line_a: SocketAddrV4,
-    line_b: SocketAddrV4,
+    lines: [SocketAddrV4; 2],
     journal: JournalSettings,
 ) -> VenueSettings {
-    let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let participant = |name: &&str| UserSettings::new(*name, Password::plain(TEST_PASSWORD));
-    let users: Vec<_> = participants.map(participant).chain(guests).collect();
-    let limits = EngineLimits {
-        max_open_orders: MAX_OPEN_ORDERS,
-        max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,
-        max_sessions: users.len() as u16 + 1,
-        ..EngineLimits::default()
-    };
+    let users = participants.map(participant).chain(guests).collect();
+    let session = Session::new("DEMO").expect("four letters name a session");
+    let settings = VenueSettings::on_loopback(session, instruments.clone(), lines, users);
     VenueSettings {
-        session: Session::new("DEMO").expect("four letters name a session"),
-        instruments: instruments.clone(),
         order_entry,
-        max_connections: users.len() + SPARE_CONNECTIONS,
+        max_connections: settings.users.len() + SPARE_CONNECTIONS,
         retained_responses: RETAINED_RESPONSES,
-        users,
-        login: LoginPolicy::default(),
-        pre_login: PreLoginLimits::default(),
-        cancel_at_shutdown: false,
-        line_a,
-        line_b,
         interface: DemoSettings::INTERFACE,
-        retransmission: any_port,
-        packet_bytes: DATAGRAM_LEN_MAX,
         heartbeat: HEARTBEAT,
         retained_messages: RETAINED_MESSAGES,
-        market_recovery: MarketRecoverySettings::default(),
-        limits,
-        day: tickpath_exchange::DaySettings::default(),
+        limits: EngineLimits {
+            max_open_orders: MAX_OPEN_ORDERS,
+            max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,
+            ..settings.limits
+        },
         journal: Some(journal),
-        prefault: true,
+        ..settings
     }
 }
 

@@ -5,7 +5,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use tickpath_agent::Counter;
 use tickpath_lockfree::seqlock::{self, Busy};
+use tickpath_trader::OrderEntry;
 use tickpath_trading::{Position, PositionRecord};
+use tickpath_types::Nanos;
+
+use crate::fills::Fills;
+
+/// How often what others read is brought up to date.
+const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// What the market is doing; moves forward only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,8 +80,21 @@ pub(crate) struct SourceWriter {
 }
 
 impl SourceWriter {
-    pub(crate) fn write_positions(&mut self, positions: &[Position]) {
-        self.positions.write(&(), positions.iter().map(PositionRecord::from));
+    /// Brings positions and logins up to date; returns when to do so again.
+    pub(crate) fn publish<'a>(
+        &mut self,
+        now: Nanos,
+        entries: impl Iterator<Item = &'a OrderEntry>,
+        fills: &Fills,
+    ) -> Nanos {
+        self.counters.logged_in.set(entries.filter(|entry| entry.is_active()).count() as u64);
+        self.positions.write(&(), fills.positions.iter().map(PositionRecord::from));
+        now + SNAPSHOT_INTERVAL
+    }
+
+    pub(crate) fn count_fills(&self, fills: &Fills) {
+        self.counters.fills.set(fills.fills);
+        self.counters.unknown_fills.set(fills.unknown);
     }
 }
 

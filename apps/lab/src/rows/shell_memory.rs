@@ -62,7 +62,7 @@ fn measure(program: &OsString) -> anyhow::Result<[Sample; 2]> {
     Ok([Sample::with_note(heap as f64 / 1024.0, note), Sample::with_note(lost as f64, reachable)])
 }
 
-/// Runs the shell under valgrind, at a venue of its own, with a configuration that is written to a file.
+/// Runs the shell under valgrind at a separate venue; its configuration is written to the file `config`.
 fn run(
     program: &OsString,
     valgrind: &[OsString],
