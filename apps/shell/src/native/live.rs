@@ -6,6 +6,7 @@ use tickpath_agent::{Agent, TscClock};
 use tickpath_deribit::field::List;
 use tickpath_deribit::messages::PublicTrade;
 use tickpath_deribit::text::Text;
+use tickpath_feed::MessageBooks;
 use tickpath_feedhandler::{FeedHandler, FeedView};
 use tickpath_lockfree::broadcast;
 use tickpath_timing::NoTrace;
