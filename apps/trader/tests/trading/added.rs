@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use tickpath_agent::TscClock;
 use tickpath_book::OrderBooks;
 use tickpath_exchange::{AdminCommand, AdminOutcome, Phase, VenueSettings};
+use tickpath_feed::MessageBooks;
 use tickpath_matching::EngineLimits;
 use tickpath_test_support::{wait_for, wait_until};
 use tickpath_test_venue::{PASSWORD, RunningVenue};
