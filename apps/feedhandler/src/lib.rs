@@ -17,4 +17,5 @@ pub use handler::{FeedCounters, FeedHandler, FeedSettings, FeedView, FinalFeed};
 pub use lines::{LineReader, ReadBy};
 pub use senders::Senders;
 pub use snapshots::{SnapshotCounters, SnapshotSources};
+pub use tickpath_feed::MessageBooks;
 pub use updates::FeedBooks;

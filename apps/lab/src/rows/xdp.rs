@@ -3,7 +3,7 @@
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::Packets;
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
-use tickpath_feed::{self as feed, BooksAlone};
+use tickpath_feed::{self as feed, BooksAlone, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nyse::{Messages, Packet};
