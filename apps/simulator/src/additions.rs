@@ -37,14 +37,9 @@ impl Additions {
         Additions { first, fault_events }
     }
 
-    /// Whether something is added.
-    fn are_some(&self) -> bool {
-        !self.fault_events.is_empty()
-    }
-
     /// The greatest id that there may be.
     pub(crate) fn max_id(&self) -> u16 {
-        self.first + if self.are_some() { ROOM } else { 0 }
+        self.first + if self.fault_events.is_empty() { 0 } else { ROOM }
     }
 
     /// What is added.
@@ -54,7 +49,8 @@ impl Additions {
 
     /// What clients know of: those that are there from the beginning, then those that may come.
     pub(crate) fn table(&self, first: &InstrumentTable) -> InstrumentTable {
-        let later = (0..SYMBOLS.len()).filter(|_| self.are_some()).map(|place| self.instrument(place));
+        let later =
+            (0..SYMBOLS.len()).filter(|_| !self.fault_events.is_empty()).map(|place| self.instrument(place));
         let all: Vec<Instrument> = first.iter().copied().chain(later).collect();
         InstrumentTable::new(&all)
     }

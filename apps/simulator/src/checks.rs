@@ -30,19 +30,41 @@ mod wire;
 
 pub use report::Violation;
 
+use std::cell::RefCell;
+
 use crate::Observed;
 use report::Report;
 use truth::Truth;
 use views::Views;
 
-/// What the checkers work on.
+/// The run that the checkers judge, and their report.
 struct Case<'a> {
     observed: &'a Observed,
     truth: Truth,
     views: Views,
+    report: RefCell<Report>,
 }
 
-type Checker = fn(&Case<'_>, &mut Report);
+impl Case<'_> {
+    /// The violations that follow are about this; with nothing they say themselves what they are about.
+    fn about(&self, subject: String) {
+        self.report.borrow_mut().subject = subject;
+    }
+
+    /// Notes a violation.
+    fn say(&self, text: impl FnOnce() -> String) {
+        self.report.borrow_mut().say(text);
+    }
+
+    /// Notes a violation unless something holds.
+    fn expect(&self, holds: bool, text: impl FnOnce() -> String) {
+        if !holds {
+            self.say(text);
+        }
+    }
+}
+
+type Checker = fn(&Case<'_>);
 
 /// Every checker by its name.
 const CHECKERS: [(&str, Checker); 19] = [
@@ -70,11 +92,11 @@ const CHECKERS: [(&str, Checker); 19] = [
 /// Everything that is wrong with a run; nothing when all promises were kept.
 #[must_use]
 pub fn check(observed: &Observed) -> Vec<Violation> {
-    let case = Case { observed, truth: Truth::of(observed), views: Views::of(observed) };
-    let mut report = Report::new();
+    let report = RefCell::new(Report::default());
+    let case = Case { observed, truth: Truth::of(observed), views: Views::of(observed), report };
     for (name, checker) in CHECKERS {
-        report.begin(name);
-        checker(&case, &mut report);
+        case.report.borrow_mut().begin(name);
+        checker(&case);
     }
-    report.into_violations()
+    case.report.into_inner().into_violations()
 }

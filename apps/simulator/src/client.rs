@@ -8,8 +8,9 @@ use tickpath_simnet::{Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
 use tickpath_types::{Draw, Nanos, Sequence, SessionId};
 
 use crate::flow::Flow;
+use crate::hosts::PASSWORD;
 use crate::net::SimNetwork;
-use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
+use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause};
 
 /// How long a connection and a login may take.
 const PATIENCE: Nanos = Nanos::from_millis(2_000);
@@ -63,12 +64,11 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Client {
     name: String,
-    password: String,
     habits: Habits,
     draw: Draw,
     /// Of one that reads alone there is none.
     flow: Option<Flow>,
-    log: ClientLog,
+    pub(crate) log: ClientLog,
     state: State,
     link: Link,
     /// What the venue called the session that its messages are numbered in; blank before the first login.
@@ -163,7 +163,7 @@ impl ClientLog {
 impl Client {
     pub(crate) fn new(
         session: SessionId,
-        [name, password]: [&str; 2],
+        name: &str,
         network: SimNetwork,
         venue: SocketAddrV4,
         habits: Habits,
@@ -172,7 +172,6 @@ impl Client {
     ) -> Client {
         Client {
             name: name.to_owned(),
-            password: password.to_owned(),
             habits,
             draw: Draw::new(seed),
             flow,
@@ -257,10 +256,6 @@ impl Client {
         true
     }
 
-    pub(crate) fn log(&self) -> &ClientLog {
-        &self.log
-    }
-
     fn note(&mut self, now: Nanos, kind: ClientEventKind) {
         let connection = self.link.connections.len() as u32;
         self.log.events.push(ClientEvent { at: now, connection, kind });
@@ -298,7 +293,7 @@ impl Client {
             false => self.next,
         };
         let is_wrong = self.draw.below(1_000) < self.habits.wrong_password_ppt;
-        let password = if is_wrong { "wrong" } else { &self.password };
+        let password = if is_wrong { "wrong" } else { PASSWORD };
         let login = LoginRequest {
             username: Username::new(&self.name).expect("names are short"),
             password: Password::new(password).expect("passwords are short"),
@@ -366,21 +361,21 @@ impl Client {
     }
 
     fn take_packet(&mut self, now: Nanos, packet: Packet<'_>) {
+        let sequence = self.cursor;
+        if let Some(kind) = ClientEventKind::of_packet(&packet, &mut self.cursor) {
+            self.note(now, kind);
+        }
         match packet {
             Packet::LoginAccepted(accepted) => {
-                self.cursor = accepted.next_sequence.0;
                 self.numbered_in = accepted.session;
                 if self.next == 0 {
                     self.next = self.cursor;
                 }
-                let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
-                self.note(now, ClientEventKind::LoginAnswered(outcome));
                 self.state = State::Active;
                 self.refusals = 0;
                 self.next_burst = now + self.draw_pause();
             }
-            Packet::LoginRejected(reason) => {
-                self.note(now, ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)));
+            Packet::LoginRejected(_) => {
                 self.leave(now, DisconnectCause::Venue);
                 self.refusals += 1;
                 if let Some(next) = self.habits.begins_anew_at
@@ -389,19 +384,11 @@ impl Client {
                     (self.refusals, self.numbered_in, self.next) = (0, Session::BLANK, next);
                 }
             }
-            Packet::SequencedData(message) => {
-                let sequence = self.cursor;
-                self.cursor += 1;
-                let bytes = message.to_vec();
-                if sequence == self.next {
-                    self.next += 1;
-                    self.flow.iter_mut().for_each(|flow| flow.hear(&bytes));
-                }
-                self.note(now, ClientEventKind::Received { sequence: Sequence(sequence), bytes });
+            Packet::SequencedData(message) if sequence == self.next => {
+                self.next += 1;
+                self.flow.iter_mut().for_each(|flow| flow.hear(message));
             }
-            Packet::EndOfSession => self.note(now, ClientEventKind::SessionEnded),
-            Packet::ServerHeartbeat | Packet::Debug(_) => {}
-            _ => self.note(now, ClientEventKind::Garbage),
+            _ => {}
         }
     }
 

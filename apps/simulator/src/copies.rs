@@ -7,13 +7,13 @@ use tickpath_journal::Policy;
 use tickpath_simnet::HostId;
 use tickpath_types::{Draw, Nanos, SessionId};
 
-use crate::CopyReader;
 use crate::client::{Client, Habits};
 use crate::faults::{FaultEvent, FaultLevel};
+use crate::hosts::PASSWORD;
 use crate::net::SimNetwork;
 use crate::profile::habits;
 use crate::recovery::ALL_SNAPSHOTS;
-use crate::venue::PASSWORD;
+use crate::{CopyReader, Timed};
 
 pub(crate) const HOST: HostId = HostId(200);
 const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_004);
@@ -58,7 +58,7 @@ impl CopyProfile {
             for _ in 0..draw.below(4) {
                 let (at, time) = (Nanos(draw.below(active.0)), Nanos::from_millis(1 + draw.below(300)));
                 let event =
-                    if draw.below(2) == 0 { FaultEvent::KillReader } else { FaultEvent::CutReader(time) };
+                    if draw.below(2) == 0 { FaultEvent::KillReader } else { FaultEvent::Cut(HOST, time) };
                 fault_events.push((at, event));
             }
         }
@@ -93,15 +93,15 @@ impl CopyProfile {
         };
         let habits = Habits { begins_anew_at, ..self.habits };
         let session = SessionId(clients as u16 + 1);
-        Client::new(session, [NAME, PASSWORD], network.of(HOST), ADDRESS, habits, None, self.seed)
+        Client::new(session, NAME, network.of(HOST), ADDRESS, habits, None, self.seed)
     }
 
     /// What was seen of it.
-    pub(crate) fn seen(&self, reader: &Client, users: usize, failures: Vec<(Nanos, String)>) -> CopyReader {
+    pub(crate) fn seen(&self, reader: &Client, users: usize, failures: Vec<Timed<String>>) -> CopyReader {
         CopyReader {
             watched: self.copies_of.clone().unwrap_or_else(|| (0..users).collect()),
             is_log_whole: self.is_log_whole,
-            log: reader.log().clone(),
+            log: reader.log.clone(),
             failures,
         }
     }

@@ -1,5 +1,6 @@
 //! Faults and other events that a seed decides to happen in a run.
 
+use tickpath_simnet::HostId;
 use tickpath_types::Nanos;
 
 /// How bad a run may be.
@@ -27,18 +28,16 @@ pub(crate) enum FaultEvent {
     KillClient(usize),
     /// A feed handler's process dies.
     KillFeed(usize),
-    /// The venue and a client cannot reach each other.
-    CutClient(usize, Nanos),
-    /// The venue and a feed handler cannot reach each other.
-    CutFeed(usize, Nanos),
+    /// The venue and a host cannot reach each other.
+    Cut(HostId, Nanos),
     /// Everything that arrives is delayed, lost and so on by this much, of 8.
     Network(u64),
     /// The disk fails.
     Disk(DiskTrouble, Nanos),
     /// A part of the system gets no time.
     Starve(usize, Nanos),
-    /// The venue's clock is set, in nanoseconds to either side.
-    StepClock(i64),
+    /// The clock of the venue's machine or a trader's is set, in nanoseconds to either side.
+    StepClock(HostId, i64),
     /// This number of silent connections.
     Connects(u64, Nanos),
     /// An order of the administrator.
@@ -47,10 +46,12 @@ pub(crate) enum FaultEvent {
     AddInstrument(usize),
     /// The process of who reads drop copies dies.
     KillReader,
-    /// The venue and who reads drop copies cannot reach each other.
-    CutReader(Nanos),
-    /// Something is done to a trader.
-    Trader(usize, TraderFault),
+    /// A trader's process dies, or its machine loses power.
+    KillTrader(usize),
+    /// The operator stops a trader, and starts it again.
+    StopTrader(usize),
+    /// A trader gets no time.
+    StallTrader(usize, Nanos),
 }
 
 /// How a disk fails.
@@ -62,19 +63,4 @@ pub(crate) enum DiskTrouble {
     Syncs,
     /// There is no room.
     Full,
-}
-
-/// Something that is done to a trader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TraderFault {
-    /// Its process dies.
-    Kill,
-    /// The operator stops it, and starts it again.
-    Stop,
-    /// The venue and it cannot reach each other.
-    Cut(Nanos),
-    /// It gets no time.
-    Stall(Nanos),
-    /// Its machine's clock is set, in nanoseconds to either side.
-    StepClock(i64),
 }

@@ -8,7 +8,7 @@ use tickpath_lockfree::broadcast::{self, Lagged};
 use tickpath_net::NetError;
 use tickpath_simnet::HostId;
 use tickpath_timing::NoTrace;
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Side};
+use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Side};
 
 use crate::net::SimNetwork;
 use crate::{DeliveredOrder, FeedLife};
@@ -70,14 +70,8 @@ impl Feed {
         let (sender, updates) = broadcast::channel(UPDATES_MAX);
         let view = FeedView::default();
         TscClock::simulate(self.network.wires().network.clock(self.host));
-        let agent = FeedHandler::open_on(
-            &self.network,
-            &self.settings,
-            sender,
-            TscClock::simulated(),
-            &view,
-            NoTrace,
-        )?;
+        let (network, settings, clock) = (&self.network, &self.settings, TscClock::simulated());
+        let agent = FeedHandler::open_on(network, settings, sender, clock, &view, NoTrace)?;
         let recorder = Recorder::new(self.number, now, view, updates, self.settings.max_instrument);
         self.life = Some(Life { agent, recorder, is_stale: false });
         Ok(())
@@ -88,17 +82,12 @@ impl Feed {
         let clock = self.network.wires().network.clock(self.host);
         let Some(life) = &mut self.life else { return 0 };
         TscClock::simulate(clock);
-        let work = match life.agent.do_work(clock) {
-            Ok(work) => work,
-            Err(_) => {
-                life.is_stale = true;
-                0
-            }
-        };
+        let work = life.agent.do_work(clock);
+        life.is_stale |= work.is_err();
         life.recorder.take_updates();
         let can_heal = self.settings.snapshots.is_any();
         life.is_stale |= !can_heal && life.recorder.has_lost();
-        work
+        work.unwrap_or(0)
     }
 
     /// It ends, and what it came to is kept; `ended_at` unless it lived to the end of the run.
@@ -125,18 +114,7 @@ impl Recorder {
         updates: broadcast::Receiver<MarketUpdate>,
         max_instrument: InstrumentId,
     ) -> Recorder {
-        let seen = FeedLife {
-            handler,
-            started_at: now,
-            ended_at: None,
-            lost: 0,
-            updates: Vec::new(),
-            unseen: 0,
-            orders: Vec::new(),
-            health: Vec::new(),
-            next: Sequence(0),
-            healed: 0,
-        };
+        let seen = FeedLife { handler, started_at: now, ..FeedLife::default() };
         Recorder { view, updates, max_instrument, seen }
     }
 

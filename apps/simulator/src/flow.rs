@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound};
+use tickpath_nasdaq::ouch50::{self, Answer, EventCode, MESSAGE_LEN_MAX, Outbound, SideMarking};
 use tickpath_types::{
     CancelOrder, ClientOrderId, Draw, EnterOrder, InstrumentId, InstrumentTable, MassCancel, ModifyOrder,
     Nanos, OrderEventKind, OrderRequest, OrderState, Price, Qty, ReplaceOrder, SetOrderEntry, Side,
@@ -191,7 +191,11 @@ impl Flow {
             45..55 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty(draw.below(open.leaves + 1)) }),
             55..65 => {
                 let qty = Qty(1 + draw.below(open.leaves + 2));
-                OrderRequest::Modify(ModifyOrder { user_ref, side_marking: marking(open.side), qty })
+                OrderRequest::Modify(ModifyOrder {
+                    user_ref,
+                    side_marking: SideMarking::from(open.side).0,
+                    qty,
+                })
             }
             _ => self.replace(draw, user_ref, open),
         };
@@ -256,11 +260,4 @@ fn client_order_id(user_ref: UserRefNum) -> ClientOrderId {
     let text = user_ref.0.to_string();
     id[..text.len()].copy_from_slice(text.as_bytes());
     ClientOrderId(id)
-}
-
-fn marking(side: Side) -> u8 {
-    match side {
-        Side::Buy => b'B',
-        Side::Sell => b'S',
-    }
 }

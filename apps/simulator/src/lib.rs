@@ -11,10 +11,7 @@ mod copies;
 mod faults;
 mod feed;
 mod flow;
-#[cfg(test)]
-mod gateway;
-#[cfg(test)]
-mod live_feeds;
+mod hosts;
 mod net;
 mod observed;
 mod profile;
@@ -29,9 +26,7 @@ mod wiretap;
 
 pub use checks::{Violation, check};
 pub use faults::FaultLevel;
-pub use observed::{
-    ClientEvent, ClientEventKind, ClientLog, CopyReader, Crash, DeliveredOrder, DisconnectCause, FeedLife,
-    FinalVenue, Line, LoginOutcome, Lost, Observed, OpenOrder, Published, Retransmitted, Sequenced,
-    SnapshotOnDisk, TraderEnd, TraderLife, Unlogged, UserTerms, VenueEvent, VenueEventKind,
-};
+pub use net::SimNetwork;
+pub use observed::*;
 pub use simulation::{Outcome, Simulation};
+pub use tickpath_simnet::Death;

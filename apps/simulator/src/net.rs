@@ -9,8 +9,10 @@ use tickpath_net::{
     DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
     SendStatus, SocketPoller, StreamSocket,
 };
-use tickpath_simnet::{Address, AddressInUse, Datagram, Gone, HostId, SocketId, StreamError, StreamRead};
+use tickpath_simnet::{AddressInUse, Datagram, Gone, HostId, SocketId, StreamError, StreamRead};
 use tickpath_types::Nanos;
+
+use crate::Timed;
 
 /// Sees datagrams before the network has them.
 #[derive(Debug, Default)]
@@ -18,7 +20,7 @@ pub(crate) struct Tap {
     /// What went to a group: when, which, what.
     pub(crate) to_groups: Vec<(Nanos, SocketAddrV4, Vec<u8>)>,
     /// What the venue's endpoint sent.
-    pub(crate) answers: Vec<(Nanos, Vec<u8>)>,
+    pub(crate) answers: Vec<Timed<Vec<u8>>>,
     /// Whose connections are tapped.
     pub(crate) hosts: BTreeSet<HostId>,
     /// What went over those, at their end.
@@ -56,39 +58,44 @@ impl Wires {
 
 /// The network and its tap, of all hosts.
 #[derive(Debug)]
-pub(crate) struct Wires {
-    pub(crate) network: tickpath_simnet::Network,
+pub struct Wires {
+    /// The network.
+    pub network: tickpath_simnet::Network,
     pub(crate) tap: Tap,
     /// Whose endpoint is tapped.
     pub(crate) venue: HostId,
 }
 
-/// The network as one host has it. Clones are the same network.
+/// The simulated network in place of the kernel's, as one host has it. Clones are the same network.
 #[derive(Clone, Debug)]
-pub(crate) struct SimNetwork {
+pub struct SimNetwork {
     wires: Arc<Mutex<Wires>>,
     host: HostId,
 }
 
 impl SimNetwork {
-    pub(crate) fn new(wires: Wires, host: HostId) -> SimNetwork {
+    /// The network as `host` has it.
+    #[must_use]
+    pub fn new(network: tickpath_simnet::Network, host: HostId) -> SimNetwork {
+        let wires = Wires { network, tap: Tap::default(), venue: host };
         SimNetwork { wires: Arc::new(Mutex::new(wires)), host }
     }
 
     /// The same network as another host has it.
-    pub(crate) fn of(&self, host: HostId) -> SimNetwork {
+    #[must_use]
+    pub fn of(&self, host: HostId) -> SimNetwork {
         SimNetwork { wires: Arc::clone(&self.wires), host }
     }
 
     /// The network itself, of which nobody else has anything meanwhile.
-    pub(crate) fn wires(&self) -> MutexGuard<'_, Wires> {
+    pub fn wires(&self) -> MutexGuard<'_, Wires> {
         // One thread has all of it: a lock that is poisoned belongs to a run that is over.
         self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a connection for whoever does without buffers; the caller closes it.
     pub(crate) fn connect(&self, to: SocketAddrV4) -> SocketId {
-        self.wires().network.connect(self.host, simulated(to))
+        self.wires().network.connect(self.host, to)
     }
 
     fn socket(&self, id: SocketId) -> SimSocket {
@@ -98,7 +105,7 @@ impl SimNetwork {
 
 /// A socket of a [`SimNetwork`].
 #[derive(Debug)]
-pub(crate) struct SimSocket {
+pub struct SimSocket {
     network: SimNetwork,
     id: SocketId,
 }
@@ -119,53 +126,43 @@ impl Network for SimNetwork {
     type Socket = SimSocket;
     type Poller = SimPoller;
     type Sender = SimSender;
-    type Receiver = SimReceiver;
+    type Receiver = SimSocket;
     type Endpoint = SimEndpoint;
 
     fn listen(&self, address: SocketAddrV4) -> Result<(SimSocket, SocketAddrV4), NetError> {
-        let (id, address) = self.wires().network.listen(self.host, simulated(address)).map_err(in_use)?;
-        Ok((self.socket(id), real(address)))
+        let (id, address) = self.wires().network.listen(self.host, address).map_err(in_use)?;
+        Ok((self.socket(id), address))
     }
 
     fn start_connecting(&self, address: SocketAddrV4) -> Result<SimSocket, NetError> {
         let mut wires = self.wires();
-        let id = wires.network.connect(self.host, simulated(address));
+        let id = wires.network.connect(self.host, address);
         wires.tap(self.host, id, || StreamPart::Begun(address));
         drop(wires);
         Ok(self.socket(id))
     }
 
     fn poller(&self, events_max: usize) -> io::Result<SimPoller> {
-        let watched = Mutex::default();
-        Ok(SimPoller { network: self.clone(), events_max, next: 0, watched, ready: Vec::new() })
+        Ok(SimPoller { network: self.clone(), events_max, next: 0, watched: Mutex::default() })
     }
 
     fn sender(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<SimSender, NetError> {
         Ok(SimSender { network: self.clone(), from: SocketAddrV4::new(interface, 0), group })
     }
 
-    fn receiver(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimReceiver, NetError> {
-        let id = self.wires().network.join(self.host, simulated(group));
-        Ok(SimReceiver { socket: self.socket(id) })
+    fn receiver(&self, group: SocketAddrV4, _interface: Ipv4Addr) -> Result<SimSocket, NetError> {
+        let id = self.wires().network.join(self.host, group);
+        Ok(self.socket(id))
     }
 
     fn endpoint(&self, address: SocketAddrV4) -> Result<SimEndpoint, NetError> {
-        let (id, address) = self.wires().network.bind(self.host, simulated(address)).map_err(in_use)?;
-        Ok(SimEndpoint { socket: self.socket(id), local_address: real(address) })
+        let (id, address) = self.wires().network.bind(self.host, address).map_err(in_use)?;
+        Ok(SimEndpoint { socket: self.socket(id), local_address: address })
     }
 }
 
 fn in_use(AddressInUse(address): AddressInUse) -> NetError {
-    NetError::AddressInUse { address: real(address) }
-}
-
-/// An address as the simulated network has it.
-pub(crate) fn simulated(address: SocketAddrV4) -> Address {
-    Address { ip: address.ip().to_bits(), port: address.port() }
-}
-
-fn real(address: Address) -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::from_bits(address.ip), address.port)
+    NetError::AddressInUse { address }
 }
 
 fn io_error(error: StreamError) -> io::Error {
@@ -180,7 +177,7 @@ impl StreamSocket for SimSocket {
     fn accept(&self) -> io::Result<(SimSocket, Option<SocketAddrV4>)> {
         let accepted = self.wires().network.accept(self.id);
         let (id, peer) = accepted.ok_or(io::ErrorKind::WouldBlock)?;
-        Ok((self.network.socket(id), Some(real(peer))))
+        Ok((self.network.socket(id), Some(peer)))
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
@@ -227,12 +224,11 @@ impl StreamSocket for SimSocket {
 }
 
 /// Which sockets have something, in the order of their being watched, taking turns where there are many.
-pub(crate) struct SimPoller {
+pub struct SimPoller {
     network: SimNetwork,
     events_max: usize,
     next: usize,
     watched: Mutex<Vec<(SocketId, u64)>>,
-    ready: Vec<Ready>,
 }
 
 impl SimPoller {
@@ -255,8 +251,7 @@ impl SocketPoller<SimSocket> for SimPoller {
     }
 
     fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>> {
-        let mut ready = std::mem::take(&mut self.ready);
-        ready.clear();
+        let mut ready = Vec::new();
         let watched = self.watched();
         let wires = self.network.wires();
         let count = watched.len();
@@ -273,13 +268,13 @@ impl SocketPoller<SimSocket> for SimPoller {
             }
         }
         drop((watched, wires));
-        (self.ready, self.next) = (ready, next);
-        Ok(self.ready.iter().copied())
+        self.next = next;
+        Ok(ready.into_iter())
     }
 }
 
 /// Sends to a group of a [`SimNetwork`].
-pub(crate) struct SimSender {
+pub struct SimSender {
     network: SimNetwork,
     from: SocketAddrV4,
     group: SocketAddrV4,
@@ -290,28 +285,28 @@ impl DatagramSender for SimSender {
         let mut wires = self.network.wires();
         let now = wires.network.now();
         wires.tap.to_groups.push((now, self.group, datagram.to_vec()));
-        wires.network.send_to_group(self.network.host, simulated(self.from), simulated(self.group), datagram);
+        wires.network.send_to_group(self.network.host, self.from, self.group, datagram);
         Ok(SendStatus::Sent)
     }
 }
 
-/// Receives from a group of a [`SimNetwork`].
-pub(crate) struct SimReceiver {
-    socket: SimSocket,
-}
-
-impl DatagramReceiver for SimReceiver {
+impl DatagramReceiver for SimSocket {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        Ok(self.socket.receive_datagram(buffer))
+        let Some(datagram) = self.wires().network.receive(self.id) else { return Ok(None) };
+        let Datagram { kernel_ns, from, bytes } = datagram;
+        let len = bytes.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&bytes[..len]);
+        let (kernel_ns, is_truncated) = (Some(kernel_ns), len < bytes.len());
+        Ok(Some(Received { len, kernel_ns, from, is_truncated }))
     }
 
     fn drop_count(&self) -> u32 {
-        self.socket.wires().network.dropped(self.socket.id)
+        self.wires().network.dropped(self.id)
     }
 }
 
 /// Exchanges datagrams on a [`SimNetwork`].
-pub(crate) struct SimEndpoint {
+pub struct SimEndpoint {
     socket: SimSocket,
     local_address: SocketAddrV4,
 }
@@ -321,26 +316,17 @@ impl DatagramEndpoint for SimEndpoint {
         let mut wires = self.socket.wires();
         if self.socket.network.host == wires.venue {
             let now = wires.network.now();
-            wires.tap.answers.push((now, datagram.to_vec()));
+            wires.tap.answers.push(Timed { at: now, what: datagram.to_vec() });
         }
-        wires.network.send_to(self.socket.id, simulated(to), datagram);
+        wires.network.send_to(self.socket.id, to, datagram);
         Ok(SendStatus::Sent)
     }
 
     fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        Ok(self.socket.receive_datagram(buffer))
+        self.socket.recv(buffer)
     }
 
     fn local_address(&self) -> SocketAddrV4 {
         self.local_address
-    }
-}
-
-impl SimSocket {
-    fn receive_datagram(&self, buffer: &mut [u8]) -> Option<Received> {
-        let Datagram { kernel_ns, from, bytes } = self.wires().network.receive(self.id)?;
-        let len = bytes.len().min(buffer.len());
-        buffer[..len].copy_from_slice(&bytes[..len]);
-        Some(Received { len, kernel_ns: Some(kernel_ns), from: real(from), is_truncated: len < bytes.len() })
     }
 }

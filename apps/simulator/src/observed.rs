@@ -3,6 +3,7 @@
 use tickpath_exchange::LogCommand;
 use tickpath_journal::Policy;
 use tickpath_matching::EngineLimits;
+use tickpath_simnet::Death;
 use tickpath_trading::{Bbo, EngineCounters, Limits, OwnOrder, Position};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, SessionId,
@@ -15,81 +16,75 @@ use tickpath_types::{
 /// not among them, for it may be stepped.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// What is traded.
-    pub instruments: Vec<Instrument>,
-    /// Bounds of the venue's engine.
-    pub limits: EngineLimits,
-    /// What an acknowledgement means.
-    pub policy: Policy,
-    /// Users of sessions 1, 2, 3 ...
-    pub users: Vec<UserTerms>,
+    /// The settings of the venue.
+    pub setup: Setup,
     /// One of each user that enters orders, in the same order; who does not is behind them. Of a trader it is what went over
     /// its connections, which never asks for what was there before it began.
     pub clients: Vec<ClientLog>,
-    /// Seconds of the day, in UTC, at which the venue's schedule has steps.
-    pub schedule: Vec<u32>,
     /// Who reads drop copies, if somebody does.
     pub copies: Option<CopyReader>,
     /// The venue's lives, from the first start on.
-    pub venue: Vec<VenueEvent>,
+    pub venue: Vec<Timed<VenueEvent>>,
+    /// When the venue's clock was set: it measured wrongly every span with one of these times in it.
+    pub clock_steps: Vec<Nanos>,
+    /// The venue's log.
+    pub log: Log,
     /// Every datagram that the publisher sent on a line, before the network had it, in order; over all lives.
     pub published: Vec<Published>,
-    /// Every answer to a request for retransmission, before the network had it, in order; over all lives.
-    pub retransmitted: Vec<Retransmitted>,
+    /// Every answer to a request for retransmission, a MoldUDP64 packet, before the network had it, in order; over all
+    /// lives.
+    pub retransmitted: Vec<Timed<Vec<u8>>>,
     /// Feed handlers, each life of each of them.
     pub feeds: Vec<FeedLife>,
     /// Traders, each life of each of them, in order.
     pub traders: Vec<TraderLife>,
-    /// The log from its first command to its last, as the journal's reader found it on the disk at the end; what was
-    /// removed by then because snapshots cover it, as it was read before it was removed.
-    pub journal: Vec<LogCommand>,
-    /// How far the log had come, noted after each duty cycle of the order server in which it grew; over all lives, so
-    /// that it goes back where a power loss took records away.
-    pub sequenced: Vec<Sequenced>,
-    /// What was in the log at one time and not at a later start.
-    pub lost: Vec<Lost>,
-    /// Requests that were refused without a record because the log was full, noted after each duty cycle of the order
-    /// server with one.
-    pub unlogged: Vec<Unlogged>,
-    /// The snapshots on the disk at the end that could be read, in order.
-    pub snapshots: Vec<SnapshotOnDisk>,
     /// What the venue came to.
     pub last: FinalVenue,
-    /// When the last fault was over: from then on nothing is lost, delayed or cut.
-    pub healed_at: Nanos,
     /// When the run ended.
     pub ended_at: Nanos,
+}
+
+/// The settings of a venue that the checkers know.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The instruments, without those that are added later.
+    pub instruments: Vec<Instrument>,
+    /// Bounds of the venue's engine.
+    pub limits: EngineLimits,
+    /// When a command counts as durable.
+    pub policy: Policy,
+    /// Users of sessions 1, 2, 3 ...
+    pub users: Vec<UserTerms>,
+    /// Seconds of the day, in UTC, at which the venue's schedule has steps.
+    pub schedule: Vec<u32>,
     /// How late the venue may notice and do what is due at a time: its timers, and the longest starvation of an agent.
     pub reaction_max: Nanos,
-    /// When the venue's clock was set: it measured wrongly every span with one of these times in it.
-    pub clock_steps: Vec<Nanos>,
 }
 
-/// How far the log has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sequenced {
-    /// When.
-    pub at: Nanos,
-    /// Its last command.
-    pub last: Sequence,
-}
-
-/// Commands that the log lost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lost {
-    /// When the venue started without them.
-    pub at: Nanos,
-    /// As far as they were read before that; later ones may have been lost unread.
+/// The venue's log, and its changes over time.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// From its first command to its last, as the journal's reader found it on the disk at the end; what was removed by
+    /// then because snapshots cover it, as it was read before it was removed.
     pub commands: Vec<LogCommand>,
+    /// Its last command, noted after each duty cycle of the order server in which it grew; over all lives, so that it
+    /// goes back where a power loss took records away.
+    pub sequenced: Vec<Timed<Sequence>>,
+    /// Commands that it had lost at a start, as far as they were read before; later ones may have been lost unread.
+    pub lost: Vec<Timed<Vec<LogCommand>>>,
+    /// Requests refused without a record because it was full, counted for each duty cycle of the order server with one.
+    pub unlogged: Vec<Timed<u64>>,
+    /// The snapshots on the disk at the end that could be read, in order.
+    pub snapshots: Vec<SnapshotOnDisk>,
 }
 
-/// Requests of one duty cycle that have no record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unlogged {
+/// Something, and when it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timed<T> {
     /// When.
     pub at: Nanos,
-    /// How many.
-    pub count: u64,
+    /// The thing.
+    pub what: T,
 }
 
 /// What the venue was told of a user.
@@ -120,7 +115,7 @@ pub struct CopyReader {
     /// What it did and saw. Messages are copies.
     pub log: ClientLog,
     /// When the venue could make no more copies until its next start, and why.
-    pub failures: Vec<(Nanos, String)>,
+    pub failures: Vec<Timed<String>>,
 }
 
 /// One thing that a client did or saw.
@@ -198,26 +193,15 @@ pub enum DisconnectCause {
     Network,
 }
 
-/// A step in the venue's lives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VenueEvent {
-    /// When.
-    pub at: Nanos,
-    /// What.
-    pub kind: VenueEventKind,
-}
-
 /// What happened to the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VenueEventKind {
+pub enum VenueEvent {
     /// It began, from what its journal held.
     Started {
         /// The last command that it found.
         last: Sequence,
         /// The state hash that it came to.
         state_hash: u64,
-        /// Commands that it read from the log after the snapshot.
-        replayed: u64,
         /// The records on the disk then, as the journal's reader found them; the first need not be the log's, for old
         /// segments are removed once snapshots cover them.
         journal: Vec<LogCommand>,
@@ -227,20 +211,11 @@ pub enum VenueEventKind {
     /// It would not start, and why.
     Refused(String),
     /// It died.
-    Crashed(Crash),
+    Crashed(Death),
     /// It was asked to stop and did, saying goodbye.
     Stopped,
     /// Its disk could not write any more.
     DiskFailed,
-}
-
-/// How a venue died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crash {
-    /// The process alone: what it wrote is there.
-    Process,
-    /// The machine: what was not synced may be gone or torn.
-    Power,
 }
 
 /// One of the two lines.
@@ -263,17 +238,8 @@ pub struct Published {
     pub bytes: Vec<u8>,
 }
 
-/// A datagram as the retransmission server handed it to the network.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retransmitted {
-    /// When.
-    pub at: Nanos,
-    /// The MoldUDP64 packet.
-    pub bytes: Vec<u8>,
-}
-
 /// One life of a feed handler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FeedLife {
     /// Which of the feed handlers.
     pub handler: u32,

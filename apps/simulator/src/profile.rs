@@ -7,6 +7,7 @@ use tickpath_types::{Draw, Nanos, Qty, SelfTradePrevention};
 
 use crate::client::Habits;
 use crate::faults::{DiskTrouble, FaultEvent, FaultLevel};
+use crate::hosts::{VENUE, client_host, feed_host};
 
 /// Everything that a seed decides before the run begins.
 #[derive(Clone, Debug)]
@@ -50,17 +51,12 @@ impl Profile {
         let has_faults = fault_level == FaultLevel::Full;
         let active = Nanos::from_millis(200 + draw.below(1_000));
         let habits = (0..clients).map(|_| habits(draw, has_faults)).collect();
-        let grace = |draw: &mut Draw| match draw.below(4) {
-            0 => Some(Nanos::ZERO),
-            1 => Some(Nanos::from_millis(draw.below(300))),
-            _ => None,
-        };
         let graces = (0..clients).map(|_| grace(draw)).collect();
         let starvation_max = Nanos::from_millis(if draw.below(2) == 0 { 5 } else { 60 });
-        let mut fault_events = Vec::new();
-        if has_faults {
-            draw_fault_events(draw, active, [clients, feeds], starvation_max, &mut fault_events);
-        }
+        let fault_events = match has_faults {
+            true => draw_fault_events(draw, active, [clients, feeds], starvation_max),
+            false => Vec::new(),
+        };
         let is_near_midnight = draw.below(12) == 0;
         let before_midnight = EPOCH + (TO_MIDNIGHT * 1_000_000_000) - draw.below(active.0);
         let epoch = if is_near_midnight { before_midnight } else { EPOCH + draw.below(1_000_000_000) };
@@ -116,6 +112,15 @@ impl Profile {
             spike_ppm: ppm(draw, 20_000),
             spike_max: Nanos::from_millis(10),
         }
+    }
+}
+
+/// The grace of cancel-on-disconnect; `None` without it.
+pub(crate) fn grace(draw: &mut Draw) -> Option<Nanos> {
+    match draw.below(4) {
+        0 => Some(Nanos::ZERO),
+        1 => Some(Nanos::from_millis(draw.below(300))),
+        _ => None,
     }
 }
 
@@ -188,15 +193,21 @@ pub(crate) fn habits(draw: &mut Draw, has_faults: bool) -> Habits {
     }
 }
 
+/// By how much a clock is set, in nanoseconds: from a microsecond to ten seconds, to either side.
+pub(crate) fn clock_step(draw: &mut Draw) -> i64 {
+    let size = 10_u64.pow(3 + draw.below(8) as u32);
+    draw.below(2 * size) as i64 - size as i64
+}
+
 /// Each kind of event is dealt in about half of the runs, so that runs differ in kind and not only in detail.
 fn draw_fault_events(
     draw: &mut Draw,
     active: Nanos,
     [clients, feeds]: [usize; 2],
     starvation_max: Nanos,
-    fault_events: &mut Vec<(Nanos, FaultEvent)>,
-) {
+) -> Vec<(Nanos, FaultEvent)> {
     let kinds = draw.next();
+    let mut fault_events = Vec::new();
     let short = |draw: &mut Draw| Nanos::from_millis(1 + draw.below(300));
     for kind in (0..14).filter(|kind| kinds >> kind & 1 == 1) {
         let count = match kind {
@@ -213,8 +224,8 @@ fn draw_fault_events(
                 3 => FaultEvent::StopVenue,
                 4 => FaultEvent::KillClient(draw.below(clients as u64) as usize),
                 5 => FaultEvent::KillFeed(draw.below(feeds as u64) as usize),
-                6 => FaultEvent::CutClient(draw.below(clients as u64) as usize, short(draw)),
-                7 => FaultEvent::CutFeed(draw.below(feeds as u64) as usize, short(draw)),
+                6 => FaultEvent::Cut(client_host(draw.below(clients as u64) as usize), short(draw)),
+                7 => FaultEvent::Cut(feed_host(draw.below(feeds as u64) as usize), short(draw)),
                 8 => FaultEvent::Network(draw.below(9)),
                 9 => {
                     let trouble = [DiskTrouble::Writes, DiskTrouble::Syncs, DiskTrouble::Full];
@@ -224,10 +235,7 @@ fn draw_fault_events(
                     let part = draw.below(32) as usize;
                     FaultEvent::Starve(part, Nanos(1 + draw.below(starvation_max.0)))
                 }
-                11 => {
-                    let size = 10_u64.pow(3 + draw.below(8) as u32);
-                    FaultEvent::StepClock(draw.below(2 * size) as i64 - size as i64)
-                }
+                11 => FaultEvent::StepClock(VENUE, clock_step(draw)),
                 12 => FaultEvent::Connects(1 + draw.below(200), short(draw)),
                 _ => FaultEvent::Admin(draw.next()),
             };
@@ -239,4 +247,5 @@ fn draw_fault_events(
         fault_events.push((Nanos::ZERO, FaultEvent::Network(1 + draw.below(8))));
     }
     fault_events.sort_by_key(|(at, _)| *at);
+    fault_events
 }

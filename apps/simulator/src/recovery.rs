@@ -2,10 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use tickpath_exchange::{Endpoints, JournalSettings, MarketRecoverySettings, SnapshotSettings};
+use tickpath_exchange::{JournalSettings, MarketRecoverySettings, SnapshotSettings};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
 use tickpath_types::{Draw, InstrumentId, Nanos};
+
+use crate::hosts::{LINES, RETRANSMISSION};
 
 const GLIMPSE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_003);
 /// Group and port of the multicast snapshots.
@@ -72,17 +74,12 @@ impl RecoveryProfile {
     }
 
     /// How a feed handler waits, gives up and heals.
-    pub(crate) fn feed(
-        &self,
-        place: usize,
-        endpoints: &Endpoints,
-        max_instrument: InstrumentId,
-    ) -> FeedSettings {
+    pub(crate) fn feed(&self, place: usize, max_instrument: InstrumentId) -> FeedSettings {
         let profile = &self.feeds[place];
         FeedSettings {
             feed: 0,
-            line_a: endpoints.line_a,
-            line_b: endpoints.line_b,
+            line_a: LINES[0],
+            line_b: LINES[1],
             interface: Ipv4Addr::LOCALHOST,
             senders: Senders::of(None, Ipv4Addr::LOCALHOST, None),
             reader: LineReader::Sockets,
@@ -95,7 +92,7 @@ impl RecoveryProfile {
                 max_gap_messages: profile.max_gap_messages,
                 ..ArbiterConfig::default()
             },
-            retransmission: Some(endpoints.retransmission),
+            retransmission: Some(RETRANSMISSION),
             loss: None,
             snapshots: SnapshotSources {
                 senders: Senders::of(None, Ipv4Addr::LOCALHOST, None),

@@ -4,7 +4,7 @@ mod inject;
 
 use std::collections::BTreeMap;
 
-use tickpath_exchange::{AdminCommand, Endpoints, JournalSettings, Phase};
+use tickpath_exchange::{AdminCommand, JournalSettings, Phase};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_simnet::{HostId, Network, SocketId};
 use tickpath_types::{Draw, InstrumentId, InstrumentTable, Nanos, SessionId};
@@ -15,19 +15,16 @@ use crate::copies::{self, CopyProfile};
 use crate::faults::{FaultEvent, FaultLevel};
 use crate::feed::Feed;
 use crate::flow::Flow;
-use crate::net::{SimNetwork, Tap, Wires};
+use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE, client_host, feed_host, user_name};
+use crate::net::SimNetwork;
 use crate::profile::Profile;
 use crate::recovery::RecoveryProfile;
-use crate::site::{AGENTS, Site, Step};
+use crate::site::{AGENTS, Site};
 use crate::trader::{self, Trader};
 use crate::trader_profile::{self, TraderProfile};
-use crate::venue::{
-    LINES, ORDER_ENTRY, PASSWORD, RETRANSMISSION, VENUE, instruments, user_name, venue_settings,
-};
-use crate::{Line, Observed, Published, Retransmitted, UserTerms, Violation, check};
+use crate::venue::{instruments, venue_settings};
+use crate::{Line, Log, Observed, Published, Setup, UserTerms, Violation, check};
 
-/// Hosts of clients follow the venue's, those of feed handlers these.
-const FIRST_FEED: u16 = 100;
 const STRANGER: HostId = HostId(1_000);
 /// The longest step while something goes on.
 const BUSY_STEP_MAX: u64 = 20_000;
@@ -45,8 +42,6 @@ const HEALING_MAX: Nanos = Nanos::from_secs(120);
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
 /// The door of the drop copies, and their reader.
 const COPY_PARTS: usize = 2;
-/// How long a venue stays down at most.
-const DOWN_MAX: Nanos = Nanos::from_millis(150);
 /// Beside starvation: the timers' interval, a login's check, the longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
 
@@ -77,8 +72,6 @@ const CONSEQUENCES: [&str; 20] = [
 /// What a run came to.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its seed.
-    pub seed: u64,
     /// What it has seen.
     pub observed: Observed,
     /// What of it breaks a promise.
@@ -87,14 +80,6 @@ pub struct Outcome {
     pub faults: BTreeMap<&'static str, u64>,
     /// What followed from them, and what every run has, counted the same way.
     pub consequences: BTreeMap<&'static str, u64>,
-    /// Commands in the log at the end.
-    pub commands: u64,
-    /// Market data messages.
-    pub market_events: u64,
-    /// How long it took in virtual time.
-    pub virtual_time: Nanos,
-    /// Rounds through all parts of the system.
-    pub rounds: u64,
 }
 
 /// The venue, its clients and feed handlers, and the network and the disk between them, in one thread under virtual time.
@@ -102,7 +87,6 @@ pub struct Outcome {
 /// Everything follows from the seed, bit for bit: what is asked, who is given time, what goes wrong and when. After a while
 /// the faults stop and the system heals; what it has come to then is judged by [`check`].
 pub struct Simulation {
-    seed: u64,
     profile: Profile,
     draw: Draw,
     now: Nanos,
@@ -121,6 +105,7 @@ pub struct Simulation {
 }
 
 /// The faults to come, and what lasts of those that were.
+#[derive(Default)]
 struct FaultSchedule {
     /// What is still to come, the next last.
     events: Vec<(Nanos, FaultEvent)>,
@@ -144,8 +129,8 @@ struct Healing {
 }
 
 /// The rounds through all parts so far.
+#[derive(Default)]
 struct Rounds {
-    count: u64,
     /// Without work, the last ones.
     idle: u32,
     quiet_since: Nanos,
@@ -159,29 +144,17 @@ enum End {
     Disk,
 }
 
-/// The addresses of a simulated venue, without those that not every venue has.
-const ENDPOINTS: Endpoints = Endpoints {
-    order_entry: ORDER_ENTRY,
-    line_a: LINES[0],
-    line_b: LINES[1],
-    retransmission: RETRANSMISSION,
-    drop_copy: None,
-    glimpse: None,
-    snapshots: None,
-};
-
 /// The network, with each host's clock.
 fn network(profile: &Profile, traders: &[TraderProfile], seed: u64) -> SimNetwork {
-    let mut wires = Wires { network: Network::new(seed, Nanos::ZERO), tap: Tap::default(), venue: VENUE };
-    wires.network.watch_streams_of(VENUE);
-    let hosts = (0..=profile.clients as u16).chain(FIRST_FEED..FIRST_FEED + profile.feeds as u16);
-    hosts
-        .chain([copies::HOST.0])
-        .for_each(|host| wires.network.set_clock(HostId(host), profile.epoch as i64));
+    let mut network = Network::new(seed, Nanos::ZERO);
+    network.watch_streams_of(VENUE);
+    let (clients, feeds) = ((0..profile.clients).map(client_host), (0..profile.feeds).map(feed_host));
+    let hosts = clients.chain(feeds).chain([VENUE, copies::HOST]);
+    hosts.for_each(|host| network.set_clock(host, profile.epoch as i64));
     for trader in traders {
-        wires.network.set_clock(trader.host(), (profile.epoch + trader.clock_ahead) as i64);
+        network.set_clock(trader.host, (profile.epoch + trader.clock_ahead) as i64);
     }
-    SimNetwork::new(wires, VENUE)
+    SimNetwork::new(network, VENUE)
 }
 
 fn journal_settings(profile: &Profile, recovery: &RecoveryProfile) -> JournalSettings {
@@ -197,10 +170,10 @@ fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, dra
     let begins_anew_at = (profile.policy == Policy::Async).then_some(1);
     (0..profile.clients)
         .map(|place| {
-            let host = HostId(place as u16 + 1);
+            let host = client_host(place);
             Client::new(
                 SessionId(host.0),
-                [&user_name(place), PASSWORD],
+                &user_name(place),
                 network.of(host),
                 ORDER_ENTRY,
                 Habits { begins_anew_at, ..profile.habits[place] },
@@ -227,19 +200,6 @@ fn fault_events(
     events
 }
 
-impl FaultSchedule {
-    fn new(events: Vec<(Nanos, FaultEvent)>, parts: usize) -> FaultSchedule {
-        FaultSchedule {
-            events,
-            ends: Vec::new(),
-            strangers: Vec::new(),
-            starved: vec![Nanos::ZERO; parts],
-            venue_back_at: Nanos::ZERO,
-            clock_steps: Vec::new(),
-        }
-    }
-}
-
 impl Simulation {
     /// A run that has not begun.
     #[must_use]
@@ -262,12 +222,12 @@ impl Simulation {
             settings.users.push(copies.user(&settings.users));
             journal = copies.journal(journal);
         }
-        let site = Site::new(settings, journal, disk, network.clone(), VENUE);
+        let site = Site::new(settings, journal, disk, network.clone());
         let clients = clients(&profile, &network, &additions.table(&instruments), &mut draw);
         let feeds: Vec<Feed> = (0..profile.feeds)
             .map(|place| {
-                let host = HostId(FIRST_FEED + place as u16);
-                let settings = recovery.feed(place, &ENDPOINTS, max_instrument);
+                let host = feed_host(place);
+                let settings = recovery.feed(place, max_instrument);
                 Feed::new(place as u32, host, network.of(host), settings, recovery.joins_at(place))
             })
             .collect();
@@ -283,14 +243,13 @@ impl Simulation {
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
         let traders = (0..).zip(traders).map(|(number, trader)| {
             let user = profile.clients + number as usize;
-            let feed = recovery.feed(number as usize % profile.feeds, &ENDPOINTS, max_instrument);
-            let settings = trader.settings(user, feed, &instruments, &ENDPOINTS);
-            let network = network.of(trader.host());
+            let feed = recovery.feed(number as usize % profile.feeds, max_instrument);
+            let settings = trader.settings(user, feed, &instruments);
+            let network = network.of(trader.host);
             Trader::new(number, user, trader, settings, network)
         });
         let traders = traders.collect();
         Simulation {
-            seed,
             draw,
             now: Nanos::ZERO,
             network,
@@ -300,9 +259,9 @@ impl Simulation {
             copies,
             traders,
             additions,
-            faults: FaultSchedule::new(events, parts),
+            faults: FaultSchedule { events, starved: vec![Nanos::ZERO; parts], ..FaultSchedule::default() },
             healing: Healing::default(),
-            rounds: Rounds { count: 0, idle: 0, quiet_since: Nanos::ZERO, order: (0..parts).collect() },
+            rounds: Rounds { order: (0..parts).collect(), ..Rounds::default() },
             counts: BTreeMap::new(),
             profile,
         }
@@ -324,7 +283,6 @@ impl Simulation {
 
     /// Lets some time pass and every part that is not starved do something, in any order.
     fn round(&mut self) {
-        self.rounds.count += 1;
         self.pass_time();
         self.inject_due();
         self.end_faults();
@@ -422,13 +380,10 @@ impl Simulation {
             _ if part == AGENTS + 1 => self.site.step_follower(self.now),
             _ => self.step_other(part - AGENTS - 2),
         };
-        match step {
-            Step::Work(work) => work,
-            Step::Died => {
-                self.schedule_restart();
-                1
-            }
-        }
+        step.unwrap_or_else(|| {
+            self.schedule_restart();
+            1
+        })
     }
 
     /// The clients, and who reads drop copies.
@@ -440,23 +395,23 @@ impl Simulation {
         self.clients.iter_mut().chain(self.copies.iter_mut().map(|(_, reader)| reader))
     }
 
-    fn step_other(&mut self, place: usize) -> Step {
+    fn step_other(&mut self, place: usize) -> Option<usize> {
         let time_of_day = self.site.time_of_day();
         if let Some(client) = self.clients.get_mut(place) {
-            return Step::Work(client.step(self.now, time_of_day).into());
+            return Some(client.step(self.now, time_of_day).into());
         }
         let place = place - self.profile.clients;
         if let Some(feed) = self.feeds.get_mut(place) {
-            return Step::Work(feed.step());
+            return Some(feed.step());
         }
         let place = place - self.profile.feeds;
         match &mut self.copies {
             Some(_) if place == 0 => self.site.step_copies(self.now),
-            Some((_, reader)) if place == 1 => Step::Work(reader.step(self.now, time_of_day).into()),
+            Some((_, reader)) if place == 1 => Some(reader.step(self.now, time_of_day).into()),
             copies => {
                 let place = place - if copies.is_some() { COPY_PARTS } else { 0 };
                 let trader = &mut self.traders[place / trader::AGENTS];
-                Step::Work(trader.step(self.now, place % trader::AGENTS))
+                Some(trader.step(self.now, place % trader::AGENTS))
             }
         }
     }
@@ -470,7 +425,7 @@ impl Simulation {
         let mut work = 0;
         if !self.site.is_alive() && self.now >= self.faults.venue_back_at {
             self.site.revive();
-            if self.site.start(self.now).is_none() {
+            if !self.site.start(self.now) {
                 self.mend_for_start();
                 self.schedule_restart();
             } else {
@@ -555,26 +510,14 @@ impl Simulation {
             let text = format!("the system is not quiet {HEALING_MAX} after the last fault");
             violations.insert(0, Violation { check: "healing", text });
         }
-        Outcome {
-            seed: self.seed,
-            commands: observed.journal.len() as u64,
-            market_events: observed.last.last_market.0,
-            observed,
-            violations,
-            faults,
-            consequences,
-            virtual_time: ended_at,
-            rounds: self.rounds.count,
-        }
+        Outcome { observed, violations, faults, consequences }
     }
 
     /// Counts the cases that the checkers of traders judge.
     fn count_trading(&mut self, observed: &Observed) {
         for life in &observed.traders {
-            let fills = life
-                .positions
-                .iter()
-                .map(|position| position.bought().fill_count + position.sold().fill_count);
+            let positions = life.positions.iter();
+            let fills = positions.map(|position| position.bought().fill_count + position.sold().fill_count);
             let open = if life.ended.is_none() { life.orders.len() as u64 } else { 0 };
             for (what, count) in [
                 ("traders' lives", 1),
@@ -610,48 +553,44 @@ impl Simulation {
         let tap = std::mem::take(&mut self.network.wires().tap);
         let line = |group| if group == LINES[0] { Line::A } else { Line::B };
         let published = tap.to_groups.into_iter().filter(|(_, group, _)| LINES.contains(group));
-        let answers = tap.answers.into_iter();
         let failures = std::mem::take(&mut self.site.copy_failures);
         let users = self.site.settings.users.len();
         let copies = self.copies.as_ref().map(|(copies, reader)| copies.seen(reader, users, failures));
         let (mut feeds, mut traders) = (Vec::new(), Vec::new());
-        feeds.extend(self.feeds.iter_mut().flat_map(|feed| std::mem::take(&mut feed.lives)));
+        self.feeds.iter_mut().for_each(|feed| feeds.append(&mut feed.lives));
         for trader in &mut self.traders {
-            let (lives, of_feeds) = trader.take_lives();
-            traders.extend(lives);
-            feeds.extend(of_feeds);
+            traders.append(&mut trader.lives);
+            feeds.append(&mut trader.feeds);
         }
-        let logs = self.clients.iter().map(Client::log).chain(self.traders.iter().map(Trader::log));
+        let clients = self.clients.iter().map(|client| &client.log);
+        let logs = clients.chain(self.traders.iter().map(|trader| &trader.tap.log));
         let settings = &self.site.settings;
         let schedule = settings.day.schedule.iter();
-        let terms = settings.users.iter().map(|user| UserTerms {
+        let users = settings.users.iter().map(|user| UserTerms {
             name: user.name.clone(),
             cancel_on_disconnect: user.cancel_on_disconnect,
         });
         Observed {
-            instruments: settings.instruments.as_slice().to_vec(),
-            limits: settings.limits,
-            policy: self.profile.policy,
-            users: terms.collect(),
+            setup: Setup {
+                instruments: settings.instruments.as_slice().to_vec(),
+                limits: settings.limits,
+                policy: self.profile.policy,
+                users: users.collect(),
+                schedule: schedule.flat_map(|schedule| &schedule.steps).map(|step| step.second).collect(),
+                reaction_max: self.profile.starvation_max + REACTION,
+            },
             clients: logs.cloned().collect(),
-            schedule: schedule.flat_map(|schedule| &schedule.steps).map(|step| step.second).collect(),
             copies,
             venue: self.site.events.clone(),
             published: published
                 .map(|(at, group, bytes)| Published { at, line: line(group), bytes })
                 .collect(),
-            retransmitted: answers.map(|(at, bytes)| Retransmitted { at, bytes }).collect(),
+            retransmitted: tap.answers,
             feeds,
             traders,
-            journal: self.site.records.clone(),
-            sequenced: self.site.sequenced.clone(),
-            lost: self.site.lost.clone(),
-            unlogged: self.site.unlogged.clone(),
-            snapshots: self.site.snapshots().unwrap_or_default(),
+            log: Log { snapshots: self.site.snapshots().unwrap_or_default(), ..self.site.log.clone() },
             last,
-            healed_at: self.healing.began_at,
             ended_at,
-            reaction_max: self.profile.starvation_max + REACTION,
             clock_steps: std::mem::take(&mut self.faults.clock_steps),
         }
     }

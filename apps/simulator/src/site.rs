@@ -2,22 +2,20 @@
 
 use std::io;
 
-use tickpath_agent::{Agent, AgentError, TscClock};
+use tickpath_agent::{Agent, TscClock};
 use tickpath_book::OrderBooks;
 use tickpath_exchange::{
-    AdminClient, AdminCommand, Endpoints, JournalSettings, LogCommand, Venue, VenueJournal, VenueSettings,
-    VenueTracers, VenueView,
+    AdminClient, AdminCommand, JournalSettings, LogCommand, Venue, VenueJournal, VenueSettings, VenueTracers,
+    VenueView,
 };
 use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshots, inspect};
-use tickpath_simnet::{Death, HostId};
+use tickpath_simnet::Death;
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
 
+use crate::hosts::VENUE;
 use crate::net::SimNetwork;
-use crate::{
-    Crash, DeliveredOrder, FinalVenue, Lost, OpenOrder, Sequenced, SnapshotOnDisk, Unlogged, VenueEvent,
-    VenueEventKind,
-};
+use crate::{DeliveredOrder, FinalVenue, Log, OpenOrder, SnapshotOnDisk, Timed, VenueEvent};
 
 /// How long a venue that is asked to stop may take.
 const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
@@ -34,16 +32,12 @@ pub(crate) struct Site {
     pub(crate) journal: JournalSettings,
     pub(crate) disk: FaultyDisk,
     network: SimNetwork,
-    host: HostId,
     life: Option<Life>,
-    /// The records of the log, as they were read while it was written.
-    pub(crate) records: Vec<LogCommand>,
-    pub(crate) events: Vec<VenueEvent>,
-    pub(crate) sequenced: Vec<Sequenced>,
-    pub(crate) lost: Vec<Lost>,
-    pub(crate) unlogged: Vec<Unlogged>,
+    /// Its commands are as they were read while it was written; of the snapshots there are none before the end.
+    pub(crate) log: Log,
+    pub(crate) events: Vec<Timed<VenueEvent>>,
     /// When there were no drop copies any more, and why.
-    pub(crate) copy_failures: Vec<(Nanos, String)>,
+    pub(crate) copy_failures: Vec<Timed<String>>,
     /// Losses of power that the disk has had so far.
     power_losses: u64,
 }
@@ -53,7 +47,6 @@ struct Life {
     view: VenueView,
     admin: AdminClient,
     journal: VenueJournal,
-    session: SessionName,
     /// What is traded, with what was added.
     instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
@@ -70,35 +63,21 @@ impl Life {
     }
 }
 
-/// What became of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// So much was done.
-    Work(usize),
-    /// The venue is no more.
-    Died,
-}
-
 impl Site {
     pub(crate) fn new(
         settings: VenueSettings,
         journal: JournalSettings,
         disk: FaultyDisk,
         network: SimNetwork,
-        host: HostId,
     ) -> Site {
         Site {
             settings,
             journal,
             disk,
             network,
-            host,
             life: None,
-            records: Vec::new(),
+            log: Log::default(),
             events: Vec::new(),
-            sequenced: Vec::new(),
-            lost: Vec::new(),
-            unlogged: Vec::new(),
             copy_failures: Vec::new(),
             power_losses: 0,
         }
@@ -110,12 +89,12 @@ impl Site {
 
     /// The time of day by the clock of the machine.
     pub(crate) fn time_of_day(&self) -> Nanos {
-        self.network.wires().network.clock(self.host).time_of_day()
+        self.network.wires().network.clock(VENUE).time_of_day()
     }
 
-    /// Starts the venue from what is on the disk; where it can be reached, unless it refuses or dies of it.
-    pub(crate) fn start(&mut self, now: Nanos) -> Option<Endpoints> {
-        let clock = self.network.wires().network.clock(self.host);
+    /// Starts the venue from what is on the disk; false when it refuses or dies of it.
+    pub(crate) fn start(&mut self, now: Nanos) -> bool {
+        let clock = self.network.wires().network.clock(VENUE);
         TscClock::simulate(clock);
         let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
         let (settings, journal) = (&self.settings, &self.journal);
@@ -123,45 +102,42 @@ impl Site {
         let refusals_before = refusals(&self.disk);
         let built = Venue::build_in(settings, journal, &self.disk, &self.network, clock_of_life, tracers);
         if self.is_power_lost() {
-            self.note(now, VenueEventKind::CutAtStart);
+            self.note(now, VenueEvent::CutAtStart);
             self.end_life(Death::Power);
-            return None;
+            return false;
         }
         let venue = match built {
             Ok(venue) => venue,
             Err(error) => {
                 // That a disk which fails or is full refuses is no defect of the venue.
                 if refusals(&self.disk) == refusals_before {
-                    self.note(now, VenueEventKind::Refused(format!("{error:#}")));
+                    self.note(now, VenueEvent::Refused(format!("{error:#}")));
                 }
                 self.disk.kill();
-                return None;
+                return false;
             }
         };
-        match self.begin(now, venue, clock) {
-            Ok(endpoints) => Some(endpoints),
-            Err(error) => {
-                self.note(now, VenueEventKind::Refused(format!("{error:#}")));
-                None
-            }
+        let begun = self.begin(now, venue, clock);
+        if let Err(error) = &begun {
+            self.note(now, VenueEvent::Refused(format!("{error:#}")));
         }
+        begun.is_ok()
     }
 
-    fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<Endpoints> {
-        let Venue { mut agents, endpoints, view, admin, instruments, journal, market_recovery, .. } = venue;
+    fn begin(&mut self, now: Nanos, venue: Venue, clock: Nanos) -> anyhow::Result<()> {
+        let Venue { mut agents, view, admin, instruments, journal, market_recovery, .. } = venue;
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
-        let session = journal.recovery.session;
-        let found = self.read_log(session)?;
+        let found = self.read_log(journal.recovery.session)?;
         let (last, state_hash) = (journal.recovery.last, journal.recovery.state_hash);
-        let replayed = journal.recovery.replayed;
         // What was read while it was written and is not there any more was lost.
-        let lost = self.records.split_off(self.records.len().min(last.0 as usize));
+        let records = &mut self.log.commands;
+        let lost = records.split_off(records.len().min(last.0 as usize));
         if !lost.is_empty() {
-            self.lost.push(Lost { at: now, commands: lost });
+            self.log.lost.push(Timed { at: now, what: lost });
         }
-        let known = self.records.len() as u64;
-        self.records.extend(found.iter().filter(|command| command.sequence().0 > known).cloned());
-        self.note(now, VenueEventKind::Started { last, state_hash, replayed, journal: found });
+        let known = records.len() as u64;
+        records.extend(found.iter().filter(|command| command.sequence().0 > known).cloned());
+        self.note(now, VenueEvent::Started { last, state_hash, journal: found });
         agents.extend(market_recovery.map(|recovery| Box::new(recovery) as Box<dyn Agent>));
         for agent in &mut agents {
             agent.on_start()?;
@@ -172,7 +148,6 @@ impl Site {
             view,
             admin,
             journal,
-            session,
             instruments,
             reader: None,
             has_follower: true,
@@ -181,7 +156,7 @@ impl Site {
         };
         self.life = Some(life);
         self.note_sequenced(now);
-        Ok(endpoints)
+        Ok(())
     }
 
     /// The records on the disk.
@@ -202,12 +177,12 @@ impl Site {
 
     /// True when the venue began with less than the one before it had sequenced.
     pub(crate) fn has_lost_commands(&self) -> bool {
-        matches!(&self.sequenced[..], [.., before, begin] if begin.last < before.last)
+        matches!(&self.log.sequenced[..], [.., before, begin] if begin.what < before.what)
     }
 
-    /// One duty cycle of an agent.
-    pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Step {
-        let Some(life) = &mut self.life else { return Step::Work(0) };
+    /// One duty cycle of an agent: how much was done, `None` when the venue died of it. So do the other steps.
+    pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Option<usize> {
+        let Some(life) = &mut self.life else { return Some(0) };
         let clock = Nanos(now.0 + life.ahead);
         TscClock::simulate(clock);
         let result = match life.agents[agent].do_work(clock) {
@@ -215,54 +190,48 @@ impl Site {
             other => other,
         };
         if self.has_lost_power(now) {
-            return Step::Died;
+            return None;
         }
         if agent == ORDER_SERVER {
             self.note_sequenced(now);
             self.note_unlogged(now);
         }
         match result {
-            Ok(work) => Step::Work(work),
-            Err(error) if !error.is_fatal() => Step::Work(0),
-            Err(error) => {
-                self.fail(now, &error);
-                Step::Died
+            Ok(work) => Some(work),
+            Err(error) if !error.is_fatal() => Some(0),
+            Err(_) => {
+                self.fail(now);
+                None
             }
         }
     }
 
     /// One piece of the disk's work.
-    pub(crate) fn step_disk(&mut self, now: Nanos) -> Step {
-        let Some(life) = &mut self.life else { return Step::Work(0) };
+    pub(crate) fn step_disk(&mut self, now: Nanos) -> Option<usize> {
+        let Some(life) = &mut self.life else { return Some(0) };
         let work = life.journal.work_on_disk();
-        if self.has_lost_power(now) {
-            return Step::Died;
-        }
-        Step::Work(work)
+        (!self.has_lost_power(now)).then_some(work)
     }
 
     /// One piece of the follower's work.
-    pub(crate) fn step_follower(&mut self, now: Nanos) -> Step {
+    pub(crate) fn step_follower(&mut self, now: Nanos) -> Option<usize> {
         self.keep_records();
-        let Some(life) = self.life.as_mut().filter(|life| life.has_follower) else { return Step::Work(0) };
+        let Some(life) = self.life.as_mut().filter(|life| life.has_follower) else { return Some(0) };
         let followed = life.journal.follow();
         if let Err(error) = &followed {
             life.has_follower = !error.is_final();
         }
-        if self.has_lost_power(now) {
-            return Step::Died;
-        }
-        Step::Work(followed.unwrap_or(0))
+        (!self.has_lost_power(now)).then_some(followed.unwrap_or(0))
     }
 
     /// One run of the drop copies' work.
-    pub(crate) fn step_copies(&mut self, now: Nanos) -> Step {
-        let Some(life) = self.life.as_mut().filter(|life| life.has_copies()) else { return Step::Work(0) };
+    pub(crate) fn step_copies(&mut self, now: Nanos) -> Option<usize> {
+        let Some(life) = self.life.as_mut().filter(|life| life.has_copies()) else { return Some(0) };
         match life.journal.copy(Nanos(now.0 + life.ahead)) {
-            Ok(work) => Step::Work(work),
+            Ok(work) => Some(work),
             Err(error) => {
-                self.copy_failures.push((now, error.to_string()));
-                Step::Work(0)
+                self.copy_failures.push(Timed { at: now, what: error.to_string() });
+                Some(0)
             }
         }
     }
@@ -272,10 +241,14 @@ impl Site {
         let Some(life) = &mut self.life else { return };
         let reader = match life.reader.take() {
             Some(reader) => Ok(reader),
-            None => Reader::open(&self.disk, life.session, Sequence(self.records.len() as u64 + 1)),
+            None => Reader::open(
+                &self.disk,
+                life.journal.recovery.session,
+                Sequence(self.log.commands.len() as u64 + 1),
+            ),
         };
         if let Ok(mut reader) = reader {
-            let read = read_on(&mut reader, Sequence(u64::MAX), &mut self.records);
+            let read = read_on(&mut reader, Sequence(u64::MAX), &mut self.log.commands);
             life.reader = read.is_ok().then_some(reader);
         }
     }
@@ -326,22 +299,19 @@ impl Site {
     }
 
     /// The venue dies.
-    pub(crate) fn crash(&mut self, now: Nanos, crash: Crash) {
+    pub(crate) fn crash(&mut self, now: Nanos, death: Death) {
         if self.life.is_none() {
             return;
         }
-        self.note(now, VenueEventKind::Crashed(crash));
-        match crash {
-            Crash::Process => self.disk.kill(),
-            Crash::Power => {
+        self.note(now, VenueEvent::Crashed(death));
+        match death {
+            Death::Process => self.disk.kill(),
+            Death::Power => {
                 self.disk.crash();
                 self.power_losses += 1;
             }
         }
-        self.end_life(match crash {
-            Crash::Process => Death::Process,
-            Crash::Power => Death::Power,
-        });
+        self.end_life(death);
     }
 
     /// The disk lost power by itself, in the middle of a change: so did the machine.
@@ -349,7 +319,7 @@ impl Site {
         if !self.is_power_lost() {
             return false;
         }
-        self.note(now, VenueEventKind::Crashed(Crash::Power));
+        self.note(now, VenueEvent::Crashed(Death::Power));
         self.end_life(Death::Power);
         true
     }
@@ -361,23 +331,22 @@ impl Site {
 
     fn end_life(&mut self, death: Death) {
         // The sockets go before the agents, whose end nobody sees.
-        self.network.wires().network.kill(self.host, death);
+        self.network.wires().network.kill(VENUE, death);
         self.life = None;
     }
 
     /// The machine has power again.
     pub(crate) fn revive(&mut self) {
-        self.network.wires().network.revive(self.host);
+        self.network.wires().network.revive(VENUE);
     }
 
     /// An agent gave up: as in production all are closed and the process ends.
-    fn fail(&mut self, now: Nanos, error: &AgentError) {
-        let _ = error;
-        self.note(now, VenueEventKind::DiskFailed);
+    fn fail(&mut self, now: Nanos) {
+        self.note(now, VenueEvent::DiskFailed);
         if let Some(life) = &mut self.life {
             life.agents.iter_mut().for_each(|agent| agent.on_close());
         }
-        self.note(now, VenueEventKind::Crashed(Crash::Process));
+        self.note(now, VenueEvent::Crashed(Death::Process));
         self.disk.kill();
         self.end_life(Death::Process);
     }
@@ -405,7 +374,7 @@ impl Site {
         life.agents.iter_mut().for_each(|agent| agent.on_close());
         while life.journal.work_on_disk() > 0 {}
         self.keep_records();
-        self.note(now, VenueEventKind::Stopped);
+        self.note(now, VenueEvent::Stopped);
         let last = self.last(Nanos(now.0 + self.life.as_ref()?.ahead));
         self.disk.kill();
         self.end_life(Death::Process);
@@ -475,8 +444,8 @@ impl Site {
     fn note_sequenced(&mut self, now: Nanos) {
         let Some(life) = &self.life else { return };
         let last = Sequence(life.view.order_server.commands.read());
-        if self.sequenced.last().is_none_or(|sequenced| sequenced.last != last) {
-            self.sequenced.push(Sequenced { at: now, last });
+        if self.log.sequenced.last().is_none_or(|sequenced| sequenced.what != last) {
+            self.log.sequenced.push(Timed { at: now, what: last });
         }
     }
 
@@ -485,12 +454,12 @@ impl Site {
         let unlogged = life.view.journal.unlogged_refusals.read();
         let count = unlogged - std::mem::replace(&mut life.unlogged, unlogged);
         if count > 0 {
-            self.unlogged.push(Unlogged { at: now, count });
+            self.log.unlogged.push(Timed { at: now, what: count });
         }
     }
 
-    fn note(&mut self, now: Nanos, kind: VenueEventKind) {
-        self.events.push(VenueEvent { at: now, kind });
+    fn note(&mut self, now: Nanos, what: VenueEvent) {
+        self.events.push(Timed { at: now, what });
     }
 }
 

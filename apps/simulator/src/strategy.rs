@@ -11,25 +11,13 @@ use tickpath_types::{MarketUpdate, Nanos};
 
 /// A strategy that goes on as the one it is made of, until it is silenced: from then on it asks for nothing more, and
 /// leaves its orders where they are.
-#[derive(Debug)]
 pub(crate) struct Silenceable {
-    mind: Mind,
+    strategy: Box<dyn Strategy + Send>,
     silence: Silence,
 }
 
-/// Silences a strategy; clones are of the same.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Silence(Arc<AtomicBool>);
-
-impl Silence {
-    pub(crate) fn fall(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn has_fallen(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+/// Silences a strategy once it is true; clones are of the same.
+pub(crate) type Silence = Arc<AtomicBool>;
 
 /// Which strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,42 +27,27 @@ pub(crate) enum Kind {
     Random,
 }
 
-#[derive(Debug)]
-enum Mind {
-    Maker(MarketMaker),
-    Taker(LiquidityTaker),
-    Random(RandomStrategy),
-}
-
 impl Silenceable {
-    pub(crate) fn new(kind: Kind, instruments: usize, seed: u64, silence: Silence) -> Silenceable {
+    fn new(kind: Kind, instruments: usize, seed: u64, silence: Silence) -> Silenceable {
         let often = RandomConfig { interval: Nanos::from_millis(2), ..RandomConfig::default() };
-        let mind = match kind {
-            Kind::Maker => Mind::Maker(MarketMaker::new(MakerConfig::default())),
-            Kind::Taker => Mind::Taker(LiquidityTaker::new(instruments)),
-            Kind::Random => Mind::Random(RandomStrategy::new(seed, often)),
+        let strategy: Box<dyn Strategy + Send> = match kind {
+            Kind::Maker => Box::new(MarketMaker::new(MakerConfig::default())),
+            Kind::Taker => Box::new(LiquidityTaker::new(instruments)),
+            Kind::Random => Box::new(RandomStrategy::new(seed, often)),
         };
-        Silenceable { mind, silence }
+        Silenceable { strategy, silence }
     }
 
-    /// The same with an instance for its warm-up, which never falls silent.
-    pub(crate) fn warmed_up(
-        kind: Kind,
-        instruments: usize,
-        seed: u64,
-        silence: Silence,
-    ) -> WarmUp<Silenceable> {
-        let instance = Silenceable::new(kind, instruments, seed, Silence::default());
-        WarmUp { strategy: Silenceable::new(kind, instruments, seed, silence), instance: Some(instance) }
+    /// With an instance for its warm-up, which never falls silent.
+    pub(crate) fn warmed_up(kind: Kind, instruments: usize, seed: u64, silence: Silence) -> WarmUp<Self> {
+        let of = |silence| Silenceable::new(kind, instruments, seed, silence);
+        WarmUp { strategy: of(silence), instance: Some(of(Silence::default())) }
     }
 
-    fn strategy(&mut self) -> Option<&mut dyn Strategy> {
-        let strategy: &mut dyn Strategy = match &mut self.mind {
-            Mind::Maker(maker) => maker,
-            Mind::Taker(taker) => taker,
-            Mind::Random(random) => random,
-        };
-        (!self.silence.has_fallen()).then_some(strategy)
+    /// The strategy, until it is silenced.
+    fn speaking(&mut self) -> Option<&mut dyn Strategy> {
+        let has_fallen = self.silence.load(Ordering::Relaxed);
+        (!has_fallen).then_some(&mut *self.strategy)
     }
 }
 
@@ -84,25 +57,25 @@ impl Strategy for Silenceable {
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.strategy() {
+        if let Some(strategy) = self.speaking() {
             strategy.on_start(cx);
         }
     }
 
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.strategy() {
+        if let Some(strategy) = self.speaking() {
             strategy.on_market(update, cx);
         }
     }
 
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.strategy() {
+        if let Some(strategy) = self.speaking() {
             strategy.on_order(update, cx);
         }
     }
 
     fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.strategy() {
+        if let Some(strategy) = self.speaking() {
             strategy.on_timer(now, cx);
         }
     }

@@ -1,6 +1,8 @@
 //! A trader's machine: the agents that a user runs - feed handler, engine with strategy, orders, positions and limits,
 //! order gateway -, their lives, and what whoever runs them does.
 
+use std::sync::atomic::Ordering;
+
 use tickpath_agent::{Agent, TscClock};
 use tickpath_simnet::{Death, HostId, StreamNote};
 use tickpath_timing::NoTrace;
@@ -9,11 +11,12 @@ use tickpath_trading::EngineConfig;
 use tickpath_types::{Draw, Nanos, SessionId, Side};
 
 use crate::feed::Recorder;
+use crate::hosts::DOWN_MAX;
 use crate::net::SimNetwork;
 use crate::strategy::{Silence, Silenceable};
 use crate::trader_profile::TraderProfile;
 use crate::wiretap::Wiretap;
-use crate::{ClientLog, FeedLife, TraderEnd, TraderLife};
+use crate::{FeedLife, TraderEnd, TraderLife};
 
 /// Feed handler, engine, order gateway.
 pub(crate) const AGENTS: usize = 3;
@@ -21,8 +24,6 @@ pub(crate) const AGENTS: usize = 3;
 const FIRST_FEED: u32 = 100;
 /// How long one that is to end waits for its orders to be cancelled, as the program does.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// How long it stays away at most.
-const DOWN_MAX: Nanos = Nanos::from_millis(150);
 /// Of so many cycles in which an agent finds no work one is rehearsed in.
 const REHEARSED_EVERY: u64 = 16;
 
@@ -37,7 +38,7 @@ pub(crate) struct Trader {
     settings: AgentSettings,
     network: SimNetwork,
     draw: Draw,
-    tap: Wiretap,
+    pub(crate) tap: Wiretap,
     life: Option<Life>,
     /// When it starts again, while it is dead.
     back_at: Nanos,
@@ -45,8 +46,9 @@ pub(crate) struct Trader {
     is_over: bool,
     /// Agents of a life that has been judged: the venue is not to see them go before it goes itself.
     remains: Option<Agents>,
-    lives: Vec<TraderLife>,
-    feeds: Vec<FeedLife>,
+    /// Its lives so far.
+    pub(crate) lives: Vec<TraderLife>,
+    pub(crate) feeds: Vec<FeedLife>,
 }
 
 struct Life {
@@ -106,7 +108,7 @@ impl Trader {
         settings: AgentSettings,
         network: SimNetwork,
     ) -> Trader {
-        network.wires().tap.hosts.insert(profile.host());
+        network.wires().tap.hosts.insert(profile.host);
         Trader {
             number,
             user,
@@ -125,7 +127,7 @@ impl Trader {
     }
 
     pub(crate) fn host(&self) -> HostId {
-        self.profile.host()
+        self.profile.host
     }
 
     /// When something is to be done at the latest, if nothing arrives.
@@ -163,7 +165,7 @@ impl Trader {
             return is_due;
         };
         if self.is_over {
-            life.silence.fall();
+            life.silence.store(true, Ordering::Relaxed);
             if self.profile.is_stopped_in_the_end && life.is_logged_in() {
                 life.agents.kill.pull();
             }
@@ -318,15 +320,5 @@ impl Trader {
     fn stay_away(&mut self, now: Nanos) {
         self.take_tapped(now);
         self.back_at = now + Nanos(1 + self.draw.below(DOWN_MAX.0));
-    }
-
-    /// What was seen of it.
-    pub(crate) fn log(&self) -> &ClientLog {
-        self.tap.log()
-    }
-
-    /// What its lives came to.
-    pub(crate) fn take_lives(&mut self) -> (Vec<TraderLife>, Vec<FeedLife>) {
-        (std::mem::take(&mut self.lives), std::mem::take(&mut self.feeds))
     }
 }

@@ -1,19 +1,17 @@
 //! Traders of a run, by draws of their own, so that a run without them does not depend on them.
 
-use tickpath_exchange::{Endpoints, Password, UserSettings, VenueSettings};
+use tickpath_exchange::{Password, UserSettings, VenueSettings};
 use tickpath_feedhandler::FeedSettings;
 use tickpath_simnet::HostId;
 use tickpath_trader::{AgentSettings, GatewaySettings};
 use tickpath_trading::{EngineConfig, Limits, Money};
 use tickpath_types::{Draw, InstrumentTable, Nanos, Qty, SessionId};
 
-use crate::faults::{FaultEvent, FaultLevel, TraderFault};
+use crate::faults::{FaultEvent, FaultLevel};
+use crate::hosts::{ORDER_ENTRY, PASSWORD, trader_host};
 use crate::profile;
 use crate::strategy::Kind;
-use crate::venue::PASSWORD;
 
-/// Hosts of traders.
-const FIRST_HOST: u16 = 300;
 /// Connections of a trader that the venue has room for: one, and the one before that is not gone yet.
 const CONNECTIONS: usize = 2;
 /// More market updates than a trader is behind.
@@ -28,7 +26,7 @@ const NO_LOSS: Money = Money(1 << 60);
 /// A trader, as a seed decides it.
 #[derive(Clone, Debug)]
 pub(crate) struct TraderProfile {
-    place: usize,
+    pub(crate) host: HostId,
     pub(crate) kind: Kind,
     pub(crate) limits: Limits,
     /// What its machine's clock is ahead of the others when the run begins.
@@ -78,20 +76,15 @@ impl TraderProfile {
             )),
             ..EngineConfig::default()
         };
-        let grace = |draw: &mut Draw| match draw.below(4) {
-            0 => Some(Nanos::ZERO),
-            1 => Some(Nanos::from_millis(draw.below(300))),
-            _ => None,
-        };
         let user = UserSettings {
-            cancel_on_disconnect: grace(draw),
+            cancel_on_disconnect: profile::grace(draw),
             limits: if draw.below(3) == 0 { profile::limits(draw) } else { Default::default() },
             self_trade_prevention: profile::prevention(draw),
             ..UserSettings::new(format!("DESK{}", place + 1), Password::plain(PASSWORD))
         };
         let reconnect_after = of(draw, [Nanos::from_millis(5), Nanos::from_millis(80), second]);
         TraderProfile {
-            place,
+            host: trader_host(place),
             kind: [Kind::Maker, Kind::Maker, Kind::Taker, Kind::Random][draw.below(4) as usize],
             limits,
             clock_ahead: draw.below(second.0),
@@ -109,17 +102,12 @@ impl TraderProfile {
         }
     }
 
-    pub(crate) fn host(&self) -> HostId {
-        host(self.place)
-    }
-
     /// The agents that it is made of; a user at this place of the venue's.
     pub(crate) fn settings(
         &self,
         user: usize,
         feed: FeedSettings,
         instruments: &InstrumentTable,
-        endpoints: &Endpoints,
     ) -> AgentSettings {
         AgentSettings {
             feed: FeedSettings {
@@ -130,7 +118,7 @@ impl TraderProfile {
             limits: vec![self.limits; instruments.as_slice().len()],
             gateway: GatewaySettings {
                 role: "order-gateway",
-                address: endpoints.order_entry,
+                address: ORDER_ENTRY,
                 user: self.user.name.clone(),
                 password: PASSWORD.to_owned(),
                 session: SessionId(user as u16 + 1),
@@ -141,11 +129,6 @@ impl TraderProfile {
             order_capacity: ORDER_CAPACITY,
         }
     }
-}
-
-/// The machine of the trader at a place.
-pub(crate) fn host(place: usize) -> HostId {
-    HostId(FIRST_HOST + place as u16)
 }
 
 /// Makes traders users of the venue, behind those that it has.
@@ -169,16 +152,13 @@ fn fault_events(
             let at = Nanos(draw.below(active.0));
             let time = Nanos::from_millis(1 + draw.below(300));
             let event = match kind {
-                0 => TraderFault::Kill,
-                1 => TraderFault::Stop,
-                2 => TraderFault::Cut(time),
-                3 => TraderFault::Stall(time),
-                _ => {
-                    let size = 10_u64.pow(3 + draw.below(8) as u32);
-                    TraderFault::StepClock(draw.below(2 * size) as i64 - size as i64)
-                }
+                0 => FaultEvent::KillTrader(place),
+                1 => FaultEvent::StopTrader(place),
+                2 => FaultEvent::Cut(trader_host(place), time),
+                3 => FaultEvent::StallTrader(place, time),
+                _ => FaultEvent::StepClock(trader_host(place), profile::clock_step(draw)),
             };
-            fault_events.push((at, FaultEvent::Trader(place, event)));
+            fault_events.push((at, event));
         }
     }
     fault_events

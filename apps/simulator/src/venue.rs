@@ -1,54 +1,27 @@
-//! The simulated venue: its addresses, instruments, users and settings.
+//! The simulated venue: its instruments, users and settings.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
 
 use tickpath_exchange::{LoginPolicy, Password, PreLoginLimits, UserSettings, VenueSettings};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
-use tickpath_simnet::HostId;
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, Symbol};
 
+use crate::hosts::{LINES, ORDER_ENTRY, PASSWORD, RETRANSMISSION, user_name};
 use crate::profile::Profile;
 use crate::recovery::RecoveryProfile;
 
-/// The host of the venue.
-pub(crate) const VENUE: HostId = HostId(0);
-/// The endpoint of order entry.
-pub(crate) const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
-pub(crate) const RETRANSMISSION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_002);
-/// Lines A and B.
-pub(crate) const LINES: [SocketAddrV4; 2] = [
-    SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 1), 8_001),
-    SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
-];
-/// Everybody's password.
-pub(crate) const PASSWORD: &str = "secret";
-
-/// The name of the client's user at a place.
-pub(crate) fn user_name(place: usize) -> String {
-    format!("USER{}", place + 1)
-}
-
 /// Instruments that the venue begins with.
 pub(crate) fn instruments(count: u16) -> InstrumentTable {
-    let symbols = ["ALPHA", "BRAVO", "CHARLIE"];
-    let instruments: Vec<Instrument> =
-        (1..=count).zip(symbols).map(|(id, symbol)| instrument(id, symbol)).collect();
-    InstrumentTable::new(&instruments)
+    let numbered = (1..=count).zip(["ALPHA", "BRAVO", "CHARLIE"]);
+    InstrumentTable::new(&numbered.map(|(id, symbol)| instrument(id, symbol)).collect::<Vec<_>>())
 }
 
 /// An instrument.
 pub(crate) fn instrument(id: u16, symbol: &str) -> Instrument {
-    Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new(symbol).expect("they are short"),
-        tick_size: Price(100),
-        lot_size: Qty(1),
-        max_qty: Qty(100_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(900_000),
-        collar_high: Price(1_100_000),
-    }
+    let symbol = Symbol::new(symbol).expect("they are short");
+    let in_cents = Instrument::in_cents(InstrumentId(id), symbol, Price(1_000_000));
+    Instrument { max_qty: Qty(100_000), ..in_cents }
 }
 
 /// The configuration of a run's venue.

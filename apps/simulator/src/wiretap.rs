@@ -6,14 +6,14 @@ use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
 use tickpath_simnet::{Gone, SocketId, StreamNote};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
+use crate::hosts::ORDER_ENTRY;
 use crate::net::StreamPart;
-use crate::venue::ORDER_ENTRY;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
 
 /// Writes down what one user's connections carry.
 #[derive(Debug)]
 pub(crate) struct Wiretap {
-    log: ClientLog,
+    pub(crate) log: ClientLog,
     connections: BTreeMap<SocketId, Connection>,
 }
 
@@ -31,10 +31,6 @@ struct Connection {
 impl Wiretap {
     pub(crate) fn new(session: SessionId) -> Wiretap {
         Wiretap { log: ClientLog { session, events: Vec::new() }, connections: BTreeMap::new() }
-    }
-
-    pub(crate) fn log(&self) -> &ClientLog {
-        &self.log
     }
 
     /// Connections so far.
@@ -82,6 +78,28 @@ const fn cause(gone: Option<Gone>) -> DisconnectCause {
     }
 }
 
+impl ClientEventKind {
+    /// The event that a packet of the venue is; `None` for a heartbeat. The next sequenced message has the number `cursor`.
+    pub(crate) fn of_packet(packet: &Packet<'_>, cursor: &mut u64) -> Option<ClientEventKind> {
+        Some(match packet {
+            Packet::LoginAccepted(accepted) => {
+                *cursor = accepted.next_sequence.0;
+                let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
+                ClientEventKind::LoginAnswered(outcome)
+            }
+            Packet::LoginRejected(reason) => ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)),
+            Packet::SequencedData(message) => {
+                let sequence = Sequence(*cursor);
+                *cursor += 1;
+                ClientEventKind::Received { sequence, bytes: message.to_vec() }
+            }
+            Packet::EndOfSession => ClientEventKind::SessionEnded,
+            Packet::ServerHeartbeat | Packet::Debug(_) => return None,
+            _ => ClientEventKind::Garbage,
+        })
+    }
+}
+
 impl Connection {
     fn hear_sent(&mut self, bytes: &[u8], kinds: &mut Vec<ClientEventKind>) {
         self.sent.extend_from_slice(bytes);
@@ -110,24 +128,7 @@ impl Connection {
                 }
             };
             taken += used;
-            kinds.extend(match packet {
-                Packet::LoginAccepted(accepted) => {
-                    self.cursor = accepted.next_sequence.0;
-                    let outcome = LoginOutcome::Accepted { sequence: accepted.next_sequence };
-                    Some(ClientEventKind::LoginAnswered(outcome))
-                }
-                Packet::LoginRejected(reason) => {
-                    Some(ClientEventKind::LoginAnswered(LoginOutcome::Rejected(reason.0)))
-                }
-                Packet::SequencedData(message) => {
-                    self.cursor += 1;
-                    let sequence = Sequence(self.cursor - 1);
-                    Some(ClientEventKind::Received { sequence, bytes: message.to_vec() })
-                }
-                Packet::EndOfSession => Some(ClientEventKind::SessionEnded),
-                Packet::ServerHeartbeat | Packet::Debug(_) => None,
-                _ => Some(ClientEventKind::Garbage),
-            });
+            kinds.extend(ClientEventKind::of_packet(&packet, &mut self.cursor));
         }
         self.received.drain(..taken);
     }

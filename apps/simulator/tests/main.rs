@@ -3,6 +3,8 @@
 
 #[path = "checkers/main.rs"]
 mod checkers;
+mod gateway;
+mod live_feeds;
 mod planted;
 mod recovery;
 mod seeds;

@@ -29,7 +29,7 @@ fn copied_again(outcome: &Outcome) -> u64 {
 
 /// Trades in instruments that were added.
 fn traded_later(outcome: &Outcome) -> u64 {
-    let first = outcome.observed.instruments.len() as u16;
+    let first = outcome.observed.setup.instruments.len() as u16;
     let updates = outcome.observed.feeds.iter().flat_map(|life| &life.updates);
     let is_later = |update: &&tickpath_types::MarketUpdate| {
         update.instrument > first && update.kind() == Some(UpdateKind::Trade)

@@ -1,11 +1,12 @@
 //! Datagrams, to groups and to single sockets.
 
+use core::net::SocketAddrV4;
 use std::cmp::Reverse;
 
 use tickpath_types::Nanos;
 
 use super::socket::{AddressInUse, HostId, Inbox, Socket, SocketId};
-use super::{Address, DatagramFaults, Network, UNICAST};
+use super::{DatagramFaults, Network, UNICAST};
 
 /// Bytes that a socket keeps of what nobody has read yet; further datagrams are dropped.
 pub(super) const INBOX_BYTES_MAX: usize = 256 << 10;
@@ -16,14 +17,14 @@ pub struct Datagram {
     /// When it came, in nanoseconds of the receiver's clock.
     pub kernel_ns: u64,
     /// Who sent it.
-    pub from: Address,
+    pub from: SocketAddrV4,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Network {
     /// A socket that receives what is sent to a group.
-    pub fn join(&mut self, host: HostId, group: Address) -> SocketId {
+    pub fn join(&mut self, host: HostId, group: SocketAddrV4) -> SocketId {
         self.insert(Socket::Inbox(Inbox::new(host, group, true)))
     }
 
@@ -31,7 +32,11 @@ impl Network {
     ///
     /// # Errors
     /// [`AddressInUse`].
-    pub fn bind(&mut self, host: HostId, address: Address) -> Result<(SocketId, Address), AddressInUse> {
+    pub fn bind(
+        &mut self,
+        host: HostId,
+        address: SocketAddrV4,
+    ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
         let address = self.take_port(address);
         if self.inbox_at(address).is_some() {
             return Err(AddressInUse(address));
@@ -40,10 +45,9 @@ impl Network {
     }
 
     /// Sends to everybody who has joined a group.
-    pub fn send_to_group(&mut self, host: HostId, from: Address, group: Address, bytes: &[u8]) {
+    pub fn send_to_group(&mut self, host: HostId, from: SocketAddrV4, group: SocketAddrV4, bytes: &[u8]) {
         let is_member = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if inbox.is_group && inbox.address == group);
-        let members: Vec<SocketId> =
-            self.sockets.iter().filter(|(_, socket)| is_member(socket)).map(|(id, _)| *id).collect();
+        let members = self.ids(is_member);
         let faults = self.datagram_faults.get(&group).copied().unwrap_or(DatagramFaults::NONE);
         for member in members {
             self.deliver(host, from, member, bytes, faults);
@@ -51,7 +55,7 @@ impl Network {
     }
 
     /// Sends to one address.
-    pub fn send_to(&mut self, from: SocketId, to: Address, bytes: &[u8]) {
+    pub fn send_to(&mut self, from: SocketId, to: SocketAddrV4, bytes: &[u8]) {
         let Some(Socket::Inbox(Inbox { host, address, .. })) = self.sockets.get(&from) else { return };
         let (host, address) = (*host, *address);
         let faults = self.datagram_faults.get(&UNICAST).copied().unwrap_or(DatagramFaults::NONE);
@@ -81,7 +85,7 @@ impl Network {
         }
     }
 
-    pub(super) fn inbox_at(&self, address: Address) -> Option<SocketId> {
+    pub(super) fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {
         let is_there = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if !inbox.is_group && inbox.address == address);
         self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
     }
@@ -89,7 +93,7 @@ impl Network {
     fn deliver(
         &mut self,
         from_host: HostId,
-        from: Address,
+        from: SocketAddrV4,
         to: SocketId,
         bytes: &[u8],
         faults: DatagramFaults,
@@ -119,7 +123,7 @@ impl Network {
         }
     }
 
-    fn arrive(&mut self, to: SocketId, at: Nanos, from: Address, bytes: &[u8]) {
+    fn arrive(&mut self, to: SocketId, at: Nanos, from: SocketAddrV4, bytes: &[u8]) {
         let Some(Socket::Inbox(inbox)) = self.sockets.get_mut(&to) else { return };
         if inbox.bytes + bytes.len() > INBOX_BYTES_MAX {
             inbox.dropped += 1;

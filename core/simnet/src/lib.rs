@@ -4,18 +4,17 @@
 //! exchange datagrams. Time is an argument: what was sent arrives when [`Network::advance`] has come to its time.
 //! Nothing here performs IO or reads a clock. The simulator and tests run the system on it.
 
-mod address;
 mod datagrams;
 mod faults;
 mod socket;
 mod streams;
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use tickpath_types::{Draw, Nanos};
 
-pub use address::Address;
 pub use datagrams::Datagram;
 pub use faults::{DatagramFaults, NetworkCounters, StreamFaults};
 use socket::Socket;
@@ -63,7 +62,7 @@ pub struct Network {
     draw: Draw,
     stream_faults: StreamFaults,
     /// By group; other datagrams have those of the unspecified address.
-    datagram_faults: BTreeMap<Address, DatagramFaults>,
+    datagram_faults: BTreeMap<SocketAddrV4, DatagramFaults>,
     counters: NetworkCounters,
     sockets: BTreeMap<SocketId, Socket>,
     next_socket: u32,
@@ -83,7 +82,7 @@ pub struct Network {
 }
 
 /// The place of the faults of datagrams that go to no group.
-const UNICAST: Address = Address { ip: 0, port: 0 };
+const UNICAST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
 /// Ports that are given away when none is asked for.
 const FIRST_FREE_PORT: u16 = 40_000;
 
@@ -143,7 +142,7 @@ impl Network {
     }
 
     /// What goes wrong with datagrams to a group from now on, or with those to no group when `None`.
-    pub fn set_datagram_faults(&mut self, group: Option<Address>, faults: DatagramFaults) {
+    pub fn set_datagram_faults(&mut self, group: Option<SocketAddrV4>, faults: DatagramFaults) {
         self.datagram_faults.insert(group.unwrap_or(UNICAST), faults);
     }
 
@@ -184,8 +183,7 @@ impl Network {
 
     /// A host's process ends, and with it all its sockets.
     pub fn kill(&mut self, host: HostId, death: Death) {
-        let sockets = self.sockets.iter().filter(|(_, socket)| socket.host() == host);
-        let ids: Vec<SocketId> = sockets.map(|(id, _)| *id).collect();
+        let ids = self.ids(|socket| socket.host() == host);
         match death {
             Death::Process => {
                 self.counters.deaths += 1;
@@ -226,13 +224,18 @@ impl Network {
         id
     }
 
-    fn take_port(&mut self, address: Address) -> Address {
-        if address.port != 0 {
+    /// The sockets that are such, in the order of their ids.
+    fn ids(&self, is_such: impl Fn(&Socket) -> bool) -> Vec<SocketId> {
+        self.sockets.iter().filter(|(_, socket)| is_such(socket)).map(|(id, _)| *id).collect()
+    }
+
+    fn take_port(&mut self, address: SocketAddrV4) -> SocketAddrV4 {
+        if address.port() != 0 {
             return address;
         }
         loop {
             self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_FREE_PORT);
-            let address = Address { port: self.next_port, ..address };
+            let address = SocketAddrV4::new(*address.ip(), self.next_port);
             if self.inbox_at(address).is_none() && self.listener_at(address).is_none() {
                 return address;
             }

@@ -1,10 +1,9 @@
 //! Sockets: listeners, ends of connections, and inboxes of datagrams.
 
+use core::net::SocketAddrV4;
 use std::collections::{BTreeMap, VecDeque};
 
 use tickpath_types::Nanos;
-
-use super::address::Address;
 
 /// A machine with its own clock, on which one process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +16,7 @@ pub struct SocketId(pub u32);
 /// An address is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("address {0} is in use: take another, or close what has it")]
-pub struct AddressInUse(pub Address);
+pub struct AddressInUse(pub SocketAddrV4);
 
 /// The side that ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl Socket {
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) host: HostId,
-    pub(super) address: Address,
+    pub(super) address: SocketAddrV4,
     /// Connections that wait to be accepted, and from when on they do.
     pub(super) waiting: VecDeque<(Nanos, SocketId)>,
 }
@@ -60,7 +59,7 @@ pub(super) struct End {
     pub(super) host: HostId,
     pub(super) peer: SocketId,
     pub(super) peer_host: HostId,
-    pub(super) peer_address: Address,
+    pub(super) peer_address: SocketAddrV4,
     /// When it stands, unless it is refused.
     pub(super) connected_at: Nanos,
     /// When the refusal arrives.
@@ -92,7 +91,7 @@ impl End {
         host: HostId,
         peer: SocketId,
         peer_host: HostId,
-        peer_address: Address,
+        peer_address: SocketAddrV4,
         connected_at: Nanos,
     ) -> End {
         End {
@@ -152,17 +151,17 @@ impl End {
 #[derive(Debug)]
 pub(super) struct Inbox {
     pub(super) host: HostId,
-    pub(super) address: Address,
+    pub(super) address: SocketAddrV4,
     pub(super) is_group: bool,
     /// By time of arrival and order of sending.
-    pub(super) waiting: BTreeMap<(Nanos, u64), (Address, Vec<u8>)>,
+    pub(super) waiting: BTreeMap<(Nanos, u64), (SocketAddrV4, Vec<u8>)>,
     pub(super) bytes: usize,
     pub(super) next_order: u64,
     pub(super) dropped: u32,
 }
 
 impl Inbox {
-    pub(super) fn new(host: HostId, address: Address, is_group: bool) -> Inbox {
+    pub(super) fn new(host: HostId, address: SocketAddrV4, is_group: bool) -> Inbox {
         Inbox { host, address, is_group, waiting: BTreeMap::new(), bytes: 0, next_order: 0, dropped: 0 }
     }
 }

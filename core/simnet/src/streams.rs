@@ -1,17 +1,18 @@
 //! Connections: bytes in order both ways, in windows, until one end or the network has enough.
 
+use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use tickpath_types::Nanos;
 
 use super::socket::{AddressInUse, End, Gone, HostId, Listener, Segment, Socket, SocketId};
-use super::{Address, Network, StreamNote, StreamNoteKind};
+use super::{Network, StreamNote, StreamNoteKind};
 
 /// Connections that wait to be accepted; further ones are refused.
 pub(super) const BACKLOG: usize = 128;
 /// Where connections come from, whatever their host.
-const LOOPBACK: u32 = 0x7f00_0001;
+const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 /// How long it takes at most until what was lost in a partition is sent again.
 const RESEND_MAX: Nanos = Nanos::from_millis(200);
 
@@ -50,7 +51,11 @@ impl Network {
     ///
     /// # Errors
     /// [`AddressInUse`].
-    pub fn listen(&mut self, host: HostId, address: Address) -> Result<(SocketId, Address), AddressInUse> {
+    pub fn listen(
+        &mut self,
+        host: HostId,
+        address: SocketAddrV4,
+    ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
         let address = self.take_port(address);
         if self.listener_at(address).is_some() {
             return Err(AddressInUse(address));
@@ -59,36 +64,28 @@ impl Network {
     }
 
     /// Begins a connection: [`poll_connected`](Network::poll_connected) tells when it stands.
-    pub fn connect(&mut self, host: HostId, to: Address) -> SocketId {
-        let from = self.take_port(Address { ip: LOOPBACK, port: 0 });
+    pub fn connect(&mut self, host: HostId, to: SocketAddrV4) -> SocketId {
+        let from = self.take_port(LOOPBACK);
         let there = Nanos(self.now.0 + self.draw_delay());
         let back = Nanos(there.0 + self.draw_delay());
         self.arrivals.extend([Reverse(there), Reverse(back)]);
         let mut end = End::new(host, SocketId(0), host, to, back);
-        let listener = self.listener_at(to);
-        let Some((listener, server)) = listener.map(|id| (id, self.sockets[&id].host())) else {
-            // A host that is off says nothing, as one that cannot be reached; its listener went with it.
-            if self.off.is_empty() {
-                self.counters.connections_unheard += 1;
-                end.refused_at = Some(back);
-            } else {
-                self.counters.connections_cut += 1;
-                end.connected_at = Nanos(u64::MAX);
-            }
-            return self.insert(Socket::End(end));
-        };
-        if !self.can_reach(host, server) {
+        let listener = self.listener_at(to).map(|id| (id, self.sockets[&id].host()));
+        // A host that is off says nothing, as one that cannot be reached; its listener went with it.
+        if listener.map_or(!self.off.is_empty(), |(_, server)| !self.can_reach(host, server)) {
             self.counters.connections_cut += 1;
             end.connected_at = Nanos(u64::MAX);
             return self.insert(Socket::End(end));
         }
+        let Some((listener, server)) = listener else {
+            self.counters.connections_unheard += 1;
+            end.refused_at = Some(back);
+            return self.insert(Socket::End(end));
+        };
         let is_full = matches!(&self.sockets[&listener], Socket::Listener(l) if l.waiting.len() >= BACKLOG);
         if is_full || self.draw.chance_ppm(self.stream_faults.refusal_ppm) {
-            let counter = match is_full {
-                true => &mut self.counters.connections_above_backlog,
-                false => &mut self.counters.connections_refused,
-            };
-            *counter += 1;
+            self.counters.connections_above_backlog += u64::from(is_full);
+            self.counters.connections_refused += u64::from(!is_full);
             end.refused_at = Some(back);
             return self.insert(Socket::End(end));
         }
@@ -106,7 +103,7 @@ impl Network {
     }
 
     /// The next connection that waits to be accepted, and who made it.
-    pub fn accept(&mut self, listener: SocketId) -> Option<(SocketId, Address)> {
+    pub fn accept(&mut self, listener: SocketId) -> Option<(SocketId, SocketAddrV4)> {
         let now = self.now;
         let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) else { return None };
         let (_, id) = listener.waiting.pop_front_if(|(at, _)| *at <= now)?;
@@ -200,7 +197,7 @@ impl Network {
             count = 1 + self.draw.below(count as u64 - 1) as usize;
         }
         self.counters.short_writes += u64::from(count < bytes.len());
-        self.send_segment(peer, &bytes[..count]);
+        self.send(peer, Some(&bytes[..count]));
         if self.draw.chance_ppm(self.stream_faults.reset_ppm) {
             self.reset(id);
         }
@@ -213,7 +210,7 @@ impl Network {
         if !std::mem::replace(&mut end.has_ended, true) {
             let peer = end.peer;
             self.counters.half_closes += 1;
-            self.send_end(peer);
+            self.send(peer, None);
         }
     }
 
@@ -239,7 +236,7 @@ impl Network {
         }
     }
 
-    pub(super) fn listener_at(&self, address: Address) -> Option<SocketId> {
+    pub(super) fn listener_at(&self, address: SocketAddrV4) -> Option<SocketId> {
         let is_there =
             |socket: &Socket| matches!(socket, Socket::Listener(listener) if listener.address == address);
         self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
@@ -255,8 +252,9 @@ impl Network {
         delay
     }
 
-    fn send_segment(&mut self, to: SocketId, bytes: &[u8]) {
-        self.counters.segments += 1;
+    /// Lets bytes, or the end of them, arrive behind what is on its way.
+    fn send(&mut self, to: SocketId, bytes: Option<&[u8]>) {
+        self.counters.segments += u64::from(bytes.is_some());
         let at = Nanos(self.now.0 + self.draw_delay());
         let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
         // Nothing follows what a reset has taken away.
@@ -264,24 +262,17 @@ impl Network {
             return;
         }
         end.latest = end.latest.max(at);
-        end.incoming.push_back(Segment { at: end.latest, bytes: bytes.to_vec(), read: 0 });
-        end.incoming_len += bytes.len();
         self.arrivals.push(Reverse(end.latest));
-        if self.is_cut(to) {
-            self.hold(to);
+        match bytes {
+            Some(bytes) => {
+                end.incoming.push_back(Segment { at: end.latest, bytes: bytes.to_vec(), read: 0 });
+                end.incoming_len += bytes.len();
+            }
+            None => {
+                end.end_at = Some(end.latest);
+                self.going.push((end.latest, to));
+            }
         }
-    }
-
-    fn send_end(&mut self, to: SocketId) {
-        let at = Nanos(self.now.0 + self.draw_delay());
-        let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
-        if end.reset_at.is_some() {
-            return;
-        }
-        end.latest = end.latest.max(at);
-        end.end_at = Some(end.latest);
-        self.arrivals.push(Reverse(end.latest));
-        self.going.push((end.latest, to));
         if self.is_cut(to) {
             self.hold(to);
         }
@@ -318,9 +309,7 @@ impl Network {
     /// A cut is healed: what waited is sent again.
     pub(super) fn release_segments(&mut self) {
         let held = |socket: &Socket| matches!(socket, Socket::End(end) if end.latest == Nanos(u64::MAX));
-        let ids: Vec<SocketId> =
-            self.sockets.iter().filter(|(_, socket)| held(socket)).map(|(id, _)| *id).collect();
-        for id in ids {
+        for id in self.ids(held) {
             if self.is_cut(id) {
                 continue;
             }
@@ -339,15 +328,8 @@ impl Network {
 
     /// Who has sent something to an end that is no more, on a host that is back, hears of it.
     pub(super) fn reset_widows(&mut self) {
-        let ids: Vec<SocketId> = self
-            .sockets
-            .iter()
-            .filter_map(|(id, socket)| match socket {
-                Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host) => Some(*id),
-                _ => None,
-            })
-            .collect();
-        for id in ids {
+        let is_widow = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
+        for id in self.ids(is_widow) {
             let at = Nanos(self.now.0 + self.draw.below(RESEND_MAX.0));
             self.reset_end(id, at, Gone::Peer);
         }
@@ -390,23 +372,14 @@ impl Network {
             let at = Nanos(self.now.0 + self.draw_delay());
             self.reset_end(end.peer, at, Gone::Peer);
         } else if !end.has_ended {
-            self.send_end(end.peer);
+            self.send(end.peer, None);
         }
     }
 
     /// Notes the ends of watched hosts that are seen to be gone by now.
     pub(super) fn note_gone(&mut self) {
         let now = self.now;
-        if self.going.iter().all(|(at, _)| *at > now) {
-            return;
-        }
-        let mut due: Vec<(Nanos, SocketId)> = Vec::new();
-        self.going.retain(|going| {
-            if going.0 <= now {
-                due.push(*going);
-            }
-            going.0 > now
-        });
+        let mut due: Vec<(Nanos, SocketId)> = self.going.extract_if(.., |(at, _)| *at <= now).collect();
         due.sort_unstable();
         for (at, id) in due {
             self.note_gone_at(id, at);

@@ -126,17 +126,15 @@ impl Sum {
         let Ok(outcome) = outcome else {
             return self.failed.push((seed, vec!["panicked, as told above".to_owned()]));
         };
-        let Outcome {
-            violations, faults, consequences, commands, market_events, virtual_time, observed, ..
-        } = outcome;
+        let Outcome { violations, faults, consequences, observed } = outcome;
         for (sum, counts) in [(&mut self.faults, faults), (&mut self.consequences, consequences)] {
             for (what, count) in counts {
                 *sum.entry(what).or_default() += count;
             }
         }
-        self.commands += commands;
-        self.market_events += market_events;
-        self.virtual_ns += virtual_time.0;
+        self.commands += observed.log.commands.len() as u64;
+        self.market_events += observed.last.last_market.0;
+        self.virtual_ns += observed.ended_at.0;
         self.state_hash = self.state_hash.rotate_left(1) ^ observed.last.state_hash;
         if !violations.is_empty() {
             self.failed.push((seed, violations.iter().map(ToString::to_string).collect()));

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use tickpath_types::{EnterOrder, Nanos, OrderEventKind, TimeInForce, UserRefNum};
 
-use super::report::Report;
-use super::statements::Statement;
 use super::{Case, statements};
 
 /// What a client knows of its order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
-    executed: u64,
-    leaves: u64,
+    pub(super) executed: u64,
+    pub(super) leaves: u64,
     pub(super) time_in_force: TimeInForce,
     /// When it was accepted, or came in another's place.
     pub(super) since: Nanos,
@@ -30,19 +28,20 @@ impl Standing {
     }
 }
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     for (place, client) in case.observed.clients.iter().enumerate() {
         let Some(told) = statements::of_client(case, place) else { continue };
-        let name = &case.observed.users[place].name;
-        let mut book = Book::new(name, report);
-        told.iter().for_each(|statement| book.hear(statement));
-        let Book { mut orders, .. } = book;
+        let name = &case.observed.setup.users[place].name;
+        let mut book = Book::default();
+        told.iter().for_each(|(ts, kind)| book.hear(*ts, kind));
+        let Book { mut orders, problems } = book;
+        problems.into_iter().for_each(|problem| case.say(|| format!("{name}: {problem}")));
         let open = case.observed.last.open_orders.iter().filter(|order| order.session == client.session);
         for order in open {
             let is = Some((order.executed.0, order.leaves.0));
             let believed =
                 orders.remove(&order.user_ref).map(|standing| (standing.executed, standing.leaves));
-            report.expect(believed == is, || {
+            case.expect(believed == is, || {
                 format!(
                     "{name} believes of order {} that {believed:?} are executed and left, and of the venue's it is {is:?}",
                     order.user_ref
@@ -50,7 +49,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             });
         }
         for (user_ref, standing) in orders {
-            report.say(|| {
+            case.say(|| {
                 format!("{name} was told that order {user_ref} is accepted, and it is lost: {standing:?}")
             });
         }
@@ -58,30 +57,28 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 }
 
 /// A client's open orders, as it was told of them.
-pub(super) struct Book<'a> {
-    name: &'a str,
+#[derive(Default)]
+pub(super) struct Book {
     pub(super) orders: BTreeMap<UserRefNum, Standing>,
-    report: &'a mut Report,
+    /// Messages that contradict those before them.
+    pub(super) problems: Vec<String>,
 }
 
-impl<'a> Book<'a> {
-    pub(super) fn new(name: &'a str, report: &'a mut Report) -> Book<'a> {
-        Book { name, orders: BTreeMap::new(), report }
-    }
-
-    pub(super) fn hear(&mut self, (ts, kind): &Statement) {
+impl Book {
+    pub(super) fn hear(&mut self, ts: Nanos, kind: &OrderEventKind) {
         let user_ref = kind.user_ref();
         match *kind {
             OrderEventKind::Accepted { order, .. } => {
-                self.open(user_ref, Standing::new(*ts, &order, 0));
+                self.open(user_ref, Standing::new(ts, &order, 0));
             }
             OrderEventKind::Replaced { order, orig_user_ref, .. } => {
                 let old = self.orders.remove(&orig_user_ref);
-                self.report.expect(old.is_some(), || {
-                    format!("{}: order {user_ref} replaced {orig_user_ref}, which is not open", self.name)
-                });
+                if old.is_none() {
+                    let problem = format!("order {user_ref} replaced {orig_user_ref}, which is not open");
+                    self.problems.push(problem);
+                }
                 let executed = old.map_or(0, |old| old.executed);
-                self.open(user_ref, Standing::new(*ts, &order, executed));
+                self.open(user_ref, Standing::new(ts, &order, executed));
             }
             OrderEventKind::Executed { qty, .. } => self.take(user_ref, qty.0, qty.0, kind),
             OrderEventKind::Canceled { decrement, .. }
@@ -97,18 +94,18 @@ impl<'a> Book<'a> {
     }
 
     fn open(&mut self, user_ref: UserRefNum, standing: Standing) {
-        let before = self.orders.insert(user_ref, standing);
-        self.report
-            .expect(before.is_none(), || format!("{}: order {user_ref} was accepted twice", self.name));
+        if self.orders.insert(user_ref, standing).is_some() {
+            self.problems.push(format!("order {user_ref} was accepted twice"));
+        }
     }
 
     fn take(&mut self, user_ref: UserRefNum, qty: u64, executed: u64, kind: &OrderEventKind) {
         let Some(order) = self.orders.get_mut(&user_ref) else {
-            return self.report.say(|| format!("{}: {kind:?} of an order that is not open", self.name));
+            return self.problems.push(format!("{kind:?} of an order that is not open"));
         };
-        self.report.expect(qty <= order.leaves, || {
-            format!("{}: {kind:?} of an order that has {} left", self.name, order.leaves)
-        });
+        if qty > order.leaves {
+            self.problems.push(format!("{kind:?} of an order that has {} left", order.leaves));
+        }
         order.leaves = order.leaves.saturating_sub(qty);
         order.executed += executed;
         if order.leaves == 0 {

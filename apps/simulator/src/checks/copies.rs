@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use tickpath_types::Nanos;
 
-use super::report::Report;
 use super::truth::Told;
 use super::views::End;
 use super::{Case, liveness, streams};
@@ -16,18 +15,19 @@ const NAME_LEN: usize = 6;
 /// The letter for a message that is not there, or a user that is there already.
 const SESSION_NOT_AVAILABLE: u8 = b'S';
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let Some(reader) = &case.observed.copies else { return };
     let stream = stream_of(case, reader);
-    streams::check_client(case, "who reads drop copies", &stream, &reader.log, report);
+    streams::check_client(case, "who reads drop copies", &stream, &reader.log);
     if case.views.lives.last().is_some_and(|life| life.end != End::Crashed) {
-        liveness::check_client(case, "who reads drop copies", stream.len() as u64, &reader.log, report);
+        liveness::check_client(case, "who reads drop copies", stream.len() as u64, &reader.log);
     }
     if reader.is_log_whole {
-        for (at, why) in &reader.failures {
-            report.say(|| format!("at {} ns the log could not be followed any more: {why}", at.0));
+        for failure in &reader.failures {
+            let (at, why) = (failure.at.0, &failure.what);
+            case.say(|| format!("at {at} ns the log could not be followed any more: {why}"));
         }
-        check_refusals(case, reader, report);
+        check_refusals(case, reader);
     }
 }
 
@@ -47,7 +47,7 @@ fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<Told> {
 /// The user's name, the number in its session, and the message.
 fn copy_of(case: &Case<'_>, user: usize, number: u64) -> Told {
     let Told { command, bytes, .. } = &case.truth.streams[user][number as usize - 1];
-    let mut copy = case.observed.users[user].name.clone().into_bytes();
+    let mut copy = case.observed.setup.users[user].name.clone().into_bytes();
     copy.resize(NAME_LEN, b' ');
     copy.extend(number.to_be_bytes());
     copy.extend(bytes);
@@ -55,27 +55,22 @@ fn copy_of(case: &Case<'_>, user: usize, number: u64) -> Told {
 }
 
 /// Whoever asks for what was there is let in, unless another connection of it still is.
-fn check_refusals(case: &Case<'_>, reader: &CopyReader, report: &mut Report) {
-    let mut gone: BTreeMap<u32, Nanos> = BTreeMap::new();
-    for event in &reader.log.events {
-        if event.kind == ClientEventKind::GoneAtVenue {
-            gone.insert(event.connection, event.at);
-        }
-    }
+fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
+    let events = &reader.log.events;
+    let gone = events.iter().filter(|event| event.kind == ClientEventKind::GoneAtVenue);
+    let gone: BTreeMap<u32, Nanos> = gone.map(|event| (event.connection, event.at)).collect();
     let mut asked_at = Nanos::ZERO;
-    for event in &reader.log.events {
+    for event in events {
         match event.kind {
             ClientEventKind::LoginSent { .. } => asked_at = event.at,
             ClientEventKind::LoginAnswered(LoginOutcome::Rejected(SESSION_NOT_AVAILABLE)) => {
                 let is_gone = |connection: u32| {
-                    gone.get(&connection).is_some_and(|at| *at + case.observed.reaction_max <= asked_at)
+                    gone.get(&connection).is_some_and(|at| *at + case.observed.setup.reaction_max <= asked_at)
                 };
                 let is_free = (1..event.connection).all(is_gone);
-                report.expect(!is_free || case.views.may_be_unknown(Nanos::ZERO), || {
-                    format!(
-                        "at {} ns a login was refused, and the log leads to what it asked for",
-                        event.at.0
-                    )
+                case.expect(!is_free || case.views.may_be_unknown(Nanos::ZERO), || {
+                    let at = event.at.0;
+                    format!("at {at} ns a login was refused, and the log leads to what it asked for")
                 });
             }
             _ => {}

@@ -1,15 +1,14 @@
 //! What the venue counts of itself is what was seen of it.
 
 use super::Case;
-use super::report::Report;
 use super::views::End;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     // A venue that died took its counters with it.
     if case.views.lives.last().is_none_or(|life| life.end == End::Crashed) {
         return;
     }
-    let commands = case.observed.journal.len() as u64;
+    let commands = case.observed.log.commands.len() as u64;
     let events = case.truth.market.len() as u64;
     let expected = [
         ("order_server.commands", commands),
@@ -20,7 +19,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
     for (name, expected) in expected {
         let found = case.observed.last.counters.iter().find(|(found, _)| found == name);
         if let Some((_, found)) = found {
-            report.expect(*found == expected, || format!("{name} says {found}, and {expected} were seen"));
+            case.expect(*found == expected, || format!("{name} says {found}, and {expected} were seen"));
         }
     }
 }

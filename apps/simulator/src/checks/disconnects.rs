@@ -1,17 +1,18 @@
 //! Cancel-on-disconnect: in time, and never while the user is there.
 
+use std::collections::BTreeMap;
+
 use tickpath_exchange::LogCommand;
 use tickpath_matching::CommandKind;
 use tickpath_types::{CancelReason, Nanos};
 
 use super::Case;
-use super::report::Report;
 use super::truth::place_of;
 use super::views::{End, Life, Views};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
 /// A connection as far as the user's presence goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Visit {
     login_sent: Option<Nanos>,
     /// The client learned that it is logged in.
@@ -20,27 +21,22 @@ struct Visit {
     gone: Option<Nanos>,
 }
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    for (place, (client, terms)) in case.observed.clients.iter().zip(&case.observed.users).enumerate() {
+pub(super) fn check(case: &Case<'_>) {
+    for (place, (client, terms)) in case.observed.clients.iter().zip(&case.observed.setup.users).enumerate() {
         let visits = visits_of(client);
-        check_never_while_there(case, place, &visits, report);
+        check_never_while_there(case, place, &visits);
         let Some(grace) = terms.cancel_on_disconnect else { continue };
         for life in &case.views.lives {
-            check_in_time(case, place, life, &visits, grace, report);
+            check_in_time(case, place, life, &visits, grace);
         }
     }
 }
 
+/// By connection, in order.
 fn visits_of(client: &ClientLog) -> Vec<Visit> {
-    let mut visits: Vec<(u32, Visit)> = Vec::new();
+    let mut visits: BTreeMap<u32, Visit> = BTreeMap::new();
     for event in &client.events {
-        let place = visits.iter().position(|(connection, _)| *connection == event.connection);
-        let place = place.unwrap_or_else(|| {
-            let visit = Visit { login_sent: None, accepted: None, is_rejected: false, gone: None };
-            visits.push((event.connection, visit));
-            visits.len() - 1
-        });
-        let visit = &mut visits[place].1;
+        let visit = visits.entry(event.connection).or_default();
         match &event.kind {
             ClientEventKind::LoginSent { .. } => visit.login_sent = Some(event.at),
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }) => visit.accepted = Some(event.at),
@@ -49,27 +45,22 @@ fn visits_of(client: &ClientLog) -> Vec<Visit> {
             _ => {}
         }
     }
-    visits.into_iter().map(|(_, visit)| visit).collect()
+    visits.into_values().collect()
 }
 
 /// The venue's own cancels of a user come when no login of it stands, and its grace after the last one.
-fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit], report: &mut Report) {
-    let name = &case.observed.users[place].name;
-    let is_own = CommandKind::CancelAll { reason: CancelReason::System };
-    for command in &case.observed.journal {
-        if command.engine_kind() != Some(&is_own) || place_of(command.session()) != Some(place) {
-            continue;
-        }
-        let Some(at) = case.views.time_of(command.sequence()) else { continue };
+fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit]) {
+    let name = &case.observed.setup.users[place].name;
+    for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
+        let sequence = command.sequence();
+        let Some(at) = case.views.time_of(sequence) else { continue };
         let Some(life) = case.views.life_at(at).map(|life| case.views.lives[life]) else { continue };
         // A venue that stops may cancel for everybody.
-        if life.end == End::Stopped && at + case.observed.reaction_max >= life.ended_at {
+        if life.end == End::Stopped && at + case.observed.setup.reaction_max >= life.ended_at {
             continue;
         }
-        let Some(grace) = case.observed.users[place].cancel_on_disconnect else {
-            report.say(|| {
-                format!("command {} cancelled for {name}, who did not ask for it", command.sequence())
-            });
+        let Some(grace) = case.observed.setup.users[place].cancel_on_disconnect else {
+            case.say(|| format!("command {sequence} cancelled for {name}, who did not ask for it"));
             continue;
         };
         let accepted = visits.iter().filter(|visit| {
@@ -79,22 +70,13 @@ fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit], repo
             match visit.gone {
                 Some(gone) if gone <= at => {
                     let is_early = at.since(gone) < grace && is_clock_steady(case, gone, at);
-                    report.expect(!is_early, || {
-                        format!(
-                            "command {} cancelled for {name} {} ns after it was gone, and its grace is {} ns",
-                            command.sequence(),
-                            at.since(gone).0,
-                            grace.0
-                        )
+                    case.expect(!is_early, || {
+                        let (after, grace) = (at.since(gone).0, grace.0);
+                        format!("command {sequence} cancelled for {name} {after} ns after it was gone, and its grace is {grace} ns")
                     });
                 }
-                _ => report.say(|| {
-                    format!(
-                        "command {} cancelled for {name} at {} ns, who was there",
-                        command.sequence(),
-                        at.0
-                    )
-                }),
+                _ => case
+                    .say(|| format!("command {sequence} cancelled for {name} at {} ns, who was there", at.0)),
             }
         }
     }
@@ -106,14 +88,7 @@ fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
 }
 
 /// When a user is gone for its grace and stays away, nothing of it is open soon after.
-fn check_in_time(
-    case: &Case<'_>,
-    place: usize,
-    life: &Life,
-    visits: &[Visit],
-    grace: Nanos,
-    report: &mut Report,
-) {
+fn check_in_time(case: &Case<'_>, place: usize, life: &Life, visits: &[Visit], grace: Nanos) {
     let observed = case.observed;
     if life.has_failed {
         return;
@@ -122,7 +97,7 @@ fn check_in_time(
     let gone = visits.iter().filter(|visit| visit.accepted.is_some()).filter_map(|visit| visit.gone);
     let gone = gone.filter(|gone| life.started_at <= *gone && *gone < life.ended_at);
     for since in gone.chain([life.started_at]) {
-        let due = since + grace + observed.reaction_max;
+        let due = since + grace + observed.setup.reaction_max;
         let may_be_back = |visit: &Visit| {
             let in_time = visit.login_sent.is_some_and(|sent| sent <= due && sent >= life.started_at);
             in_time && !visit.is_rejected && visit.gone.is_none_or(|gone| gone > since)
@@ -135,11 +110,10 @@ fn check_in_time(
             continue;
         }
         let open = case.truth.open_after(place, case.views.sequenced_by(due));
-        report.expect(open == 0, || {
-            format!(
-                "{} was gone at {} ns, and {open} orders were still open at {} ns, beyond its grace",
-                observed.users[place].name, since.0, due.0
-            )
+        case.expect(open == 0, || {
+            let name = &observed.setup.users[place].name;
+            let (since, due) = (since.0, due.0);
+            format!("{name} was gone at {since} ns, and {open} orders were still open at {due} ns, beyond its grace")
         });
     }
 }
@@ -151,12 +125,14 @@ fn is_cancel_lost(case: &Case<'_>, place: usize, life: &Life, due: Nanos) -> boo
     if known <= life.last {
         return false;
     }
-    let lost = case.observed.lost.iter().find(|lost| lost.at > life.started_at);
-    let read = lost.map_or(&[][..], |lost| &lost.commands);
-    let is_own = CommandKind::CancelAll { reason: CancelReason::System };
-    let is_cancel = |command: &LogCommand| {
-        command.engine_kind() == Some(&is_own) && place_of(command.session()) == Some(place)
-    };
-    read.iter().any(|command| command.sequence() <= known && is_cancel(command))
+    let lost = case.observed.log.lost.iter().find(|lost| lost.at > life.started_at);
+    let read = lost.map_or(&[][..], |lost| &lost.what);
+    read.iter().any(|command| command.sequence() <= known && is_own_cancel(command, place))
         || read.last().is_none_or(|last| last.sequence() < known)
+}
+
+/// True for the venue's own cancel of a user.
+fn is_own_cancel(command: &LogCommand, place: usize) -> bool {
+    let own = CommandKind::CancelAll { reason: CancelReason::System };
+    command.engine_kind() == Some(&own) && place_of(command.session()) == Some(place)
 }

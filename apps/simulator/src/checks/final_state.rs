@@ -6,44 +6,37 @@ use tickpath_reference::ReferenceOrder;
 use tickpath_types::{Sequence, Side};
 
 use super::Case;
-use super::report::Report;
 use crate::{DeliveredOrder, OpenOrder};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let Case { observed, truth, .. } = case;
     let last = &observed.last;
-    let end = Sequence(observed.journal.len() as u64);
-    report.expect(last.last_command == end, || {
+    let end = Sequence(observed.log.commands.len() as u64);
+    case.expect(last.last_command == end, || {
         format!("the engine applied {} commands and the log has {end}", last.last_command)
     });
-    report.expect(last.last_market == truth.engine.last_market(), || {
-        format!(
-            "the engine published {} events and the log causes {}",
-            last.last_market,
-            truth.engine.last_market()
-        )
+    case.expect(last.last_market == truth.engine.last_market(), || {
+        let (published, caused) = (last.last_market, truth.engine.last_market());
+        format!("the engine published {published} events and the log causes {caused}")
     });
-    check_open(case, report);
+    check_open(case);
     let expected = displayed(case);
     if last.displayed != expected {
         let differing = last.displayed.iter().zip(&expected).find(|(a, b)| a != b);
-        report.say(|| {
-            format!(
-                "the venue's books have {} displayed orders and the log leads to {}; the first that differ: {differing:?}",
-                last.displayed.len(),
-                expected.len()
-            )
+        case.say(|| {
+            let (found, expected) = (last.displayed.len(), expected.len());
+            format!("the venue's books have {found} displayed orders and the log leads to {expected}; the first that differ: {differing:?}")
         });
     }
 }
 
-fn check_open(case: &Case<'_>, report: &mut Report) {
+fn check_open(case: &Case<'_>) {
     let key = |order: &OpenOrder| ((order.session, order.user_ref), (order.executed, order.leaves));
     let mut found: BTreeMap<_, _> = case.observed.last.open_orders.iter().map(key).collect();
     for ReferenceOrder { session, user_ref, executed, leaves, .. } in case.truth.engine.open_orders() {
         match found.remove(&(session, user_ref)) {
-            None => report.say(|| format!("order {user_ref} of session {session} is not open at the end")),
-            Some(state) => report.expect(state == (executed, leaves), || {
+            None => case.say(|| format!("order {user_ref} of session {session} is not open at the end")),
+            Some(state) => case.expect(state == (executed, leaves), || {
                 format!(
                     "order {user_ref} of session {session} has executed {} and has {} left; the log leads to {executed} \
                      and {leaves}",
@@ -53,7 +46,7 @@ fn check_open(case: &Case<'_>, report: &mut Report) {
         }
     }
     for (session, user_ref) in found.into_keys() {
-        report.say(|| {
+        case.say(|| {
             format!("order {user_ref} of session {session} is open at the end, and the log ended it")
         });
     }

@@ -3,24 +3,23 @@
 use tickpath_types::{Nanos, Sequence};
 
 use super::Case;
-use super::report::Report;
 use super::streams::shown;
 use super::views::End;
 use super::wire::Mold;
 use crate::{Line, Published};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     for line in [Line::A, Line::B] {
         let mut next: Option<(usize, Sequence)> = None;
         for sent in case.observed.published.iter().filter(|sent| sent.line == line) {
-            let Some(packet) = parse(case, sent.at, &sent.bytes, report) else { continue };
+            let Some(packet) = parse(case, sent.at, &sent.bytes) else { continue };
             let Some(life) = case.views.life_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == life => next,
                 // What the log holds and nobody sent before the crash is there on request alone.
                 _ => first_of(case, life),
             };
-            report.expect(packet.sequence == expected.0, || {
+            case.expect(packet.sequence == expected.0, || {
                 format!(
                     "line {line:?} at {} ns: a packet begins with message {}, and {expected} is next",
                     sent.at.0, packet.sequence
@@ -29,15 +28,15 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             next = Some((life, Sequence(packet.next_sequence())));
         }
     }
-    check_twins(case, report);
+    check_twins(case);
     for sent in &case.observed.retransmitted {
-        if let Some(packet) = parse(case, sent.at, &sent.bytes, report) {
-            report.expect(!packet.messages.is_empty(), || {
+        if let Some(packet) = parse(case, sent.at, &sent.what) {
+            case.expect(!packet.messages.is_empty(), || {
                 format!("at {} ns an answer to a request has no message", sent.at.0)
             });
         }
     }
-    check_all_sent(case, report);
+    check_all_sent(case);
 }
 
 /// The message that a life's first packet begins with.
@@ -46,43 +45,37 @@ fn first_of(case: &Case<'_>, life: usize) -> Sequence {
 }
 
 /// A packet, with its messages compared.
-fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8], report: &mut Report) -> Option<Mold<'a>> {
+fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8]) -> Option<Mold<'a>> {
     let Some(packet) = Mold::parse(bytes) else {
-        report.say(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
+        case.say(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
         return None;
     };
     for (sequence, message) in (packet.sequence..).map(Sequence).zip(&packet.messages) {
-        check_message(case, at, sequence, message, report);
+        check_message(case, at, sequence, message);
     }
     Some(packet)
 }
 
-fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8], report: &mut Report) {
+fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8]) {
     let Some(public) = (sequence.0 as usize).checked_sub(1).and_then(|place| case.truth.market.get(place))
     else {
-        report.expect(case.views.may_be_unknown(at), || {
-            format!(
-                "at {} ns message {sequence} was published, and the log causes only {}: {}",
-                at.0,
-                case.truth.market.len(),
-                shown(message)
-            )
+        case.expect(case.views.may_be_unknown(at), || {
+            let (at, count, message) = (at.0, case.truth.market.len(), shown(message));
+            format!("at {at} ns message {sequence} was published, and the log causes only {count}: {message}")
         });
         return;
     };
     let command = public.event.command;
-    report.expect(public.bytes == message || case.views.may_be_lost(at, command), || {
+    case.expect(public.bytes == message || case.views.may_be_lost(at, command), || {
+        let (at, found, expected) = (at.0, shown(message), shown(&public.bytes));
         format!(
-            "at {} ns message {sequence} was published as {}, and command {command} causes {}",
-            at.0,
-            shown(message),
-            shown(&public.bytes)
+            "at {at} ns message {sequence} was published as {found}, and command {command} causes {expected}"
         )
     });
 }
 
 /// Each packet goes on line A, then on line B; between the two a venue may die.
-fn check_twins(case: &Case<'_>, report: &mut Report) {
+fn check_twins(case: &Case<'_>) {
     for (place, life) in case.views.lives.iter().enumerate() {
         let of = |line: Line| -> Vec<&Published> {
             let all = case.observed.published.iter();
@@ -90,17 +83,17 @@ fn check_twins(case: &Case<'_>, report: &mut Report) {
         };
         let (a, b) = (of(Line::A), of(Line::B));
         let may_miss = usize::from(life.end == End::Crashed);
-        report.expect(a.len() == b.len() || a.len() == b.len() + may_miss, || {
+        case.expect(a.len() == b.len() || a.len() == b.len() + may_miss, || {
             format!("from {} ns on line A had {} packets and line B {}", life.started_at.0, a.len(), b.len())
         });
         if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.bytes != b.bytes) {
-            report.say(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
+            case.say(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
         }
     }
 }
 
 /// A venue that lives sends everything.
-fn check_all_sent(case: &Case<'_>, report: &mut Report) {
+fn check_all_sent(case: &Case<'_>) {
     let Some(life) = case.views.lives.last().filter(|life| life.end != End::Crashed && !life.has_failed)
     else {
         return;
@@ -109,7 +102,7 @@ fn check_all_sent(case: &Case<'_>, report: &mut Report) {
     let next = sent.and_then(|sent| Mold::parse(&sent.bytes)).map(|packet| Sequence(packet.next_sequence()));
     let end = Sequence(case.truth.market.len() as u64 + 1);
     let next = next.unwrap_or(Sequence(case.truth.market_after(life.after) + 1));
-    report.expect(next == end, || {
+    case.expect(next == end, || {
         format!("the lines ended before message {next}, and the log causes all up to {end}")
     });
 }

@@ -1,50 +1,47 @@
 //! When the faults are over, every client comes back, has its requests answered and gets all there is; nothing is stuck.
 
-use super::report::Report;
 use super::views::End;
 use super::{Case, requests};
-use crate::{ClientEvent, ClientEventKind, ClientLog, LoginOutcome, VenueEventKind};
+use crate::{ClientEvent, ClientEventKind, ClientLog, FeedLife, LoginOutcome, VenueEvent};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let Some(life) = case.views.lives.last() else {
-        return report.say(|| "the venue never started".to_owned());
+        return case.say(|| "the venue never started".to_owned());
     };
     if life.end == End::Crashed || life.has_failed {
-        let last = case.observed.venue.last().map(|event| &event.kind);
+        let last = case.observed.venue.last().map(|event| &event.what);
         let why = match last {
-            Some(VenueEventKind::Refused(why)) => why.clone(),
+            Some(VenueEvent::Refused(why)) => why.clone(),
             other => format!("{other:?}"),
         };
-        return report.say(|| format!("the venue is not there in the end: {why}"));
+        return case.say(|| format!("the venue is not there in the end: {why}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {
-        let name = &case.observed.users[place].name;
-        check_client(case, name, case.truth.streams[place].len() as u64, client, report);
+        let name = &case.observed.setup.users[place].name;
+        check_client(case, name, case.truth.streams[place].len() as u64, client);
     }
-    for feed in &case.observed.feeds {
-        let is_last = case
-            .observed
-            .feeds
-            .iter()
-            .all(|other| other.handler != feed.handler || other.started_at <= feed.started_at);
-        report.expect(!is_last || feed.ended_at.is_none(), || {
+    let feeds = &case.observed.feeds;
+    for feed in feeds {
+        let is_later = |other: &FeedLife| other.started_at > feed.started_at;
+        let is_last = !feeds.iter().any(|other| other.handler == feed.handler && is_later(other));
+        case.expect(!is_last || feed.ended_at.is_none(), || {
             format!("feed handler {} is not there in the end", feed.handler)
         });
     }
 }
 
 /// A client is there in the end, and has `all` messages that there are.
-pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &ClientLog, report: &mut Report) {
+pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &ClientLog) {
     let of_login = |kind: &ClientEventKind| {
         matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
     };
     let Some(login) = client.events.iter().rev().find(|event| of_login(&event.kind)) else {
-        return report.say(|| format!("{name} never logged in"));
+        return case.say(|| format!("{name} never logged in"));
     };
     let on_it = || client.events.iter().filter(|event| event.connection == login.connection);
     let lost = on_it().find(|event| matches!(event.kind, ClientEventKind::Disconnected(_)));
     if let Some(lost) = lost.filter(|lost| lost.at < case.observed.ended_at) {
-        report.say(|| {
+        case.say(|| {
             format!("{name} is not connected in the end, but lost it at {} ns: {:?}", lost.at.0, lost.kind)
         });
     }
@@ -54,20 +51,20 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
         _ => None,
     });
     let received = received.max().unwrap_or(0);
-    report.expect(received >= all, || {
+    case.expect(received >= all, || {
         format!("{name} has message {received} in the end, and the log causes {all}")
     });
-    check_arrived(name, client, login.connection, report);
+    check_arrived(case, name, client, login.connection);
 }
 
 /// What was sent on a connection that lives was read.
-fn check_arrived(name: &str, client: &ClientLog, connection: u32, report: &mut Report) {
+fn check_arrived(case: &Case<'_>, name: &str, client: &ClientLog, connection: u32) {
     let is_sent = |event: &&ClientEvent| {
         event.connection == connection && matches!(event.kind, ClientEventKind::Sent(_))
     };
     let sent = client.events.iter().filter(is_sent).count();
     let read = requests::reads_of(client).iter().filter(|read| read.connection == connection).count();
-    report.expect(read == sent, || {
+    case.expect(read == sent, || {
         format!("{name} sent {sent} requests on its last connection, and the venue read {read}")
     });
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use tickpath_types::InstrumentId;
 
-use super::report::Report;
 use super::{Case, trades};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let Some(trades) = trades::of_all(case) else { return };
     let mut positions: BTreeMap<InstrumentId, i128> = BTreeMap::new();
     let mut cash = 0_i128;
@@ -17,9 +16,9 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         cash -= signed * i128::from(part.price.0);
     }
     for (instrument, position) in positions {
-        report.expect(position == 0, || {
+        case.expect(position == 0, || {
             format!("all clients together hold {position} of instrument {instrument} that nobody sold them")
         });
     }
-    report.expect(cash == 0, || format!("all clients together made {cash} of nothing"));
+    case.expect(cash == 0, || format!("all clients together made {cash} of nothing"));
 }

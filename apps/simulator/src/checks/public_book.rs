@@ -38,8 +38,8 @@ impl PublicBook {
             }
             _ => return None,
         };
-        let (bid_price, bid_qty) = self.best(instrument, Side::Buy);
-        let (ask_price, ask_qty) = self.best(instrument, Side::Sell);
+        let [(bid_price, bid_qty), (ask_price, ask_qty)] = Side::BOTH
+            .map(|side| best(&self.orders, instrument, side).map_or((0, 0), |(price, qty)| (price.0, qty.0)));
         Some(MarketUpdate {
             sequence: event.sequence.0,
             ts_event: event.ts.0,
@@ -79,15 +79,13 @@ impl PublicBook {
         }
         Some(taken)
     }
+}
 
-    /// The best price of a side and all that is displayed there; zeros for none.
-    fn best(&self, instrument: InstrumentId, side: Side) -> (i64, u64) {
-        let own = || self.orders.iter().filter(|order| (order.instrument, order.side) == (instrument, side));
-        let prices = own().map(|order| order.price);
-        let Some(best) = prices.reduce(|a, b| if side.is_better(b, a) { b } else { a }) else {
-            return (0, 0);
-        };
-        let at = |price: Price| own().filter(move |order| order.price == price).map(|order| order.qty.0);
-        (best.0, at(best).sum())
-    }
+/// The best price of a side, and all that is displayed there.
+pub(super) fn best(orders: &[DeliveredOrder], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
+    let own = || orders.iter().filter(|order| (order.instrument, order.side) == (instrument, side));
+    let prices = own().map(|order| order.price);
+    let best = prices.reduce(|a, b| if side.is_better(b, a) { b } else { a })?;
+    let qty = own().filter(|order| order.price == best).map(|order| order.qty.0).sum();
+    Some((best, Qty(qty)))
 }

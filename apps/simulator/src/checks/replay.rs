@@ -8,8 +8,7 @@ use tickpath_matching::{Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent, Sequence};
 
 use super::Case;
-use super::report::Report;
-use crate::{SnapshotOnDisk, VenueEventKind};
+use crate::{SnapshotOnDisk, VenueEvent};
 
 /// Listens to nothing.
 struct Deaf;
@@ -19,15 +18,15 @@ impl EventListener for Deaf {
     fn on_market_event(&mut self, _: &MarketEvent) {}
 }
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let observed = case.observed;
-    let engine = Engine::<FastBooks<Owner>>::new(&observed.instruments, observed.limits);
+    let engine = Engine::<FastBooks<Owner>>::new(&observed.setup.instruments, observed.setup.limits);
     match engine {
-        Err(error) => report.say(|| format!("the engine cannot be made: {error}")),
+        Err(error) => case.say(|| format!("the engine cannot be made: {error}")),
         Ok(mut engine) => {
-            observed.journal.iter().for_each(|command| command.apply(&mut engine, &mut Deaf));
+            observed.log.commands.iter().for_each(|command| command.apply(&mut engine, &mut Deaf));
             let (found, expected) = (engine.state_hash(), observed.last.state_hash);
-            report.expect(found == expected, || {
+            case.expect(found == expected, || {
                 format!(
                     "the log leads the engine to the state {found:016x}, and the venue's was {expected:016x}"
                 )
@@ -35,19 +34,19 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         }
     }
     let restored: Vec<(Sequence, Replica)> =
-        observed.snapshots.iter().filter_map(|snapshot| restore(snapshot, report)).collect();
+        observed.log.snapshots.iter().filter_map(|snapshot| restore(case, snapshot)).collect();
     let Some((_, first)) = restored.first() else { return };
     let Ok(replica) = Replica::new(first.definition().clone()) else { return };
-    check_states(case, replica, restored, report);
+    check_states(case, replica, restored);
 }
 
 /// The replica of a snapshot, whose state must be the one that is recorded with it.
-fn restore(snapshot: &SnapshotOnDisk, report: &mut Report) -> Option<(Sequence, Replica)> {
+fn restore(case: &Case<'_>, snapshot: &SnapshotOnDisk) -> Option<(Sequence, Replica)> {
     let sequence = snapshot.sequence;
     match Replica::decode(&snapshot.payload) {
         Ok(replica) => {
             let found = (replica.last_command(), replica.state_hash());
-            report.expect(found == (sequence, snapshot.state_hash), || {
+            case.expect(found == (sequence, snapshot.state_hash), || {
                 format!(
                     "snapshot {sequence} is of command {} and leads to the state {:016x}, not to {:016x}",
                     found.0, found.1, snapshot.state_hash
@@ -56,40 +55,35 @@ fn restore(snapshot: &SnapshotOnDisk, report: &mut Report) -> Option<(Sequence, 
             Some((sequence, replica))
         }
         Err(error) => {
-            report.say(|| format!("snapshot {sequence} cannot be restored: {error}"));
+            case.say(|| format!("snapshot {sequence} cannot be restored: {error}"));
             None
         }
     }
 }
 
-fn check_states(
-    case: &Case<'_>,
-    mut replica: Replica,
-    restored: Vec<(Sequence, Replica)>,
-    report: &mut Report,
-) {
-    let journal = &case.observed.journal;
+fn check_states(case: &Case<'_>, mut replica: Replica, restored: Vec<(Sequence, Replica)>) {
+    let journal = &case.observed.log.commands;
     let wanted = recorded(case);
-    check_recorded(&wanted, &replica, report);
+    check_recorded(case, &wanted, &replica);
     for command in journal {
         replica.apply(command);
-        check_recorded(&wanted, &replica, report);
+        check_recorded(case, &wanted, &replica);
     }
     for (sequence, mut from) in restored {
         let rest: &[LogCommand] = journal.get(sequence.0 as usize..).unwrap_or_default();
         rest.iter().for_each(|command| from.apply(command));
-        report.expect(from.state_hash() == replica.state_hash(), || {
+        case.expect(from.state_hash() == replica.state_hash(), || {
             format!("from snapshot {sequence} on the log leads to another state than from its beginning")
         });
     }
 }
 
-fn check_recorded(wanted: &BTreeMap<Sequence, Vec<u64>>, replica: &Replica, report: &mut Report) {
+fn check_recorded(case: &Case<'_>, wanted: &BTreeMap<Sequence, Vec<u64>>, replica: &Replica) {
     let sequence = replica.last_command();
     let Some(hashes) = wanted.get(&sequence) else { return };
     let found = replica.state_hash();
     for expected in hashes.iter().filter(|expected| **expected != found) {
-        report.say(|| {
+        case.say(|| {
             format!("after command {sequence} the state is {found:016x}, and {expected:016x} was recorded")
         });
     }
@@ -98,11 +92,11 @@ fn check_recorded(wanted: &BTreeMap<Sequence, Vec<u64>>, replica: &Replica, repo
 /// The states that snapshots and starts recorded, of what of the log was never lost.
 fn recorded(case: &Case<'_>) -> BTreeMap<Sequence, Vec<u64>> {
     let mut wanted: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
-    for snapshot in &case.observed.snapshots {
+    for snapshot in &case.observed.log.snapshots {
         wanted.entry(snapshot.sequence).or_default().push(snapshot.state_hash);
     }
     for event in &case.observed.venue {
-        if let VenueEventKind::Started { last, state_hash, .. } = event.kind
+        if let VenueEvent::Started { last, state_hash, .. } = event.what
             && !case.views.may_be_lost(event.at, last)
         {
             wanted.entry(last).or_default().push(state_hash);

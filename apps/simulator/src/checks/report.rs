@@ -21,35 +21,29 @@ impl fmt::Display for Violation {
 }
 
 /// Collects violations.
+#[derive(Default)]
 pub(super) struct Report {
     check: &'static str,
+    /// The subject of the violations, put before each text.
+    pub(super) subject: String,
     found: u64,
     violations: Vec<Violation>,
 }
 
 impl Report {
-    pub(super) fn new() -> Report {
-        Report { check: "", found: 0, violations: Vec::new() }
-    }
-
     /// What follows is found by this checker.
     pub(super) fn begin(&mut self, check: &'static str) {
         self.end();
         (self.check, self.found) = (check, 0);
+        self.subject.clear();
     }
 
     /// Notes a violation.
     pub(super) fn say(&mut self, text: impl FnOnce() -> String) {
         self.found += 1;
         if self.found <= TOLD_MAX {
-            self.violations.push(Violation { check: self.check, text: text() });
-        }
-    }
-
-    /// Notes a violation unless something holds.
-    pub(super) fn expect(&mut self, holds: bool, text: impl FnOnce() -> String) {
-        if !holds {
-            self.say(text);
+            let subject = if self.subject.is_empty() { String::new() } else { format!("{}: ", self.subject) };
+            self.violations.push(Violation { check: self.check, text: subject + &text() });
         }
     }
 
@@ -72,12 +66,11 @@ mod tests {
 
     #[test]
     fn the_first_are_told_and_the_rest_counted() {
-        let mut report = Report::new();
+        let mut report = Report::default();
         report.begin("one");
         (0..TOLD_MAX + 3).for_each(|number| report.say(|| number.to_string()));
         report.begin("two");
-        report.expect(true, || unreachable!("nothing to say"));
-        report.expect(false, || "wrong".to_owned());
+        report.say(|| "wrong".to_owned());
         let told: Vec<String> = report.into_violations().iter().map(ToString::to_string).collect();
         assert_eq!(told.len() as u64, TOLD_MAX + 2);
         assert_eq!(&told[TOLD_MAX as usize..], ["one: and 3 more", "two: wrong"]);

@@ -1,12 +1,13 @@
 //! Each user's requests stand in the log in the order in which the venue read them, once each, and none is missing.
 
+use std::collections::BTreeMap;
+
 use tickpath_exchange::LogCommand;
 use tickpath_matching::{Command, CommandKind};
 use tickpath_nasdaq::ouch50::{RequestError, decode_request};
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, SessionId};
 
 use super::Case;
-use super::report::Report;
 use super::views::{End, Life};
 use super::wire::{is_refused, is_request as asks_for, soup_packet};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
@@ -25,14 +26,15 @@ pub(super) struct ReadRequest {
 /// Of each command of the log which read brought it, `None` for the venue's own.
 pub(super) type Origins = Vec<Option<ReadRequest>>;
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    origins(case, report);
-    check_unlogged(case, report);
+pub(super) fn check(case: &Case<'_>) {
+    let (_, problems) = origins(case);
+    problems.into_iter().for_each(|problem| case.say(|| problem));
+    check_unlogged(case);
 }
 
 /// A full log has no record of what takes no order away, and those that the venue counted are all there are.
-fn check_unlogged(case: &Case<'_>, report: &mut Report) {
-    for unlogged in &case.observed.unlogged {
+fn check_unlogged(case: &Case<'_>) {
+    for unlogged in &case.observed.log.unlogged {
         let (mut certain, mut possible) = (0, 0);
         for client in &case.observed.clients {
             let reads = reads_of(client).into_iter();
@@ -41,10 +43,10 @@ fn check_unlogged(case: &Case<'_>, report: &mut Report) {
                 certain += u64::from(read.is_certain);
             }
         }
-        report.expect(certain <= unlogged.count && unlogged.count <= possible, || {
+        case.expect(certain <= unlogged.what && unlogged.what <= possible, || {
             format!(
                 "at {} ns {} requests were refused without a record, of {certain} to {possible} that may be",
-                unlogged.at.0, unlogged.count
+                unlogged.at.0, unlogged.what
             )
         });
     }
@@ -52,7 +54,7 @@ fn check_unlogged(case: &Case<'_>, report: &mut Report) {
 
 /// True for new orders and queries of a duty cycle in which such have no record.
 fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
-    let is_of_cycle = case.observed.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
+    let is_of_cycle = case.observed.log.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
     is_of_cycle
         && matches!(
             decode_request(&read.bytes, |symbol| case.truth.table.find(symbol)),
@@ -61,16 +63,17 @@ fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
         )
 }
 
-/// Finds the request behind each command, and says what is out of order.
-pub(super) fn origins(case: &Case<'_>, report: &mut Report) -> Origins {
-    let mut origins = vec![None; case.observed.journal.len()];
+/// The request behind each command, and what is out of order.
+pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
+    let mut origins = vec![None; case.observed.log.commands.len()];
+    let mut problems = Vec::new();
     for client in &case.observed.clients {
         let reads = reads_of(client);
         for life in &case.views.lives {
-            match_life(case, client.session, life, &reads, &mut origins, report);
+            problems.extend(match_life(case, client.session, life, &reads, &mut origins));
         }
     }
-    origins
+    (origins, problems)
 }
 
 /// True for what a client asked for.
@@ -84,8 +87,7 @@ fn match_life(
     life: &Life,
     reads: &[ReadRequest],
     origins: &mut Origins,
-    report: &mut Report,
-) {
+) -> Option<String> {
     let table = &case.truth.table;
     let mut reads = reads
         .iter()
@@ -93,7 +95,7 @@ fn match_life(
         .filter(|read| is_taken(table, &read.bytes) && !is_unlogged(case, read))
         .peekable();
     let first = life.after.0 as usize;
-    let commands = case.observed.journal.get(first..life.last.0 as usize).unwrap_or_default();
+    let commands = case.observed.log.commands.get(first..life.last.0 as usize).unwrap_or_default();
     let executed = commands.iter().filter_map(LogCommand::engine);
     let own = executed.filter(|command| command.session == session && is_request(command));
     for command in own {
@@ -103,27 +105,20 @@ fn match_life(
             Some(read) => origins[command.sequence.0 as usize - 1] = Some(read.clone()),
             None => {
                 let next = reads.peek().map(|read| (read.connection, read.at.0, &read.bytes));
-                return report.say(|| {
-                    format!(
-                        "command {} of session {session} is not the next request that was read: {:?}; that is {next:?}",
-                        command.sequence, command.kind
-                    )
-                });
+                return Some(format!(
+                    "command {} of session {session} is not the next request that was read: {:?}; that is {next:?}",
+                    command.sequence, command.kind
+                ));
             }
         }
     }
     // A venue that dies may have read what it did not log, and one that ends does not want it.
-    if life.end == End::Alive
-        && !life.has_failed
-        && let Some(missing) = reads.find(|read| read.is_certain)
-    {
-        report.say(|| {
-            format!(
-                "session {session}: a request read at {} ns on connection {} is not in the log: {:?}",
-                missing.at.0, missing.connection, missing.bytes
-            )
-        });
-    }
+    let is_all_wanted = life.end == End::Alive && !life.has_failed;
+    let missing = reads.find(|read| is_all_wanted && read.is_certain)?;
+    Some(format!(
+        "session {session}: a request read at {} ns on connection {} is not in the log: {:?}",
+        missing.at.0, missing.connection, missing.bytes
+    ))
 }
 
 /// True for bytes that go into the log.
@@ -155,15 +150,11 @@ pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
         })
     };
     let mut reads = Vec::new();
-    let mut buffers: Vec<(u32, Stream)> = Vec::new();
+    let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
     for event in &client.events {
         let ClientEventKind::ReadByVenue { kernel_ns, bytes } = &event.kind else { continue };
         let connection = event.connection;
-        let place = buffers.iter().position(|(of, _)| *of == connection).unwrap_or_else(|| {
-            buffers.push((connection, Stream { bytes: Vec::new(), is_over: false }));
-            buffers.len() - 1
-        });
-        let stream = &mut buffers[place].1;
+        let stream = streams.entry(connection).or_default();
         stream.bytes.extend_from_slice(bytes);
         while let Some(bytes) = stream.next_request() {
             let is_certain = is_accepted(connection);
@@ -174,6 +165,7 @@ pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
 }
 
 /// What came in on a connection and is not taken yet.
+#[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
     /// The client said goodbye, or what is no SoupBinTCP: nothing behind it counts.

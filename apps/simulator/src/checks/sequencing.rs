@@ -3,13 +3,12 @@
 use tickpath_matching::CommandKind;
 use tickpath_types::Sequence;
 
-use super::report::Report;
 use super::{Case, requests};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
-    // What cannot be matched is told of by the checker of requests.
-    let origins = requests::origins(case, &mut Report::new());
-    let journal = &case.observed.journal;
+pub(super) fn check(case: &Case<'_>) {
+    // The checker of requests reports what cannot be matched.
+    let origins = requests::origins(case).0;
+    let journal = &case.observed.log.commands;
     // What the venue itself asks for comes behind what was drained with it.
     let key = |place: usize| {
         origins[place]
@@ -28,7 +27,7 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
         };
         let (a, b) = (key(pair[0]), key(place));
         let is_in_order = sequenced_before != at || a.0 < b.0 || a.0 == b.0 && (a.1 <= b.1 || b.1.is_none());
-        report.expect(is_in_order, || {
+        case.expect(is_in_order, || {
             format!(
                 "commands {before} and {sequence} were drained together at {} ns, and the later one came first: {a:?}, {b:?}",
                 at.0

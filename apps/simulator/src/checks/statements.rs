@@ -16,7 +16,7 @@ pub(super) enum Told {
 
 /// Everything that a client was told, if it has received all there is and no part of it was taken back.
 pub(super) fn all_of_client(case: &Case<'_>, place: usize) -> Option<Vec<Told>> {
-    let (copy, stream) = (&case.views.copies.get(place)?.messages, &case.truth.streams[place]);
+    let (copy, stream) = (case.views.copies.get(place)?, &case.truth.streams[place]);
     if !case.views.losses.is_empty() {
         return None;
     }

@@ -3,31 +3,25 @@
 use tickpath_types::{Nanos, Sequence};
 
 use super::Case;
-use super::report::Report;
 use super::truth::Told;
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     for (place, client) in case.observed.clients.iter().enumerate() {
-        let name = &case.observed.users[place].name;
-        check_client(case, name, &case.truth.streams[place], client, report);
+        let name = &case.observed.setup.users[place].name;
+        check_client(case, name, &case.truth.streams[place], client);
     }
 }
 
 /// What a client received, compared with the stream that it should receive.
-pub(super) fn check_client(
-    case: &Case<'_>,
-    name: &str,
-    stream: &[Told],
-    client: &ClientLog,
-    report: &mut Report,
-) {
-    check_numbers(client, report);
-    check_messages(case, name, stream, client, report);
+pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog) {
+    check_numbers(case, client);
+    case.about(String::new());
+    check_messages(case, name, stream, client);
 }
 
 /// Within a connection the numbers go on by one from what the login was answered, which is what it asked for.
-fn check_numbers(client: &ClientLog, report: &mut Report) {
+fn check_numbers(case: &Case<'_>, client: &ClientLog) {
     let session = client.session;
     let (mut asked, mut next, mut connection) = (Sequence(0), None, 0);
     // What the venue notes of a connection may come after the client has begun the next one.
@@ -36,36 +30,29 @@ fn check_numbers(client: &ClientLog, report: &mut Report) {
     for event in client.events.iter().filter(|event| !is_noted_by_venue(&event.kind)) {
         if event.connection != connection {
             (asked, next, connection) = (Sequence(0), None, event.connection);
+            case.about(format!("session {session}, connection {connection}"));
         }
         match &event.kind {
             ClientEventKind::LoginSent { sequence } => asked = *sequence,
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
-                report.expect(asked.0 == 0 || asked == *sequence, || {
-                    format!(
-                        "session {session}, connection {connection}: asked for message {asked}, was given {sequence}"
-                    )
+                case.expect(asked.0 == 0 || asked == *sequence, || {
+                    format!("asked for message {asked}, was given {sequence}")
                 });
                 next = Some(*sequence);
             }
             ClientEventKind::Received { sequence, .. } => {
-                report.expect(next == Some(*sequence), || {
-                    format!(
-                        "session {session}, connection {connection}: message {sequence} in place of {next:?}"
-                    )
-                });
+                case.expect(next == Some(*sequence), || format!("message {sequence} in place of {next:?}"));
                 next = Some(sequence.next());
             }
             ClientEventKind::Garbage => {
-                report.say(|| {
-                    format!("session {session}, connection {connection}: bytes that are no SoupBinTCP")
-                });
+                case.say(|| "bytes that are no SoupBinTCP".to_owned());
             }
             _ => {}
         }
     }
 }
 
-fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog, report: &mut Report) {
+fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog) {
     let mut logged_in_at = Nanos::ZERO;
     for event in &client.events {
         if matches!(event.kind, ClientEventKind::LoginSent { .. }) {
@@ -73,17 +60,14 @@ fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientL
         }
         match &event.kind {
             ClientEventKind::Received { sequence, bytes } => {
-                check_message(case, name, stream, [logged_in_at, event.at], (*sequence, bytes), report);
+                check_message(case, name, stream, [logged_in_at, event.at], (*sequence, bytes));
             }
             // A login for new messages alone is told where they begin: not beyond what there will ever be.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
                 let end = stream.len() as u64 + 1;
-                report.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
-                    format!(
-                        "session {}: a login was told that message {sequence} is next, and the log causes {} messages",
-                        client.session,
-                        end - 1
-                    )
+                case.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
+                    let (session, count) = (client.session, end - 1);
+                    format!("session {session}: a login was told that message {sequence} is next, and the log causes {count} messages")
                 });
             }
             _ => {}
@@ -99,32 +83,24 @@ fn check_message(
     // login's answer.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
-    report: &mut Report,
 ) {
     let Some(told) = (sequence.0 as usize).checked_sub(1).and_then(|index| stream.get(index)) else {
-        report.expect(case.views.may_be_unknown(logged_in_at), || {
+        case.expect(case.views.may_be_unknown(logged_in_at), || {
+            let (at, count, message) = (at.0, stream.len(), shown(bytes));
             format!(
-                "{name} received message {sequence} at {} ns, and the log causes only {}: {}",
-                at.0,
-                stream.len(),
-                shown(bytes)
+                "{name} received message {sequence} at {at} ns, and the log causes only {count}: {message}"
             )
         });
         return;
     };
-    report.expect(told.bytes == bytes || case.views.may_be_lost(logged_in_at, told.command), || {
-        format!(
-            "{name} received as message {sequence} at {} ns {}, and command {} causes {}",
-            at.0,
-            shown(bytes),
-            told.command,
-            shown(&told.bytes)
-        )
+    case.expect(told.bytes == bytes || case.views.may_be_lost(logged_in_at, told.command), || {
+        let (at, found, command, expected) = (at.0, shown(bytes), told.command, shown(&told.bytes));
+        format!("{name} received as message {sequence} at {at} ns {found}, and command {command} causes {expected}")
     });
     if told.bytes == bytes
         && let Some(sequenced) = case.views.time_of(told.command)
     {
-        report.expect(at >= sequenced || case.views.may_be_unknown(logged_in_at), || {
+        case.expect(at >= sequenced || case.views.may_be_unknown(logged_in_at), || {
             format!(
                 "{name} received message {sequence} at {} ns, before command {} was sequenced at {} ns",
                 at.0, told.command, sequenced.0

@@ -8,35 +8,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tickpath_trading::{Bbo, Position};
-use tickpath_types::{InstrumentId, MatchId, OrderEventKind, Price, Qty, Sequence, Side, UserRefNum};
+use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, Sequence, Side, UserRefNum};
 
-use super::report::Report;
+use super::client_orders::Book;
+use super::public_book::best;
 use super::{Case, final_state};
 use crate::{ClientEventKind, DeliveredOrder, LoginOutcome, TraderEnd, TraderLife};
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let displayed = final_state::displayed(case);
     for life in &case.observed.traders {
         // Of what was in part taken back nothing can be said.
         if case.views.may_be_unknown(life.started_at) {
             continue;
         }
+        let name = &case.observed.setup.users[life.user].name;
+        case.about(format!("{name} from {} ns on", life.started_at.0));
         let told = told_of(case, life);
-        check_positions(case, life, &told, report);
-        check_limits(case, life, &told, report);
-        check_requests(case, life, report);
+        check_positions(case, life, &told);
+        check_limits(case, life, &told);
+        check_requests(case, life);
         match life.ended {
-            None => check_end(case, life, &told, &displayed, report),
+            None => check_end(case, life, &told, &displayed),
             Some((_, TraderEnd::Stopped)) if life.orders.is_empty() => {
-                check_nothing_left(case, life, &told, report);
+                check_nothing_left(case, &told);
             }
             Some(_) => {}
         }
     }
-}
-
-fn name(case: &Case<'_>, life: &TraderLife) -> String {
-    format!("{} from {} ns on", case.observed.users[life.user].name, life.started_at.0)
 }
 
 /// What the log says to a life: all from the answer to its question for the first number on, and how much of that has
@@ -115,17 +114,11 @@ fn connections_of(case: &Case<'_>, life: &TraderLife) -> Range<u32> {
 struct Ledger {
     /// Orders of this life that were accepted.
     known: BTreeMap<UserRefNum, (InstrumentId, Side)>,
-    open: BTreeMap<UserRefNum, Open>,
+    book: Book,
     fills: BTreeMap<(UserRefNum, MatchId), (Qty, Price)>,
     accounts: BTreeMap<InstrumentId, Account>,
     /// Instruments in which something was made void: what is held changed without an order.
     broken: BTreeSet<InstrumentId>,
-}
-
-#[derive(Clone, Copy)]
-struct Open {
-    executed: u64,
-    leaves: u64,
 }
 
 /// Of one instrument.
@@ -134,7 +127,7 @@ struct Account {
     /// Bought less sold.
     held: i128,
     /// Quantity, money and number of purchases, and of sales.
-    traded: [(u64, i128, u64); 2],
+    traded: [[i128; 3]; 2],
     /// Cost of what is held by average cost, and what was earned by closing.
     cost: f64,
     realised: f64,
@@ -143,20 +136,12 @@ struct Account {
 }
 
 impl Account {
-    fn fill(&mut self, side: Side, qty: Qty, price: Price) {
+    /// Takes a fill, or takes one back where `sign` is -1.
+    fn fill(&mut self, side: Side, qty: Qty, price: Price, sign: i128) {
         let traded = &mut self.traded[side.index()];
-        traded.0 += qty.0;
-        traded.1 += i128::from(price.0) * i128::from(qty.0);
-        traded.2 += 1;
-        self.take(side, qty, price);
-    }
-
-    fn void(&mut self, side: Side, qty: Qty, price: Price) {
-        let traded = &mut self.traded[side.index()];
-        traded.0 -= qty.0;
-        traded.1 -= i128::from(price.0) * i128::from(qty.0);
-        traded.2 -= 1;
-        self.take(side.opposite(), qty, price);
+        let notional = i128::from(price.0) * i128::from(qty.0);
+        [i128::from(qty.0), notional, 1].iter().zip(traded).for_each(|(part, sum)| *sum += sign * part);
+        self.take(if sign < 0 { side.opposite() } else { side }, qty, price);
     }
 
     fn take(&mut self, side: Side, qty: Qty, price: Price) {
@@ -175,13 +160,13 @@ impl Account {
 
     /// Money that came in less money that went out.
     fn cash(&self) -> i128 {
-        self.traded[Side::Sell.index()].1 - self.traded[Side::Buy.index()].1
+        self.traded[Side::Sell.index()][1] - self.traded[Side::Buy.index()][1]
     }
 
     /// True when a position is what this adds up to.
     fn is(&self, position: &Position) -> bool {
-        let traded = [position.bought(), position.sold()]
-            .map(|traded| (traded.qty.0, traded.notional.0, traded.fill_count));
+        let traded: [[i128; 3]; 2] = [position.bought(), position.sold()]
+            .map(|traded| [traded.qty.0.into(), traded.notional.0, traded.fill_count.into()]);
         let by_side = [self.traded[Side::Buy.index()], self.traded[Side::Sell.index()]];
         let error = (position.realised_pnl().0 as f64 - self.realised).abs();
         i128::from(position.net_qty()) == self.held
@@ -195,56 +180,29 @@ impl Ledger {
     /// Takes one event; the order that was accepted by it, with what is left of it.
     fn hear(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
         let user_ref = event.user_ref();
+        // The book does not know the orders of an earlier life.
+        self.book.hear(Nanos::ZERO, event);
         match *event {
-            OrderEventKind::Accepted { order, .. } => {
+            OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
                 self.known.insert(user_ref, (order.instrument, order.side));
-                self.open(user_ref, Open { executed: 0, leaves: order.qty.0 });
                 return Some(user_ref);
             }
-            OrderEventKind::Replaced { order, orig_user_ref, .. } => {
-                let executed = self.open.remove(&orig_user_ref).map_or(0, |orig| orig.executed);
-                self.known.insert(user_ref, (order.instrument, order.side));
-                self.open(user_ref, Open { executed, leaves: order.qty.0.saturating_sub(executed) });
-                return Some(user_ref);
-            }
-            OrderEventKind::Canceled { decrement, .. }
-            | OrderEventKind::SelfTradePrevented { decrement, .. } => self.reduce(user_ref, decrement),
             OrderEventKind::Executed { qty, price, match_id, .. } => {
-                // What an earlier life left is none of this one's.
                 if let Some((instrument, side)) = self.known.get(&user_ref).copied() {
-                    if let Some(open) = self.open.get_mut(&user_ref) {
-                        open.executed += qty.0;
-                    }
-                    self.reduce(user_ref, qty);
                     self.fills.insert((user_ref, match_id), (qty, price));
-                    self.accounts.entry(instrument).or_default().fill(side, qty, price);
+                    self.accounts.entry(instrument).or_default().fill(side, qty, price, 1);
                 }
             }
             OrderEventKind::Broken { match_id, .. } => {
                 let fill = self.fills.remove(&(user_ref, match_id));
                 if let (Some((qty, price)), Some((instrument, side))) = (fill, self.known.get(&user_ref)) {
                     self.broken.insert(*instrument);
-                    self.accounts.entry(*instrument).or_default().void(*side, qty, price);
+                    self.accounts.entry(*instrument).or_default().fill(*side, qty, price, -1);
                 }
             }
             _ => {}
         }
         None
-    }
-
-    fn open(&mut self, user_ref: UserRefNum, order: Open) {
-        if order.leaves > 0 {
-            self.open.insert(user_ref, order);
-        }
-    }
-
-    fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) {
-        if let Some(open) = self.open.get_mut(&user_ref) {
-            open.leaves = open.leaves.saturating_sub(qty.0);
-            if open.leaves == 0 {
-                self.open.remove(&user_ref);
-            }
-        }
     }
 
     fn account(&self, instrument: InstrumentId) -> Account {
@@ -260,7 +218,7 @@ impl Ledger {
 
     /// Open orders of an instrument, with their sides.
     fn open_in(&self, instrument: InstrumentId) -> impl Iterator<Item = (Side, u64)> {
-        self.open.iter().filter_map(move |(user_ref, open)| {
+        self.book.orders.iter().filter_map(move |(user_ref, open)| {
             let (of, side) = self.known[user_ref];
             (of == instrument).then_some((side, open.leaves))
         })
@@ -268,7 +226,7 @@ impl Ledger {
 }
 
 /// What is held, paid and earned is what the venue said; of a life that was killed, what it had said up to some moment.
-fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Report) {
+fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told) {
     let mut ledger = Ledger::default();
     let end = if life.ended.is_none() { told.events.len() } else { told.received };
     let may_be_behind = matches!(life.ended, Some((_, TraderEnd::Killed)));
@@ -281,50 +239,39 @@ fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut
         return;
     }
     for (instrument, position, account) in ledger.differing(life) {
-        report.say(|| {
+        case.say(|| {
             format!(
-                "{}: holds of instrument {instrument} {position:?}, and the venue's executions lead to {account:?}",
-                name(case, life)
+                "holds of instrument {instrument} {position:?}, and the venue's executions lead to {account:?}",
             )
         });
     }
 }
 
 /// What the venue took stays within the limits, whatever was on its way.
-fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Report) {
+fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
     let limits = &life.limits;
     let mut ledger = Ledger::default();
     for event in &told.events {
         let Some(user_ref) = ledger.hear(event) else { continue };
-        let Some(open) = ledger.open.get(&user_ref) else { continue };
+        let Some(open) = ledger.book.orders.get(&user_ref) else { continue };
         let (instrument, side) = ledger.known[&user_ref];
-        report.expect(open.leaves <= limits.max_order_qty.0, || {
-            format!(
-                "{}: order {user_ref} has {} and may have {}",
-                name(case, life),
-                open.leaves,
-                limits.max_order_qty
-            )
+        case.expect(open.leaves <= limits.max_order_qty.0, || {
+            format!("order {user_ref} has {} and may have {}", open.leaves, limits.max_order_qty)
         });
         // What was given up and comes back was not counted, and what is made void was not asked for.
         if life.revived > 0 || ledger.broken.contains(&instrument) {
             continue;
         }
         let count = ledger.open_in(instrument).count();
-        report.expect(count <= limits.max_open_orders as usize, || {
-            format!(
-                "{}: with order {user_ref} {count} are open, and {} may be",
-                name(case, life),
-                limits.max_open_orders
-            )
+        case.expect(count <= limits.max_open_orders as usize, || {
+            format!("with order {user_ref} {count} are open, and {} may be", limits.max_open_orders)
         });
         let open_qty: u64 =
             ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty).sum();
         let worst = ledger.account(instrument).held * i128::from(side.sign()) + i128::from(open_qty);
-        report.expect(worst <= i128::from(limits.max_position.0), || {
+        case.expect(worst <= i128::from(limits.max_position.0), || {
             format!(
-                "{}: with order {user_ref} it may come to hold {worst} of instrument {instrument}, {side:?}, and {} is its most",
-                name(case, life),
+                "with order {user_ref} it may come to hold {worst} of instrument {instrument}, {side:?}, and {} is its most",
                 limits.max_position
             )
         });
@@ -332,7 +279,7 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Re
 }
 
 /// Nothing was sent that the engine did not ask for.
-fn check_requests(case: &Case<'_>, life: &TraderLife, report: &mut Report) {
+fn check_requests(case: &Case<'_>, life: &TraderLife) {
     let connections = connections_of(case, life);
     let events = case.observed.clients[life.user].events.iter();
     let of_life = events.filter(|event| connections.contains(&event.connection));
@@ -344,45 +291,37 @@ fn check_requests(case: &Case<'_>, life: &TraderLife, report: &mut Report) {
     let counters = &life.counters;
     for (letter, asked) in [(b'O', counters.enters), (b'U', counters.replaces), (b'X', counters.cancels)] {
         let count = sent.iter().filter(|sent| **sent == letter).count() as u64;
-        report.expect(count <= asked, || {
-            format!("{}: sent {count} '{}' and decided on {asked}", name(case, life), char::from(letter))
+        case.expect(count <= asked, || {
+            format!("sent {count} '{}' and decided on {asked}", char::from(letter))
         });
     }
 }
 
 /// In the end the orders that it believes to be open are those that rest, and its market is the venue's.
-fn check_end(
-    case: &Case<'_>,
-    life: &TraderLife,
-    told: &Told,
-    displayed: &[DeliveredOrder],
-    report: &mut Report,
-) {
+fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[DeliveredOrder]) {
     let mut ledger = Ledger::default();
     told.events.iter().for_each(|event| _ = ledger.hear(event));
     let mut resting = resting(case, life, &ledger);
     for order in &life.orders {
         let rests = resting.remove(&order.user_ref);
         let believed = Some((order.cum_qty, order.leaves_qty()));
-        report.expect(rests == believed, || {
+        case.expect(rests == believed, || {
             format!(
-                "{}: believes of order {} that {believed:?} are executed and left, and of the venue's it is {rests:?}",
-                name(case, life),
+                "believes of order {} that {believed:?} are executed and left, and of the venue's it is {rests:?}",
                 order.user_ref
             )
         });
     }
     for user_ref in resting.keys() {
-        report.say(|| format!("{}: order {user_ref} rests and is forgotten", name(case, life)));
+        case.say(|| format!("order {user_ref} rests and is forgotten"));
     }
     for (instrument, open_qty) in (1..).map(InstrumentId).zip(&life.open_qty) {
         for side in Side::BOTH {
             let open = ledger.open_in(instrument).filter(|(of, _)| *of == side).map(|(_, qty)| qty);
             let (counted, open) = (open_qty[side.index()], Qty(open.sum()));
-            report.expect(counted == open, || {
+            case.expect(counted == open, || {
                 format!(
-                    "{}: counts {counted} of instrument {instrument}, {side:?}, as open in the end, and {open} is",
-                    name(case, life)
+                    "counts {counted} of instrument {instrument}, {side:?}, as open in the end, and {open} is",
                 )
             });
         }
@@ -390,21 +329,18 @@ fn check_end(
     for (instrument, market) in (1..).map(InstrumentId).zip(&life.markets) {
         let is =
             Bbo { bid: best(displayed, instrument, Side::Buy), ask: best(displayed, instrument, Side::Sell) };
-        report.expect(market.is_none_or(|market| market == is), || {
-            format!(
-                "{}: believes in {market:?} of instrument {instrument}, and it is {is:?}",
-                name(case, life)
-            )
+        case.expect(market.is_none_or(|market| market == is), || {
+            format!("believes in {market:?} of instrument {instrument}, and it is {is:?}")
         });
     }
 }
 
 /// One that ended with no open order has left none.
-fn check_nothing_left(case: &Case<'_>, life: &TraderLife, told: &Told, report: &mut Report) {
+fn check_nothing_left(case: &Case<'_>, told: &Told) {
     let mut ledger = Ledger::default();
     told.events[..told.received].iter().for_each(|event| _ = ledger.hear(event));
-    for user_ref in ledger.open.keys() {
-        report.say(|| format!("{}: ended, and left order {user_ref}", name(case, life)));
+    for user_ref in ledger.book.orders.keys() {
+        case.say(|| format!("ended, and left order {user_ref}"));
     }
 }
 
@@ -414,13 +350,4 @@ fn resting(case: &Case<'_>, life: &TraderLife, ledger: &Ledger) -> BTreeMap<User
     let orders = case.truth.engine.open_orders().filter(|order| order.session == session);
     let of_life = orders.filter(|order| ledger.known.contains_key(&order.user_ref));
     of_life.map(|order| (order.user_ref, (order.executed, order.leaves))).collect()
-}
-
-/// The best displayed price of a side, and all that is displayed there.
-fn best(displayed: &[DeliveredOrder], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
-    let of_side =
-        || displayed.iter().filter(move |order| order.instrument == instrument && order.side == side);
-    let price = of_side().next()?.price;
-    let qty = of_side().filter(|order| order.price == price).map(|order| order.qty.0).sum();
-    Some((price, Qty(qty)))
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, Side, UserRefNum};
 
-use super::report::Report;
 use super::{Case, statements};
 
 /// One side of an execution.
@@ -42,18 +41,18 @@ pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<P
     Some(trades)
 }
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let Some(trades) = of_all(case) else { return };
     for ((match_id, ts), parts) in &trades {
         let is_matched = match parts.as_slice() {
             [a, b] => a.side != b.side && (a.instrument, a.qty, a.price) == (b.instrument, b.qty, b.price),
             _ => false,
         };
-        report.expect(is_matched, || {
+        case.expect(is_matched, || {
             let told: Vec<String> = parts
                 .iter()
                 .map(|part| {
-                    let name = &case.observed.users[part.user].name;
+                    let name = &case.observed.setup.users[part.user].name;
                     let Part { user_ref, side, qty, price, instrument, .. } = part;
                     format!("{name}'s {user_ref} {side:?} {qty} of {instrument} at {price}")
                 })

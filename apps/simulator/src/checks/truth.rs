@@ -51,23 +51,23 @@ pub(super) struct Public {
 
 impl Truth {
     pub(super) fn of(observed: &Observed) -> Truth {
-        let users = observed.users.len();
+        let users = observed.setup.users.len();
         let mut truth = Truth {
             streams: (0..users).map(|_| Vec::new()).collect(),
             order: Vec::new(),
             market: Vec::new(),
             open_counts: vec![Vec::new(); users],
             overdue: Vec::new(),
-            engine: ReferenceEngine::new(&observed.instruments, observed.limits),
+            engine: ReferenceEngine::new(&observed.setup.instruments, observed.setup.limits),
             table: InstrumentTable::with_room(
-                &observed.instruments,
-                InstrumentId(observed.limits.max_instruments),
+                &observed.setup.instruments,
+                InstrumentId(observed.setup.limits.max_instruments),
             ),
             executions: 0,
         };
         let mut engine = truth.engine.clone();
         let mut next_expiry = None;
-        for command in &observed.journal {
+        for command in &observed.log.commands {
             if next_expiry.is_some_and(|at| command.ts() >= at) {
                 truth.note_overdue(&engine, command);
             }
@@ -95,11 +95,7 @@ impl Truth {
     /// Notes how many orders of each user are open; when the first of them expires.
     fn count_open(&mut self, engine: &ReferenceEngine, command: Sequence) -> Option<Nanos> {
         let mut counts = vec![0; self.open_counts.len()];
-        let mut next_expiry: Option<Nanos> = None;
         for order in engine.open_orders() {
-            if let Some(at) = order.expires_at {
-                next_expiry = Some(next_expiry.map_or(at, |next| next.min(at)));
-            }
             if let Some(count) = place_of(order.session).and_then(|place| counts.get_mut(place)) {
                 *count += 1;
             }
@@ -109,7 +105,7 @@ impl Truth {
                 changes.push((command, count));
             }
         }
-        next_expiry
+        engine.open_orders().filter_map(|order| order.expires_at).min()
     }
 
     /// Open orders of a user after a command.

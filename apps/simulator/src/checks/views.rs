@@ -3,7 +3,7 @@
 use tickpath_journal::Policy;
 use tickpath_types::{Nanos, Sequence};
 
-use crate::{ClientEventKind, ClientLog, Crash, Observed, VenueEventKind};
+use crate::{ClientEventKind, ClientLog, Death, Observed, VenueEvent};
 
 /// How a life of the venue ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,27 +38,21 @@ pub(super) struct Loss {
     pub(super) last: Sequence,
 }
 
-/// A client's copy of its stream.
-pub(super) struct Copy {
-    /// Message 1 and those that follow, as far as they were received; `None` for one that never was.
-    pub(super) messages: Vec<Option<Vec<u8>>>,
-}
+/// A client's copy of its stream: message 1 and those that follow, as far as they were received; `None` for one that never
+/// was.
+type Copy = Vec<Option<Vec<u8>>>;
 
-impl Copy {
-    fn of(client: &ClientLog) -> Copy {
-        let mut messages: Vec<Option<Vec<u8>>> = Vec::new();
-        for event in &client.events {
-            if let ClientEventKind::Received { sequence, bytes } = &event.kind
-                && let Some(place) = (sequence.0 as usize).checked_sub(1)
-            {
-                if messages.len() <= place {
-                    messages.resize(place + 1, None);
-                }
-                messages[place] = Some(bytes.clone());
-            }
+fn copy_of(client: &ClientLog) -> Copy {
+    let mut messages = Copy::new();
+    for event in &client.events {
+        if let ClientEventKind::Received { sequence, bytes } = &event.kind
+            && let Some(place) = (sequence.0 as usize).checked_sub(1)
+        {
+            messages.resize(messages.len().max(place + 1), None);
+            messages[place] = Some(bytes.clone());
         }
-        Copy { messages }
     }
+    messages
 }
 
 /// See the module.
@@ -74,12 +68,12 @@ pub(super) struct Views {
 impl Views {
     pub(super) fn of(observed: &Observed) -> Views {
         let (mut lives, losses) = lives_of(observed);
-        let mut last = Sequence(observed.journal.len() as u64);
+        let mut last = Sequence(observed.log.commands.len() as u64);
         for life in lives.iter_mut().rev() {
             life.last = last;
             last = last.min(life.after);
         }
-        let copies = observed.clients.iter().map(Copy::of).collect();
+        let copies = observed.clients.iter().map(copy_of).collect();
         let times = times_of(observed, &lives);
         Views { lives, losses, times, copies }
     }
@@ -107,8 +101,8 @@ impl Views {
 
     /// The last command that was sequenced by this time, be it in the log at the end or not.
     pub(super) fn known_by(observed: &Observed, at: Nanos) -> Sequence {
-        let steps = observed.sequenced.partition_point(|step| step.at <= at);
-        steps.checked_sub(1).map_or(Sequence(0), |last| observed.sequenced[last].last)
+        let steps = observed.log.sequenced.partition_point(|step| step.at <= at);
+        steps.checked_sub(1).map_or(Sequence(0), |last| observed.log.sequenced[last].what)
     }
 
     /// The life of this time.
@@ -122,10 +116,10 @@ fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
     let mut losses = Vec::new();
     let mut power_lost_at = None;
     for event in &observed.venue {
-        match &event.kind {
-            VenueEventKind::Started { last, .. } => {
+        match &event.what {
+            VenueEvent::Started { last, .. } => {
                 if let Some(at) = power_lost_at.take()
-                    && observed.policy == Policy::Async
+                    && observed.setup.policy == Policy::Async
                 {
                     losses.push(Loss { at, last: *last });
                 }
@@ -138,44 +132,40 @@ fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
                     last: *last,
                 });
             }
-            VenueEventKind::Refused(_) => {}
-            VenueEventKind::CutAtStart => _ = power_lost_at.get_or_insert(event.at),
-            VenueEventKind::Crashed(crash) => {
-                if *crash == Crash::Power {
+            VenueEvent::Refused(_) => {}
+            VenueEvent::CutAtStart => _ = power_lost_at.get_or_insert(event.at),
+            VenueEvent::Crashed(death) => {
+                if *death == Death::Power {
                     power_lost_at.get_or_insert(event.at);
                 }
-                if let Some(life) = lives.last_mut() {
-                    (life.ended_at, life.end) = (event.at, End::Crashed);
-                }
+                end(&mut lives, event.at, End::Crashed);
             }
-            VenueEventKind::Stopped => {
-                if let Some(life) = lives.last_mut() {
-                    (life.ended_at, life.end) = (event.at, End::Stopped);
-                }
-            }
-            VenueEventKind::DiskFailed => {
-                if let Some(life) = lives.last_mut() {
-                    life.has_failed = true;
-                }
-            }
+            VenueEvent::Stopped => end(&mut lives, event.at, End::Stopped),
+            VenueEvent::DiskFailed => _ = lives.last_mut().map(|life| life.has_failed = true),
         }
     }
     (lives, losses)
 }
 
+fn end(lives: &mut [Life], at: Nanos, how: End) {
+    if let Some(life) = lives.last_mut() {
+        (life.ended_at, life.end) = (at, how);
+    }
+}
+
 fn times_of(observed: &Observed, lives: &[Life]) -> Vec<Option<Nanos>> {
-    let mut times = vec![None; observed.journal.len()];
+    let mut times = vec![None; observed.log.commands.len()];
     let mut lives = lives.iter().peekable();
     let mut known = 0;
-    for step in &observed.sequenced {
+    for step in &observed.log.sequenced {
         while let Some(life) = lives.next_if(|life| life.started_at <= step.at) {
             known = life.after.0;
         }
-        let (from, to) = (known as usize, (step.last.0 as usize).min(times.len()));
+        let (from, to) = (known as usize, (step.what.0 as usize).min(times.len()));
         if let Some(times) = times.get_mut(from..to) {
             times.fill(Some(step.at));
         }
-        known = step.last.0;
+        known = step.what.0;
     }
     times
 }

@@ -12,12 +12,11 @@ use tickpath_types::{
 };
 
 use super::Case;
-use super::report::Report;
 
 /// A field: its offset, its width in bytes, and the number that they hold.
 type Field = (usize, usize, u64);
 
-pub(super) fn check(case: &Case<'_>, report: &mut Report) {
+pub(super) fn check(case: &Case<'_>) {
     let symbol = |id| case.truth.table.symbol(id);
     for told in case.truth.streams.iter().flatten() {
         let Some(event) = told.event.filter(|_| !told.bytes.is_empty()) else { continue };
@@ -29,13 +28,13 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
             _ => None,
         };
         let fields = order_event(&event, instrument.and_then(symbol));
-        report.expect(holds(&told.bytes, &fields), || {
+        case.expect(holds(&told.bytes, &fields), || {
             format!("command {}: {:?} is sent as {:02x?}", told.command, event.kind, told.bytes)
         });
     }
     for public in case.truth.market.iter().filter(|public| !public.bytes.is_empty()) {
         let fields = market_event(&public.event, symbol(public.event.instrument));
-        report.expect(holds(&public.bytes, &fields), || {
+        case.expect(holds(&public.bytes, &fields), || {
             format!(
                 "message {}: {:?} is published as {:02x?}",
                 public.event.sequence, public.event.kind, public.bytes
@@ -46,6 +45,11 @@ pub(super) fn check(case: &Case<'_>, report: &mut Report) {
 
 fn holds(bytes: &[u8], fields: &[Field]) -> bool {
     fields.iter().all(|(offset, width, value)| number(bytes, *offset, *width) == Some(*value))
+}
+
+fn with(mut fields: Vec<Field>, more: &[Field]) -> Vec<Field> {
+    fields.extend_from_slice(more);
+    fields
 }
 
 fn number(bytes: &[u8], offset: usize, width: usize) -> Option<u64> {
@@ -115,10 +119,6 @@ fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
             (at + 23, 8, order_id),
         ]
     };
-    let with = |mut fields: Vec<Field>, more: &[Field]| {
-        fields.extend_from_slice(more);
-        fields
-    };
     match event.kind {
         OrderEventKind::Accepted { ref order, order_id, .. } => {
             with(head(b'A', order.user_ref.0), &standing(13, order, order_id.0))
@@ -158,10 +158,7 @@ fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
 /// Fields that an ITCH message must have.
 fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
     let with = |kind: u8, more: &[Field]| {
-        let mut fields =
-            vec![(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)];
-        fields.extend_from_slice(more);
-        fields
+        with(vec![(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)], more)
     };
     match event.kind {
         MarketEventKind::Add { order_id, side, price, qty } => with(
@@ -212,46 +209,29 @@ pub(super) fn is_request(
     logged: &OrderRequest,
     symbol: impl FnOnce(InstrumentId) -> Option<Symbol>,
 ) -> bool {
-    let user_ref = |at: usize, number: u32| (at, 4, u64::from(number));
-    match logged {
-        OrderRequest::Enter(order) => holds(
-            bytes,
+    let head = |kind: u8, user_ref: UserRefNum| vec![(0, 1, u64::from(kind)), (1, 4, u64::from(user_ref.0))];
+    let fields = match logged {
+        OrderRequest::Enter(order) => with(
+            head(b'O', order.user_ref),
             &[
-                (0, 1, u64::from(b'O')),
-                user_ref(1, order.user_ref.0),
                 (5, 1, letter(order.side)),
                 (6, 4, order.qty.0),
                 (10, 8, text(symbol(order.instrument))),
                 (18, 8, long_price(order.price)),
             ],
         ),
-        OrderRequest::Replace(order) => holds(
-            bytes,
-            &[
-                (0, 1, u64::from(b'U')),
-                user_ref(1, order.orig_user_ref.0),
-                user_ref(5, order.user_ref.0),
-                (9, 4, order.qty.0),
-                (13, 8, long_price(order.price)),
-            ],
+        OrderRequest::Replace(order) => with(
+            head(b'U', order.orig_user_ref),
+            &[(5, 4, u64::from(order.user_ref.0)), (9, 4, order.qty.0), (13, 8, long_price(order.price))],
         ),
-        OrderRequest::Cancel(cancel) => {
-            holds(bytes, &[(0, 1, u64::from(b'X')), user_ref(1, cancel.user_ref.0), (5, 4, cancel.qty.0)])
+        OrderRequest::Cancel(cancel) => with(head(b'X', cancel.user_ref), &[(5, 4, cancel.qty.0)]),
+        OrderRequest::Modify(order) => {
+            with(head(b'M', order.user_ref), &[(5, 1, u64::from(order.side_marking)), (6, 4, order.qty.0)])
         }
-        OrderRequest::Modify(order) => holds(
-            bytes,
-            &[
-                (0, 1, u64::from(b'M')),
-                user_ref(1, order.user_ref.0),
-                (5, 1, u64::from(order.side_marking)),
-                (6, 4, order.qty.0),
-            ],
-        ),
-        OrderRequest::MassCancel(request) => {
-            holds(bytes, &mass_cancel(b'C', 1, request, symbol(request.instrument)))
-        }
-        OrderRequest::SetOrderEntry(request) => holds(bytes, &order_entry(*b"DE", 1, request)),
-    }
+        OrderRequest::MassCancel(request) => mass_cancel(b'C', 1, request, symbol(request.instrument)),
+        OrderRequest::SetOrderEntry(request) => order_entry(*b"DE", 1, request),
+    };
+    holds(bytes, &fields)
 }
 
 /// True when an OUCH request has the number and the client's text of a logged refusal; only new orders have a text.

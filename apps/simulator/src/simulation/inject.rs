@@ -2,17 +2,15 @@
 
 use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
 use tickpath_journal::DiskFaults;
-use tickpath_simnet::HostId;
 use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
 
-use super::{DOWN_MAX, End, FIRST_FEED, STRANGER, Simulation};
+use super::{End, STRANGER, Simulation};
 use crate::client::Client;
-use crate::faults::{DiskTrouble, FaultEvent, TraderFault};
-use crate::net::simulated;
+use crate::faults::{DiskTrouble, FaultEvent};
+use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE};
 use crate::profile::Profile;
 use crate::recovery::SNAPSHOTS;
-use crate::venue::{LINES, ORDER_ENTRY, VENUE};
-use crate::{Crash, copies, trader};
+use crate::{Death, trader};
 
 impl Simulation {
     pub(super) fn inject_due(&mut self) {
@@ -27,12 +25,12 @@ impl Simulation {
             FaultEvent::KillVenue | FaultEvent::CutPower if !self.site.is_alive() => {}
             FaultEvent::KillVenue => {
                 self.count("venue killed");
-                self.site.crash(now, Crash::Process);
+                self.site.crash(now, Death::Process);
                 self.schedule_restart();
             }
             FaultEvent::CutPower => {
                 self.count("venue lost power");
-                self.site.crash(now, Crash::Power);
+                self.site.crash(now, Death::Power);
                 self.schedule_restart();
             }
             FaultEvent::CutPowerAfter(changes) => {
@@ -53,8 +51,10 @@ impl Simulation {
                 self.feeds[place].end(Some(now));
                 self.feeds[place].back_at = now + Nanos(self.draw.below(DOWN_MAX.0));
             }
-            FaultEvent::CutClient(place, time) => self.cut(HostId(place as u16 + 1), time),
-            FaultEvent::CutFeed(place, time) => self.cut(HostId(FIRST_FEED + place as u16), time),
+            FaultEvent::Cut(host, time) => {
+                self.network.wires().network.cut(VENUE, host);
+                self.faults.ends.push((now + time, End::Cut(host)));
+            }
             FaultEvent::Network(level) => self.set_network_faults(level),
             FaultEvent::Disk(trouble, time) => self.trouble_disk(trouble, time),
             FaultEvent::Starve(part, time) => {
@@ -62,11 +62,12 @@ impl Simulation {
                 let part = part % self.faults.starved.len();
                 self.faults.starved[part] = self.faults.starved[part].max(now + time);
             }
-            FaultEvent::StepClock(ahead_ns) => {
-                self.count("clock stepped");
-                self.faults.clock_steps.push(now);
+            FaultEvent::StepClock(host, ahead_ns) => {
+                let is_venue = host == VENUE;
+                self.count(if is_venue { "clock stepped" } else { "trader's clock stepped" });
+                self.faults.clock_steps.extend(is_venue.then_some(now));
                 let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
-                self.network.wires().network.set_clock(VENUE, ahead);
+                self.network.wires().network.set_clock(host, ahead);
             }
             FaultEvent::Connects(count, time) => self.connect_strangers(count, time),
             FaultEvent::Admin(bits) => self.administrate(bits),
@@ -82,49 +83,30 @@ impl Simulation {
                     self.count("reader of drop copies killed");
                 }
             }
-            FaultEvent::CutReader(time) => self.cut(copies::HOST, time),
-            FaultEvent::Trader(place, event) => self.inject_into_trader(place, event),
-        }
-    }
-
-    fn inject_into_trader(&mut self, place: usize, event: TraderFault) {
-        let now = self.now;
-        match event {
-            TraderFault::Kill => {
+            FaultEvent::KillTrader(place) => {
                 self.count("trader killed");
                 self.traders[place].crash(now);
             }
-            TraderFault::Stop => {
+            FaultEvent::StopTrader(place) => {
                 self.count("trader stopped and started");
                 self.traders[place].stop(now);
             }
-            TraderFault::Cut(time) => self.cut(self.traders[place].host(), time),
-            TraderFault::Stall(time) => {
+            FaultEvent::StallTrader(place, time) => {
                 self.count("trader stalled");
                 let first = self.faults.starved.len() - trader::AGENTS * (self.traders.len() - place);
                 for until in &mut self.faults.starved[first..first + trader::AGENTS] {
                     *until = (*until).max(now + time);
                 }
             }
-            TraderFault::StepClock(ahead_ns) => {
-                self.count("trader's clock stepped");
-                let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
-                self.network.wires().network.set_clock(self.traders[place].host(), ahead);
-            }
         }
-    }
-
-    pub(super) fn cut(&mut self, host: HostId, time: Nanos) {
-        self.network.wires().network.cut(VENUE, host);
-        self.faults.ends.push((self.now + time, End::Cut(host)));
     }
 
     fn set_network_faults(&mut self, level: u64) {
         let streams = Profile::stream_faults(level, &mut self.draw);
-        let groups = [Some(simulated(LINES[0])), Some(simulated(LINES[1])), None];
+        let groups = [Some(LINES[0]), Some(LINES[1]), None];
         let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
         // Snapshots come as line B does, by faults of their own.
-        let of_snapshots = (Some(simulated(SNAPSHOTS)), datagrams[1].1);
+        let of_snapshots = (Some(SNAPSHOTS), datagrams[1].1);
         let mut wires = self.network.wires();
         wires.network.set_stream_faults(streams);
         let all = datagrams.into_iter().chain([of_snapshots]);
@@ -196,27 +178,16 @@ impl Simulation {
 
     pub(super) fn end_faults(&mut self) {
         let now = self.now;
-        let mut over = Vec::new();
-        self.faults.ends.retain(|(at, end)| {
-            if *at <= now {
-                over.push(*end);
-            }
-            *at > now
-        });
-        for end in over {
+        for (_, end) in self.faults.ends.extract_if(.., |(at, _)| *at <= now) {
             match end {
                 // Another cut of the same host may still last; it is over as well.
                 End::Cut(host) => self.network.wires().network.heal(VENUE, host),
                 End::Disk => self.site.disk.set_faults(DiskFaults::default()),
             }
         }
-        let network = &self.network;
-        self.faults.strangers.retain(|(until, socket)| {
-            if *until <= now {
-                network.wires().network.close(*socket);
-            }
-            *until > now
-        });
+        for (_, socket) in self.faults.strangers.extract_if(.., |(until, _)| *until <= now) {
+            self.network.wires().network.close(socket);
+        }
     }
 
     /// From now on nothing goes wrong any more.
@@ -235,8 +206,7 @@ impl Simulation {
         self.faults.starved.iter_mut().for_each(|until| *until = Nanos::ZERO);
         self.clients_mut().for_each(Client::calm_down);
         self.feeds.iter_mut().for_each(|feed| feed.back_at = Nanos::ZERO);
-        let strangers = std::mem::take(&mut self.faults.strangers);
-        for (_, socket) in strangers {
+        for (_, socket) in self.faults.strangers.drain(..) {
             self.network.wires().network.close(socket);
         }
     }

@@ -15,6 +15,6 @@ fn a_clean_run_keeps_every_promise() {
         let observed = model::observe(seed);
         let violations = check(&observed);
         assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
-        assert!(observed.journal.len() > 500 && observed.published.len() > 500);
+        assert!(observed.log.commands.len() > 500 && observed.published.len() > 500);
     }
 }

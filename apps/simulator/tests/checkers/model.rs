@@ -10,9 +10,9 @@ use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
 use tickpath_nasdaq::soupbintcp::Packet;
 use tickpath_simulator::{
-    ClientEvent, ClientEventKind, ClientLog, Crash, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
-    Line, LoginOutcome, Observed, OpenOrder, Published, Sequenced, SnapshotOnDisk, UserTerms, VenueEvent,
-    VenueEventKind,
+    ClientEvent, ClientEventKind, ClientLog, Death, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
+    Line, Log, LoginOutcome, Observed, OpenOrder, Published, Setup, SnapshotOnDisk, Timed, UserTerms,
+    VenueEvent,
 };
 use tickpath_types::Draw;
 use tickpath_types::*;
@@ -147,28 +147,25 @@ impl World {
             packet: PacketBuilder::new(vec![0; 60_000], Session::new("TODAY").unwrap(), Sequence(1)),
             definition,
             observed: Observed {
-                instruments,
-                limits,
-                policy: Policy::Group,
-                users,
+                setup: Setup {
+                    instruments,
+                    limits,
+                    policy: Policy::Group,
+                    users,
+                    schedule: vec![0],
+                    reaction_max: Nanos(4 * STEP),
+                },
                 clients: (1..=USERS).map(client).collect(),
-                schedule: vec![0],
                 copies: None,
                 venue: Vec::new(),
+                clock_steps: Vec::new(),
+                log: Log::default(),
                 published: Vec::new(),
                 retransmitted: Vec::new(),
                 feeds: Vec::new(),
                 traders: Vec::new(),
-                journal: Vec::new(),
-                sequenced: Vec::new(),
-                lost: Vec::new(),
-                unlogged: Vec::new(),
-                snapshots: Vec::new(),
                 last: FinalVenue::default(),
-                healed_at: Nanos(0),
                 ended_at: Nanos(0),
-                reaction_max: Nanos(4 * STEP),
-                clock_steps: Vec::new(),
             },
         }
     }
@@ -179,20 +176,20 @@ impl World {
         let mut payload = Vec::new();
         replica.encode(&mut payload);
         let state_hash = replica.state_hash();
-        self.observed.snapshots.push(SnapshotOnDisk { sequence: last, state_hash, payload });
-        let journal = self.observed.journal.clone();
-        self.venue(VenueEventKind::Started { last, state_hash, replayed: last.0, journal });
+        self.observed.log.snapshots.push(SnapshotOnDisk { sequence: last, state_hash, payload });
+        let journal = self.observed.log.commands.clone();
+        self.venue(VenueEvent::Started { last, state_hash, journal });
     }
 
     fn replay(&self) -> Replica {
         let mut replica = Replica::new(self.definition.clone()).unwrap();
-        self.observed.journal.iter().for_each(|command| replica.apply(command));
+        self.observed.log.commands.iter().for_each(|command| replica.apply(command));
         replica
     }
 
-    fn venue(&mut self, kind: VenueEventKind) {
+    fn venue(&mut self, what: VenueEvent) {
         self.now.0 += STEP;
-        self.observed.venue.push(VenueEvent { at: self.now, kind });
+        self.observed.venue.push(Timed { at: self.now, what });
     }
 
     fn note(&mut self, session: SessionId, kind: ClientEventKind) {
@@ -221,7 +218,7 @@ impl World {
         self.note(session, ClientEventKind::Disconnected(DisconnectCause::Client));
         self.note(session, ClientEventKind::GoneAtVenue);
         self.is_away[usize::from(session.0) - 1] = true;
-        if let Some(grace) = self.observed.users[usize::from(session.0) - 1].cancel_on_disconnect {
+        if let Some(grace) = self.observed.setup.users[usize::from(session.0) - 1].cancel_on_disconnect {
             self.now.0 += grace.0;
             self.sequence(session, CommandKind::CancelAll { reason: CancelReason::System });
         }
@@ -233,7 +230,7 @@ impl World {
             self.note(SessionId(session), ClientEventKind::GoneAtVenue);
         }
         self.is_away.fill(true);
-        self.venue(VenueEventKind::Crashed(Crash::Power));
+        self.venue(VenueEvent::Crashed(Death::Power));
     }
 
     fn open_day(&mut self) {
@@ -287,7 +284,7 @@ impl World {
     /// A request of a client, read and sequenced at once.
     fn act_of(&mut self, session: SessionId) {
         let request = self.request(session);
-        let table = InstrumentTable::new(&self.observed.instruments);
+        let table = InstrumentTable::new(&self.observed.setup.instruments);
         let mut out = [0; 256];
         let len = encode_request(&request, |id| table.symbol(id), &mut out).unwrap();
         let bytes = out[..len].to_vec();
@@ -399,10 +396,10 @@ impl World {
     }
 
     fn write(&mut self, session: SessionId, kind: impl Into<LogCommandKind>) {
-        let sequence = Sequence(self.observed.journal.len() as u64 + 1);
+        let sequence = Sequence(self.observed.log.commands.len() as u64 + 1);
         let command = LogCommand::new(sequence, session, self.time_of_day(), kind.into());
-        self.observed.journal.push(command);
-        self.observed.sequenced.push(Sequenced { at: self.now, last: sequence });
+        self.observed.log.commands.push(command);
+        self.observed.log.sequenced.push(Timed { at: self.now, what: sequence });
         command.apply(&mut self.engine, &mut self.ears);
         for (session, bytes) in std::mem::take(&mut self.ears.answers) {
             let place = usize::from(session.0) - 1;
@@ -412,7 +409,8 @@ impl World {
         }
         let first = self.packet.sequence();
         for event in std::mem::take(&mut self.ears.market) {
-            let instrument = self.observed.instruments.get(usize::from(event.instrument.0).wrapping_sub(1));
+            let instrument =
+                self.observed.setup.instruments.get(usize::from(event.instrument.0).wrapping_sub(1));
             let mut message = [0; 64];
             let len = encode_market_event(&event, instrument, &mut message).unwrap();
             self.packet.push(&message[..len]).unwrap();
@@ -438,10 +436,10 @@ impl World {
     fn end(mut self) -> Observed {
         self.now.0 += 10 * STEP;
         let observed = &mut self.observed;
-        (observed.healed_at, observed.ended_at) = (self.now, self.now);
+        observed.ended_at = self.now;
         let engine = &self.engine;
         let mut displayed = Vec::new();
-        for instrument in &observed.instruments {
+        for instrument in &observed.setup.instruments {
             for side in Side::BOTH {
                 displayed.extend(engine.books().orders(instrument.id, side).map(|(_, order)| {
                     let (instrument, order_id) = (instrument.id, order.id);
@@ -458,7 +456,7 @@ impl World {
                 }
             }
         }
-        let (commands, events) = (observed.journal.len() as u64, engine.last_market().0);
+        let (commands, events) = (observed.log.commands.len() as u64, engine.last_market().0);
         let counters = [
             ("order_server.commands", commands),
             ("journal.durable", commands),
@@ -490,7 +488,7 @@ impl UpdateListener for Updates {
 
 /// A feed handler that has had everything of line A.
 fn feed(observed: &Observed) -> FeedLife {
-    let limits = BookLimits::new(InstrumentId(observed.instruments.len() as u16), 1 << 12);
+    let limits = BookLimits::new(InstrumentId(observed.setup.instruments.len() as u16), 1 << 12);
     let mut builder = BookBuilder::new(DirectBooks::new(limits));
     let mut updates = Updates::default();
     let mut next = Sequence(1);
@@ -503,7 +501,7 @@ fn feed(observed: &Observed) -> FeedLife {
     }
     let mut orders = Vec::new();
     let mut health = Vec::new();
-    for instrument in &observed.instruments {
+    for instrument in &observed.setup.instruments {
         health.push((instrument.id, builder.instrument(instrument.id).unwrap().health));
         for side in Side::BOTH {
             orders.extend(builder.books().orders(instrument.id, side).map(|order| DeliveredOrder {

@@ -4,8 +4,7 @@ use tickpath_exchange::{LogCommand, LogCommandKind, VenueCommandKind};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::moldudp64::Packet;
 use tickpath_simulator::{
-    ClientEventKind, Crash, DisconnectCause, Line, LoginOutcome, Observed, Retransmitted, VenueEvent,
-    VenueEventKind, check,
+    ClientEventKind, Death, DisconnectCause, Line, LoginOutcome, Observed, Timed, VenueEvent, check,
 };
 use tickpath_types::*;
 
@@ -108,19 +107,19 @@ fn a_request_that_was_not_read() {
 fn a_venue_that_does_not_come_back() {
     found("liveness", |observed| {
         let at = observed.ended_at;
-        observed.venue.push(VenueEvent { at, kind: VenueEventKind::Crashed(Crash::Process) });
+        observed.venue.push(Timed { at, what: VenueEvent::Crashed(Death::Process) });
     });
 }
 
 #[test]
 fn a_command_that_is_missing_in_the_log() {
-    found("log", |observed| _ = observed.journal.remove(300));
+    found("log", |observed| _ = observed.log.commands.remove(300));
 }
 
 #[test]
 fn a_command_that_was_another_before() {
     found("log", |observed| {
-        let VenueEventKind::Started { journal, .. } = &mut observed.venue[2].kind else { panic!("a start") };
+        let VenueEvent::Started { journal, .. } = &mut observed.venue[2].what else { panic!("a start") };
         journal[200] = later(&journal[200], 1);
     });
 }
@@ -128,8 +127,8 @@ fn a_command_that_was_another_before() {
 #[test]
 fn a_time_that_goes_back() {
     found("log", |observed| {
-        let ahead = observed.journal[100].ts().0 - observed.journal[99].ts().0;
-        observed.journal[100] = later(&observed.journal[100], -ahead.cast_signed());
+        let ahead = observed.log.commands[100].ts().0 - observed.log.commands[99].ts().0;
+        observed.log.commands[100] = later(&observed.log.commands[100], -ahead.cast_signed());
     });
 }
 
@@ -147,8 +146,8 @@ fn replaced(command: &LogCommand, kind: LogCommandKind) -> LogCommand {
 #[test]
 fn a_venue_that_refuses_its_log() {
     found("log", |observed| {
-        let kind = VenueEventKind::Refused("damage".to_owned());
-        observed.venue.insert(2, VenueEvent { at: Nanos(5), kind });
+        let what = VenueEvent::Refused("damage".to_owned());
+        observed.venue.insert(2, Timed { at: Nanos(5), what });
     });
 }
 
@@ -156,14 +155,14 @@ fn a_venue_that_refuses_its_log() {
 #[test]
 fn requests_that_changed_places() {
     found("requests", |observed| {
-        let is_own = |place: &usize| observed.journal[*place].session() == SessionId(1);
-        let places: Vec<usize> = (20..observed.journal.len()).filter(is_own).collect();
-        let kind = |place: usize| observed.journal[place].kind();
+        let is_own = |place: &usize| observed.log.commands[*place].session() == SessionId(1);
+        let places: Vec<usize> = (20..observed.log.commands.len()).filter(is_own).collect();
+        let kind = |place: usize| observed.log.commands[place].kind();
         let pair = places.windows(2).find(|pair| kind(pair[0]) != kind(pair[1])).unwrap();
         let (a, b) = (pair[0], pair[1]);
         let (kind_a, kind_b) = (kind(a), kind(b));
-        observed.journal[a] = replaced(&observed.journal[a], kind_b);
-        observed.journal[b] = replaced(&observed.journal[b], kind_a);
+        observed.log.commands[a] = replaced(&observed.log.commands[a], kind_b);
+        observed.log.commands[b] = replaced(&observed.log.commands[b], kind_a);
     });
 }
 
@@ -183,14 +182,14 @@ fn a_request_that_was_read_and_forgotten() {
 fn a_client_that_was_heard_first_and_is_second() {
     found("sequencing", |observed| {
         let is_order =
-            |place: usize| matches!(observed.journal[place].engine_kind(), Some(CommandKind::Order(_)));
-        let session = |place: usize| observed.journal[place].session();
+            |place: usize| matches!(observed.log.commands[place].engine_kind(), Some(CommandKind::Order(_)));
+        let session = |place: usize| observed.log.commands[place].session();
         let place = (500..800)
             .find(|place| is_order(*place) && is_order(place + 1) && session(*place) != session(place + 1))
             .unwrap();
-        let at = observed.sequenced[place + 1].at;
-        let (first, second) = (observed.sequenced[place].at, session(place + 1));
-        observed.sequenced[place].at = at;
+        let at = observed.log.sequenced[place + 1].at;
+        let (first, second) = (observed.log.sequenced[place].at, session(place + 1));
+        observed.log.sequenced[place].at = at;
         let client = &mut observed.clients[usize::from(second.0) - 1];
         for event in &mut client.events {
             if let ClientEventKind::ReadByVenue { kernel_ns, .. } = &mut event.kind
@@ -244,7 +243,7 @@ fn an_order_that_outlives_its_time() {
     found("expiry", |observed| {
         let is_expiry = |command: &&mut LogCommand| command.engine_kind() == Some(&CommandKind::ExpireOrders);
         let done = VenueCommandKind::ScheduleDone { day: 0, second: 0 };
-        let expire = observed.journal.iter_mut().filter(is_expiry);
+        let expire = observed.log.commands.iter_mut().filter(is_expiry);
         expire.for_each(|command| *command = replaced(command, done.into()));
     });
 }
@@ -277,7 +276,7 @@ fn an_order_that_is_open_when_the_venue_has_come_beyond_its_time() {
 
 #[test]
 fn a_step_of_the_day_that_is_not_carried_out() {
-    found("schedule", |observed| observed.schedule.push(1));
+    found("schedule", |observed| observed.setup.schedule.push(1));
 }
 
 #[test]
@@ -330,7 +329,7 @@ fn a_message_that_is_another_when_it_is_sent_again() {
         let mut bytes = sent.bytes;
         assert!(Packet::parse(&bytes).unwrap().message_count() > 0);
         *bytes.last_mut().unwrap() ^= 1;
-        observed.retransmitted.push(Retransmitted { at: sent.at, bytes });
+        observed.retransmitted.push(Timed { at: sent.at, what: bytes });
     });
 }
 
@@ -373,14 +372,14 @@ fn a_feed_handler_that_waits() {
 /// The command by which the venue cancelled for the user who left.
 fn cancel_of_absent(observed: &Observed) -> usize {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
-    observed.journal.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()
+    observed.log.commands.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()
 }
 
 #[test]
 fn a_cancel_before_the_grace_is_over() {
     found("disconnects", |observed| {
         let place = cancel_of_absent(observed);
-        observed.sequenced[place].at.0 -= GRACE.0 / 2;
+        observed.log.sequenced[place].at.0 -= GRACE.0 / 2;
     });
 }
 
@@ -396,7 +395,7 @@ fn a_cancel_for_a_user_who_is_there() {
 
 #[test]
 fn a_cancel_for_a_user_who_did_not_ask() {
-    found("disconnects", |observed| observed.users[1].cancel_on_disconnect = None);
+    found("disconnects", |observed| observed.setup.users[1].cancel_on_disconnect = None);
 }
 
 /// The cancel comes, but long after it was due.
@@ -405,7 +404,7 @@ fn a_cancel_that_is_late() {
     found("disconnects", |observed| {
         let place = cancel_of_absent(observed);
         let late = 30 * GRACE.0;
-        observed.sequenced[place..].iter_mut().for_each(|step| step.at.0 += late);
+        observed.log.sequenced[place..].iter_mut().for_each(|step| step.at.0 += late);
         observed.ended_at.0 += late;
         let (gone, back) = (ClientEventKind::GoneAtVenue, ClientEventKind::Connected);
         let events = &mut observed.clients[1].events;
@@ -418,14 +417,12 @@ fn a_cancel_that_is_late() {
 #[test]
 fn a_state_that_is_another() {
     found("replay", |observed| observed.last.state_hash ^= 1);
-    found("replay", |observed| observed.snapshots[1].state_hash ^= 1);
+    found("replay", |observed| observed.log.snapshots[1].state_hash ^= 1);
     found("replay", |observed| {
-        observed.snapshots[1].payload[0] ^= 1;
+        observed.log.snapshots[1].payload[0] ^= 1;
     });
     found("replay", |observed| {
-        let VenueEventKind::Started { state_hash, .. } = &mut observed.venue[2].kind else {
-            panic!("a start")
-        };
+        let VenueEvent::Started { state_hash, .. } = &mut observed.venue[2].what else { panic!("a start") };
         *state_hash ^= 1;
     });
 }
@@ -443,7 +440,7 @@ fn a_loss_that_was_never_promised_not_to_happen() {
     use tickpath_journal::Policy;
     for (policy, is_excused) in [(Policy::Async, true), (Policy::Group, false)] {
         let mut observed = observe(5);
-        observed.policy = policy;
+        observed.setup.policy = policy;
         // One message more was received before the power went than the log causes in the end.
         let crash = observed.venue[1].at;
         let events = &mut observed.clients[0].events;

@@ -1,7 +1,7 @@
 use super::super::datagrams::INBOX_BYTES_MAX;
 use super::*;
 
-const GROUP: Address = Address { ip: 0xef01_0001, port: 8_001 };
+const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 1), 8_001);
 const COUNT: u64 = 4_000;
 
 fn number(datagram: &Datagram) -> u64 {
@@ -71,7 +71,7 @@ fn a_group_and_single_sockets_have_faults_of_their_own() {
     let mut network = Network::new(1, Nanos::ZERO);
     let all_lost = DatagramFaults { loss_ppm: 1_000_000, ..DatagramFaults::NONE };
     network.set_datagram_faults(Some(GROUP), all_lost);
-    let other = Address { port: 8_002, ..GROUP };
+    let other = SocketAddrV4::new(*GROUP.ip(), 8_002);
     let members = [GROUP, other].map(|group| network.join(CLIENT, group));
     [GROUP, other].iter().for_each(|group| network.send_to_group(SERVER, DOOR, *group, b"x"));
     let (socket, address) = network.bind(SERVER, DOOR).unwrap();
@@ -114,7 +114,7 @@ fn a_datagram_is_there_when_it_has_arrived_by_the_clock_of_its_receiver() {
     network.advance(Nanos(at.0 - 1));
     assert_eq!(network.receive(member), None);
     network.advance(at);
-    let from = Address { ip: 0x0a00_0001, port: 7_001 };
+    let from = DOOR;
     let expected = Datagram { kernel_ns: at.0 - 500, from, bytes: b"x".to_vec() };
     assert_eq!(network.receive(member), Some(expected));
 }

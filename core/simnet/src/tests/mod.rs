@@ -8,7 +8,7 @@ use super::*;
 
 const CLIENT: HostId = HostId(1);
 const SERVER: HostId = HostId(2);
-const DOOR: Address = Address { ip: 0x0a00_0001, port: 7_001 };
+const DOOR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 /// Longer than anything takes that is not cut off.
 const LONG: Nanos = Nanos::from_secs(1);
 

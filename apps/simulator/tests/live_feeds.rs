@@ -21,10 +21,9 @@ use tickpath_nyse::{
 };
 use tickpath_reference::ReferenceBooks;
 use tickpath_simnet::{DatagramFaults, HostId, StreamFaults};
+use tickpath_simulator::SimNetwork;
 use tickpath_types::{InstrumentId, Nanos, Price, Sequence, Side, Symbol};
 use zerocopy::IntoBytes;
-
-use crate::net::{SimEndpoint, SimNetwork, SimSender, Tap, Wires, simulated};
 
 const PUBLISHER: HostId = HostId(1);
 const HANDLER: HostId = HostId(2);
@@ -61,9 +60,9 @@ const STREAM_FAULTS: StreamFaults = StreamFaults {
 fn network(seed: u64) -> SimNetwork {
     let mut network = tickpath_simnet::Network::new(seed, Nanos::ZERO);
     network.set_stream_faults(STREAM_FAULTS);
-    let groups = [LINES[0], LINES[1], RETRANSMISSIONS].map(|group| Some(simulated(group)));
+    let groups = [LINES[0], LINES[1], RETRANSMISSIONS].map(Some);
     groups.into_iter().chain([None]).for_each(|group| network.set_datagram_faults(group, FAULTS));
-    SimNetwork::new(Wires { network, tap: Tap::default(), venue: PUBLISHER }, PUBLISHER)
+    SimNetwork::new(network, PUBLISHER)
 }
 
 fn section(protocol: ProtocolName) -> ChannelSection {
@@ -117,7 +116,7 @@ fn check(status: &ChannelStatus, state_hash: u64) -> u64 {
 struct XdpServer {
     acceptor: TcpAcceptor<SimNetwork>,
     client: Option<TcpConnection<SimNetwork>>,
-    retransmissions: SimSender,
+    retransmissions: <SimNetwork as Network>::Sender,
     messages: Vec<Vec<u8>>,
 }
 
@@ -228,7 +227,7 @@ fn levels(count: u64) -> Vec<Vec<u8>> {
 }
 
 /// Answers the requests for gaps that have arrived.
-fn fill_gaps(endpoint: &mut SimEndpoint, messages: &[Vec<u8>]) {
+fn fill_gaps(endpoint: &mut impl DatagramEndpoint, messages: &[Vec<u8>]) {
     let mut bytes = [0; 2_048];
     while let Some(received) = endpoint.recv_from(&mut bytes).unwrap() {
         let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap();

@@ -1,14 +1,18 @@
 //! A trader's own order gateway on the simulated network.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_exchange::{DaySettings, JournalSettings, VenueSettings};
-use tickpath_journal::{DiskFaults, FaultyDisk};
+use tickpath_exchange::{JournalSettings, LoginPolicy, Venue, VenueSettings, VenueTracers};
+use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::QueryResponse;
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session, next_packet};
-use tickpath_simnet::{HostId, Network, StreamFaults, StreamRead};
+use tickpath_simnet::{Death, HostId, Network, StreamFaults, StreamRead};
+use tickpath_simulator::SimNetwork;
+use tickpath_test_support::instruments;
+use tickpath_test_venue::{PASSWORD, venue_settings};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{GatewaySettings, OrderGateway};
 use tickpath_trading::{GatewayCounters, GatewayEvent};
@@ -18,15 +22,12 @@ use tickpath_types::{
 };
 use zerocopy::IntoBytes;
 
-use crate::Crash;
-use crate::faults::FaultLevel;
-use crate::net::{SimNetwork, Tap, Wires, simulated};
-use crate::profile::Profile;
-use crate::recovery::RecoveryProfile;
-use crate::site::{AGENTS, Site};
-use crate::venue::{ORDER_ENTRY, PASSWORD, VENUE, instruments, user_name, venue_settings};
-
+const VENUE: HostId = HostId(0);
 const TRADER: HostId = HostId(1);
+const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
+const USER: &str = "USER1";
+/// What the clocks of both hosts read in the beginning.
+const EPOCH: i64 = 1_704_205_800_000_000_000;
 const TURN: Nanos = Nanos::from_micros(10);
 /// Longer than a login anew and everything that it settles.
 const TURNS_MAX: usize = 400_000;
@@ -34,7 +35,8 @@ const TURNS_MAX: usize = 400_000;
 struct Market {
     now: Nanos,
     network: SimNetwork,
-    site: Site,
+    disk: FaultyDisk,
+    venue: Option<Venue>,
     gateway: OrderGateway<NoTrace, SimNetwork>,
     requests: spsc::Producer<OrderRequest>,
     events: spsc::Consumer<GatewayEvent>,
@@ -53,7 +55,7 @@ fn gateway_on(
     let settings = GatewaySettings {
         role: "order-gateway",
         address: ORDER_ENTRY,
-        user: user_name(0),
+        user: USER.to_owned(),
         password: PASSWORD.to_owned(),
         session: SessionId(1),
         instruments,
@@ -78,30 +80,51 @@ fn step(gateway: &mut OrderGateway<NoTrace, SimNetwork>, network: &SimNetwork) {
     let _ = gateway.do_background_work(clock);
 }
 
+fn start_venue(network: &SimNetwork, disk: &FaultyDisk) -> Venue {
+    TscClock::simulate(network.wires().network.clock(VENUE));
+    let [line_a, line_b] = [1, 2].map(|line| SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, line), 8_001));
+    let retransmission = SocketAddrV4::new(*ORDER_ENTRY.ip(), 7_002);
+    let settings = venue_settings(&["ALPHA"], &[USER]);
+    let settings = VenueSettings { order_entry: ORDER_ENTRY, line_a, line_b, retransmission, ..settings };
+    let journal = JournalSettings::new("", Policy::Group);
+    let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
+    let clock = TscClock::simulated();
+    let mut venue = Venue::build_in(&settings, &journal, disk, network, clock, tracers).unwrap();
+    venue.agents.iter_mut().for_each(|agent| agent.on_start().unwrap());
+    venue
+}
+
 impl Market {
     fn new() -> Market {
-        let profile = Profile::new(1, FaultLevel::None);
-        let recovery = RecoveryProfile::new(1, profile.feeds, profile.active);
-        let table = instruments(profile.instruments);
-        let mut wires = Wires { network: Network::new(1, Nanos::ZERO), tap: Tap::default(), venue: VENUE };
-        [VENUE, TRADER].iter().for_each(|host| wires.network.set_clock(*host, profile.epoch as i64));
-        let network = SimNetwork::new(wires, VENUE);
-        let journal = JournalSettings::new("", profile.policy);
+        let mut network = Network::new(1, Nanos::ZERO);
+        [VENUE, TRADER].iter().for_each(|host| network.set_clock(*host, EPOCH));
+        let network = SimNetwork::new(network, VENUE);
         let disk = FaultyDisk::new(1, DiskFaults::default());
-        // Open from the start on, whatever the profile's day has in mind.
-        let day = DaySettings::default();
-        let settings = VenueSettings { day, ..venue_settings(&profile, &recovery, &table) };
-        let mut site = Site::new(settings, journal, disk, network.clone(), VENUE);
-        assert!(site.start(Nanos::ZERO).is_some());
-        let (gateway, requests, events, _) = gateway_on(&network, table);
-        Market { now: Nanos::ZERO, network, site, gateway, requests, events }
+        let venue = Some(start_venue(&network, &disk));
+        let (gateway, requests, events, _) = gateway_on(&network, instruments(&["ALPHA"]));
+        Market { now: Nanos::ZERO, network, disk, venue, gateway, requests, events }
+    }
+
+    fn kill_venue(&mut self) {
+        self.disk.kill();
+        self.network.wires().network.kill(VENUE, Death::Process);
+        self.venue = None;
     }
 
     fn turn(&mut self) {
         self.now = self.now + TURN;
         self.network.wires().network.advance(self.now);
-        (0..AGENTS).for_each(|agent| _ = self.site.step_agent(self.now, agent));
-        self.site.step_disk(self.now);
+        if let Some(venue) = &mut self.venue {
+            let clock = self.network.wires().network.clock(VENUE);
+            TscClock::simulate(clock);
+            for agent in &mut venue.agents {
+                let work = agent.do_work(clock).unwrap();
+                if work == 0 {
+                    agent.do_background_work(clock).unwrap();
+                }
+            }
+            let _ = venue.journal.as_mut().unwrap().work_on_disk();
+        }
         step(&mut self.gateway, &self.network);
     }
 
@@ -137,10 +160,9 @@ fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
     market.enter(1);
     let event = market.next_event();
     assert!(is_accepted(event, 1), "{event:?}");
-    market.site.crash(market.now, Crash::Process);
+    market.kill_venue();
     assert_eq!(market.next_event(), GatewayEvent::Disconnected);
-    market.site.revive();
-    assert!(market.site.start(market.now).is_some());
+    market.venue = Some(start_venue(&market.network, &market.disk));
     // Its order may have been cancelled meanwhile: that is told before or after.
     let mut links = vec![];
     while links.last() != Some(&GatewayEvent::Settled) {
@@ -170,10 +192,9 @@ fn what_the_network_did_not_take_at_once_is_sent_with_no_request_behind_it() {
 /// As a venue does whose log is full.
 #[test]
 fn a_question_for_the_first_number_that_is_dropped_is_asked_again() {
-    let wires = Wires { network: Network::new(1, Nanos::ZERO), tap: Tap::default(), venue: VENUE };
-    let network = SimNetwork::new(wires, VENUE);
-    let (listener, _) = network.wires().network.listen(VENUE, simulated(ORDER_ENTRY)).unwrap();
-    let (mut gateway, _requests, _events, counters) = gateway_on(&network, instruments(1));
+    let network = SimNetwork::new(Network::new(1, Nanos::ZERO), VENUE);
+    let (listener, _) = network.wires().network.listen(VENUE, ORDER_ENTRY).unwrap();
+    let (mut gateway, _requests, _events, counters) = gateway_on(&network, instruments(&["ALPHA"]));
     let (mut connection, mut received, mut questions) = (None, Vec::new(), 0);
     for turn in 1..=TURNS_MAX as u64 {
         network.wires().network.advance(Nanos(turn * TURN.0));
