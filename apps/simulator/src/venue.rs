@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use tickpath_exchange::{LoginPolicy, Password, PreLoginLimits, UserSettings, VenueSettings};
+use tickpath_exchange::{LoginPolicy, Password, UserSettings, VenueSettings};
 use tickpath_matching::EngineLimits;
-use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Session};
+use tickpath_nasdaq::moldudp64::Session;
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, Symbol};
 
 use crate::hosts::{LINES, ORDER_ENTRY, PASSWORD, RETRANSMISSION, user_name};
@@ -36,22 +36,14 @@ pub(crate) fn venue_settings(
         self_trade_prevention: profile.preventions[place],
         ..UserSettings::new(user_name(place), Password::plain(PASSWORD))
     };
+    let users: Vec<_> = (0..profile.clients).map(user).collect();
+    let session = Session::new("SIMULATED").expect("it is short");
     VenueSettings {
-        session: Session::new("SIMULATED").expect("it is short"),
-        instruments: instruments.clone(),
         order_entry: ORDER_ENTRY,
         max_connections: profile.clients + 3,
         retained_responses: 1 << 14,
-        users: (0..profile.clients).map(user).collect(),
         login: LoginPolicy { delay: Nanos::from_millis(1), ..LoginPolicy::default() },
-        pre_login: PreLoginLimits::default(),
-        cancel_at_shutdown: false,
-        line_a: LINES[0],
-        line_b: LINES[1],
-        interface: Ipv4Addr::LOCALHOST,
         retransmission: RETRANSMISSION,
-        packet_bytes: DATAGRAM_LEN_MAX,
-        heartbeat: Nanos::from_secs(1),
         retained_messages: recovery.retained_messages,
         market_recovery: recovery.market_recovery(),
         day: profile.day.clone(),
@@ -66,7 +58,7 @@ pub(crate) fn venue_settings(
             max_recent_executions: 1 << 10,
             ..EngineLimits::default()
         },
-        journal: None,
         prefault: false,
+        ..VenueSettings::on_loopback(session, instruments.clone(), LINES, users)
     }
 }
