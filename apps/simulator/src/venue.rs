@@ -1,7 +1,5 @@
 //! The simulated venue: its instruments, users and settings.
 
-use std::net::Ipv4Addr;
-
 use tickpath_exchange::{LoginPolicy, Password, UserSettings, VenueSettings};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::Session;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_exchange::{JournalSettings, LoginPolicy, Venue, VenueSettings, VenueTracers};
+use tickpath_exchange::{JournalSettings, Venue, VenueSettings, VenueTracers};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::QueryResponse;
