@@ -132,6 +132,7 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
+    #[inline]
     fn add(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
         let Level { side, price } = level;
         let order = Order { id: OrderId(order_id), instrument, side, price, qty, data: () };
@@ -195,12 +196,14 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
+    #[inline]
     fn resting(&mut self, instrument: InstrumentId, order_id: u64) -> Option<Order<()>> {
         let found = self.books.find(OrderId(order_id)).filter(|order| order.instrument == instrument);
         self.counters.unknown_order += u64::from(found.is_none());
         found
     }
 
+    #[inline]
     fn reduce(&mut self, order: &Order<()>, by: Qty) {
         self.counters.beyond_qty += u64::from(by > order.qty);
         self.books.reduce(order.instrument, order.id, by.min(order.qty));
