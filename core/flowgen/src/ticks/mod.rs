@@ -218,7 +218,7 @@ impl TickGenerator {
         })
     }
 
-    /// The next ticks: one at least, [`LANES`] at most. How many it is follows from the number of symbols.
+    /// The next ticks: one at least, 128 at most. How many it is follows from the number of symbols.
     #[inline]
     pub fn next_batch(&mut self, stamps: TickStamps) -> Ticks<'_> {
         let (tile, chunk) = self.next;
