@@ -198,7 +198,7 @@ impl ClientSession {
     /// 0 when none is. To be called after each `handle_*`.
     ///
     /// # Panics
-    /// When `out` is shorter than [`CONTROL_LEN_MAX`].
+    /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
     pub fn poll_transmit(&mut self, now: Nanos, out: &mut [u8]) -> usize {
         let (packet, state) = match self.endpoint.state {
             State::Connected => (Packet::LoginRequest(self.config.login), State::LoginSent),
