@@ -47,7 +47,7 @@ pub struct Settings {
     pub ticker_interval: &'static str,
     /// How long a subscribed book may be waited for.
     pub book_timeout: Nanos,
-    /// How long the venue may take to answer a request.
+    /// Longest wait for the venue's answer to a request.
     pub request_timeout: Nanos,
     /// Open orders of all clients at most.
     pub orders_max: usize,

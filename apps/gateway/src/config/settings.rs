@@ -1,4 +1,4 @@
-//! What the core takes of a configuration.
+//! The settings of the gateway core that follow from a configuration.
 
 use tickpath_config::ConfigError;
 use tickpath_gateway_core::{AccountSettings, RequestLimit, RiskLimit, Settings, UserSettings};
@@ -7,7 +7,7 @@ use tickpath_gateway_protocol::{Text, Transport};
 use super::{AccountConfig, GatewayConfig, UserConfig};
 
 impl GatewayConfig {
-    /// What the core takes of it.
+    /// The settings of the core.
     ///
     /// # Errors
     /// [`ConfigError`] with a pattern that is no regular expression.

@@ -41,9 +41,9 @@ pub(super) struct State<B> {
     pub(super) counters: Counters,
 }
 
-/// Where messages about orders and trades have the index of their symbol, ...
+/// Bytes of the symbol index in messages about orders and trades.
 const SYMBOL_INDEX: std::ops::Range<usize> = 8..12;
-/// ... and those with the whole time.
+/// The same in messages with the whole time.
 const SYMBOL_INDEX_FULL_TIME: std::ops::Range<usize> = 12..16;
 
 impl<B: BooksById> State<B> {
