@@ -1,11 +1,11 @@
 //! The properties of what brings a listener up to date: snapshots of the market, and copies of what users were told.
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
-use tickpath_exchange::{COPY_HEADER_LEN, Copy, CopyError};
+use tickpath_exchange::{COPY_HEADER_LEN, Copy};
 use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, SnapshotHealer, SnapshotOutcome, SnapshotScope};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
-    BufferTooShort, CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession,
+    BufferTooShort, CONTROL_LEN_MAX, ClientEvent, ClientSession, LoginRequest,
 };
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence};
@@ -81,7 +81,7 @@ fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
     let limits = BookLimits::new(InstrumentId(INSTRUMENTS), ORDERS_MAX);
     let mut fast = Listener::new(Indexed::<FastBooks<()>>::new(limits));
     let mut plain = Listener::new(Indexed::<ReferenceBooks<()>>::new(limits));
-    let mut client = ClientSession::new(ClientConfig::new("FEED", "").expect("short names"), Nanos(0));
+    let mut client = ClientSession::new(LoginRequest::new("FEED", "").expect("short names"), Nanos(0));
     let mut received = Vec::new();
     client.poll_transmit(Nanos(0), &mut [0; CONTROL_LEN_MAX]);
     for (now, piece) in Pieces::new(stream) {
@@ -132,7 +132,7 @@ pub fn drop_copy(data: &[u8]) {
             let len = data.len() - 1;
             assert_eq!(copy.encode(&mut out[..len]), Err(BufferTooShort { needed: data.len(), len }));
             for len in 0..COPY_HEADER_LEN {
-                assert_eq!(Copy::parse(&data[..len]), Err(CopyError { len }));
+                assert!(Copy::parse(&data[..len]).is_err());
             }
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1),

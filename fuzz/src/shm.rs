@@ -6,7 +6,7 @@ use tickpath_shm::{
     EventsReader, EventsWriter, Folder, Segment, SegmentConfig, SegmentName, SegmentReader, SegmentWriter,
     TimeBase, verify, verify_events,
 };
-use tickpath_types::{MarketUpdate, Nanos, TopOfBook};
+use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook};
 use zerocopy::FromZeros;
 
 /// Bytes of a segment that a checksum guards; a change in them is found before anything else is looked at.
@@ -90,9 +90,10 @@ pub(crate) fn good_events(folder: &Folder, name: &SegmentName) -> Vec<u8> {
 fn small_segment(folder: &Folder, name: &SegmentName) -> SegmentWriter {
     let config = SegmentConfig { rows: 3, stream_capacity: 2, time_base: TimeBase::Unix };
     let mut writer = SegmentWriter::create(folder, name, &config, Nanos(5)).expect("there is room");
+    let bid = PriceLevel { price: 0, qty: 5 };
     for (row, symbol) in ["ALPHA", "BETA", "BTC-PERPETUAL"].iter().enumerate() {
         writer.name(row, symbol).expect("there is such a row");
-        writer.write(row, &TopOfBook { bid_qty: 5, ..TopOfBook::default() }).expect("there is such a row");
+        writer.write(row, &TopOfBook { bid, ..TopOfBook::default() }).expect("there is such a row");
         writer.send(&MarketUpdate { kind: 1, ..MarketUpdate::new_zeroed() });
     }
     writer

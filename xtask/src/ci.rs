@@ -78,7 +78,12 @@ fn steps(root: &Path) -> Vec<Step> {
         step(
             "test",
             "unit and integration tests, examples in the documentation, every fuzz body on mutated inputs",
-            one(Command::new(&format!("cargo test --workspace {FEATURES}"))),
+            one(Command::new(&format!("cargo test --workspace {FEATURES} -- --skip third_party::"))),
+        ),
+        step(
+            "interop",
+            "third-party clients, installed from PyPI and Maven",
+            one(Command::new(&format!("cargo test --workspace {FEATURES} --test interop"))),
         ),
         step(
             "bench",
@@ -315,7 +320,7 @@ mod tests {
 
     #[test]
     fn steps_are_chosen_by_name_and_keep_their_order() {
-        let all = ["fmt", "tidy", "clippy", "doc", "test", "bench", "loom", "miri"];
+        let all = ["fmt", "tidy", "clippy", "doc", "test", "interop", "bench", "loom", "miri"];
         assert_eq!(names(Choice::Usual).unwrap(), all);
         assert_eq!(names(Choice::Long).unwrap(), [&all[..], &["fuzz-long"]].concat());
         assert_eq!(names(Choice::Only("test, fmt")).unwrap(), ["fmt", "test"]);

@@ -169,8 +169,8 @@ fn flow_json(flow: &FlowResult) -> Value {
     let executions = &flow.counts.executions;
     let excluded: Map<String, Value> = tickpath_capture::flow::Exclusion::ALL
         .into_iter()
-        .filter(|reason| executions.excluded(*reason) > 0)
-        .map(|reason| (format!("{reason:?}"), executions.excluded(reason).into()))
+        .filter(|reason| executions.excluded[reason.index()] > 0)
+        .map(|reason| (format!("{reason:?}"), executions.excluded[reason.index()].into()))
         .collect();
     json!({
         "executions_seen": executions.seen,

@@ -18,7 +18,7 @@ use tickpath_flowgen::{Crowd, CrowdConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_net::free_multicast_group;
+use tickpath_net::{Kernel, free_multicast_group};
 use tickpath_timing::{Joiner, JoinerConfig, Stamp, Trace};
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings, GatewaySettings, OrderEntry, OrderGateway};
 use tickpath_trading::{
@@ -234,6 +234,7 @@ impl Market {
         let (sender, watcher) = broadcast::channel(UPDATE_CAPACITY);
         let receivers = trader_users.iter().map(|_| sender.subscribe()).collect();
         let feed_handler = FeedHandler::open(
+            &Kernel,
             &feed_settings(settings, &instruments, &venue.endpoints),
             sender,
             clock,

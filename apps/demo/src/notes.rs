@@ -9,15 +9,13 @@ use crate::settings::DemoSettings;
 /// A demonstration shows what its agents can do: unlike a venue or a trader by themselves they do not sleep.
 pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
     let placement = settings.placement_on(&Host::describe().cores_allowed)?;
-    let (idle, threads) = (IdleStrategy::from(placement.idle), placement.threads.len());
-    Ok(match idle {
-        IdleStrategy::Park => {
-            format!("idle = \"{idle}\": {threads} threads sleep while there is nothing to do")
-        }
-        _ => format!(
-            "idle = \"{idle}\": {threads} threads take a core each, also while there is nothing to do"
-        ),
-    })
+    let threads = placement.threads.len();
+    let cost = match placement.idle {
+        IdleStrategy::Park => "sleep while there is nothing to do",
+        _ => "take a core each, also while there is nothing to do",
+    };
+    let idle = format!("{:?}", placement.idle).to_lowercase();
+    Ok(format!("idle = \"{idle}\": {threads} threads {cost}"))
 }
 
 /// The addresses for other clients, in lines short enough for the last row of a terminal of 80 columns.

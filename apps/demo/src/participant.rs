@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tickpath_agent::Counter;
 use tickpath_lockfree::seqlock::{self, Busy};
 use tickpath_trader::OrderEntry;
-use tickpath_trading::{Position, PositionRecord};
+use tickpath_trading::Position;
 use tickpath_types::Nanos;
 
 use crate::fills::Fills;
@@ -48,13 +48,13 @@ impl Stage {
 #[derive(Clone)]
 pub(crate) struct SourceView {
     pub(crate) counters: Arc<SourceCounters>,
-    positions: seqlock::Reader<(), PositionRecord>,
+    positions: seqlock::Reader<(), Position>,
 }
 
 impl SourceView {
     /// A view of a source that trades so many instruments, and the source's end of it.
     pub(crate) fn new(instrument_count: usize) -> (SourceView, SourceWriter) {
-        let (writer, positions) = seqlock::cell((), &vec![PositionRecord::default(); instrument_count]);
+        let (writer, positions) = seqlock::cell((), &vec![Position::default(); instrument_count]);
         let counters = Arc::<SourceCounters>::default();
         (
             SourceView { counters: Arc::clone(&counters), positions },
@@ -67,16 +67,16 @@ impl SourceView {
     /// # Errors
     /// [`Busy`] when the source was just writing them: keep the older ones. Never once it has closed.
     pub(crate) fn positions(&self) -> Result<Vec<Position>, Busy> {
-        let mut records = vec![PositionRecord::default(); self.positions.row_count()];
-        self.positions.try_read(&mut records)?;
-        Ok(records.iter().map(Position::from).collect())
+        let mut positions = vec![Position::default(); self.positions.row_count()];
+        self.positions.try_read(&mut positions)?;
+        Ok(positions)
     }
 }
 
 /// A source's end of its [`SourceView`].
 pub(crate) struct SourceWriter {
     pub(crate) counters: Arc<SourceCounters>,
-    positions: seqlock::Writer<(), PositionRecord>,
+    positions: seqlock::Writer<(), Position>,
 }
 
 impl SourceWriter {
@@ -88,7 +88,7 @@ impl SourceWriter {
         fills: &Fills,
     ) -> Nanos {
         self.counters.logged_in.set(entries.filter(|entry| entry.is_active()).count() as u64);
-        self.positions.write(&(), fills.positions.iter().map(PositionRecord::from));
+        self.positions.write(&(), fills.positions.iter().copied());
         now + SNAPSHOT_INTERVAL
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::{
-    ConfigError, FileKind, Fraction, IdleConfig, InstrumentConfig, Instruments, Placement, Speed,
+    ConfigError, FileKind, Fraction, IdleStrategy, InstrumentConfig, Instruments, Placement, Speed,
     TEST_PASSWORD, beside,
 };
 use tickpath_exchange::{AdminConfig, OrderEntryConfig, UserConfig, UserPorts, UserSettings};
@@ -360,10 +360,10 @@ pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str])
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
     match cores.len() {
         // The observer turns over whatever cache it runs beside, which costs an order more than an answer.
-        0..4 => Placement::new(IdleConfig::Yield, cores, &[("venue", &venue), ("trader", &trader)])
+        0..4 => Placement::new(IdleStrategy::Yield, cores, &[("venue", &venue), ("trader", &trader)])
             .observed_beside("venue"),
         4..8 => Placement::new(
-            IdleConfig::Yield,
+            IdleStrategy::Yield,
             cores,
             &[
                 ("venue", &["order-server", "matcher"]),
@@ -377,7 +377,7 @@ pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str])
             let (engines, gateways): (Vec<&str>, Vec<&str>) =
                 traders.iter().partition(|role| !role.ends_with("-gateway"));
             Placement::new(
-                IdleConfig::Spin,
+                IdleStrategy::Spin,
                 cores,
                 &[
                     ("order-server", &["order-server"]),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     fn placed_so(threads: &[(&str, &[&str])], flow: Option<PathBuf>) -> DemoSettings {
-        let placement = Placement::new(IdleConfig::Yield, &[0, 1, 2], threads).observed_beside("source");
+        let placement = Placement::new(IdleStrategy::Yield, &[0, 1, 2], threads).observed_beside("source");
         DemoSettings { placement: Some(placement), flow, ..DemoSettings::load(None).unwrap() }
     }
 

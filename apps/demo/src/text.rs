@@ -129,7 +129,7 @@ impl Outcome {
             )?;
         }
         for reason in Exclusion::ALL {
-            let count = executions.excluded(reason);
+            let count = executions.excluded[reason.index()];
             if count > 0 {
                 writeln!(f, "  {:>9} excluded: {}", thousands(count), reason.words())?;
             }

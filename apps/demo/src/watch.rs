@@ -141,10 +141,10 @@ impl Watch {
                 thousands(self.lost_updates)
             ));
         }
-        let live = market.joiner.live(market.clock.ticks());
+        let live = market.joiner.live();
         let participants = self.participants(market);
         let rates = self.rates(market);
-        let software = live.spans[Span::TickToTradeSoftware.index()];
+        let software = live[Span::TickToTradeSoftware.index()];
         self.history.push(Sample {
             p50_ns: (software.count > 0).then_some(software.p50_ns.max(0) as u64),
             messages_per_s: rates.messages,
@@ -156,7 +156,7 @@ impl Watch {
             participants,
             rates,
             feed: feed_view(market),
-            latency: SHOWN.iter().map(|span| latency_view(&live.spans[span.index()])).collect(),
+            latency: SHOWN.iter().map(|span| latency_view(&live[span.index()])).collect(),
             threads: self.threads(market),
             host: self.host.clone(),
             notes,

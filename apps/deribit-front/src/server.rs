@@ -241,7 +241,7 @@ impl DeribitServer {
         let acceptor = WebAcceptor::bind(Kernel, settings.address, tls, limits).context("deribit.address")?;
         let poller = Poller::new(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        let (mut files, kept) = SideFiles::open(store, &door.log.session()).context("the Deribit front")?;
+        let (mut files, kept) = SideFiles::open(store, &door.log.session).context("the Deribit front")?;
         let known = Labels::read(&kept.labels)
             .with_context(|| format!("the Deribit front's labels beside {}", store.path.display()))?;
         let max_connections = settings.max_connections;
@@ -253,7 +253,7 @@ impl DeribitServer {
         let is_new = kept.labels.is_empty() && kept.records.is_empty();
         let mut front = Front::new(settings, known, random_key().context("/dev/urandom")?, now_us);
         let ready_at = door.log.durable();
-        let log = LogStart { commands: ready_at.0, generation: door.log.generation() };
+        let log = LogStart { commands: ready_at.0, generation: door.log.generation };
         let lost = recall(&mut front, &mut files, &kept, log);
         let lost =
             lost.with_context(|| format!("the Deribit front's files beside {}", store.path.display()))?;

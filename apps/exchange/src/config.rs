@@ -1,5 +1,10 @@
 //! The configuration file of a venue.
 
+/// Returns the error with this text, which says what to change.
+macro_rules! bail {
+    ($($text:tt)+) => { return Err(tickpath_config::ConfigError::value(format!($($text)+))) };
+}
+
 mod day;
 mod drop_copy;
 mod journal;
@@ -19,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tickpath_admission::LoginPolicy;
 use tickpath_config::{
-    ConfigError, Duration, FileKind, IdleConfig, Instruments, Placement, PreLoginConfig, PriceText, Secret,
+    ConfigError, Duration, FileKind, IdleStrategy, Instruments, Placement, PreLoginConfig, PriceText, Secret,
     TEST_PASSWORD, at_least, beside, in_range, multicast_group,
 };
 use tickpath_journal::SessionName;
@@ -49,8 +54,9 @@ const INSTRUMENTS_MAX: u16 = 4_096;
 const SESSIONS_STEP: u16 = 64;
 /// Least time without a packet after which a heartbeat is sent: more of them would be a load and no news.
 const HEARTBEAT_MIN: Duration = Duration(Nanos::from_millis(1));
-/// A venue's agents.
 const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
+
+type Result<T, E = ConfigError> = std::result::Result<T, E>;
 
 /// A venue as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -84,8 +90,7 @@ pub struct ExchangeConfig {
     pub drop_copy: Option<DropCopySettings>,
     /// Commands to the running venue; none are taken when absent.
     pub admin: Option<AdminConfig>,
-    /// All memory is taken before the venue opens, some 150 MB more by default: no message costs a page fault, the first ones
-    /// included.
+    /// All memory is taken before the venue opens, some 150 MB more by default: no message costs a page fault.
     #[serde(default)]
     pub prefault: bool,
     /// The front that speaks Deribit's dialect, which reads this itself; there is none when absent.
@@ -122,16 +127,16 @@ impl BackgroundFlowConfig {
     ///
     /// # Errors
     /// [`ConfigError`] when the rate is out of range, the venue has no such user, or its password is not in the file.
-    pub fn password(&self, entry: &OrderEntryConfig, file: Option<&Path>) -> Result<String, ConfigError> {
+    pub fn password(&self, entry: &OrderEntryConfig, file: Option<&Path>) -> Result<String> {
         let name = &self.user;
         in_range("background_flow.rate", self.rate, 1..=Self::RATE_MAX)?;
         if entry.test_users.iter().any(|user| user.eq_ignore_ascii_case(name)) {
             return Ok(TEST_PASSWORD.to_owned());
         }
         let Some(user) = entry.users.iter().find(|user| user.name.eq_ignore_ascii_case(name)) else {
-            return Err(ConfigError::value(format!(
+            bail!(
                 "background flow needs the user '{name}': add it to order_entry.test_users, behind all others"
-            )));
+            );
         };
         match &user.password {
             Some(password) => password.resolve(file),
@@ -245,7 +250,7 @@ pub enum CancelConfig {
 impl TryFrom<String> for CancelConfig {
     type Error = ConfigError;
 
-    fn try_from(text: String) -> Result<Self, ConfigError> {
+    fn try_from(text: String) -> Result<Self> {
         if text == "never" { Ok(CancelConfig::Never) } else { text.parse().map(CancelConfig::After) }
     }
 }
@@ -340,7 +345,7 @@ fn instrument_ids(
     symbols: Option<&[String]>,
     table: &InstrumentTable,
     list: &str,
-) -> Result<Option<Vec<InstrumentId>>, ConfigError> {
+) -> Result<Option<Vec<InstrumentId>>> {
     let find = |text: &String| {
         Symbol::new(text)
             .ok()
@@ -350,7 +355,7 @@ fn instrument_ids(
     symbols.map(|symbols| symbols.iter().map(find).collect()).transpose()
 }
 
-fn checked_session(name: &str) -> Result<Session, ConfigError> {
+fn checked_session(name: &str) -> Result<Session> {
     session_named(name).ok_or_else(|| {
         ConfigError::value(format!("session '{name}' must be 1 to 10 ASCII letters, digits, - or _"))
     })
@@ -425,8 +430,7 @@ impl Default for MatchingConfig {
 }
 
 impl MatchingConfig {
-    /// The greatest id of an instrument.
-    fn instruments_max(&self, instruments: &InstrumentTable) -> Result<u16, ConfigError> {
+    fn instruments_max(&self, instruments: &InstrumentTable) -> Result<u16> {
         let (max_id, spare) = (instruments.max_id().0, self.spare_instruments);
         max_id.checked_add(spare).filter(|max| *max <= INSTRUMENTS_MAX).ok_or_else(|| {
             ConfigError::value(format!(
@@ -442,7 +446,7 @@ impl ExchangeConfig {
     ///
     /// # Errors
     /// [`ConfigError`] in one line that says what to change.
-    pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings), ConfigError> {
+    pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings)> {
         let mut config: ExchangeConfig = FileKind::Venue.load(path)?;
         if let Some(admin) = &mut config.admin {
             admin.socket = beside(path, &admin.socket);
@@ -459,11 +463,7 @@ impl ExchangeConfig {
     ///
     /// # Errors
     /// [`ConfigError::Value`] naming what to change.
-    pub fn settings(
-        &self,
-        instruments: InstrumentTable,
-        file: Option<&Path>,
-    ) -> Result<VenueSettings, ConfigError> {
+    pub fn settings(&self, instruments: InstrumentTable, file: Option<&Path>) -> Result<VenueSettings> {
         let named = self.session.as_deref().map(checked_session).transpose()?;
         let session = named.map_or_else(|| checked_session(&new_session()), Ok)?;
         let users = self.order_entry.users(&instruments, file)?;
@@ -472,9 +472,7 @@ impl ExchangeConfig {
         multicast_group("market_data.line_a", data.line_a, "239.255.26.1:26401")?;
         multicast_group("market_data.line_b", data.line_b, "239.255.26.1:26401")?;
         if !(HEADER_LEN + 64..=65_507).contains(&data.packet_bytes) {
-            return Err(ConfigError::value(
-                "market_data.packet_bytes must be 84 to 65507; 1400 passes any network",
-            ));
+            bail!("market_data.packet_bytes must be 84 to 65507; 1400 passes any network");
         }
         self.check_bounds(users.len())?;
         if let Some(placement) = &self.placement {
@@ -524,19 +522,12 @@ impl ExchangeConfig {
     }
 
     /// The front knows of its accounts what the whole log says.
-    fn check_deribit(
-        &self,
-        users: &[UserSettings],
-        journal: Option<&JournalSettings>,
-    ) -> Result<(), ConfigError> {
+    fn check_deribit(&self, users: &[UserSettings], journal: Option<&JournalSettings>) -> Result<()> {
         let user = users.iter().find(|user| user.ports.deribit);
         let problem = match (&self.deribit, user, journal) {
             (None, None, _) => return Ok(()),
             (None, Some(user), _) => {
-                return Err(ConfigError::value(format!(
-                    "user '{}' has the port deribit: add [deribit], or name another port",
-                    user.name
-                )));
+                bail!("user '{}' has the port deribit: add [deribit], or name another port", user.name);
             }
             (Some(_), None, _) => "no user has it: add [[order_entry.user]] with ports = [\"deribit\"]",
             (Some(_), Some(_), None) => "it follows the log: choose another journal.policy than off",
@@ -549,7 +540,7 @@ impl ExchangeConfig {
     }
 
     /// All memory is taken at the start: what a machine cannot have is refused before.
-    fn check_bounds(&self, users: usize) -> Result<(), ConfigError> {
+    fn check_bounds(&self, users: usize) -> Result<()> {
         let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
         let retained_max = RETAINED_RESPONSES_MAX / users.max(1);
         let per_user = matching.max_open_orders_per_user;
@@ -580,14 +571,14 @@ impl ExchangeConfig {
 fn default_placement(cores: &[usize]) -> Placement {
     let cycle = ["order-server", "matcher", "order-server", "publisher"];
     match cores.len() {
-        0..4 => Placement::new(IdleConfig::default(), cores, &[("venue", &cycle)]),
+        0..4 => Placement::new(IdleStrategy::default(), cores, &[("venue", &cycle)]),
         4..8 => Placement::new(
-            IdleConfig::default(),
+            IdleStrategy::default(),
             cores,
             &[("venue", &["order-server", "matcher"]), ("publisher", &["publisher"])],
         ),
         _ => Placement::new(
-            IdleConfig::default(),
+            IdleStrategy::default(),
             cores,
             &[("order-server", &["order-server"]), ("matcher", &["matcher"]), ("publisher", &["publisher"])],
         ),

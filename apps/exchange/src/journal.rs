@@ -33,8 +33,7 @@ pub struct JournalSettings {
     pub buffer_len: usize,
     /// Commands from one snapshot to the next; none are written when 0.
     pub snapshot_every: u64,
-    /// Snapshots that are kept, and with them the log from the oldest of them on; 1 at least, `usize::MAX` for
-    /// all of them and the whole log.
+    /// Snapshots that are kept, 1 at least, with the log from the oldest of them on; all for `usize::MAX`.
     pub keep_snapshots: usize,
     /// The session must be this one.
     pub session: Option<SessionName>,
@@ -61,8 +60,7 @@ impl JournalSettings {
     }
 }
 
-/// What a venue with a journal needs beside its agents, off their duty cycles: start its threads, and keep them until
-/// the agents have ended.
+/// The parts of a venue's journal beside its agents: start its threads, and keep them until the agents have ended.
 pub struct VenueJournal {
     /// What was found at the start.
     pub recovery: Recovery,
@@ -142,8 +140,7 @@ impl VenueJournal {
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
 
-    /// Does one piece of the disk's work in the caller's thread, in place of [`VenueJournal::start`]; 0 when there is
-    /// none.
+    /// Does one piece of the disk's work, in place of [`VenueJournal::start`]; 0 when there is none.
     pub fn work_on_disk(&mut self) -> usize {
         self.disk.run_once()
     }

@@ -6,8 +6,7 @@
 //!              +---------------- [responses] <---------+
 //! ```
 //!
-//! A command is numbered, written to the journal and then matched; nothing of what it causes is told to anybody before it
-//! is safe in the journal.
+//! A command is numbered, written to the journal and then matched; nothing of it leaves before it is safe there.
 //!
 //! Each box is an agent that runs wherever the placement puts it; the brackets are bounded rings.
 //! [`Venue::build`] opens the sockets and gives the agents.
@@ -44,7 +43,7 @@ pub use config::{
     LoginConfig, MarketDataConfig, MatchingConfig, OrderEntryConfig, PhaseConfig, PolicyConfig, PortConfig,
     RequestsConfig, SelfTradeConfig, StepConfig, TimeOfDay, TimeZone, UserConfig,
 };
-pub use drop_copy::{COPY_HEADER_LEN, Copy, CopyError, DropCopySettings};
+pub use drop_copy::{COPY_HEADER_LEN, Copy, DropCopySettings};
 pub use journal::{JournalSettings, JournalThreads, VenueJournal};
 pub use tickpath_journal::archive;
 pub use tickpath_venue_log::{Recovery, audit};

@@ -28,19 +28,16 @@ use crate::login::{LoginChecker, TrustedLogin};
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
 /// Requests that one duty cycle may drain.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
-/// Responses taken in one duty cycle at most; a user's log keeps at least these, so that a client which
-/// reads is never behind it.
+/// Responses taken in one duty cycle at most; a user's log keeps these, so a client which reads is never behind it.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
 /// Messages that are no OUCH, after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
 /// Requests of the front that one duty cycle takes at most.
 const FRONT_REQUESTS_PER_CYCLE: usize = 64;
-/// Interval of the timers.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
 /// One message in this number has its decoding and encoding timed.
 const TIMED_EVERY: u64 = 16;
 
-/// The configuration of an [`OrderServer`].
 pub(crate) struct OrderServerConfig {
     pub address: SocketAddrV4,
     pub session: Session,
@@ -224,8 +221,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         Ok(work)
     }
 
-    /// Without room for another segment new orders are refused, through what room there is; without a log nothing is
-    /// answered any more.
+    /// Without room for another segment new orders are refused; without a log nothing is answered any more.
     #[cold]
     fn note_log_state(&mut self, state: LogState) -> Result<(), AgentError> {
         self.journal.is_full.set((state == LogState::Full).into());
@@ -250,8 +246,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         1
     }
 
-    /// Carries out the administrator's commands that wait, one after the other: what is answered to one depends on those
-    /// before it.
+    /// Carries out the administrator's commands that wait, one by one: an answer depends on those before it.
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
             let next = self.links.admin.commands.peek();
@@ -279,22 +274,22 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let done = AdminOutcome::Done { commands: 0 };
         let outcome = match command {
             AdminCommand::Unlock(session) => match self.entry.users.place_of(session) {
+                None => AdminOutcome::UnknownUser,
                 Some(user) => {
                     self.entry.logins.forgive(user);
                     done
                 }
-                None => AdminOutcome::UnknownUser,
             },
-            AdminCommand::Disconnect(session) => match self.entry.users.of_session(session) {
-                Some(user) => match user.connection {
-                    Some(connection) => {
+            AdminCommand::Disconnect(session) => {
+                match self.entry.users.of_session(session).map(|user| user.connection) {
+                    None => AdminOutcome::UnknownUser,
+                    Some(None) => AdminOutcome::NotConnected,
+                    Some(Some(connection)) => {
                         self.close(connection, now);
                         done
                     }
-                    None => AdminOutcome::NotConnected,
-                },
-                None => AdminOutcome::UnknownUser,
-            },
+                }
+            }
             command => {
                 match command {
                     AdminCommand::Kill(None) => self.counters.is_killed.set(1),
@@ -341,7 +336,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
         if self.stage == Stage::Open {
             self.take_admin_commands(now);
-            self.entry.handle_time(now);
+            self.entry.commands.handle_time(now, &mut self.entry.sequencer);
         }
     }
 }
@@ -408,8 +403,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         "order-server"
     }
 
-    /// Reads nothing more. What was read is sequenced, the answers to it are sent to the users, and when each client has
-    /// them its session ends.
+    /// Reads nothing more. What was read is sequenced and answered; a client's session ends when it has its answers.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         if self.entry.sequencer.is_drained() {
             match self.stage {

@@ -50,8 +50,7 @@ pub struct PublisherConfig {
 
 /// Publishes the matcher's events: packs what is waiting into one packet and sends it on both lines.
 ///
-/// Nothing waits for a packet to fill: under little load every event leaves by itself, under much
-/// load packets are full.
+/// Nothing waits for a packet to fill: under little load every event leaves by itself, under much they are full.
 pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
@@ -101,11 +100,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     }
 
     /// The same with links to the services that recover market data, and this bound on requests.
-    pub(crate) fn with_recovery(
-        mut self,
-        settings: &MarketRecoverySettings,
-        links: PublisherLinks,
-    ) -> Publisher<T, N> {
+    pub(crate) fn with_recovery(mut self, settings: &MarketRecoverySettings, links: PublisherLinks) -> Self {
         let PublisherConfig { session, packet_bytes, .. } = self.config;
         self.queue = RetransmissionQueue::new(session, packet_bytes, settings.requests);
         self.links = links;
@@ -119,8 +114,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
 
     /// Packs as many waiting events as fit into one packet and sends it; returns how many.
     ///
-    /// The events of a packet are taken together: they have one `T5`, and their slots in the ring are freed at
-    /// once.
+    /// The events of a packet are taken together: they have one `T5`, and free their slots in the ring at once.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let Publisher { events, packet, tracer, config, durable, .. } = self;
         let PublisherConfig { store, instruments, durable: view, .. } = config;
@@ -300,7 +294,6 @@ fn pack(
         })
 }
 
-/// Why an event was not packed.
 #[derive(Debug)]
 enum PackError {
     Packet(#[expect(dead_code, reason = "shown by Debug")] PushError),

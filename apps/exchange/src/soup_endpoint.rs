@@ -5,8 +5,7 @@ use std::net::Ipv4Addr;
 use tickpath_net::{Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
-/// An endpoint that clients of SoupBinTCP connect to. Its connections that have not logged in are bounded, in all and by
-/// peer; each has a key.
+/// An endpoint for clients of SoupBinTCP. Its connections without a login are bounded, in all and by peer; each has a key.
 pub(crate) trait SoupEndpoint<N: Network> {
     /// Connections accepted in one duty cycle at most.
     const ACCEPTS_MAX: usize;
@@ -26,8 +25,7 @@ pub(crate) trait SoupEndpoint<N: Network> {
     /// Takes an accepted connection, for which there is capacity; false when the system refuses that.
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool;
 
-    /// Accepts some of the connections that wait; returns how many. One that has to give way is served once more
-    /// before: its login may have come.
+    /// Accepts some of the connections that wait; how many. One that gives way is served once more: its login may be there.
     #[cold]
     fn accept(&mut self, now: Nanos) -> usize {
         for count in 0..Self::ACCEPTS_MAX {

@@ -1,10 +1,9 @@
 //! A client's connection, the same at every endpoint: SoupBinTCP over TCP.
 
-use tickpath_nasdaq::soupbintcp::{LoginRequest, ServerConfig, ServerEvent, ServerSession, packet_len};
+use tickpath_nasdaq::soupbintcp::{LoginRequest, ServerEvent, ServerSession, packet_len};
 use tickpath_net::{Fill, Network, SendOutcome, TcpConnection};
 use tickpath_types::Nanos;
 
-/// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
     /// The client left or is lost, or was told why it may not stay.
@@ -25,17 +24,15 @@ pub(crate) struct SoupLink<N: Network> {
 
 impl<N: Network> SoupLink<N> {
     /// A connection that was accepted at `now`.
-    pub(crate) fn new(tcp: TcpConnection<N>, config: ServerConfig, now: Nanos) -> SoupLink<N> {
-        SoupLink { tcp, soup: ServerSession::new(config, now) }
+    pub(crate) fn new(tcp: TcpConnection<N>, now: Nanos) -> SoupLink<N> {
+        SoupLink { tcp, soup: ServerSession::new(now) }
     }
 
     /// Where no whole packet was received: more of it may come, unless it announces more than there is room for.
     #[inline]
     pub(crate) fn check_announced(&self) -> Result<(), Hangup> {
-        match packet_len(self.tcp.received()) {
-            Some(len) if len > self.tcp.receive_capacity() => Err(Hangup::Malformed),
-            _ => Ok(()),
-        }
+        let len = packet_len(self.tcp.received());
+        if len > Some(self.tcp.receive_capacity()) { Err(Hangup::Malformed) } else { Ok(()) }
     }
 
     /// Reads once, at an endpoint whose clients send nothing but logins and heartbeats; the login, when it comes.

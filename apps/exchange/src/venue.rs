@@ -119,8 +119,7 @@ struct JournalParts {
 
 /// A tracer that a venue can be built with.
 ///
-/// Building goes through this trait so that the whole venue is compiled once per tracer, in this crate, and not again in
-/// every program that builds one.
+/// Building goes through this trait so that a venue is compiled once per tracer, here, and not in every program.
 pub trait VenueTracer: Tracer + Send + Sized + 'static {
     /// As [`Venue::build`].
     ///
@@ -224,19 +223,9 @@ impl Venue {
         let (market_in, market_out) = spsc::channel(RING_CAPACITY);
         view.resume(&replica);
         let instruments = replica.streams.table.clone();
-        let (admin, admin_port) = admin::channel(UserBasis {
-            registry: view.users.clone(),
-            instruments: instruments.clone(),
-            retained_responses: retained_responses(settings),
-            prefault: settings.prefault,
-        });
-        let opening = OpeningSettings {
-            day: &settings.day,
-            users: &settings.users,
-            instruments: &settings.instruments,
-        };
-        let mut opening =
-            Opening::of(opening, &replica, &view, clock.now(), &mut notices).context("instruments")?;
+        let (admin, admin_port) = admin::channel(user_basis(settings, &view, &instruments));
+        let mut opening = Opening::of(opening_settings(settings), &replica, &view, clock.now(), &mut notices)
+            .context("instruments")?;
         let (front_port, front_requests) = feed.map(|feed| FrontPort::new(feed, instruments.clone())).unzip();
         let is_session_kept = journal.is_some();
         let wiring =
@@ -283,6 +272,19 @@ impl Venue {
             front_port,
         })
     }
+}
+
+fn user_basis(settings: &VenueSettings, view: &VenueView, instruments: &InstrumentTable) -> UserBasis {
+    UserBasis {
+        registry: view.users.clone(),
+        instruments: instruments.clone(),
+        retained_responses: retained_responses(settings),
+        prefault: settings.prefault,
+    }
+}
+
+fn opening_settings(settings: &VenueSettings) -> OpeningSettings<'_> {
+    OpeningSettings { day: &settings.day, users: &settings.users, instruments: &settings.instruments }
 }
 
 /// The users, and room for those that may be added. Session 0 is no user's.

@@ -12,7 +12,7 @@ use tickpath_feed::{
 };
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_net::{Kernel, NetError, Network};
 use tickpath_timing::Tracer;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Sequence, Symbol};
@@ -157,28 +157,12 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     is_closed: bool,
 }
 
-impl<T: Tracer> FeedHandler<T> {
+impl<T: Tracer, N: Network> FeedHandler<T, N> {
     /// Joins both lines. Updates leave by `sender`; what can be read of the feed handler is in `view`.
     ///
     /// # Errors
     /// [`NetError`] when a line cannot be joined.
     pub fn open(
-        settings: &FeedSettings,
-        sender: broadcast::Sender<MarketUpdate>,
-        clock: TscClock,
-        view: &FeedView,
-        tracer: T,
-    ) -> Result<FeedHandler<T>, NetError> {
-        FeedHandler::open_on(&Kernel, settings, sender, clock, view, tracer)
-    }
-}
-
-impl<T: Tracer, N: Network> FeedHandler<T, N> {
-    /// The same on any network.
-    ///
-    /// # Errors
-    /// As [`FeedHandler::open`].
-    pub fn open_on(
         network: &N,
         settings: &FeedSettings,
         sender: broadcast::Sender<MarketUpdate>,
@@ -193,7 +177,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         let books = BookBuilder::new(books).expecting(&settings.symbols);
         let sources = &settings.snapshots;
-        let login = ClientConfig::new(USER, "").expect("both are short enough");
+        let login = LoginRequest::new(USER, "").expect("both are short enough");
         let recovery = ItchRecovery::new(login, sources.glimpse.is_some(), sources.channel.is_some());
         let understudy = Understudy::new(tracer.understudy(), clock);
         Ok(FeedHandler {
@@ -274,13 +258,11 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
     fn publish_counters(&mut self) {
         let ChannelHandler { lines, sockets, channel, .. } = &self.handler;
         let (from, to) = (channel.line_counters(), &self.counters);
-        for (line, missed) in from.lines.iter().zip(&to.missed_messages) {
-            missed.set(line.missed_messages);
-        }
         for (line, first) in from.lines.iter().zip(&to.first_messages) {
             first.set(line.first_messages);
         }
         for (index, line) in from.lines.iter().take(2).enumerate() {
+            to.missed_messages[index].set(line.missed_messages);
             to.far_ahead[index].set(line.far_ahead);
             to.wrong_session[index].set(line.wrong_session);
         }

@@ -35,7 +35,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, FileKind, IdleConfig, absolute, beside, folder_of};
+use tickpath_config::{ConfigError, Duration, FileKind, IdleStrategy, absolute, beside, folder_of};
 use tickpath_types::Nanos;
 
 pub use accounts::{AccountConfig, Caps, Grant};
@@ -116,7 +116,7 @@ pub struct GatewayConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct LoopConfig {
     /// What the thread does between duty cycles that found no work.
-    pub idle: IdleConfig,
+    pub idle: IdleStrategy,
     /// How often timers are looked at.
     pub timer_interval: Duration,
     /// Core to pin the thread to; not pinned when absent.
@@ -178,7 +178,7 @@ impl Default for GatewayConfig {
 
 impl Default for LoopConfig {
     fn default() -> LoopConfig {
-        LoopConfig { idle: IdleConfig::Yield, timer_interval: Duration(Nanos(250)), core: None }
+        LoopConfig { idle: IdleStrategy::Yield, timer_interval: Duration(Nanos(250)), core: None }
     }
 }
 

@@ -267,7 +267,7 @@ impl GatewayAgent {
         let plan = ThreadPlan {
             name: "gateway".to_owned(),
             core: config.duty_cycle.core,
-            idle: config.duty_cycle.idle.into(),
+            idle: config.duty_cycle.idle,
             rehearse_interval: Some(REHEARSE_INTERVAL),
             agents: vec![Box::new(self)],
             cycle: Vec::new(),

@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
         let host = Host::describe();
         let context = Context::new(TscClock::shared(), options.effort, &host.cores_allowed);
         pin_current_thread(context.near).map_err(|error| anyhow!(error))?;
-        let rows = wanted.iter().map(|spec| spec.row()).collect();
+        let rows = wanted.iter().map(|spec| Row::of(**spec)).collect();
         let steal = StealTime::start(&host.cores_allowed);
         let started = context.clock.now().0;
         Ok(Run { lab: Lab::new(context, options), host, rows, jitter: Jitter::default(), started, steal })
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
         mut self,
         measurements: impl Iterator<Item = &'static Measurement>,
     ) -> anyhow::Result<BenchReport> {
-        let wanted = measurements.filter(|it| self.rows.iter().any(|row| it.gives(&row.name)));
+        let wanted = measurements.filter(|it| self.rows.iter().any(|row| it.gives(row.spec.name)));
         let mut plan: Vec<(_, Option<Round>)> = wanted.map(|measurement| (measurement, None)).collect();
         let rounds = self.lab.options.rounds.max(1);
         for round in 1..=rounds {
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
     }
 
     fn rows_of(&mut self, measurement: &'static Measurement) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().filter(|row| measurement.gives(&row.name))
+        self.rows.iter_mut().filter(|row| measurement.gives(row.spec.name))
     }
 
     /// Takes the rows of a measurement that failed out of the report's figures.
@@ -144,9 +144,10 @@ impl<'a> Run<'a> {
 
     /// Adds a sample to its row, if that is wanted, beside the limit, which was measured before it.
     fn keep(&mut self, spec: &RowSpec, sample: Sample) {
-        let value_of = |wanted: &str| self.rows.iter().find(|row| row.name == wanted)?.values.last().copied();
+        let value_of =
+            |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();
         let limit = sample.limit.or_else(|| value_of(spec.limit?));
-        let Some(row) = self.rows.iter_mut().find(|row| row.name == spec.name) else { return };
+        let Some(row) = self.rows.iter_mut().find(|row| row.spec.name == spec.name) else { return };
         row.values.push(sample.value);
         row.limits.extend(limit);
         row.again.extend(sample.again);
@@ -157,7 +158,7 @@ impl<'a> Run<'a> {
 
     /// Says what the rows came to in the first round, before the report has the medians.
     fn show(&self, measurement: &Measurement) {
-        for row in self.rows.iter().filter(|row| measurement.gives(&row.name)) {
+        for row in self.rows.iter().filter(|row| measurement.gives(row.spec.name)) {
             self.lab.tell(format_args!("{}", row.first_look()));
         }
     }

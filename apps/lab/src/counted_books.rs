@@ -16,28 +16,12 @@ use crate::day_file;
 use crate::itch_books;
 use crate::lab::Lab;
 
-/// Which books a day goes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CountedBooks {
-    Fast,
-    Plain,
-}
-
-impl CountedBooks {
-    const fn name(self) -> &'static str {
-        match self {
-            CountedBooks::Fast => "fast",
-            CountedBooks::Plain => "plain",
-        }
-    }
-}
+/// Names of the books that a day goes through, and of their reference model.
+pub(crate) const FAST: &str = "fast";
+pub(crate) const PLAIN: &str = "plain";
 
 /// Its arguments are the books, and the messages, symbols and live orders of the day, which is its input.
-pub(crate) const WORK: CountedWork = CountedWork {
-    names: &[CountedBooks::Fast.name(), CountedBooks::Plain.name()],
-    function: "*counted_pass*",
-    run,
-};
+pub(crate) const WORK: CountedWork = CountedWork { names: &[FAST, PLAIN], function: "*counted_pass*", run };
 
 /// Counts a pass of a day through books.
 ///
@@ -46,15 +30,15 @@ pub(crate) const WORK: CountedWork = CountedWork {
 pub(crate) fn count(
     lab: &Lab<'_>,
     day: &StandardDay,
-    books: CountedBooks,
+    books: &str,
     with_caches: bool,
 ) -> anyhow::Result<Counted> {
     let config = &day.config;
     let bytes = day_file::make_only(day, &lab.options.stop)?;
     let sizes = [config.messages, u64::from(config.symbols), u64::from(config.live)];
     let call = Call {
-        what: format!("{} through the {} books", day.name, books.name()),
-        arguments: std::iter::once(books.name().to_owned()).chain(sizes.map(|it| it.to_string())).collect(),
+        what: format!("{} through the {books} books", day.name),
+        arguments: std::iter::once(books.to_owned()).chain(sizes.map(|it| it.to_string())).collect(),
         input: &bytes,
         expected: words(config.messages, day.live, day.state_hash),
         with_caches,
@@ -74,7 +58,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     };
     let mut file = Vec::new();
     std::io::stdin().lock().read_to_end(&mut file)?;
-    Ok(match books == CountedBooks::Fast.name() {
+    Ok(match books == FAST {
         true => outcome::<DirectBooks>(&config, &file),
         false => outcome::<Indexed<ReferenceBooks>>(&config, &file),
     })

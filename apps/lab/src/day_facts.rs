@@ -12,7 +12,6 @@ use crate::itch_books;
 /// What a day asks of its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DayFacts {
-    pub(crate) messages: u64,
     /// Most orders that rest at a time.
     pub(crate) live_max: u32,
     /// Price levels when most orders rest.
@@ -26,9 +25,8 @@ pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts>
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(&day.config);
     let mut refs = References::default();
     let mut facts = DayFacts::default();
-    for message in itch_books::frames(file) {
-        facts.messages += 1;
-        builder.handle_message(Sequence(facts.messages), message, &mut BooksAlone);
+    for (message, sequence) in itch_books::frames(file).zip(1..) {
+        builder.handle_message(Sequence(sequence), message, &mut BooksAlone);
         let live = builder.books().order_count();
         refs.see(message)?;
         if live > facts.live_max {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tickpath_config::thousands;
 
 use crate::context::Effort;
-use crate::counted_books::{self, CountedBooks};
+use crate::counted_books;
 use crate::lab::{Day, Lab};
 
 /// A standard day of market data, as the run that used it found it; in JSON under the same names.
@@ -61,15 +61,15 @@ impl DayView {
         let simulated = Simulated::of(lab, day);
         DayView {
             name: day.standard.name.to_owned(),
-            messages: day.facts.messages,
-            bytes: day.bytes.len() as u64,
+            messages: day.standard.config.messages,
+            bytes: day.file.bytes.len() as u64,
             xxh3: format!("{:016x}", day.standard.hash),
             symbols: day.standard.config.symbols,
             live_orders_max: day.facts.live_max,
             levels_at_peak: day.facts.levels_at_peak,
             unique_references: day.facts.unique_refs,
-            file: day.kept.as_ref().ok().map(|path| path.display().to_string()),
-            not_kept: day.kept.clone().err(),
+            file: day.file.kept.as_ref().ok().map(|path| path.display().to_string()),
+            not_kept: day.file.kept.clone().err(),
             not_simulated: simulated.as_ref().err().map(|error| format!("{error:#}")),
             simulated: simulated.ok(),
         }
@@ -83,7 +83,7 @@ impl Simulated {
             Effort::Full => Effort::Quick,
             Effort::Quick | Effort::Smoke => Effort::Smoke,
         });
-        let counted = counted_books::count(lab, &smaller, CountedBooks::Fast, true)?;
+        let counted = counted_books::count(lab, &smaller, counted_books::FAST, true)?;
         let each = |count: u64| count as f64 / smaller.config.messages as f64;
         Ok(Simulated {
             day: smaller.name.to_owned(),

@@ -25,8 +25,7 @@ pub struct HostView {
 impl HostView {
     /// Share of the time that the host took, in percent: the greater of what a spinning thread lost and what the kernel says,
     /// for there are hosts that tell the kernel nothing.
-    #[must_use]
-    pub fn steal_percent(&self) -> f64 {
+    pub(crate) fn steal_percent(&self) -> f64 {
         self.jitter.lost_share().max(self.kernel_steal.unwrap_or_default()) * 100.0
     }
 }

@@ -38,16 +38,16 @@ object! {
 
 object! {
     RowJson<'a> of row: Row {
-        name: &'a str = &row.name,
+        name: &'a str = row.spec.name,
         value: Option<f64> = row.value(),
-        unit: &'a str = &row.unit,
-        limit_name: Option<&'a str> = row.limit_name.as_deref(),
+        unit: &'a str = row.spec.unit,
+        limit_name: Option<&'a str> = row.spec.limit,
         limit: Option<f64> = row.limit(),
         ratio: Option<f64> = row.ratio(),
-        reference: &'a str = &row.reference,
-        goal: Option<String> = row.goal.map(|goal| goal.to_string()),
+        reference: &'a str = row.spec.reference,
+        goal: Option<String> = row.spec.goal.map(|goal| goal.to_string()),
         reached: Option<bool> = row.reached(),
-        limit_excludes: Option<&'a str> = row.limit_excludes,
+        limit_excludes: Option<&'a str> = row.spec.limit_excludes,
         failure: Option<&'a str> = row.failure.as_deref(),
         rounds: usize = row.values.len(),
         spread: Option<[f64; 2]> = row.spread(),

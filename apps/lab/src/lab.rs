@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Context as _;
@@ -12,7 +12,7 @@ use tickpath_config::tell;
 use crate::context::{Context, Effort};
 use crate::day::StandardDay;
 use crate::day_facts::{self, DayFacts};
-use crate::day_file;
+use crate::day_file::{self, DayFile};
 use crate::options::BenchOptions;
 
 /// What the measurements of one run share: how they are to be made, and the standard days, each loaded once.
@@ -27,10 +27,8 @@ pub(crate) struct Day {
     pub(crate) standard: StandardDay,
     /// The same day at other sizes.
     pub(crate) sizes: fn(Effort) -> StandardDay,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) file: DayFile,
     pub(crate) facts: DayFacts,
-    /// Its file, or why there is none.
-    pub(crate) kept: Result<PathBuf, String>,
 }
 
 impl<'a> Lab<'a> {
@@ -45,18 +43,16 @@ impl<'a> Lab<'a> {
             return Ok(Rc::clone(day));
         }
         let stop = &self.options.stop;
-        let (bytes, kept) = match self.context.effort {
-            Effort::Smoke => {
-                (day_file::make_only(&standard, stop)?, Err("it is made in an instant".to_owned()))
-            }
-            _ => {
-                let file = day_file::load(&standard, stop, self.options.show_progress)?;
-                (file.bytes, file.kept)
-            }
+        let file = match self.context.effort {
+            Effort::Smoke => DayFile {
+                bytes: day_file::make_only(&standard, stop)?,
+                kept: Err("it is made in an instant".to_owned()),
+            },
+            _ => day_file::load(&standard, stop, self.options.show_progress)?,
         };
         self.tell(format_args!("going through {}", standard.name));
-        let facts = day_facts::survey(&standard, &bytes)?;
-        let day = Rc::new(Day { standard, sizes, bytes, facts, kept });
+        let facts = day_facts::survey(&standard, &file.bytes)?;
+        let day = Rc::new(Day { standard, sizes, file, facts });
         self.days.borrow_mut().push(Rc::clone(&day));
         Ok(day)
     }

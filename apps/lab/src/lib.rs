@@ -5,7 +5,7 @@
 //! elsewhere is added by [`BenchReport::push`].
 //!
 //! ```
-//! use tickpath_lab::{BenchOptions, Effort, Goal, Row, bench};
+//! use tickpath_lab::{BenchOptions, Effort, Goal, Row, bench, row};
 //!
 //! let options = BenchOptions {
 //!     filter: vec!["stamp".to_owned()],
@@ -14,13 +14,11 @@
 //!     ..BenchOptions::default()
 //! };
 //! let mut report = bench(&options)?;
-//! report.push(Row {
-//!     values: vec![0.0],
-//!     goal: Some(Goal::ValueAtMost(0.0)),
-//!     note: "allocations of a trading thread after start-up".to_owned(),
-//!     ..Row::new("hot_allocations", "allocations")
-//! });
-//! assert_eq!(report.row("stamp").unwrap().limit_name.as_deref(), Some("tsc_read"));
+//! let spec = row("hot_allocations", "allocations")
+//!     .note("allocations of a trading thread after start-up")
+//!     .goal(Goal::ValueAtMost(0.0));
+//! report.push(Row { values: vec![0.0], ..Row::of(spec) });
+//! assert_eq!(report.row("stamp").unwrap().spec.limit, Some("tsc_read"));
 //! assert!(report.to_string().contains("hot_allocations"));
 //! # Ok::<(), anyhow::Error>(())
 //! ```
@@ -58,5 +56,5 @@ pub use host::HostView;
 pub use options::{BenchOptions, ROUNDS_DEFAULT};
 pub use record::check_recordable;
 pub use report::BenchReport;
-pub use row::{Goal, Row};
+pub use row::{Goal, Row, RowSpec, row};
 pub use rows::row_names;

@@ -3,64 +3,7 @@
 use crate::context::Context;
 use crate::counted::CountedWork;
 pub(crate) use crate::lab::{Lab, Missing};
-pub(crate) use crate::row::Goal;
-use crate::row::Row;
-
-/// A row before it is measured.
-pub(crate) struct RowSpec {
-    pub(crate) name: &'static str,
-    unit: &'static str,
-    /// Description of the measurement; in a report the details found follow it.
-    pub(crate) note: &'static str,
-    /// The row whose value of the same round is the limit.
-    pub(crate) limit: Option<&'static str>,
-    goal: Option<Goal>,
-    reference: &'static str,
-    limit_excludes: Option<&'static str>,
-}
-
-/// A row of this name and unit.
-pub(crate) const fn row(name: &'static str, unit: &'static str) -> RowSpec {
-    RowSpec { name, unit, note: "", limit: None, goal: None, reference: "", limit_excludes: None }
-}
-
-impl RowSpec {
-    /// Says what exactly is measured.
-    pub(crate) const fn note(self, note: &'static str) -> RowSpec {
-        RowSpec { note, ..self }
-    }
-
-    /// Names the row that is this one's limit.
-    pub(crate) const fn limit(self, row: &'static str) -> RowSpec {
-        RowSpec { limit: Some(row), ..self }
-    }
-
-    pub(crate) const fn goal(self, goal: Goal) -> RowSpec {
-        RowSpec { goal: Some(goal), ..self }
-    }
-
-    /// Says what others report for the same work.
-    pub(crate) const fn reference(self, reference: &'static str) -> RowSpec {
-        RowSpec { reference, ..self }
-    }
-
-    /// Gives the row no verdict: says which part of the work its limit or its goal leaves out.
-    pub(crate) const fn not_judged(self, limit_excludes: &'static str) -> RowSpec {
-        RowSpec { limit_excludes: Some(limit_excludes), ..self }
-    }
-
-    /// The row with the values of its rounds still to come.
-    pub(crate) fn row(&self) -> Row {
-        Row {
-            limit_name: self.limit.map(str::to_owned),
-            goal: self.goal,
-            reference: self.reference.to_owned(),
-            note: self.note.to_owned(),
-            limit_excludes: self.limit_excludes,
-            ..Row::new(self.name, self.unit)
-        }
-    }
-}
+pub(crate) use crate::row::{Goal, RowSpec, row};
 
 /// A row's value in one round.
 pub(crate) struct Sample {

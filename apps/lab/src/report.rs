@@ -37,25 +37,18 @@ impl BenchReport {
     /// The figure of a name.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.name == name)
+        self.rows.iter().find(|row| row.spec.name == name)
     }
 
     /// Names of the rows whose measurement failed.
     pub fn failed(&self) -> impl Iterator<Item = &str> {
-        self.rows.iter().filter(|row| row.failure.is_some()).map(|row| row.name.as_str())
+        self.rows.iter().filter(|row| row.failure.is_some()).map(|row| row.spec.name)
     }
 
     /// Beginning of the run as a date and a time of UTC.
-    #[must_use]
-    pub fn date(&self) -> String {
+    pub(crate) fn date(&self) -> String {
         let seconds = self.started_ns / 1_000_000_000 % 86_400;
         let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
         format!("{}T{hours:02}:{minutes:02}:{:02}Z", Zone::UTC.date_at(self.started_ns), seconds % 60)
-    }
-
-    /// True when every goal is reached.
-    #[must_use]
-    pub fn all_reached(&self) -> bool {
-        self.rows.iter().all(|row| row.reached() != Some(false))
     }
 }

@@ -36,30 +36,75 @@ impl fmt::Display for Goal {
     }
 }
 
-/// One figure of a report: a value for each round, beside the limit of the same round.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+/// A row before it is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowSpec {
     /// What is measured, as filters name it.
-    pub name: String,
+    pub name: &'static str,
     /// Unit of the values and of the limits, e.g. `ns` or `M/s`.
-    pub unit: String,
+    pub unit: &'static str,
+    /// Description of the measurement; in a report the details found follow it.
+    pub(crate) note: &'static str,
+    /// The limit: the row of what this host needs for the same work at the least, or of the counterpart to be beaten.
+    pub limit: Option<&'static str>,
+    /// The bound to be reached; none for a limit itself.
+    pub(crate) goal: Option<Goal>,
+    /// Figures of others for the same work.
+    pub(crate) reference: &'static str,
+    /// Part of the work that the limit or the goal leaves out. A row that has one is not judged.
+    pub(crate) limit_excludes: Option<&'static str>,
+}
+
+/// A row of this name and unit.
+#[must_use]
+pub const fn row(name: &'static str, unit: &'static str) -> RowSpec {
+    RowSpec { name, unit, note: "", limit: None, goal: None, reference: "", limit_excludes: None }
+}
+
+impl RowSpec {
+    /// Says what exactly is measured.
+    #[must_use]
+    pub const fn note(self, note: &'static str) -> RowSpec {
+        RowSpec { note, ..self }
+    }
+
+    /// Names the row that is this one's limit.
+    pub(crate) const fn limit(self, row: &'static str) -> RowSpec {
+        RowSpec { limit: Some(row), ..self }
+    }
+
+    /// Says what is to be reached.
+    #[must_use]
+    pub const fn goal(self, goal: Goal) -> RowSpec {
+        RowSpec { goal: Some(goal), ..self }
+    }
+
+    /// Says what others report for the same work.
+    pub(crate) const fn reference(self, reference: &'static str) -> RowSpec {
+        RowSpec { reference, ..self }
+    }
+
+    /// Gives the row no verdict: says which part of the work its limit or its goal leaves out.
+    #[must_use]
+    pub const fn not_judged(self, limit_excludes: &'static str) -> RowSpec {
+        RowSpec { limit_excludes: Some(limit_excludes), ..self }
+    }
+}
+
+/// One figure of a report: a value for each round, beside the limit of the same round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Name, unit, limit and goal.
+    pub spec: RowSpec,
     /// One value for each round; empty when the figure cannot be had on this host.
     pub values: Vec<f64>,
-    /// Name of the limit: what this host needs for the same work at the least, or the twin to be beaten.
-    pub limit_name: Option<String>,
     /// The limit in each round, in the unit of the values.
     pub limits: Vec<f64>,
     /// What is equal to the limit, measured beside it in each round, divided by it: how far equal things differ here.
     /// Empty where nothing is measured again.
     pub again: Vec<f64>,
-    /// What is to be reached; none for a limit itself.
-    pub goal: Option<Goal>,
-    /// What others report for the same work.
-    pub reference: String,
     /// What exactly is measured, or why it was not.
     pub note: String,
-    /// Part of the work that the limit or the goal leaves out. A row that has one is not judged.
-    pub limit_excludes: Option<&'static str>,
     /// Error that ended the measurement, which then has no values.
     pub failure: Option<String>,
 }
@@ -67,55 +112,48 @@ pub struct Row {
 impl Row {
     /// A row without values.
     #[must_use]
-    pub fn new(name: &str, unit: &str) -> Row {
-        Row { name: name.to_owned(), unit: unit.to_owned(), ..Row::default() }
+    pub fn of(spec: RowSpec) -> Row {
+        let (values, limits, again) = (Vec::new(), Vec::new(), Vec::new());
+        Row { spec, values, limits, again, note: spec.note.to_owned(), failure: None }
     }
 
     /// Gives up the values of a row whose measurement failed: those of earlier rounds are of doubtful worth.
     pub fn fail(&mut self, error: String) {
-        self.values.clear();
-        self.limits.clear();
-        self.again.clear();
-        self.failure = Some(error);
+        *self = Row { note: std::mem::take(&mut self.note), failure: Some(error), ..Row::of(self.spec) };
     }
 
     /// Median over the rounds.
-    #[must_use]
-    pub fn value(&self) -> Option<f64> {
+    pub(crate) fn value(&self) -> Option<f64> {
         median(&self.values)
     }
 
     /// Median of the limit over the rounds.
-    #[must_use]
-    pub fn limit(&self) -> Option<f64> {
+    pub(crate) fn limit(&self) -> Option<f64> {
         median(&self.limits)
     }
 
     /// Value divided by limit: the median of the ratios of each round, since both met the same noise.
-    #[must_use]
-    pub fn ratio(&self) -> Option<f64> {
-        let ratios: Vec<f64> =
-            self.values.iter().zip(&self.limits).map(|(value, limit)| value / limit).collect();
-        median(&ratios)
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        self.median_of(|value, limit| value / limit)
     }
 
     /// Value less limit: the median of the differences of each round.
-    #[must_use]
-    pub fn above_limit(&self) -> Option<f64> {
-        let differences: Vec<f64> =
-            self.values.iter().zip(&self.limits).map(|(value, limit)| value - limit).collect();
-        median(&differences)
+    pub(crate) fn above_limit(&self) -> Option<f64> {
+        self.median_of(|value, limit| value - limit)
+    }
+
+    fn median_of(&self, figure: impl Fn(f64, f64) -> f64) -> Option<f64> {
+        let rounds = self.values.iter().zip(&self.limits);
+        median(&rounds.map(|(value, limit)| figure(*value, *limit)).collect::<Vec<_>>())
     }
 
     /// Least and greatest value.
-    #[must_use]
-    pub fn spread(&self) -> Option<[f64; 2]> {
+    pub(crate) fn spread(&self) -> Option<[f64; 2]> {
         spread(&self.values)
     }
 
     /// Least and greatest ratio of what is equal to the limit, measured beside it.
-    #[must_use]
-    pub fn again_spread(&self) -> Option<[f64; 2]> {
+    pub(crate) fn again_spread(&self) -> Option<[f64; 2]> {
         spread(&self.again)
     }
 
@@ -123,11 +161,11 @@ impl Row {
     /// measured reaches nothing.
     #[must_use]
     pub fn reached(&self) -> Option<bool> {
-        if self.limit_excludes.is_some() {
+        if self.spec.limit_excludes.is_some() {
             return None;
         }
         let holds = |figure: Option<f64>, test: &dyn Fn(f64) -> bool| figure.is_some_and(test);
-        self.goal.map(|goal| match goal {
+        self.spec.goal.map(|goal| match goal {
             Goal::RatioAtMost(bound) => holds(self.ratio(), &|ratio| ratio <= bound),
             Goal::RatioAtLeast(bound) => holds(self.ratio(), &|ratio| ratio >= bound),
             Goal::RatioWithinAgain => {
@@ -152,7 +190,7 @@ mod tests {
     use super::*;
 
     fn row(values: &[f64], limits: &[f64], goal: Goal) -> Row {
-        Row { values: values.into(), limits: limits.into(), goal: Some(goal), ..Row::new("x", "ns") }
+        Row { values: values.into(), limits: limits.into(), ..Row::of(super::row("x", "ns").goal(goal)) }
     }
 
     #[test]
@@ -192,13 +230,14 @@ mod tests {
             assert_eq!(row(&[10.0], &[5.0], goal).reached(), Some(holds), "{goal}");
             assert_eq!(row(&[], &[], goal).reached(), Some(false), "{goal}");
         }
-        assert_eq!(Row::new("x", "ns").reached(), None);
+        assert_eq!(Row::of(super::row("x", "ns")).reached(), None);
     }
 
     #[test]
     fn a_row_whose_limit_leaves_something_out_is_not_judged() {
         let excludes = "one order is in flight at a time";
-        let row = Row { limit_excludes: Some(excludes), ..row(&[10.0], &[10.0], Goal::ValueAtMost(20.0)) };
+        let row = row(&[10.0], &[10.0], Goal::ValueAtMost(20.0));
+        let row = Row { spec: row.spec.not_judged(excludes), ..row };
         assert_eq!(row.reached(), None);
     }
 }

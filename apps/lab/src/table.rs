@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::context::Effort;
 use crate::report::BenchReport;
-use crate::row::{Goal, Row};
+use crate::row::{Goal, Row, RowSpec};
 
 /// Longest line of the text below the table.
 const TEXT_WIDTH: usize = 100;
@@ -28,7 +28,7 @@ impl fmt::Display for BenchReport {
         writeln!(f)?;
         let indent = widths[0] + 2;
         let mut notes = self.rows.iter().filter(|row| !row.note.is_empty());
-        notes.try_for_each(|row| described(f, &row.name, &row.full_note(), indent))?;
+        notes.try_for_each(|row| described(f, row.spec.name, &row.full_note(), indent))?;
         if !self.days.is_empty() {
             writeln!(f, "\nstandard days")?;
             self.days.iter().try_for_each(|day| described(f, &day.name, &day.to_string(), indent))?;
@@ -98,7 +98,7 @@ impl Row {
             Some(failure) => format!("FAILED: {failure}"),
             None => self.note.clone(),
         };
-        if let Some(excludes) = self.limit_excludes {
+        if let Some(excludes) = self.spec.limit_excludes {
             note += &format!("; not judged: {excludes}");
         }
         if let Some([least, greatest]) = self.again_spread() {
@@ -109,31 +109,33 @@ impl Row {
 
     /// One line about the values so far.
     pub(crate) fn first_look(&self) -> String {
+        let RowSpec { name, unit, .. } = self.spec;
         match (self.value(), self.ratio()) {
             (Some(value), Some(ratio)) => {
-                let limit = self.limit_name.as_deref().unwrap_or_default();
-                format!("{} {} {}, {limit} x {ratio:.2}", self.name, figure(value), self.unit)
+                let limit = self.spec.limit.unwrap_or_default();
+                format!("{name} {} {unit}, {limit} x {ratio:.2}", figure(value))
             }
-            (Some(value), None) => format!("{} {} {}", self.name, figure(value), self.unit),
-            (None, _) => format!("{}: {}", self.name, self.full_note()),
+            (Some(value), None) => format!("{name} {} {unit}", figure(value)),
+            (None, _) => format!("{name}: {}", self.full_note()),
         }
     }
 }
 
 fn cells(row: &Row) -> [String; COLUMNS] {
     let dash = || "-".to_owned();
-    let goal = row.goal.map(|goal| match goal {
+    let RowSpec { name, unit, limit, goal, reference, .. } = row.spec;
+    let shown = goal.map(|goal| match goal {
         Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
         Goal::RatioAtLeast(bound) => format!(">= {bound} x limit"),
         Goal::RatioWithinAgain => match row.again_spread() {
             Some([_, greatest]) => format!("<= {greatest:.2} x limit"),
             None => "<= limit again".to_owned(),
         },
-        Goal::ValueAtMost(bound) => format!("<= {bound} {}", row.unit),
-        Goal::AboveLimitAtMost(bound) => format!("<= +{bound} {}", row.unit),
-        Goal::ValueAtLeast(bound) => format!(">= {bound} {}", row.unit),
+        Goal::ValueAtMost(bound) => format!("<= {bound} {unit}"),
+        Goal::AboveLimitAtMost(bound) => format!("<= +{bound} {unit}"),
+        Goal::ValueAtLeast(bound) => format!(">= {bound} {unit}"),
     });
-    let reached = match (row.reached(), row.goal) {
+    let reached = match (row.reached(), goal) {
         _ if row.failure.is_some() => "FAILED",
         (Some(true), _) => "yes",
         (Some(false), _) => "NO",
@@ -143,16 +145,16 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     let spread = row.spread().map(|[least, greatest]| format!("{} - {}", figure(least), figure(greatest)));
     let text = |text: &str| if text.is_empty() { dash() } else { text.to_owned() };
     [
-        row.name.clone(),
+        name.to_owned(),
         row.value().map_or_else(dash, figure),
         row.limit().map_or_else(dash, figure),
-        row.unit.clone(),
+        unit.to_owned(),
         row.ratio().map_or_else(dash, |ratio| format!("{ratio:.2}")),
-        goal.unwrap_or_else(dash),
+        shown.unwrap_or_else(dash),
         reached.to_owned(),
         spread.unwrap_or_else(dash),
-        text(row.limit_name.as_deref().unwrap_or_default()),
-        text(&row.reference),
+        text(limit.unwrap_or_default()),
+        text(reference),
     ]
 }
 
@@ -170,6 +172,7 @@ fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::row;
 
     #[test]
     fn figures_have_three_digits() {
@@ -195,11 +198,10 @@ mod tests {
     fn a_row_reads_as_a_sentence_of_the_table() {
         let row = Row {
             values: vec![15.0, 14.0, 16.0],
-            limit_name: Some("tsc_read".to_owned()),
             limits: vec![10.0, 10.0, 10.0],
-            goal: Some(Goal::RatioAtMost(1.6)),
-            reference: "another 50 ns".to_owned(),
-            ..Row::new("stamp", "ns")
+            ..Row::of(
+                row("stamp", "ns").limit("tsc_read").goal(Goal::RatioAtMost(1.6)).reference("another 50 ns"),
+            )
         };
         let expected = [
             "stamp",

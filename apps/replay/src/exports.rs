@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 use tickpath_book::{BooksById, Level};
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
-use tickpath_recording::{Bbo, Calendar, PRICE_DECIMALS, Seen, SeenTrade};
+use tickpath_recording::{Bbo, Calendar, PRICE_DECIMALS, Seen, SeenTrade, Tables};
 use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 
 use crate::options::Exports;
@@ -158,7 +157,7 @@ impl Exporter {
             let rows = self.rows.get(recording)?;
             self.tables[table].as_ref().map(|_| rows[table])
         };
-        ExportedRows { bbo: rows(BBO), trades: rows(TRADES), depth: rows(DEPTH), orders: rows(ORDERS) }
+        [BBO, TRADES, DEPTH, ORDERS].map(rows).into()
     }
 
     /// True when the books are looked at after every single message.
@@ -314,31 +313,7 @@ impl OrderEvent {
 }
 
 /// Rows that were exported; `None` for a table that was not asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ExportedRows {
-    /// Changes of best prices.
-    pub bbo: Option<u64>,
-    /// Trades.
-    pub trades: Option<u64>,
-    /// Changes of levels.
-    pub depth: Option<u64>,
-    /// Changes of orders.
-    pub orders: Option<u64>,
-}
-
-impl ExportedRows {
-    /// Adds those of another file.
-    pub(crate) fn add(&mut self, other: &ExportedRows) {
-        for (mine, theirs) in [
-            (&mut self.bbo, other.bbo),
-            (&mut self.trades, other.trades),
-            (&mut self.depth, other.depth),
-            (&mut self.orders, other.orders),
-        ] {
-            *mine = theirs.map_or(*mine, |rows| Some(mine.unwrap_or(0) + rows));
-        }
-    }
-}
+pub type ExportedRows = Tables<Option<u64>>;
 
 /// The cell of a side, where it is known.
 fn side(side: Option<Side>) -> Cell<'static> {

@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::report::FileReport;
 use crate::session::Session;
 
-/// Replays one open file: a report for each recording in it.
-type Replay = fn(&Path, RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Result<Vec<FileReport>>;
+/// A report for each recording in one file.
+pub(crate) type Reports = Result<Vec<FileReport>>;
 
 /// A line of the [registry](crate::registry).
 pub(crate) struct FileFormat {
@@ -27,5 +27,6 @@ pub(crate) struct FileFormat {
     pub(crate) date_in_name: fn(&Path) -> Option<Date>,
     /// Whether files of order books lie beside files of messages, which cover the best levels only.
     pub(crate) has_order_book_files: bool,
-    pub(crate) replay: Replay,
+    /// Replays one open file.
+    pub(crate) replay: fn(RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Reports,
 }

@@ -111,9 +111,7 @@ impl FileReport {
             "capture": self.capture.as_ref().map(|report| capture(report, &self.frames.unwrap_or_default())),
         })
     }
-}
 
-impl FileReport {
     fn tops(&self) -> Vec<Value> {
         self.tops.iter().map(|book| top(book, self.price_decimals)).collect()
     }

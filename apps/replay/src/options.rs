@@ -13,18 +13,9 @@ pub const CHECK_EVERY_DEFAULT: u64 = 100_000;
 pub const DEPTH_DEFAULT: usize = 5;
 /// Most levels of each side that can be shown and exported.
 pub const DEPTH_MAX: usize = 100;
+
 /// Files to export to; a name ends in `.csv` or `.parquet`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exports {
-    /// The best bid and ask of a symbol after each message that changed them.
-    pub bbo: Option<PathBuf>,
-    /// Every trade that the recording reports.
-    pub trades: Option<PathBuf>,
-    /// Each of the best levels of a symbol after each message that changed it.
-    pub depth: Option<PathBuf>,
-    /// Every change of an order, of recordings that have orders.
-    pub orders: Option<PathBuf>,
-}
+pub type Exports = Tables<Option<PathBuf>>;
 
 /// What to replay, and how.
 ///
@@ -70,7 +61,6 @@ pub struct ReplayOptions {
 impl ReplayOptions {
     /// The selection that they make.
     pub(crate) fn selection(&self) -> Selection {
-        let Exports { bbo, trades, depth, orders } = &self.exports;
         Selection {
             symbols: self.symbols.clone(),
             from: self.from,
@@ -83,12 +73,7 @@ impl ReplayOptions {
             zone: self.zone,
             date: self.date,
             protocol: self.protocol,
-            tables: Tables {
-                bbo: bbo.is_some(),
-                trades: trades.is_some(),
-                depth: depth.is_some(),
-                orders: orders.is_some(),
-            },
+            tables: self.exports.clone().values().map(|path| path.is_some()).into(),
         }
     }
 }

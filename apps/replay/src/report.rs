@@ -84,9 +84,11 @@ impl ReplayReport {
     /// Rows of all files that were exported.
     #[must_use]
     pub fn exported(&self) -> ExportedRows {
-        let mut sum = ExportedRows::default();
-        self.files.iter().for_each(|file| sum.add(&file.exported));
-        sum
+        let sum = |table: usize| {
+            let rows = self.files.iter().filter_map(|file| file.exported.values()[table]);
+            rows.reduce(|sum, rows| sum + rows)
+        };
+        std::array::from_fn(sum).into()
     }
 
     /// Messages of all files.

@@ -104,8 +104,8 @@ impl Contents {
             return all;
         }
         for path in paths {
-            let format = if path.is_file() { Format::detect(path).ok() } else { None };
-            let one = format.map(|format| Contents::of(path, format, options));
+            let file = if path.is_file() { RecordingFile::open(path).ok() } else { None };
+            let one = file.map(|file| Contents::of(path, file.format(), options));
             all.has_captures |= one.is_some_and(|one| one.has_captures);
             all.is_dated &= one.is_none_or(|one| one.is_dated) && (path.is_file() || options.date.is_some());
         }
@@ -128,7 +128,8 @@ fn replay_into(
     }
     exporter.start_file(path, file.format().is_capture());
     let pass = Pass::new(options.selection(), Output::new(exporter));
-    let reports = (format.replay)(path, file, &mut Session::new(options, stop, observer), pass)?;
+    let mut session = Session::new(path, file.format(), options, stop, observer);
+    let reports = (format.replay)(file, &mut session, pass)?;
     exporter.check()?;
     Ok(reports)
 }

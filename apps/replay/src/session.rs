@@ -33,6 +33,9 @@ pub struct Progress {
 
 /// The work around one pass.
 pub(crate) struct Session<'a> {
+    /// The file and its format.
+    pub(crate) path: &'a Path,
+    format: Format,
     pub(crate) options: &'a ReplayOptions,
     pub(crate) stop: &'a StopSignal,
     observer: &'a mut dyn FnMut(&Progress),
@@ -43,12 +46,16 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(
+        path: &'a Path,
+        format: Format,
         options: &'a ReplayOptions,
         stop: &'a StopSignal,
         observer: &'a mut dyn FnMut(&Progress),
     ) -> Session<'a> {
         let now = Instant::now();
         Session {
+            path,
+            format,
             options,
             stop,
             observer,
@@ -146,16 +153,14 @@ impl<'a> Session<'a> {
     /// The report of a recording of the file, counted from 0.
     pub(crate) fn report(
         &self,
-        path: &Path,
-        format: Format,
         pass: &Pass<Output<'_>>,
-        recording: (usize, RecordingReport),
+        index: usize,
+        recording: RecordingReport,
     ) -> FileReport {
-        let (index, recording) = recording;
         let (decode, books) = pass.listener.costs(index);
         FileReport {
-            path: path.to_owned(),
-            format,
+            path: self.path.to_owned(),
+            format: self.format,
             decode,
             books,
             peak_rss_bytes: peak_rss_bytes(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tickpath_book::Level;
 use tickpath_capture::PacketCounters;
-use tickpath_config::Zone;
+use tickpath_config::{Zone, thousands};
 use tickpath_recording::{
     CaptureReport, ChannelReport, DbnSchema, Ended, Finding, Reliability, SYMBOLS_SHOWN, SymbolBook,
     SymbolStatistics, TypeCount,
@@ -46,8 +46,8 @@ impl fmt::Display for ReplayReport {
 fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let count = report.files.len() + report.failures.len();
     let trusted = report.files.iter().filter(|file| file.is_trustworthy()).count();
-    write!(f, "\n\nSum of {count} files: {} messages, ", grouped(report.messages()))?;
-    write!(f, "{} orders left; ", grouped(report.integrity().orders_left))?;
+    write!(f, "\n\nSum of {count} files: {} messages, ", thousands(report.messages()))?;
+    write!(f, "{} orders left; ", thousands(report.integrity().orders_left))?;
     if trusted == count {
         write!(f, "all can be trusted")
     } else {
@@ -86,7 +86,7 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let symbols = if report.symbol_count == 1 {
         "1 symbol".to_owned()
     } else {
-        format!("{} symbols", grouped(report.symbol_count as u64))
+        format!("{} symbols", thousands(report.symbol_count as u64))
     };
     write!(f, "{}: {title}, {symbols}", report.path.display())?;
     if let Some((first, last)) = report.span {
@@ -94,13 +94,13 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     let seconds = report.elapsed.as_secs_f64();
     let rate = report.messages_read as f64 / seconds.max(1e-9) / 1e6;
-    write!(f, "\n{} messages in {seconds:.2} s ({rate:.2} million/s)", grouped(report.messages_read))?;
+    write!(f, "\n{} messages in {seconds:.2} s ({rate:.2} million/s)", thousands(report.messages_read))?;
     if report.snapshot_messages > 0 {
-        let count = grouped(report.snapshot_messages);
+        let count = thousands(report.snapshot_messages);
         write!(f, ", {count} of them a snapshot, which builds the books and is in no statistics")?;
     }
     if report.messages != report.messages_read {
-        write!(f, ", {} of them in the window", grouped(report.messages))?;
+        write!(f, ", {} of them in the window", thousands(report.messages))?;
     }
     match report.ended {
         Some(Ended::Limit) => write!(f, "; ended at --limit"),
@@ -128,14 +128,14 @@ fn write_capture(
             write!(f, "; and {} more", recordings.len() - shown.len())?;
         }
     }
-    write!(f, "\n{} frames", grouped(frames.frames))?;
+    write!(f, "\n{} frames", thousands(frames.frames))?;
     for (what, count) in frames.skipped().into_iter().filter(|(_, count)| *count > 0) {
-        write!(f, ", {} {what}", grouped(count))?;
+        write!(f, ", {} {what}", thousands(count))?;
     }
     if unknown.count > 0 {
-        write!(f, ", {} of no known protocol", grouped(unknown.count))?;
+        write!(f, ", {} of no known protocol", thousands(unknown.count))?;
         if let Some((dst, count)) = unknown.destinations.first() {
-            write!(f, " (most to {dst}: {})", grouped(*count))?;
+            write!(f, " (most to {dst}: {})", thousands(*count))?;
         }
     }
     write!(
@@ -154,17 +154,17 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
         f,
         "\n{:<26} {:>10} {:>12} {:>11} {:>8} {:>7} {:>9} {:>9}",
         channel.name,
-        grouped(channel.packets),
-        grouped(channel.messages),
-        grouped(channel.duplicates),
-        grouped(channel.gaps_filled),
-        grouped(channel.gaps),
-        grouped(channel.lost),
-        grouped(channel.malformed),
+        thousands(channel.packets),
+        thousands(channel.messages),
+        thousands(channel.duplicates),
+        thousands(channel.gaps_filled),
+        thousands(channel.gaps),
+        thousands(channel.lost),
+        thousands(channel.malformed),
     )?;
     let mut notes: Vec<String> = Vec::new();
     if channel.stream.is_none() {
-        let lines = channel.lines.iter().map(|(dst, packets)| format!("{dst} ({})", grouped(*packets)));
+        let lines = channel.lines.iter().map(|(dst, packets)| format!("{dst} ({})", thousands(*packets)));
         notes.push(format!("to {}", lines.collect::<Vec<_>>().join(" and ")));
     }
     let counts = [
@@ -182,18 +182,18 @@ fn write_channel(channel: &ChannelReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
         counts
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{} {what}", grouped(*count))),
+            .map(|(count, what)| format!("{} {what}", thousands(*count))),
     );
     if channel.first_sequence > 1 {
-        notes.push(format!("begins with message {}", grouped(channel.first_sequence)));
+        notes.push(format!("begins with message {}", thousands(channel.first_sequence)));
     }
     if let Some(stream) = &channel.stream {
         notes.push(format!(
             "{} segment(s), {} byte(s) once more, {} out of order, {} hole(s)",
-            grouped(stream.segments),
-            grouped(stream.retransmitted_bytes),
-            grouped(stream.out_of_order),
-            grouped(stream.holes)
+            thousands(stream.segments),
+            thousands(stream.retransmitted_bytes),
+            thousands(stream.out_of_order),
+            thousands(stream.holes)
         ));
     }
     write!(f, "\n  {}", notes.join(", "))
@@ -203,7 +203,7 @@ fn write_types(by_type: &[TypeCount], messages: u64, f: &mut fmt::Formatter<'_>)
     write!(f, "\n\nMessages")?;
     for TypeCount { code, name, count } in by_type {
         let share = *count as f64 * 100.0 / messages.max(1) as f64;
-        write!(f, "\n  {code:<3} {name:<32} {:>14} {share:>7.2}%", grouped(*count))?;
+        write!(f, "\n  {code:<3} {name:<32} {:>14} {share:>7.2}%", thousands(*count))?;
     }
     Ok(())
 }
@@ -231,7 +231,7 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
     let integrity = &report.integrity;
     write!(f, "\n\nIntegrity")?;
     let mut line = |name: &str, finding: &Finding| {
-        write!(f, "\n  {name:<34} {:>12}", grouped(finding.count))?;
+        write!(f, "\n  {name:<34} {:>12}", thousands(finding.count))?;
         match &finding.first {
             Some(first) => write!(f, "  first at {first}"),
             None => Ok(()),
@@ -255,10 +255,10 @@ fn write_integrity(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         for (name, _, finding) in integrity.crossed.by_state() {
             line(name, finding)?;
         }
-        write!(f, "\n  {:<34} {:>12}", "orders left at the end", grouped(integrity.orders_left))?;
+        write!(f, "\n  {:<34} {:>12}", "orders left at the end", thousands(integrity.orders_left))?;
     }
     if registry::file_format(report.format).has_order_book_files && report.books.is_some() {
-        write!(f, "\n  {:<34} {:>12}", "orders that went unreported", grouped(integrity.unreported))?;
+        write!(f, "\n  {:<34} {:>12}", "orders that went unreported", thousands(integrity.unreported))?;
         f.write_str("\n  The recording covers the best levels only: orders from before it and from below these levels")?;
         f.write_str(
             "\n  are missing, so these counts do not judge it; --check with the order book file does.",
@@ -278,7 +278,7 @@ fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result 
             f,
             "\n  books at {} comparison(s), every {} messages and at the end; state {:016x}",
             model.comparisons,
-            grouped(model.every),
+            thousands(model.every),
             model.state_hash
         )?;
     }
@@ -287,13 +287,13 @@ fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         write!(
             f,
             "\n  {:>12} rows follow from the row before and the message",
-            grouped(rows.determined - rows.different.min(rows.determined))
+            thousands(rows.determined - rows.different.min(rows.determined))
         )?;
-        write!(f, "\n  {:>12} rows are different from what follows", grouped(rows.different))?;
+        write!(f, "\n  {:>12} rows are different from what follows", thousands(rows.different))?;
         write!(
             f,
             "\n  {:>12} rows cannot be determined: the first, and those that show a level from below",
-            grouped(rows.undeterminable)
+            thousands(rows.undeterminable)
         )?;
     }
     Ok(())
@@ -317,7 +317,7 @@ fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Res
         left => write!(
             f,
             "\n... and {} more: choose with --symbols, or all of them in --json",
-            grouped(left as u64)
+            thousands(left as u64)
         ),
     }
 }
@@ -337,10 +337,10 @@ fn write_symbol(
     write!(
         f,
         "\n{symbol:<10} {:>11} {:>10} {:>10} {:>13} {:>11} {:>11} {:>11} {spread:>20}",
-        grouped(statistics.messages),
-        grouped(statistics.adds),
-        grouped(statistics.executions),
-        grouped(u64::try_from(statistics.volume).unwrap_or(u64::MAX)),
+        thousands(statistics.messages),
+        thousands(statistics.adds),
+        thousands(statistics.executions),
+        thousands(u64::try_from(statistics.volume).unwrap_or(u64::MAX)),
         price(statistics.low),
         price(statistics.high),
         price(statistics.last),
@@ -366,10 +366,10 @@ fn write_tops(tops: &[SymbolBook], decimals: u8, f: &mut fmt::Formatter<'_>) -> 
                 f,
                 "\n{:>18} {:>12} {:>12}   {:<12} {:>12} {:>7}",
                 cell(bid.map(|level| level.order_count.to_string())),
-                cell(bid.map(|level| grouped(level.qty.0))),
+                cell(bid.map(|level| thousands(level.qty.0))),
                 cell(bid.map(price)),
                 cell(ask.map(price)),
-                cell(ask.map(|level| grouped(level.qty.0))),
+                cell(ask.map(|level| thousands(level.qty.0))),
                 cell(ask.map(|level| level.order_count.to_string())),
             )?;
         }
@@ -402,19 +402,15 @@ fn write_definitions(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Re
     }
     match report.definitions.len().saturating_sub(SYMBOLS_SHOWN) {
         0 => Ok(()),
-        left => write!(f, "\n... and {} more: all of them in --json", grouped(left as u64)),
+        left => write!(f, "\n... and {} more: all of them in --json", thousands(left as u64)),
     }
 }
 
 fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (name, rows) in [
-        ("best prices", exported.bbo),
-        ("trades", exported.trades),
-        ("depth", exported.depth),
-        ("changes of orders", exported.orders),
-    ] {
+    let names = ["best prices", "trades", "depth", "changes of orders"];
+    for (name, rows) in names.into_iter().zip(exported.values()) {
         if let Some(rows) = rows {
-            write!(f, "\nExported {} row(s) of {name}.", grouped(rows))?;
+            write!(f, "\nExported {} row(s) of {name}.", thousands(rows))?;
         }
     }
     Ok(())
@@ -440,35 +436,10 @@ fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result
     Ok(())
 }
 
-/// Digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Names of the sides, bids first.
 pub(crate) const fn side_word(side: Side) -> &'static str {
     match side {
         Side::Buy => "bids",
         Side::Sell => "asks",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_come_in_threes() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }

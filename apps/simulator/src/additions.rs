@@ -1,5 +1,4 @@
-//! Instruments that are added while the venue runs, by draws of their own, so that the rest of a seed does not depend on
-//! them.
+//! Instruments added while the venue runs, by draws of their own: the rest of a seed does not depend on them.
 
 use tickpath_types::{Draw, Instrument, InstrumentTable, Nanos};
 
@@ -42,7 +41,6 @@ impl Additions {
         self.first + if self.fault_events.is_empty() { 0 } else { ROOM }
     }
 
-    /// What is added.
     pub(crate) fn instrument(&self, place: usize) -> Instrument {
         instrument(self.first + 1 + place as u16, SYMBOLS[place])
     }

@@ -51,7 +51,6 @@ impl Case<'_> {
         self.report.borrow_mut().subject = subject;
     }
 
-    /// Notes a violation.
     fn say(&self, text: impl FnOnce() -> String) {
         self.report.borrow_mut().say(text);
     }
@@ -66,7 +65,6 @@ impl Case<'_> {
 
 type Checker = fn(&Case<'_>);
 
-/// Every checker by its name.
 const CHECKERS: [(&str, Checker); 19] = [
     ("log", log::check),
     ("wire", wire::check),

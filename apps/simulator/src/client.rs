@@ -24,12 +24,10 @@ const PACKET_LEN_MAX: usize = 256;
 /// begins anew in the present one: they were lost with the power under a policy that allows it, or are too old.
 const REFUSALS_MAX: u32 = 20;
 
-/// How a client behaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habits {
     /// Mean time between two bursts of requests.
     pub(crate) pause: Nanos,
-    /// Requests in a burst at most.
     pub(crate) burst_max: u64,
     /// Bursts, in a thousand, after which the client goes away, whether it says so or not.
     pub(crate) leave_ppt: u64,
@@ -60,7 +58,6 @@ enum State {
     Active,
 }
 
-/// One user's client.
 #[derive(Debug)]
 pub(crate) struct Client {
     name: String,
@@ -136,13 +133,9 @@ impl Link {
         self.outgoing.clear();
     }
 
-    /// Why the connection is lost.
     fn cause(&self) -> DisconnectCause {
         let gone = self.socket.and_then(|socket| self.network.wires().network.gone(socket));
-        match gone {
-            Some(Gone::Network) => DisconnectCause::Network,
-            _ => DisconnectCause::Venue,
-        }
+        if gone == Some(Gone::Network) { DisconnectCause::Network } else { DisconnectCause::Venue }
     }
 }
 
@@ -217,10 +210,8 @@ impl Client {
                 let burst = if self.is_quiet { Nanos(u64::MAX) } else { self.next_burst };
                 let silence = self.link.last_heard + self.habits.peer_timeout;
                 let heartbeat = self.link.last_sent + self.habits.heartbeat;
-                burst.min(silence).min(heartbeat).min(match self.stalls_until {
-                    Nanos::ZERO => Nanos(u64::MAX),
-                    until => until,
-                })
+                let until = self.stalls_until;
+                burst.min(silence).min(heartbeat).min(if until.0 == 0 { Nanos(u64::MAX) } else { until })
             }
         }
     }

@@ -36,12 +36,7 @@ pub(crate) struct CopyProfile {
 
 impl CopyProfile {
     /// In every other run nobody reads copies.
-    pub(crate) fn new(
-        seed: u64,
-        fault_level: FaultLevel,
-        clients: usize,
-        active: Nanos,
-    ) -> Option<CopyProfile> {
+    pub(crate) fn new(seed: u64, fault_level: FaultLevel, clients: usize, active: Nanos) -> Option<Self> {
         let draw = &mut Draw::new(seed ^ 0x63_6f_70_69_65_73);
         let is_there = draw.below(2) == 0;
         let retained_messages = [EVERYTHING, 64, 16][draw.below(3) as usize];
@@ -77,7 +72,6 @@ impl CopyProfile {
         }
     }
 
-    /// The door.
     pub(crate) fn journal(&self, journal: JournalSettings) -> JournalSettings {
         let keep_snapshots = if self.is_log_whole { ALL_SNAPSHOTS } else { journal.keep_snapshots };
         JournalSettings { keep_snapshots, drop_copy: Some(self.settings.clone()), ..journal }
@@ -96,7 +90,6 @@ impl CopyProfile {
         Client::new(session, NAME, network.of(HOST), ADDRESS, habits, None, self.seed)
     }
 
-    /// What was seen of it.
     pub(crate) fn seen(&self, reader: &Client, users: usize, failures: Vec<Timed<String>>) -> CopyReader {
         CopyReader {
             watched: self.copies_of.clone().unwrap_or_else(|| (0..users).collect()),

@@ -13,7 +13,6 @@ pub enum FaultLevel {
     None,
 }
 
-/// Something that is done to the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FaultEvent {
     /// The venue's process dies.
@@ -54,7 +53,6 @@ pub(crate) enum FaultEvent {
     StallTrader(usize, Nanos),
 }
 
-/// How a disk fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiskTrouble {
     /// Some writes do.

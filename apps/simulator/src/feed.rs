@@ -10,13 +10,12 @@ use tickpath_simnet::HostId;
 use tickpath_timing::NoTrace;
 use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Side};
 
+use crate::FeedLife;
 use crate::net::SimNetwork;
-use crate::{DeliveredOrder, FeedLife};
 
 /// Updates that one duty cycle can cause, with room to spare.
 const UPDATES_MAX: usize = 1 << 14;
 
-/// One feed handler.
 pub(crate) struct Feed {
     number: u32,
     host: HostId,
@@ -71,7 +70,7 @@ impl Feed {
         let view = FeedView::default();
         TscClock::simulate(self.network.wires().network.clock(self.host));
         let (network, settings, clock) = (&self.network, &self.settings, TscClock::simulated());
-        let agent = FeedHandler::open_on(network, settings, sender, clock, &view, NoTrace)?;
+        let agent = FeedHandler::open(network, settings, sender, clock, &view, NoTrace)?;
         let recorder = Recorder::new(self.number, now, view, updates, self.settings.max_instrument);
         self.life = Some(Life { agent, recorder, is_stale: false });
         Ok(())
@@ -164,14 +163,7 @@ impl Recorder {
                 let health = last.books.instrument(id).map_or(BookHealth::default(), |state| state.health);
                 seen.health.push((id, health));
                 for side in Side::BOTH {
-                    let orders = last.books.books().orders(id, side);
-                    seen.orders.extend(orders.map(|order| DeliveredOrder {
-                        instrument: id,
-                        order_id: order.id,
-                        side,
-                        price: order.price,
-                        qty: order.qty,
-                    }));
+                    seen.orders.extend(last.books.books().orders(id, side));
                 }
             }
         }

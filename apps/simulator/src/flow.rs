@@ -58,7 +58,9 @@ impl Flow {
     pub(crate) fn next(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
         let bytes = match draw.below(100) {
             0 => vec![b'Q'],
-            1 if !self.sent.is_empty() => return self.repeat(draw),
+            1 if !self.sent.is_empty() => {
+                return self.sent[draw.below(self.sent.len() as u64) as usize].clone();
+            }
             2 => self.encode(&self.mass_cancel(draw)),
             3 => {
                 self.is_enabled = !self.is_enabled;
@@ -135,10 +137,6 @@ impl Flow {
         UserRefNum(number)
     }
 
-    fn repeat(&self, draw: &mut Draw) -> Vec<u8> {
-        self.sent[draw.below(self.sent.len() as u64) as usize].clone()
-    }
-
     fn enter(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
         let instrument = self.draw_instrument(draw);
         let side = Side::BOTH[draw.below(2) as usize];
@@ -191,11 +189,8 @@ impl Flow {
             45..55 => OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty(draw.below(open.leaves + 1)) }),
             55..65 => {
                 let qty = Qty(1 + draw.below(open.leaves + 2));
-                OrderRequest::Modify(ModifyOrder {
-                    user_ref,
-                    side_marking: SideMarking::from(open.side).0,
-                    qty,
-                })
+                let side_marking = SideMarking::from(open.side).0;
+                OrderRequest::Modify(ModifyOrder { user_ref, side_marking, qty })
             }
             _ => self.replace(draw, user_ref, open),
         };

@@ -5,37 +5,29 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_simnet::HostId;
 use tickpath_types::Nanos;
 
-/// The host of the venue.
 pub(crate) const VENUE: HostId = HostId(0);
 /// The longest time that a process stays down.
 pub(crate) const DOWN_MAX: Nanos = Nanos::from_millis(150);
-/// The endpoint of order entry.
 pub(crate) const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 pub(crate) const RETRANSMISSION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_002);
-/// Lines A and B.
 pub(crate) const LINES: [SocketAddrV4; 2] = [
     SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 1), 8_001),
     SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
 ];
-/// Everybody's password.
 pub(crate) const PASSWORD: &str = "secret";
 
-/// The host of the client at a place.
 pub(crate) const fn client_host(place: usize) -> HostId {
     HostId(place as u16 + 1)
 }
 
-/// The host of the feed handler at a place.
 pub(crate) const fn feed_host(place: usize) -> HostId {
     HostId(place as u16 + 100)
 }
 
-/// The host of the trader at a place.
 pub(crate) const fn trader_host(place: usize) -> HostId {
     HostId(place as u16 + 300)
 }
 
-/// The name of the client's user at a place.
 pub(crate) fn user_name(place: usize) -> String {
     format!("USER{}", place + 1)
 }

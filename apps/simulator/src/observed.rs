@@ -1,13 +1,15 @@
 //! What a run has seen, as plain data: filled while it goes on, judged when it is over.
 
-use tickpath_exchange::LogCommand;
-use tickpath_journal::Policy;
+use std::collections::BTreeMap;
+
+use tickpath_book::Order;
+use tickpath_exchange::{LogCommand, UserSettings};
+use tickpath_journal::{Policy, Snapshot};
 use tickpath_matching::EngineLimits;
 use tickpath_simnet::Death;
 use tickpath_trading::{Bbo, EngineCounters, Limits, OwnOrder, Position};
 use tickpath_types::{
-    BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, Sequence, SessionId,
-    Side, UserRefNum,
+    BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, Qty, Sequence, SessionId, UserRefNum,
 };
 
 /// Everything that a run has seen.
@@ -29,10 +31,9 @@ pub struct Observed {
     pub clock_steps: Vec<Nanos>,
     /// The venue's log.
     pub log: Log,
-    /// Every datagram that the publisher sent on a line, before the network had it, in order; over all lives.
-    pub published: Vec<Published>,
-    /// Every answer to a request for retransmission, a MoldUDP64 packet, before the network had it, in order; over all
-    /// lives.
+    /// Every MoldUDP64 packet that the publisher sent on a line, before the network had it, in order; over all lives.
+    pub published: Vec<Timed<(Line, Vec<u8>)>>,
+    /// Every answer to a request for retransmission, before the network had it, in order; over all lives.
     pub retransmitted: Vec<Timed<Vec<u8>>>,
     /// Feed handlers, each life of each of them.
     pub feeds: Vec<FeedLife>,
@@ -54,7 +55,7 @@ pub struct Setup {
     /// When a command counts as durable.
     pub policy: Policy,
     /// Users of sessions 1, 2, 3 ...
-    pub users: Vec<UserTerms>,
+    pub users: Vec<UserSettings>,
     /// Seconds of the day, in UTC, at which the venue's schedule has steps.
     pub schedule: Vec<u32>,
     /// How late the venue may notice and do what is due at a time: its timers, and the longest starvation of an agent.
@@ -75,7 +76,7 @@ pub struct Log {
     /// Requests refused without a record because it was full, counted for each duty cycle of the order server with one.
     pub unlogged: Vec<Timed<u64>>,
     /// The snapshots on the disk at the end that could be read, in order.
-    pub snapshots: Vec<SnapshotOnDisk>,
+    pub snapshots: Vec<Snapshot>,
 }
 
 /// Something, and when it was.
@@ -85,15 +86,6 @@ pub struct Timed<T> {
     pub at: Nanos,
     /// The thing.
     pub what: T,
-}
-
-/// What the venue was told of a user.
-#[derive(Clone, Debug)]
-pub struct UserTerms {
-    /// The user's name.
-    pub name: String,
-    /// How long after the connection is gone the user's open orders are cancelled; they stay when `None`.
-    pub cancel_on_disconnect: Option<Nanos>,
 }
 
 /// What one client did and saw, in order.
@@ -227,17 +219,6 @@ pub enum Line {
     B,
 }
 
-/// A datagram as the publisher handed it to the network.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Published {
-    /// When.
-    pub at: Nanos,
-    /// On which line.
-    pub line: Line,
-    /// The MoldUDP64 packet.
-    pub bytes: Vec<u8>,
-}
-
 /// One life of a feed handler.
 #[derive(Clone, Debug, Default)]
 pub struct FeedLife {
@@ -253,30 +234,14 @@ pub struct FeedLife {
     pub updates: Vec<MarketUpdate>,
     /// What it handed on and was overwritten before it could be written down; then only its end is judged.
     pub unseen: u64,
-    /// The orders in its books at the end of its life: by instrument, purchases before sales, best first and in the order
-    /// of priority.
-    pub orders: Vec<DeliveredOrder>,
+    /// The orders in its books at the end: by instrument, purchases before sales, best first, in priority.
+    pub orders: Vec<Order<()>>,
     /// How far each book can be believed at the end of its life.
     pub health: Vec<(InstrumentId, BookHealth)>,
     /// The next message that it waits for at the end of its life.
     pub next: Sequence,
     /// Books that a snapshot healed; not looked at.
     pub healed: u64,
-}
-
-/// An order in a book.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeliveredOrder {
-    /// Of which instrument.
-    pub instrument: InstrumentId,
-    /// The venue's reference.
-    pub order_id: OrderId,
-    /// Its side.
-    pub side: Side,
-    /// Its level.
-    pub price: Price,
-    /// Its quantity.
-    pub qty: Qty,
 }
 
 /// One life of a trader: what it held and believed at its end.
@@ -319,17 +284,6 @@ pub enum TraderEnd {
     Stopped,
 }
 
-/// A snapshot as it was on the disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotOnDisk {
-    /// The last command that it covers.
-    pub sequence: Sequence,
-    /// The hash that was recorded with it.
-    pub state_hash: u64,
-    /// What was saved.
-    pub payload: Vec<u8>,
-}
-
 /// What the venue came to.
 #[derive(Clone, Debug, Default)]
 pub struct FinalVenue {
@@ -341,24 +295,11 @@ pub struct FinalVenue {
     pub last_market: Sequence,
     /// The time by its own clock when it was asked to stop, in nanoseconds since the Unix epoch.
     pub stopped_at: Nanos,
-    /// Every open order, displayed or not, in no particular order.
-    pub open_orders: Vec<OpenOrder>,
+    /// The executed and the open quantity of each open order, displayed or not; by session and the client's number.
+    pub open_orders: BTreeMap<(SessionId, UserRefNum), (Qty, Qty)>,
     /// Displayed orders in its books: by instrument, purchases before sales, best first and in the order of priority.
-    pub displayed: Vec<DeliveredOrder>,
+    pub displayed: Vec<Order<()>>,
     /// The venue's counters of its last life, by agent and field: `order_server.commands`, `matcher.market_events`,
     /// `publisher.messages`, `journal.durable`; others are not looked at.
     pub counters: Vec<(String, u64)>,
-}
-
-/// An open order of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenOrder {
-    /// Whose.
-    pub session: SessionId,
-    /// The client's number of it.
-    pub user_ref: UserRefNum,
-    /// What it has executed.
-    pub executed: Qty,
-    /// What is left of it.
-    pub leaves: Qty,
 }

@@ -19,11 +19,9 @@ pub(crate) struct Profile {
     pub(crate) habits: Vec<Habits>,
     /// Grace after which open orders are cancelled, by client.
     pub(crate) graces: Vec<Option<Nanos>>,
-    /// Limits, by client.
     pub(crate) limits: Vec<UserLimits>,
     /// What becomes of trades with oneself, by client.
     pub(crate) preventions: Vec<SelfTradePrevention>,
-    /// How the venue's day goes.
     pub(crate) day: DaySettings,
     /// How long requests are made and faults happen.
     pub(crate) active: Nanos,

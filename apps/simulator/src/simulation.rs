@@ -23,7 +23,7 @@ use crate::site::{AGENTS, Site};
 use crate::trader::{self, Trader};
 use crate::trader_profile::{self, TraderProfile};
 use crate::venue::{instruments, venue_settings};
-use crate::{Line, Log, Observed, Published, Setup, UserTerms, Violation, check};
+use crate::{Line, Log, Observed, Setup, Timed, Violation, check};
 
 const STRANGER: HostId = HostId(1_000);
 /// The longest step while something goes on.
@@ -36,7 +36,6 @@ const GAP_STEP_MAX: Nanos = Nanos::from_millis(1);
 const IDLE_ROUNDS: u32 = 4;
 /// How long nothing may happen, after healing, until the run is over: longer than two heartbeats.
 const QUIET: Nanos = Nanos::from_millis(2_500);
-/// How long healing may take.
 const HEALING_MAX: Nanos = Nanos::from_secs(120);
 /// How often whoever runs the venue ends auctions, after healing.
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
@@ -236,8 +235,7 @@ impl Simulation {
             let reader = copies.reader(&network, profile.policy, profile.clients + traders.len());
             (copies, reader)
         });
-        // The venue's agents, its disk and its follower; then everybody else: the drop copies with their reader and the
-        // traders' agents at last.
+        // The venue's agents, disk and follower; then everybody else, the drop copies and the traders' agents at last.
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
         let parts =
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
@@ -531,7 +529,6 @@ impl Simulation {
         }
     }
 
-    /// Whatever was counted.
     fn counted(&self) -> BTreeMap<&'static str, u64> {
         let mut faults = self.counts.clone();
         let disk = self.site.disk.counters();
@@ -566,25 +563,19 @@ impl Simulation {
         let logs = clients.chain(self.traders.iter().map(|trader| &trader.tap.log));
         let settings = &self.site.settings;
         let schedule = settings.day.schedule.iter();
-        let users = settings.users.iter().map(|user| UserTerms {
-            name: user.name.clone(),
-            cancel_on_disconnect: user.cancel_on_disconnect,
-        });
         Observed {
             setup: Setup {
                 instruments: settings.instruments.as_slice().to_vec(),
                 limits: settings.limits,
                 policy: self.profile.policy,
-                users: users.collect(),
+                users: settings.users.clone(),
                 schedule: schedule.flat_map(|schedule| &schedule.steps).map(|step| step.second).collect(),
                 reaction_max: self.profile.starvation_max + REACTION,
             },
             clients: logs.cloned().collect(),
             copies,
             venue: self.site.events.clone(),
-            published: published
-                .map(|(at, group, bytes)| Published { at, line: line(group), bytes })
-                .collect(),
+            published: published.map(|(at, group, bytes)| Timed { at, what: (line(group), bytes) }).collect(),
             retransmitted: tap.answers,
             feeds,
             traders,

@@ -1,21 +1,24 @@
 //! The venue's machine: its disk and clock, and the lives of the venue on it.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_book::OrderBooks;
+use tickpath_book::{Order, OrderBooks};
 use tickpath_exchange::{
     AdminClient, AdminCommand, JournalSettings, LogCommand, Venue, VenueJournal, VenueSettings, VenueTracers,
     VenueView,
 };
-use tickpath_journal::{FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshots, inspect};
+use tickpath_journal::{
+    FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshot, Snapshots, inspect,
+};
 use tickpath_simnet::Death;
 use tickpath_timing::NoTrace;
-use tickpath_types::{InstrumentTable, Nanos, Qty, Sequence, SessionId, Side, TradingState, UserRefNum};
+use tickpath_types::{InstrumentTable, Nanos, Sequence, SessionId, Side, TradingState, UserRefNum};
 
 use crate::hosts::VENUE;
 use crate::net::SimNetwork;
-use crate::{DeliveredOrder, FinalVenue, Log, OpenOrder, SnapshotOnDisk, Timed, VenueEvent};
+use crate::{FinalVenue, Log, Timed, VenueEvent};
 
 /// How long a venue that is asked to stop may take.
 const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
@@ -26,7 +29,6 @@ const FINISH_TURN: Nanos = Nanos::from_micros(100);
 pub(crate) const ORDER_SERVER: usize = 0;
 pub(crate) const AGENTS: usize = 4;
 
-/// The venue's machine.
 pub(crate) struct Site {
     pub(crate) settings: VenueSettings,
     pub(crate) journal: JournalSettings,
@@ -159,13 +161,9 @@ impl Site {
         Ok(())
     }
 
-    /// The records on the disk.
     fn read_log(&self, session: SessionName) -> Result<Vec<LogCommand>, OpenError> {
-        let options = InspectOptions {
-            session: Some(session),
-            from: Sequence(0),
-            accept_loss: self.journal.accept_loss,
-        };
+        let accept_loss = self.journal.accept_loss;
+        let options = InspectOptions { session: Some(session), from: Sequence(0), accept_loss };
         let found = inspect(&self.disk, &options)?;
         let mut records = Vec::new();
         if found.first_sequence().0 > 0 {
@@ -206,14 +204,12 @@ impl Site {
         }
     }
 
-    /// One piece of the disk's work.
     pub(crate) fn step_disk(&mut self, now: Nanos) -> Option<usize> {
         let Some(life) = &mut self.life else { return Some(0) };
         let work = life.journal.work_on_disk();
         (!self.has_lost_power(now)).then_some(work)
     }
 
-    /// One piece of the follower's work.
     pub(crate) fn step_follower(&mut self, now: Nanos) -> Option<usize> {
         self.keep_records();
         let Some(life) = self.life.as_mut().filter(|life| life.has_follower) else { return Some(0) };
@@ -224,7 +220,6 @@ impl Site {
         (!self.has_lost_power(now)).then_some(followed.unwrap_or(0))
     }
 
-    /// One run of the drop copies' work.
     pub(crate) fn step_copies(&mut self, now: Nanos) -> Option<usize> {
         let Some(life) = self.life.as_mut().filter(|life| life.has_copies()) else { return Some(0) };
         match life.journal.copy(Nanos(now.0 + life.ahead)) {
@@ -241,11 +236,10 @@ impl Site {
         let Some(life) = &mut self.life else { return };
         let reader = match life.reader.take() {
             Some(reader) => Ok(reader),
-            None => Reader::open(
-                &self.disk,
-                life.journal.recovery.session,
-                Sequence(self.log.commands.len() as u64 + 1),
-            ),
+            None => {
+                let next = Sequence(self.log.commands.len() as u64 + 1);
+                Reader::open(&self.disk, life.journal.recovery.session, next)
+            }
         };
         if let Ok(mut reader) = reader {
             let read = read_on(&mut reader, Sequence(u64::MAX), &mut self.log.commands);
@@ -298,7 +292,6 @@ impl Site {
         life.admin.submit(command).is_some()
     }
 
-    /// The venue dies.
     pub(crate) fn crash(&mut self, now: Nanos, death: Death) {
         if self.life.is_none() {
             return;
@@ -335,7 +328,6 @@ impl Site {
         self.life = None;
     }
 
-    /// The machine has power again.
     pub(crate) fn revive(&mut self) {
         self.network.wires().network.revive(VENUE);
     }
@@ -351,8 +343,7 @@ impl Site {
         self.end_life(Death::Process);
     }
 
-    /// The venue is asked to stop and does; it takes the time that it takes, of which nobody else has any. What it came
-    /// to, if its engine was left.
+    /// The venue is asked to stop and does, in no time of anybody else's. What it came to, if its engine was left.
     pub(crate) fn stop(&mut self, now: Nanos, mut advance: impl FnMut(Nanos)) -> Option<FinalVenue> {
         let mut at = now;
         let mut is_done = false;
@@ -390,21 +381,20 @@ impl Site {
         for instrument in self.life.as_ref()?.instruments.iter() {
             for side in Side::BOTH {
                 let orders = engine.books().orders(instrument.id, side);
-                displayed.extend(orders.map(|(_, order)| DeliveredOrder {
-                    instrument: instrument.id,
-                    order_id: order.id,
+                displayed.extend(orders.map(|(_, Order { id, instrument, side, price, qty, .. })| Order {
+                    id,
+                    instrument,
                     side,
-                    price: order.price,
-                    qty: order.qty,
+                    price,
+                    qty,
+                    data: (),
                 }));
             }
         }
-        let mut open_orders = Vec::new();
+        let mut open_orders = BTreeMap::new();
         for session in (1..=self.settings.users.len() as u16).map(SessionId) {
             for user_ref in (1..=engine.last_user_ref(session).0).map(UserRefNum) {
-                if let Some((executed, leaves)) = engine.open_qty(session, user_ref) {
-                    open_orders.push(OpenOrder { session, user_ref, executed: Qty(executed.0), leaves });
-                }
+                open_orders.extend(engine.open_qty(session, user_ref).map(|qty| ((session, user_ref), qty)));
             }
         }
         let counter = |name: &str, value: u64| (name.to_owned(), value);
@@ -426,17 +416,14 @@ impl Site {
     }
 
     /// The snapshots on the disk that can be read.
-    pub(crate) fn snapshots(&self) -> io::Result<Vec<SnapshotOnDisk>> {
+    pub(crate) fn snapshots(&self) -> io::Result<Vec<Snapshot>> {
         let Some(session) = tickpath_journal::session_of(&self.disk).map_err(io::Error::other)? else {
             return Ok(Vec::new());
         };
         let snapshots = Snapshots::new(self.disk.clone(), session);
         let mut found = Vec::new();
         for sequence in snapshots.list().map_err(io::Error::other)? {
-            if let Ok(Ok(snapshot)) = snapshots.read(sequence) {
-                let (state_hash, payload) = (snapshot.state_hash, snapshot.payload);
-                found.push(SnapshotOnDisk { sequence, state_hash, payload });
-            }
+            found.extend(snapshots.read(sequence).ok().and_then(Result::ok));
         }
         Ok(found)
     }

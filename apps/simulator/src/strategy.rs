@@ -19,7 +19,6 @@ pub(crate) struct Silenceable {
 /// Silences a strategy once it is true; clones are of the same.
 pub(crate) type Silence = Arc<AtomicBool>;
 
-/// Which strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Maker,
@@ -57,26 +56,18 @@ impl Strategy for Silenceable {
     }
 
     fn on_start(&mut self, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.speaking() {
-            strategy.on_start(cx);
-        }
+        self.speaking().into_iter().for_each(|strategy| strategy.on_start(cx));
     }
 
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.speaking() {
-            strategy.on_market(update, cx);
-        }
+        self.speaking().into_iter().for_each(|strategy| strategy.on_market(update, cx));
     }
 
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.speaking() {
-            strategy.on_order(update, cx);
-        }
+        self.speaking().into_iter().for_each(|strategy| strategy.on_order(update, cx));
     }
 
     fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {
-        if let Some(strategy) = self.speaking() {
-            strategy.on_timer(now, cx);
-        }
+        self.speaking().into_iter().for_each(|strategy| strategy.on_timer(now, cx));
     }
 }

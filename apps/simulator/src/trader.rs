@@ -29,7 +29,6 @@ const REHEARSED_EVERY: u64 = 16;
 
 type Agents = TraderAgents<Silenceable, NoTrace, SimNetwork>;
 
-/// One trader.
 pub(crate) struct Trader {
     number: u32,
     /// Place of its user.
@@ -46,7 +45,6 @@ pub(crate) struct Trader {
     is_over: bool,
     /// Agents of a life that has been judged: the venue is not to see them go before it goes itself.
     remains: Option<Agents>,
-    /// Its lives so far.
     pub(crate) lives: Vec<TraderLife>,
     pub(crate) feeds: Vec<FeedLife>,
 }

@@ -70,10 +70,7 @@ impl TraderProfile {
             orders_per_second: 100 + draw.below(1_000) as u32,
             order_burst: 1 + draw.below(32) as u32,
             silence_stop: (draw.below(4) == 0).then(|| Nanos::from_millis(100 + draw.below(500))),
-            disconnect_stop: Some(of(
-                draw,
-                [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(10)],
-            )),
+            disconnect_stop: Some(of(draw, [300, 3_000, 10_000].map(Nanos::from_millis))),
             ..EngineConfig::default()
         };
         let user = UserSettings {
@@ -103,26 +100,18 @@ impl TraderProfile {
     }
 
     /// The agents that it is made of; a user at this place of the venue's.
-    pub(crate) fn settings(
-        &self,
-        user: usize,
-        feed: FeedSettings,
-        instruments: &InstrumentTable,
-    ) -> AgentSettings {
+    pub(crate) fn settings(&self, user: usize, feed: FeedSettings, table: &InstrumentTable) -> AgentSettings {
         AgentSettings {
-            feed: FeedSettings {
-                symbols: instruments.iter().map(|instrument| instrument.symbol).collect(),
-                ..feed
-            },
+            feed: FeedSettings { symbols: table.iter().map(|it| it.symbol).collect(), ..feed },
             engine: self.engine,
-            limits: vec![self.limits; instruments.as_slice().len()],
+            limits: vec![self.limits; table.as_slice().len()],
             gateway: GatewaySettings {
                 role: "order-gateway",
                 address: ORDER_ENTRY,
                 user: self.user.name.clone(),
                 password: PASSWORD.to_owned(),
                 session: SessionId(user as u16 + 1),
-                instruments: instruments.clone(),
+                instruments: table.clone(),
                 settle_after: self.settle_after,
             },
             update_capacity: self.update_capacity,
@@ -139,15 +128,10 @@ pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings)
 }
 
 /// What is done to it: each kind in about half of the runs.
-fn fault_events(
-    place: usize,
-    draw: &mut Draw,
-    fault_level: FaultLevel,
-    active: Nanos,
-) -> Vec<(Nanos, FaultEvent)> {
+fn fault_events(place: usize, draw: &mut Draw, level: FaultLevel, active: Nanos) -> Vec<(Nanos, FaultEvent)> {
     let kinds = draw.next();
     let mut fault_events = Vec::new();
-    for kind in (0..5).filter(|kind| fault_level == FaultLevel::Full && kinds >> kind & 1 == 1) {
+    for kind in (0..5).filter(|kind| level == FaultLevel::Full && kinds >> kind & 1 == 1) {
         for _ in 0..=draw.below(3) {
             let at = Nanos(draw.below(active.0));
             let time = Nanos::from_millis(1 + draw.below(300));

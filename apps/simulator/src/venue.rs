@@ -15,14 +15,12 @@ pub(crate) fn instruments(count: u16) -> InstrumentTable {
     InstrumentTable::new(&numbered.map(|(id, symbol)| instrument(id, symbol)).collect::<Vec<_>>())
 }
 
-/// An instrument.
 pub(crate) fn instrument(id: u16, symbol: &str) -> Instrument {
     let symbol = Symbol::new(symbol).expect("they are short");
     let in_cents = Instrument::in_cents(InstrumentId(id), symbol, Price(1_000_000));
     Instrument { max_qty: Qty(100_000), ..in_cents }
 }
 
-/// The configuration of a run's venue.
 pub(crate) fn venue_settings(
     profile: &Profile,
     recovery: &RecoveryProfile,

@@ -23,7 +23,6 @@ struct Connection {
     /// What no whole packet was made of yet.
     sent: Vec<u8>,
     received: Vec<u8>,
-    /// The next sequenced message.
     cursor: u64,
     is_over: bool,
 }
@@ -33,7 +32,6 @@ impl Wiretap {
         Wiretap { log: ClientLog { session, events: Vec::new() }, connections: BTreeMap::new() }
     }
 
-    /// Connections so far.
     pub(crate) fn connection_count(&self) -> u32 {
         self.connections.len() as u32
     }

@@ -183,7 +183,7 @@ fn xdp_messages_that_both_lines_lose_come_from_the_request_server() {
         let limits = BookLimits::new(InstrumentId(16), 4_096);
         let mut books = xdp::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits), EPOCH);
         for (message, sequence) in messages.iter().zip(1..) {
-            books.handle_message(xdp::Channel(1), Sequence(sequence), message, &mut BooksAlone);
+            books.handle_message(Sequence(sequence), message, &mut BooksAlone);
         }
         let end = messages.len() as u64 + 1;
         let mut heartbeat = PacketBuilder::new([0; 64], end as u32);
@@ -230,7 +230,7 @@ fn levels(count: u64) -> Vec<Vec<u8>> {
 fn fill_gaps(endpoint: &mut impl DatagramEndpoint, messages: &[Vec<u8>]) {
     let mut bytes = [0; 2_048];
     while let Some(received) = endpoint.recv_from(&mut bytes).unwrap() {
-        let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap();
+        let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap().unwrap();
         for range in request.ranges {
             let (first, last) = (range.first.get() as u64, range.last.get() as u64);
             for start in (first..=last).step_by(20) {

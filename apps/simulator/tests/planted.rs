@@ -41,7 +41,7 @@ const FOUND_BY: &[(Fault, u64)] = &[
     (Fault::NumbersFromOne, 20),
     (Fault::PreventionUnheard, 33),
     (Fault::BrokenTradeKept, 108),
-    (Fault::ReplacedOrderStays, 20),
+    (Fault::ReplacedOrderStays, 59),
     (Fault::RiskNotReleased, 10),
     (Fault::OpenOrdersUnrisked, 15),
     (Fault::OrderCountUnlimited, 15),

@@ -93,7 +93,7 @@ impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
         let (requests_in, requests_out) = spsc::channel(settings.order_capacity);
         let (events_in, events) = spsc::channel(settings.order_capacity);
         let feed_handler =
-            FeedHandler::open_on(network, feed_settings, sender, clock, &feed, tracers.feed_handler)
+            FeedHandler::open(network, feed_settings, sender, clock, &feed, tracers.feed_handler)
                 .context("market data")?;
         let WarmUp { strategy, instance } = strategy;
         let engine = TradeEngine::new(

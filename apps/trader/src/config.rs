@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::{
-    ConfigError, Duration, FileKind, Fraction, IdleConfig, Instruments, Placement, PriceText, Secret, beside,
+    ConfigError, Duration, FileKind, Fraction, IdleStrategy, Instruments, Placement, PriceText, Secret,
+    beside,
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders, SnapshotSources};
-use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_trading::{EngineConfig, Limits, Money, SETTLE_AFTER};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 
@@ -325,13 +326,13 @@ const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {
-        let mut placement = Placement::new(IdleConfig::default(), &from_last, &[("trader", &ROLES)]);
+        let mut placement = Placement::new(IdleStrategy::default(), &from_last, &[("trader", &ROLES)]);
         placement.observer = cores.first().copied().filter(|_| cores.len() > 1);
         return placement;
     }
     let threads: Vec<(&str, &[&str])> =
         ROLES.iter().map(|role| (*role, std::slice::from_ref(role))).collect();
-    Placement::new(IdleConfig::default(), &from_last, &threads)
+    Placement::new(IdleStrategy::default(), &from_last, &threads)
 }
 
 /// A trader's file, read and checked.
@@ -371,7 +372,7 @@ impl TraderSettings {
         }
         let password = config.order_entry.password.resolve(Some(path))?;
         let user = &config.order_entry.user;
-        if user.is_empty() || ClientConfig::new(user, &password).is_none() {
+        if user.is_empty() || LoginRequest::new(user, &password).is_none() {
             return Err(ConfigError::value(format!(
                 "order_entry: user '{user}' must have 1 to 6 and its password at most 10 ASCII characters"
             )));

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use tickpath_faults::failpoint;
 use tickpath_nasdaq::ouch50::{Client, ClientError, EncodeError, OrderAnswer};
-use tickpath_nasdaq::soupbintcp::{ClientConfig, LoginRejectReason};
+use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
 use tickpath_net::{
     ClientState, Fill, Kernel, NetError, Network, ReconnectConfig, ReconnectingClient, SendOutcome,
     TcpConnection,
@@ -128,9 +128,9 @@ impl<N: Network> OrderEntry<N> {
     /// Before the login: asks for what is new alone, and not for the session from its start.
     #[must_use]
     pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
-        let mut config = self.client.resume();
-        config.login.sequence = NEW_ALONE;
-        self.client.reconnect(config, now);
+        let mut login = self.client.resume();
+        login.sequence = NEW_ALONE;
+        self.client.reconnect(login, now);
         self
     }
 
@@ -153,11 +153,11 @@ impl<N: Network> OrderEntry<N> {
         }
         match state {
             ClientState::Connected => {
-                let config = self.client.resume();
-                failpoint!(AnswerAskedForAgain: mut config => if config.login.sequence.0 > 1 {
-                    config.login.sequence.0 -= 1;
+                let login = self.client.resume();
+                failpoint!(AnswerAskedForAgain: mut login => if login.sequence.0 > 1 {
+                    login.sequence.0 -= 1;
                 });
-                self.client.reconnect(config, now);
+                self.client.reconnect(login, now);
                 self.next_timers = Nanos::ZERO;
                 Ok(true)
             }
@@ -342,9 +342,9 @@ fn client(
     instruments: InstrumentTable,
     now: Nanos,
 ) -> Result<Client, OrderEntryError> {
-    let config = ClientConfig::new(name, password);
-    let config = config.ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })?;
-    Ok(Client::new(config, instruments, now))
+    let login = LoginRequest::new(name, password);
+    let login = login.ok_or_else(|| OrderEntryError::Credentials { name: name.to_owned() })?;
+    Ok(Client::new(login, instruments, now))
 }
 
 impl From<EncodeError> for OrderEntryError {

@@ -1,6 +1,6 @@
 //! Pairs of user and peer whose password was right.
 
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{Display, Write as _};
 use std::str::FromStr;
 
 /// Peers remembered for each user; a further one replaces the oldest.
@@ -24,16 +24,9 @@ pub struct TrustedPeers<P> {
 }
 
 /// The text of trusted peers is not what was written: only trust is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("damaged")]
 pub struct TrustedPeersDamaged;
-
-impl Display for TrustedPeersDamaged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("damaged")
-    }
-}
-
-impl std::error::Error for TrustedPeersDamaged {}
 
 impl<P: Copy + Eq> TrustedPeers<P> {
     /// For as many users as there may be.

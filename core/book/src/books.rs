@@ -50,8 +50,7 @@ pub trait OrderBooks<T: Copy> {
     /// [`AddError`] when a bound is reached or the order cannot rest; nothing changed.
     fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError>;
 
-    /// Takes `qty` off an order, which keeps its priority; an order of which nothing is left is removed.
-    /// Returns what is left.
+    /// Takes `qty` off an order, which keeps its priority, or leaves when nothing is left. Returns what is left.
     ///
     /// # Panics
     /// When `qty` is more than there is.
@@ -105,8 +104,7 @@ pub trait OrderBooks<T: Copy> {
         out.iter_mut().zip(self.levels(instrument, side)).map(|(slot, level)| *slot = level).count()
     }
 
-    /// Quantity on `side` that an order of the other side at `limit` could trade with, counted only as
-    /// far as `enough`.
+    /// Quantity on `side` that an order of the other side at `limit` could trade with, counted as far as `enough`.
     fn available(&self, instrument: InstrumentId, side: Side, limit: Price, enough: Qty) -> Qty {
         let mut total = Qty::ZERO;
         for level in self.levels(instrument, side) {
@@ -150,8 +148,7 @@ pub trait OrderBooks<T: Copy> {
     }
 }
 
-/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` adds what the user keeps with an
-/// order.
+/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` adds what the user keeps with an order.
 ///
 /// The walk is canonical: instruments ascending, bids before asks, levels from the best with their
 /// totals, orders of a level in time priority.

@@ -40,8 +40,7 @@ impl Announced {
     pub const NOTHING: Announced = Announced { id: 0, home: 0, level: 0 };
 }
 
-/// Order-by-order books in price-time priority, one for each instrument, whose orders are found by id: what a feed is
-/// made into.
+/// Order-by-order books in price-time priority by instrument, their orders found by id: what a feed is made into.
 ///
 /// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty. The books only
 /// keep orders; whether two orders trade is the caller's business, so a book may be crossed if the caller makes it so.

@@ -5,8 +5,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::{BookLimits, Level, Order};
 
-/// Digest of the levels and orders of each side, instruments ascending, bids before asks; `data` adds what the user keeps
-/// with an order.
+/// Digest of levels and orders, instruments ascending, bids before asks; `data` adds what the user keeps with an order.
 pub(crate) fn digest<T, L: Iterator<Item = Level>, O: Iterator<Item = Order<T>>>(
     limits: BookLimits,
     levels: impl Fn(InstrumentId, Side) -> L,

@@ -64,7 +64,7 @@ impl DirectBooks {
         }
         let opens = level.order_count == 0;
         level.key = key;
-        level.append(cell, qty, self.orders.records_mut(), slot, order.qty);
+        level.append(cell, qty, &mut self.orders.buckets.records, slot, order.qty);
         self.levels.note_added(side, cell, key, opens);
         self.orders.enter_at(spot, order.id.0);
         true
@@ -83,7 +83,7 @@ impl DirectBooks {
         if level.instrument != instrument {
             return None;
         }
-        level.unlink(self.orders.records_mut(), slot, &record);
+        level.unlink(&mut self.orders.buckets.records, slot, &record);
         let (order, left, key) = (record.view(level, ()), level.order_count, level.key);
         self.orders.take_from(spot);
         self.levels.note_removed(side_index(instrument, order.side), record.level, key, left);
@@ -94,31 +94,31 @@ impl DirectBooks {
     #[inline(never)]
     fn add_anywhere(&mut self, order: Order<()>) -> Result<(), AddError> {
         if order.instrument > self.limits.max_instrument {
-            return Err(AddError::UnknownInstrument { instrument: order.instrument });
+            return Err(AddError::UnknownInstrument(order.instrument));
         }
         if order.qty.is_zero() {
             return Err(AddError::ZeroQty);
         }
         if self.orders.is_full() {
-            return Err(AddError::BookFull { max_orders: self.limits.max_orders });
+            return Err(AddError::BookFull(self.limits.max_orders));
         }
         let side = side_index(order.instrument, order.side);
         let key = key(order.side, order.price);
         let known = self.levels.find(side, key);
         let qty = known.map_or(0, |level| self.levels.get(level).qty);
         if known.is_none() && self.levels.is_full() {
-            return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
+            return Err(AddError::LevelsFull(self.limits.max_levels));
         }
         let Some(qty) = qty.checked_add(order.qty.0) else {
-            return Err(AddError::QtyOverflow { price: order.price });
+            return Err(AddError::QtyOverflow(order.price));
         };
         if self.orders.slot_of(order.id.0).is_some() {
-            return Err(AddError::DuplicateId { id: order.id });
+            return Err(AddError::DuplicateId(order.id));
         }
-        let index = self.levels.find_or_open(side, key, self.orders.records_mut());
+        let index = self.levels.find_or_open(side, key, &mut self.orders.buckets.records);
         let spot = self.orders.enter(order.id.0);
         let slot = self.orders.slot(spot);
-        self.levels.get_mut(index).append(index, qty, self.orders.records_mut(), slot, order.qty);
+        self.levels.get_mut(index).append(index, qty, &mut self.orders.buckets.records, slot, order.qty);
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl DirectBooks {
         }
         let record = *self.orders.get(slot);
         let level = self.levels.get_mut(record.level);
-        level.unlink(self.orders.records_mut(), slot, &record);
+        level.unlink(&mut self.orders.buckets.records, slot, &record);
         if level.order_count == 0 {
             self.levels.close(record.level);
         }
@@ -234,13 +234,13 @@ impl BooksById for DirectBooks {
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>> {
         self.levels
             .of_side(side_index(instrument, side))
-            .flat_map(|level| self.levels.get(level).queue(self.orders.records()))
+            .flat_map(|level| self.levels.get(level).queue(&self.orders.buckets.records))
             .map(|slot| self.view(slot))
     }
 
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
         let own = self.orders.slot_of(id.0)?;
-        Some(self.at(own).1.queue_position(self.orders.records(), own))
+        Some(self.at(own).1.queue_position(&self.orders.buckets.records, own))
     }
 
     #[inline(always)]
@@ -252,11 +252,8 @@ impl BooksById for DirectBooks {
     fn announce(&self, coming: &Coming) -> Announced {
         let home = self.orders.prefetch(coming.id.0);
         let side = side_index(coming.instrument, coming.side);
-        Announced {
-            id: coming.id.0,
-            home,
-            level: self.levels.likely_cell(side, key(coming.side, coming.price)),
-        }
+        let level = self.levels.likely_cell(side, key(coming.side, coming.price));
+        Announced { id: coming.id.0, home, level }
     }
 
     // A loop of its own, with the CPU's registers to itself.
@@ -270,11 +267,10 @@ impl BooksById for DirectBooks {
             self.orders.prefetch_slot(own.prev);
             self.orders.prefetch_slot(own.next);
             let is_new = slot == NIL;
-            prefetch_index(self.levels.records(), select_unpredictable(is_new, *level, own.level) as usize);
+            prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // A new order is put behind the last of its level. The write there delays nothing, but a CPU holds a limited number
-        // of such writes.
+        // A new order is put behind the last of its level: a write that delays nothing, but a CPU holds a limited number.
         for Announced { level, .. } in announced {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

@@ -14,7 +14,6 @@ use crate::record::{LevelRecord, NIL, OrderRecord, key, merged, side_index};
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
 use window::Window;
 
-/// A free level.
 const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 
 /// Books in which an order is one record of 32 bytes; the user's data are beside it, in an array of their own,
@@ -67,8 +66,7 @@ impl BookSide {
 /// Records taken into use at a time where memory is touched as it comes into use: one page of memory, or two.
 const EXTENSION: usize = 128;
 
-/// The first and the end of up to `count` records that are taken into use, where there are `len` and may be `max` beside
-/// the null record.
+/// The first and the end of up to `count` records taken into use, of `len` now and `max` beside the null record.
 fn further(len: usize, count: usize, max: u32) -> (u32, u32) {
     let end = len.saturating_add(count).min(max as usize + 1);
     (len as u32, end as u32)
@@ -147,7 +145,7 @@ impl<T: Copy> FastBooks<T> {
         if level == NIL {
             level = self.extend_levels(EXTENSION);
             if level == NIL {
-                return Err(AddError::LevelsFull { max_levels: self.limits.max_levels });
+                return Err(AddError::LevelsFull(self.limits.max_levels));
             }
         }
         self.free_level = self.level(level).head;
@@ -211,7 +209,7 @@ impl<T: Copy> FastBooks<T> {
     fn find_best(&mut self, side: u32) {
         let book = &mut self.sides[side as usize];
         match book.window.best() {
-            Some(cell) if !book.window.is_led_from_outside() => {
+            Some(cell) if !book.window.is_led_from_outside => {
                 book.best = self.cells[side as usize][cell];
                 book.best_key = book.window.key(&self.grids, cell);
             }
@@ -317,7 +315,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     #[inline(always)]
     fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError> {
         if order.instrument > self.limits.max_instrument {
-            return Err(AddError::UnknownInstrument { instrument: order.instrument });
+            return Err(AddError::UnknownInstrument(order.instrument));
         }
         if order.qty.is_zero() {
             return Err(AddError::ZeroQty);
@@ -327,13 +325,13 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             slot = self.extend_orders(EXTENSION);
         }
         let Some(handle) = OrderHandle::new(slot) else {
-            return Err(AddError::BookFull { max_orders: self.limits.max_orders });
+            return Err(AddError::BookFull(self.limits.max_orders));
         };
         let side = side_index(order.instrument, order.side);
         let index = self.find_or_open_level(side, key(order.side, order.price))?;
         let level = &mut self.levels[index as usize];
         let Some(qty) = level.qty.checked_add(order.qty.0) else {
-            return Err(AddError::QtyOverflow { price: order.price });
+            return Err(AddError::QtyOverflow(order.price));
         };
         let record = &mut self.orders[slot as usize];
         self.free_order = record.next;
@@ -515,8 +513,7 @@ mod tests {
             let (mut growing, mut touched) = (FastBooks::untouched(limits), FastBooks::new(limits));
             assert_eq!(fill(&mut growing, 1), fill(&mut touched, 1), "in the same places");
             assert_eq!((growing.order_count(), growing.level_count()), (max, max));
-            let handles: Vec<_> =
-                growing.orders(InstrumentId(0), Side::Buy).map(|(handle, _)| handle).collect();
+            let handles: Vec<_> = growing.orders(InstrumentId(0), Side::Buy).map(|(it, _)| it).collect();
             for handle in handles {
                 growing.remove(handle);
             }

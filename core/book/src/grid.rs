@@ -21,14 +21,14 @@ const KEYS_FROM_ZERO: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     /// The distance of neighbours.
-    size: u64,
+    pub(crate) size: u64,
     divisor: ExactDivisor,
     /// The key from which they are counted, below all keys.
     base: i64,
     /// Keys on the grid.
     count: u64,
     /// Keys nearer to each other than this, in keys, have cells of their own.
-    span: u64,
+    pub(crate) span: u64,
 }
 
 impl Grid {
@@ -43,12 +43,6 @@ impl Grid {
         let span = size.checked_mul(CELLS as u64).filter(|span| *span < KEYS_FROM_ZERO)?;
         let divisor = ExactDivisor::new(size);
         Some(Grid { size, divisor, base, count: (2 * KEYS_FROM_ZERO - 1) / size, span })
-    }
-
-    /// The distance of neighbours.
-    #[inline(always)]
-    pub(crate) const fn size(&self) -> u64 {
-        self.size
     }
 
     /// Neighbours from `from` up to `key`; a very large number when `key` is below, or at no multiple of the distance.
@@ -69,15 +63,6 @@ impl Grid {
     #[inline(always)]
     pub(crate) const fn is_near(&self, better: i64, worse: i64) -> bool {
         better.wrapping_sub(worse).cast_unsigned() < self.span
-    }
-
-    /// The distance from which on keys share cells.
-    pub(crate) const fn span(&self) -> u64 {
-        self.span
-    }
-
-    fn is_same(&self, other: &Grid) -> bool {
-        (self.size, self.base) == (other.size, other.base)
     }
 }
 
@@ -111,7 +96,7 @@ impl Grids {
     /// The number of the grid that `key` is on, none when there are too many.
     pub(crate) fn through(&mut self, key: i64, size: u64) -> u8 {
         let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
-        let known = self.all[..self.len].iter().position(|other| other.is_same(&grid));
+        let known = self.all[..self.len].iter().position(|it| (it.size, it.base) == (grid.size, grid.base));
         let Ok(number) = u8::try_from(known.unwrap_or(self.len)) else { return Grids::NONE };
         if known.is_none() {
             self.all[self.len] = grid;
@@ -194,8 +179,7 @@ pub(crate) const USUAL_DISTANCE: u64 = 100;
 /// Levels from which the distance between neighbouring prices is taken.
 pub(crate) const LEVELS_LOOKED_AT: usize = 16;
 
-/// The distance between keys that puts the most of these, the best ones of a side, into neighbouring cells; the smallest
-/// of several.
+/// The smallest distance between keys that puts the most of these, a side's best ones, into neighbouring cells.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
     let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     let common = gaps().fold(0, gcd);

@@ -8,8 +8,7 @@ use crate::OrderHandle;
 use crate::record::NIL;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Orders in one bucket, and ids that follow each other and belong to the same one: ids without gaps fill a bucket and
-/// never more.
+/// Orders in one bucket, and consecutive ids that belong to it: ids without gaps fill a bucket and never more.
 const BUCKET_LEN: usize = 4;
 
 /// The id was not entered and nothing changed.
@@ -17,21 +16,14 @@ const BUCKET_LEN: usize = 4;
 #[non_exhaustive]
 pub enum InsertError {
     /// Refuse the order, or raise the limits.
-    #[error("the index has no room for order {id}: its ids are too scattered, or raise its limits")]
-    IndexFull {
-        /// The id.
-        id: u64,
-    },
+    #[error("the index has no room for order {0}: its ids are too scattered, or raise its limits")]
+    IndexFull(u64),
     /// Refuse the order: the id is that of an open one.
-    #[error("order {id} is already in the index")]
-    Duplicate {
-        /// The id.
-        id: u64,
-    },
+    #[error("order {0} is already in the index")]
+    Duplicate(u64),
 }
 
-/// Open orders by ids that a venue chose, in a hash table: one load, 32 to 64 bytes for each order that it can hold. Nothing
-/// is allocated after creation.
+/// Open orders by ids that a venue chose, in a hash table of 32 to 64 bytes an order, all allocated at creation.
 ///
 /// Use a [`PageIndex`](crate::PageIndex) if a peer chooses the ids: it could choose ids that collide.
 #[derive(Clone, Debug)]
@@ -69,10 +61,10 @@ impl OrderIndex {
     #[cold]
     fn insert_displaced(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
         if self.find(id).is_some() {
-            return Err(InsertError::Duplicate { id });
+            return Err(InsertError::Duplicate(id));
         }
         if self.0.is_full() {
-            return Err(InsertError::IndexFull { id });
+            return Err(InsertError::IndexFull(id));
         }
         let spot = self.0.enter(id);
         self.0.buckets.bucket_mut(spot.bucket).set_slot(spot, handle);
@@ -94,8 +86,7 @@ impl OrderIndex {
         OrderHandle::new(self.0.take(spot).slot(spot))
     }
 
-    /// Starts to fetch the bucket that [`OrderIndex::find`] of this id will read, and returns its number; a hint without
-    /// effect.
+    /// Starts to fetch the bucket that [`OrderIndex::find`] of this id will read, and returns its number; only a hint.
     #[inline(always)]
     pub(crate) fn prefetch(&self, id: u64) -> u32 {
         self.0.prefetch(id)

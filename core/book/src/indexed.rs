@@ -57,10 +57,8 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
         self.index.insert(order.id.0, handle).map_err(|error| {
             self.books.remove(handle);
             match error {
-                InsertError::Duplicate { .. } => AddError::DuplicateId { id: order.id },
-                InsertError::IndexFull { .. } => {
-                    AddError::BookFull { max_orders: self.books.limits().max_orders }
-                }
+                InsertError::Duplicate(_) => AddError::DuplicateId(order.id),
+                InsertError::IndexFull(_) => AddError::BookFull(self.books.limits().max_orders),
             }
         })
     }
@@ -134,7 +132,7 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
             let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
             for (hint, &Announced { id, home, level }) in hints.iter_mut().zip(group) {
                 hint.place = level;
-                hint.name_order(self.index.peek(home, id));
+                hint.slot = self.index.peek(home, id).map_or(0, OrderHandle::slot);
             }
             self.books.look_ahead(&mut hints[..group.len()]);
         }

@@ -7,8 +7,7 @@
 /// Levels in one array. 32 keys are four cache lines; a liquid side has two or three arrays.
 const CHUNK_LEN: usize = 32;
 
-/// Neighbouring arrays are joined when together they hold no more than this, so two neighbours
-/// always hold more.
+/// Neighbouring arrays are joined when together they hold no more than this: two neighbours always hold more.
 const JOIN_LEN: usize = CHUNK_LEN / 2;
 
 /// Nobody's array; it stays empty, so that an empty side needs no special case.

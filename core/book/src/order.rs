@@ -80,14 +80,6 @@ pub struct Hint {
 impl Hint {
     /// About nothing.
     pub const NONE: Hint = Hint { place: 0, slot: 0, level: 0 };
-
-    /// The message is about this order, or else about a new one.
-    pub const fn name_order(&mut self, handle: Option<OrderHandle>) {
-        self.slot = match handle {
-            Some(handle) => handle.slot(),
-            None => 0,
-        };
-    }
 }
 
 /// How large the books may become; all memory is taken and touched at creation.
@@ -103,8 +95,7 @@ pub struct BookLimits {
 }
 
 impl BookLimits {
-    /// So many orders in the books of the instruments up to `max_instrument`, each at a level of its
-    /// own if need be.
+    /// This number of orders in the books of the instruments up to `max_instrument`, at as many levels if need be.
     #[must_use]
     pub const fn new(max_instrument: InstrumentId, max_orders: u32) -> BookLimits {
         BookLimits { max_instrument, max_orders, max_levels: max_orders }
@@ -116,36 +107,21 @@ impl BookLimits {
 #[non_exhaustive]
 pub enum AddError {
     /// Refuse the order, or raise [`BookLimits::max_orders`].
-    #[error("the books hold {max_orders} orders, as many as they may: raise max_orders")]
-    BookFull {
-        /// The bound.
-        max_orders: u32,
-    },
+    #[error("the books hold {0} orders, as many as they may: raise max_orders")]
+    BookFull(u32),
     /// Refuse the order, or raise [`BookLimits::max_levels`].
-    #[error("the books hold {max_levels} price levels, as many as they may: raise max_levels")]
-    LevelsFull {
-        /// The bound.
-        max_levels: u32,
-    },
+    #[error("the books hold {0} price levels, as many as they may: raise max_levels")]
+    LevelsFull(u32),
     /// Refuse the order, or raise [`BookLimits::max_instrument`].
-    #[error("there is no book for instrument {instrument}: raise max_instrument")]
-    UnknownInstrument {
-        /// The order's.
-        instrument: InstrumentId,
-    },
+    #[error("there is no book for instrument {0}: raise max_instrument")]
+    UnknownInstrument(InstrumentId),
     /// Refuse the order.
     #[error("an order of quantity zero cannot rest")]
     ZeroQty,
     /// Refuse the order: another with its id is open. Of [`BooksById`](crate::BooksById) only.
-    #[error("order {id} is open already")]
-    DuplicateId {
-        /// The id.
-        id: OrderId,
-    },
+    #[error("order {0} is open already")]
+    DuplicateId(OrderId),
     /// Refuse the order: the sum of its level would not fit in 64 bits.
-    #[error("the quantity of the level at {price} would pass 2^64")]
-    QtyOverflow {
-        /// The level.
-        price: Price,
-    },
+    #[error("the quantity of the level at {0} would pass 2^64")]
+    QtyOverflow(Price),
 }

@@ -106,11 +106,11 @@ impl PageIndex {
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
         let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
-            return Err(InsertError::IndexFull { id });
+            return Err(InsertError::IndexFull(id));
         };
         let slot = &mut self.pages[entry(leaf, path.leaf)];
         if *slot != NIL {
-            return Err(InsertError::Duplicate { id });
+            return Err(InsertError::Duplicate(id));
         }
         *slot = handle.slot();
         self.used[leaf as usize] += 1;

@@ -84,10 +84,7 @@ impl LevelRecord {
     #[inline(always)]
     pub(crate) const fn opened(side: u32, key: i64) -> LevelRecord {
         let instrument = InstrumentId((side >> 1) as u16);
-        LevelRecord {
-            key,
-            ..LevelRecord::closed(instrument, if side & 1 == 0 { Side::Buy } else { Side::Sell })
-        }
+        Self { key, ..Self::closed(instrument, if side & 1 == 0 { Side::Buy } else { Side::Sell }) }
     }
 
     #[inline(always)]

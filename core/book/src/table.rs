@@ -16,8 +16,7 @@ pub(crate) trait Bucket {
     /// Changes the id at a place.
     fn set_id(&mut self, place: u32, id: u64);
 
-    /// The state of the bucket: one bit for each place that has an order, and above them how many orders belong to the bucket
-    /// and are in another.
+    /// The bucket's state: a bit for each place with an order, above them how many of its orders are in another bucket.
     fn state(&self) -> u32;
 
     /// The same, to change it.
@@ -88,8 +87,7 @@ impl<B: Buckets> Table<B> {
     /// One order that belongs to the bucket and found no place there, in [`Bucket::state`].
     const DISPLACED: u32 = 1 << Self::LEN;
 
-    /// The number of buckets where each order is to have `places` of them: a power of two, and two at least, so that each
-    /// has a neighbour.
+    /// The number of buckets for `places` per order: a power of two, and two at least, so that each has a neighbour.
     pub(crate) fn bucket_count(max: u32, places: u32) -> u32 {
         u32::try_from(
             (u64::from(max) * u64::from(places)).div_ceil(Self::LEN.into()).next_power_of_two().max(2),
@@ -133,8 +131,7 @@ impl<B: Buckets> Table<B> {
         Spot::lowest(bucket, self.buckets.bucket(bucket).matches(id))
     }
 
-    /// A free place for the order of an id in its own bucket; `None` where the bucket alone does not say that the id is not
-    /// taken, or has no capacity.
+    /// A free place for an id in its own bucket; `None` where that is full, or does not say that the id is free.
     #[inline(always)]
     pub(crate) fn spot_for(&self, id: u64) -> Option<Spot> {
         let home = self.home(id);
@@ -145,7 +142,6 @@ impl<B: Buckets> Table<B> {
         is_ordinary.then_some(Spot { bucket: home, bit: !state & (state + 1) })
     }
 
-    /// The place of an order.
     #[inline(always)]
     pub(crate) fn find(&self, id: u64) -> Option<Spot> {
         match self.spot_of(id) {

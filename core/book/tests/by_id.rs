@@ -235,7 +235,7 @@ fn an_id_that_is_taken_is_refused_and_nothing_changes() {
     }
     let before = books.state_hash();
     for id in ids {
-        assert_eq!(books.add(bid(id, 200)), Err(AddError::DuplicateId { id: OrderId(id) }));
+        assert_eq!(books.add(bid(id, 200)), Err(AddError::DuplicateId(OrderId(id))));
         assert_eq!(books.state_hash(), before);
     }
 }

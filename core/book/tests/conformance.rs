@@ -157,12 +157,12 @@ fn bounds_refuse_and_change_nothing<B: OrderBooks<u32>>() {
     books.add(order(2, Side::Buy, 1, 101)).unwrap();
     let hash = books.state_hash();
     let refused = [
-        (order(3, Side::Buy, 1, 102), AddError::LevelsFull { max_levels: 2 }),
+        (order(3, Side::Buy, 1, 102), AddError::LevelsFull(2)),
         (order(3, Side::Buy, 0, 100), AddError::ZeroQty),
-        (order(3, Side::Buy, u64::MAX, 100), AddError::QtyOverflow { price: Price(100) }),
+        (order(3, Side::Buy, u64::MAX, 100), AddError::QtyOverflow(Price(100))),
         (
             Order { instrument: InstrumentId(2), ..order(3, Side::Buy, 1, 100) },
-            AddError::UnknownInstrument { instrument: InstrumentId(2) },
+            AddError::UnknownInstrument(InstrumentId(2)),
         ),
     ];
     for (order, error) in refused {
@@ -170,7 +170,7 @@ fn bounds_refuse_and_change_nothing<B: OrderBooks<u32>>() {
         assert_eq!(books.state_hash(), hash);
     }
     books.add(order(3, Side::Buy, u64::MAX - 1, 100)).unwrap();
-    assert_eq!(books.add(order(4, Side::Buy, 1, 100)), Err(AddError::BookFull { max_orders: 3 }));
+    assert_eq!(books.add(order(4, Side::Buy, 1, 100)), Err(AddError::BookFull(3)));
     assert_eq!(books.best(ALPHA, Side::Buy), Some(level(101, 1, 1)));
     books.remove(first);
     books.add(order(5, Side::Sell, 1, 300)).expect_err("both levels are still in use");
@@ -180,9 +180,9 @@ fn bounds_refuse_and_change_nothing<B: OrderBooks<u32>>() {
 fn nothing_fits_where_nothing_may<B: OrderBooks<u32>>() {
     let mut books = B::new(BookLimits::new(InstrumentId(0), 0));
     let order = Order { instrument: InstrumentId(0), ..order(1, Side::Buy, 1, 1) };
-    assert_eq!(books.add(order), Err(AddError::BookFull { max_orders: 0 }));
+    assert_eq!(books.add(order), Err(AddError::BookFull(0)));
     let mut books = B::new(BookLimits { max_levels: 0, ..BookLimits::new(InstrumentId(0), 1) });
-    assert_eq!(books.add(order), Err(AddError::LevelsFull { max_levels: 0 }));
+    assert_eq!(books.add(order), Err(AddError::LevelsFull(0)));
 }
 
 fn the_hash_sees_everything<B: OrderBooks<u32>>() {

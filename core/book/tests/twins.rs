@@ -175,7 +175,7 @@ fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, Or
             let (had_room, was_there) = (index.has_room(id), plain.contains_key(&id));
             match index.insert(id, handle) {
                 Ok(()) => assert_eq!((plain.insert(id, handle), had_room), (None, true)),
-                Err(InsertError::Duplicate { .. }) => assert!(was_there),
+                Err(InsertError::Duplicate(_)) => assert!(was_there),
                 Err(_) => assert!(!had_room && !was_there),
             }
         } else {
@@ -226,15 +226,15 @@ fn pages_are_refused_at_their_bounds() {
         assert_eq!(index.insert(id, handle), Ok(()));
     }
     assert!(!index.has_room(2 * page));
-    assert_eq!(index.insert(2 * page, handle), Err(InsertError::IndexFull { id: 2 * page }));
+    assert_eq!(index.insert(2 * page, handle), Err(InsertError::IndexFull(2 * page)));
     assert!(index.has_room(6), "its page is there");
-    assert_eq!(index.insert(5, handle), Err(InsertError::Duplicate { id: 5 }));
+    assert_eq!(index.insert(5, handle), Err(InsertError::Duplicate(5)));
     // The other block can still take the remaining two, and no more.
     let block = 1 << 32;
     assert_eq!(index.insert(block, handle), Ok(()));
-    assert_eq!(index.insert(block + page, handle), Err(InsertError::IndexFull { id: block + page }));
+    assert_eq!(index.insert(block + page, handle), Err(InsertError::IndexFull(block + page)));
     assert_eq!(index.page_count(), 5);
-    assert_eq!(index.insert(2 * block, handle), Err(InsertError::IndexFull { id: 2 * block }), "outside");
+    assert_eq!(index.insert(2 * block, handle), Err(InsertError::IndexFull(2 * block)), "outside");
     // What leaves makes room.
     assert_eq!(index.remove(page), Some(handle));
     assert_eq!(index.remove(page + 5), Some(handle));
@@ -247,8 +247,8 @@ fn ids_are_hashed_up_to_the_bound() {
     let handle = |slot| OrderHandle::new(slot).expect("not zero");
     index.insert(1, handle(1)).unwrap();
     index.insert(1 << 40, handle(2)).unwrap();
-    assert_eq!(index.insert(2, handle(3)), Err(InsertError::IndexFull { id: 2 }));
-    assert_eq!(index.insert(1, handle(3)), Err(InsertError::Duplicate { id: 1 }));
+    assert_eq!(index.insert(2, handle(3)), Err(InsertError::IndexFull(2)));
+    assert_eq!(index.insert(1, handle(3)), Err(InsertError::Duplicate(1)));
     assert_eq!((index.find(1), index.find(1 << 40)), (Some(handle(1)), Some(handle(2))));
     assert_eq!((index.remove(1), index.remove(1)), (Some(handle(1)), None));
     assert_eq!(index.insert(2, handle(3)), Ok(()));

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
-use tickpath_feed::{self as feed, BooksAlone};
+use tickpath_feed::{self as feed, BooksAlone, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nyse::{Messages, Packet};

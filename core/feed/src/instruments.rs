@@ -2,8 +2,8 @@
 
 use tickpath_book::{AddError, BooksById, Coming, Order};
 use tickpath_types::{
-    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, SIDE_NOT_STATED, Sequence, Side,
-    SuspectReason, Symbol, TradingState, UpdateKind,
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, PriceLevel, Qty, SIDE_NOT_STATED,
+    Sequence, Side, SuspectReason, Symbol, TradingState, UpdateKind,
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -127,6 +127,31 @@ impl Change {
     pub const fn status(instrument: InstrumentId, ts: Nanos) -> Change {
         let (order_id, price, qty) = (OrderId(0), Price(0), Qty::ZERO);
         Change { instrument, ts, kind: UpdateKind::Status, order_id, side: Side::Buy, price, qty }
+    }
+
+    /// The update about it, with the best prices that it left in a book so healthy.
+    #[inline]
+    pub fn update(&self, sequence: u64, books: &impl BooksById, health: BookHealth) -> MarketUpdate {
+        let best = |side| {
+            let best = books.best(self.instrument, side);
+            PriceLevel::of(best.map(|level| (level.price, level.qty)))
+        };
+        MarketUpdate {
+            sequence,
+            ts_event: self.ts.0,
+            order_id: self.order_id.0,
+            price: self.price.0,
+            qty: self.qty.0,
+            bid: best(Side::Buy),
+            ask: best(Side::Sell),
+            instrument: self.instrument.0,
+            kind: self.kind as u8,
+            side: self.side as u8,
+            health: health as u8,
+            reason: 0,
+            trading: 0,
+            reserved: 0,
+        }
     }
 }
 
@@ -336,19 +361,9 @@ impl<B: BooksById> Instruments<B> {
     /// Messages so far that contradicted their book or made no sense.
     #[must_use]
     pub const fn contradictions(&self) -> u64 {
-        let BuilderCounters {
-            malformed,
-            unknown_order,
-            duplicate_order,
-            beyond_qty,
-            refused,
-            crossed,
-            unmapped,
-            symbol_gaps,
-            ..
-        } = self.counters;
-        let of_orders = unknown_order + duplicate_order + beyond_qty + refused + crossed;
-        malformed + of_orders + unmapped + symbol_gaps
+        let of = &self.counters;
+        let of_orders = of.unknown_order + of.duplicate_order + of.beyond_qty + of.refused + of.crossed;
+        of.malformed + of_orders + of.unmapped + of.symbol_gaps
     }
 
     /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
@@ -505,28 +520,7 @@ impl<B: BooksById> Instruments<B> {
 
     #[inline]
     fn update(&self, change: &Change) -> MarketUpdate {
-        let best = |side| {
-            self.books.best(change.instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0))
-        };
-        let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
-        MarketUpdate {
-            sequence: self.sequence.0,
-            ts_event: change.ts.0,
-            order_id: change.order_id.0,
-            price: change.price.0,
-            qty: change.qty.0,
-            bid_price,
-            bid_qty,
-            ask_price,
-            ask_qty,
-            instrument: change.instrument.0,
-            kind: change.kind as u8,
-            side: change.side as u8,
-            health: self.health(change.instrument) as u8,
-            reason: 0,
-            trading: 0,
-            reserved: 0,
-        }
+        change.update(self.sequence.0, &self.books, self.health(change.instrument))
     }
 
     /// A book that is crossed while the instrument trades contradicts itself.
@@ -594,7 +588,7 @@ impl<B: BooksById> Instruments<B> {
         let crosses = self.books.would_trade(instrument, side, price);
         match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
             Ok(()) => {}
-            Err(AddError::DuplicateId { .. }) => self.count_duplicate(instrument),
+            Err(AddError::DuplicateId(_)) => self.count_duplicate(instrument),
             Err(_) => self.refuse(instrument),
         }
         crosses

@@ -5,6 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::channel::Channel;
 use crate::framing::Framing;
+use crate::message_books::MessageBooks;
 
 /// Multicast groups of a recovery client at most.
 pub const RECOVERY_GROUPS_MAX: usize = 2;
@@ -173,4 +174,13 @@ pub struct Recovering<'a, B, F: Framing, L> {
     pub channel: &'a mut Channel<B, F>,
     /// The listener.
     pub out: &'a mut L,
+}
+
+impl<B: MessageBooks, F: Framing, L> Recovering<'_, B, F, L> {
+    /// Drops the snapshot that is being read.
+    pub(crate) fn abandon_snapshot(&mut self) {
+        if let Some((healer, _)) = self.channel.healer() {
+            healer.abandon();
+        }
+    }
 }

@@ -503,7 +503,7 @@ fn engines_hear_of_a_healed_book_once_and_of_nothing_before() {
     assert_eq!(told, [1, 2, 3].map(|id| (id, BookHealth::Live)));
     for update in &feed.updates.0 {
         let best = feed.builder.books().best(InstrumentId(update.instrument), Side::Buy);
-        assert_eq!(update.bid_price, best.map_or(0, |level| level.price.0));
+        assert_eq!(update.bid.price, best.map_or(0, |level| level.price.0));
     }
 }
 

@@ -13,7 +13,7 @@ use tickpath_iex::wire::Alpha;
 use tickpath_iex::{Feed, SegmentBuilder};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{self, Session};
-use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_nyse::{
     DeliveryFlag, Message, Packet, PacketBuilder, RequestResponse, RequestStatus, SendTime, SourceId,
 };
@@ -53,7 +53,7 @@ fn itch_snapshots_come_from_the_server_and_the_group_in_turns() {
         let sequence = Sequence(sequence.into());
         moldudp64::PacketBuilder::new([0; 64], Session::new("DAY1").unwrap(), sequence).finish().to_vec()
     });
-    let mut client = ItchRecovery::new(ClientConfig::new("FEED", "").unwrap(), true, true);
+    let mut client = ItchRecovery::new(LoginRequest::new("FEED", "").unwrap(), true, true);
     assert_eq!(client.needs(), NONE);
     let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
     client.begin_turn(START, target);
@@ -117,7 +117,7 @@ fn iex_asks_for_a_snapshot_that_covers_what_is_missing() {
 #[test]
 fn xdp_answers_heartbeats_and_gives_up_messages_that_are_refused() {
     let source_id = SourceId::new("ME").unwrap();
-    let books = xdp::LiveBooks::new(books(), xdp::Channel(1), Nanos::ZERO);
+    let books = xdp::BookBuilder::new(books(), Nanos::ZERO);
     let mut channel = channel::<_, xdp::Packets>(1, books);
     let packet = |sequence| PacketBuilder::new([0; 64], sequence);
     lose(&mut channel, |sequence| {

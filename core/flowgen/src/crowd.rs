@@ -117,8 +117,7 @@ impl Crowd {
         }
     }
 
-    /// A request to cancel everything that a session has open, in place of the next action; `None` when no number is left
-    /// for it.
+    /// Cancels everything that a session has open, in place of the next action; `None` when no number is left for it.
     pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
         if let Some(action) = self.waiting.take() {
             self.drop_unsent(&action);
@@ -333,8 +332,7 @@ impl Crowd {
         chosen.expect("there is at least one candidate")
     }
 
-    /// Some resting orders join the front; the others lie in a hump around the mean depth, the sum of two
-    /// geometric distances.
+    /// Some resting orders join the front; the others lie around the mean depth, by the sum of two geometric distances.
     fn draw_level(&mut self) -> u64 {
         if self.draw.below(JOINERS_ONE_IN) == 0 {
             return self.draw.below(JOINER_LEVELS);

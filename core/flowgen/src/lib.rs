@@ -5,18 +5,10 @@
 //!
 //! ```
 //! use tickpath_flowgen::{Crowd, CrowdConfig};
-//! use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Qty, Symbol};
+//! use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Symbol};
 //!
-//! let alpha = Instrument {
-//!     id: InstrumentId(1),
-//!     symbol: Symbol::new("ALPHA").unwrap(),
-//!     tick_size: Price(100),
-//!     lot_size: Qty(1),
-//!     max_qty: Qty(100_000),
-//!     reference_price: Price(1_000_000),
-//!     collar_low: Price(900_000),
-//!     collar_high: Price(1_100_000),
-//! };
+//! let symbol = Symbol::new("ALPHA").unwrap();
+//! let alpha = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
 //! let mut crowd = Crowd::new(CrowdConfig { seed: 7, ..CrowdConfig::default() }, &[alpha]).unwrap();
 //! let second = Nanos::from_secs(1);
 //! let orders = std::iter::from_fn(|| crowd.poll(second)).filter(|action| action.request.is_new_order());

@@ -9,7 +9,6 @@ const PLACES_PER_ORDER: usize = 2;
 /// Sessions get room for so many times their even share of the open orders.
 const SHARES_PER_SESSION: usize = 2;
 
-/// One open order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LiveOrder {
     pub session: u16,
@@ -26,13 +25,14 @@ pub(crate) struct LiveOrder {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     order: LiveOrder,
-    /// Where its instrument's list has it; `None` when the order is not open.
-    listed_at: Option<u32>,
+    /// The place in its instrument's list.
+    listed_at: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Session {
-    slots: Box<[Slot]>,
+    /// `None` where no order is open.
+    slots: Box<[Option<Slot>]>,
     next_user_ref: u32,
     len: usize,
 }
@@ -73,21 +73,8 @@ impl LiveOrders {
         let sessions = usize::from(session_count);
         let total = instrument_count * max_per_instrument;
         let max_per_session = total.div_ceil(sessions) * SHARES_PER_SESSION;
-        let empty = LiveOrder {
-            session: 0,
-            user_ref: UserRefNum(0),
-            instrument: 0,
-            side: Side::Buy,
-            price: Price(0),
-            qty: Qty::ZERO,
-            cum_qty: Qty::ZERO,
-        };
         let places = (max_per_session * PLACES_PER_ORDER).next_power_of_two();
-        let session = Session {
-            slots: vec![Slot { order: empty, listed_at: None }; places].into(),
-            next_user_ref: 1,
-            len: 0,
-        };
+        let session = Session { slots: vec![None; places].into(), next_user_ref: 1, len: 0 };
         LiveOrders {
             sessions: vec![session; sessions].into(),
             by_instrument: (0..instrument_count).map(|_| Vec::with_capacity(max_per_instrument)).collect(),
@@ -107,7 +94,8 @@ impl LiveOrders {
     /// The `index`-th order of an instrument; later ones are newer, by and large.
     pub fn at(&self, instrument: u16, index: usize) -> &LiveOrder {
         let place = self.by_instrument[usize::from(instrument)][index];
-        &self.sessions[usize::from(place.session)].slots[place.slot as usize].order
+        let slot = &self.sessions[usize::from(place.session)].slots[place.slot as usize];
+        &slot.as_ref().expect("what is listed is open").order
     }
 
     /// The session itself, or the next one with room for an open order and numbers left. There is always one
@@ -136,7 +124,7 @@ impl LiveOrders {
         while session.has_numbers() {
             let number = session.next_user_ref;
             session.next_user_ref += 1;
-            if session.slots[(number & mask) as usize].listed_at.is_none() {
+            if session.slots[(number & mask) as usize].is_none() {
                 return Some(UserRefNum(number));
             }
         }
@@ -153,7 +141,7 @@ impl LiveOrders {
         let list = &mut self.by_instrument[usize::from(order.instrument)];
         let session = &mut self.sessions[usize::from(order.session)];
         let slot = order.user_ref.0 & (session.slots.len() as u32 - 1);
-        session.slots[slot as usize] = Slot { order, listed_at: Some(list.len() as u32) };
+        session.slots[slot as usize] = Some(Slot { order, listed_at: list.len() as u32 });
         session.len += 1;
         list.push(Place { session: order.session, slot });
     }
@@ -161,20 +149,22 @@ impl LiveOrders {
     pub fn find(&mut self, session: u16, user_ref: UserRefNum) -> Option<&mut LiveOrder> {
         let session = self.sessions.get_mut(usize::from(session))?;
         let slot = user_ref.0 & (session.slots.len() as u32 - 1);
-        let slot = &mut session.slots[slot as usize];
-        (slot.order.user_ref == user_ref && slot.listed_at.is_some()).then_some(&mut slot.order)
+        let order = &mut session.slots[slot as usize].as_mut()?.order;
+        (order.user_ref == user_ref).then_some(order)
     }
 
     pub fn remove(&mut self, session: u16, user_ref: UserRefNum) {
         let Some(order) = self.find(session, user_ref).copied() else { return };
         let owner = &mut self.sessions[usize::from(session)];
         let slot = (user_ref.0 & (owner.slots.len() as u32 - 1)) as usize;
-        let Some(index) = owner.slots[slot].listed_at.take() else { return };
+        let Some(Slot { listed_at: index, .. }) = owner.slots[slot].take() else { return };
         owner.len -= 1;
         let list = &mut self.by_instrument[usize::from(order.instrument)];
         list.swap_remove(index as usize);
-        if let Some(moved) = list.get(index as usize) {
-            self.sessions[usize::from(moved.session)].slots[moved.slot as usize].listed_at = Some(index);
+        if let Some(moved) = list.get(index as usize)
+            && let Some(moved) = &mut self.sessions[usize::from(moved.session)].slots[moved.slot as usize]
+        {
+            moved.listed_at = index;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tickpath_lockfree::table::{self, Reader, Writer};
-use tickpath_types::TopOfBook;
+use tickpath_types::{PriceLevel, TopOfBook};
 
 /// Instruments, as many as a trader follows: the table stays in the first-level cache.
 const ENTRIES: usize = 100;
@@ -17,10 +17,8 @@ const ENTRIES: usize = 100;
 /// A quote whose fields follow from its number.
 fn quote(number: u64) -> TopOfBook {
     TopOfBook {
-        bid_price: number as i64,
-        bid_qty: !number,
-        ask_price: number as i64 + 1,
-        ask_qty: number ^ 0xff,
+        bid: PriceLevel { price: number as i64, qty: !number },
+        ask: PriceLevel { price: number as i64 + 1, qty: number ^ 0xff },
         last_price: -(number as i64),
         ts_event: number << 1,
         last_qty: number as u32,
@@ -29,8 +27,8 @@ fn quote(number: u64) -> TopOfBook {
 }
 
 fn fold(quote: &TopOfBook) -> u64 {
-    let prices = quote.bid_price ^ quote.ask_price ^ quote.last_price;
-    prices as u64 ^ quote.bid_qty ^ quote.ask_qty ^ quote.ts_event ^ u64::from(quote.last_qty)
+    let prices = quote.bid.price ^ quote.ask.price ^ quote.last_price;
+    prices as u64 ^ quote.bid.qty ^ quote.ask.qty ^ quote.ts_event ^ u64::from(quote.last_qty)
 }
 
 fn writes(writer: &mut Writer<TopOfBook>, count: u64) {

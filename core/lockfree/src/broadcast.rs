@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     fn update(sequence: u64) -> MarketUpdate {
-        MarketUpdate { sequence, ask_qty: !sequence, kind: 3, health: 2, ..MarketUpdate::new_zeroed() }
+        MarketUpdate { sequence, qty: !sequence, kind: 3, health: 2, ..MarketUpdate::new_zeroed() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A value on cache lines of its own.
 
-use core::ops::{Deref, DerefMut};
+use core::ops::Deref;
 
 /// Keeps a value on cache lines that hold nothing else, so that two cores which write neighbouring
 /// values do not take the line from each other.
@@ -17,12 +17,6 @@ impl<T> CachePadded<T> {
     pub const fn new(value: T) -> Self {
         Self(value)
     }
-
-    /// Takes the value out.
-    #[must_use]
-    pub fn into_inner(self) -> T {
-        self.0
-    }
 }
 
 impl<T> Deref for CachePadded<T> {
@@ -31,19 +25,6 @@ impl<T> Deref for CachePadded<T> {
     #[inline(always)]
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-impl<T> DerefMut for CachePadded<T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.0
-    }
-}
-
-impl<T> From<T> for CachePadded<T> {
-    fn from(value: T) -> Self {
-        Self::new(value)
     }
 }
 

@@ -2,8 +2,8 @@
 
 /// Implements `Debug` by the name of the type and one figure.
 macro_rules! debug_with {
-    ($type:ident<$($param:ident),*>: $figure:literal, $it:ident => $value:expr) => {
-        impl<$($param),*> core::fmt::Debug for $type<$($param),*> {
+    ($type:ident<$($param:ident $(: $bound:ident + $other:ident)?),*>: $figure:literal, $it:ident => $value:expr) => {
+        impl<$($param $(: $bound + $other)?),*> core::fmt::Debug for $type<$($param),*> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 let $it = self;
                 f.debug_struct(stringify!($type)).field($figure, &$value).finish_non_exhaustive()

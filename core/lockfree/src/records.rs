@@ -30,12 +30,13 @@
 //! assert_eq!(seen, [0, 1, 2, 3]);
 //! ```
 
-use core::{fmt, mem::MaybeUninit, ptr::NonNull};
+use core::{mem::MaybeUninit, ptr::NonNull};
 
 use crate::{
     CachePadded,
     capacity::ring_capacity,
     cpu,
+    debug::debug_with,
     sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell},
 };
 
@@ -316,20 +317,8 @@ impl<R: Copy + Send> Drop for Consumer<R> {
     }
 }
 
-impl<R: Copy + Send> fmt::Debug for Producer<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Producer")
-            .field("position", &self.position())
-            .field("dropped", &self.dropped)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<R: Copy + Send> fmt::Debug for Consumer<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Consumer").field("position", &self.position).finish_non_exhaustive()
-    }
-}
+debug_with!(Producer<R: Copy + Send>: "position", it => it.position());
+debug_with!(Consumer<R: Copy + Send>: "position", it => it.position);
 
 #[cfg(test)]
 mod tests {

@@ -189,18 +189,11 @@ impl<T: Copy + Send> Producer<T> {
         self.position != self.limit
     }
 
-    /// Number of pushes that will succeed without asking the consumer; more may.
-    #[inline]
-    #[must_use]
-    pub const fn free_slots_hint(&self) -> usize {
-        (self.limit - self.position) as usize
-    }
-
     /// Number of free slots, by a look at the consumer's position: at least so many pushes will succeed.
     #[must_use]
     pub fn free_slots(&mut self) -> usize {
         self.find_room();
-        self.free_slots_hint()
+        (self.limit - self.position) as usize
     }
 
     /// Number of items in the ring; at most, since the consumer may be taking some meanwhile.
@@ -439,10 +432,9 @@ mod tests {
         for count in 1..=4 {
             producer.try_push(0).unwrap();
             assert_eq!((producer.len(), consumer.len()), (count, count));
-            assert_eq!(producer.free_slots_hint(), 4 - count);
+            assert_eq!(producer.free_slots(), 4 - count);
         }
         consumer.try_pop().unwrap();
-        assert_eq!(producer.free_slots_hint(), 0);
         assert_eq!(producer.free_slots(), 1);
         assert_eq!((producer.len(), consumer.len()), (3, 3));
     }

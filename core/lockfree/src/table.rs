@@ -26,7 +26,7 @@
 //! # Ok::<(), table::NoEntry>(())
 //! ```
 
-use core::{fmt, marker::PhantomData};
+use core::marker::PhantomData;
 
 use crate::{
     cpu,
@@ -56,11 +56,8 @@ pub enum ReadError {
 }
 
 /// Refuses, when it is compiled, a value that does not fit a line.
-struct Fits<T>(PhantomData<T>);
-
-impl<T> Fits<T> {
-    const IN_A_LINE: () =
-        assert!(payload::words_of::<T>() < LINE_WORDS, "a value of a table has at most 56 bytes");
+const fn check_len<T>() {
+    assert!(payload::words_of::<T>() < LINE_WORDS, "a value of a table has at most 56 bytes");
 }
 
 /// Creates a table of `entries` things on the heap, none of them written.
@@ -85,7 +82,7 @@ impl<T: Payload> Writer<T> {
     /// # Errors
     /// [`WrongMemory`] when it may not be written.
     pub fn over(lines: SharedLines) -> Result<Writer<T>, WrongMemory> {
-        const { Fits::<T>::IN_A_LINE };
+        const { check_len::<T>() };
         if lines.is_writable() { Ok(Writer { lines, value: PhantomData }) } else { Err(WrongMemory) }
     }
 
@@ -111,20 +108,6 @@ impl<T: Payload> Writer<T> {
         change(&mut value);
         store(line, &value);
         Ok(())
-    }
-
-    /// Another reader of the same table.
-    #[must_use]
-    pub fn reader(&self) -> Reader<T> {
-        Reader::over(self.lines.clone())
-    }
-
-    /// Begins to fetch an entry that will be written.
-    #[inline(always)]
-    pub fn prefetch(&self, index: usize) {
-        if let Some(line) = self.lines.as_slice().get(index) {
-            cpu::prefetch_write_ahead(line, 0);
-        }
     }
 
     /// Number of entries.
@@ -155,7 +138,7 @@ impl<T: Payload> Reader<T> {
     /// A reader of memory given from outside, an entry a line. Whatever it holds, a read ends.
     #[must_use]
     pub fn over(lines: SharedLines) -> Reader<T> {
-        const { Fits::<T>::IN_A_LINE };
+        const { check_len::<T>() };
         Reader { lines, value: PhantomData }
     }
 
@@ -245,12 +228,6 @@ impl<T: Payload> Entry<'_, T> {
 debug_with!(Writer<T>: "entries", it => it.lines.count());
 debug_with!(Reader<T>: "entries", it => it.lines.count());
 
-impl<T> fmt::Debug for Entry<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").finish_non_exhaustive()
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -263,15 +240,13 @@ mod tests {
         for value in 1..200 {
             writer.write(0, &[value; 27]).unwrap();
             writer.write(2, &[!value; 27]).unwrap();
-            writer.prefetch(9);
         }
         writer.update(0, |value| value[0] += 1).unwrap();
         assert_eq!(writer.update(3, |value| value[0] += 1), Err(NoEntry));
         assert_eq!(reader.try_read(0).unwrap()[..2], [200, 199]);
         writer.update(0, |value| value[0] -= 1).unwrap();
-        let other = writer.reader();
         drop(writer);
-        for reader in [&reader, &reader.clone(), &other] {
+        for reader in [&reader, &reader.clone()] {
             assert_eq!(reader.try_read(0), Ok([199; 27]));
             assert_eq!(reader.try_read(1), Ok([0; 27]), "its neighbours left it alone");
             assert_eq!(reader.try_read(2), Ok([!199; 27]));

@@ -79,13 +79,7 @@ impl Header {
     /// # Panics
     /// When `out` is shorter than that.
     #[inline(always)]
-    pub fn write(
-        self,
-        out: &mut [u8],
-        tag: u8,
-        len: usize,
-        write: impl FnOnce(&mut FieldWriter<'_>),
-    ) -> usize {
+    pub fn write(self, out: &mut [u8], tag: u8, len: usize, write: impl FnOnce(&mut FieldWriter)) -> usize {
         let (head, rest) = out.split_at_mut(Header::LEN);
         let mut head = FieldWriter(head);
         u8::write(tag, &mut head);

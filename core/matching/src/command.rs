@@ -108,8 +108,7 @@ pub enum CommandKind {
         /// Why.
         reason: BrokenReason,
     },
-    /// Every GTT order whose time has come is cancelled, in the order of entry: by the venue, before whatever comes at that
-    /// time or later.
+    /// Every GTT order whose time has come is cancelled, in the order of entry: by the venue, before what comes then.
     ExpireOrders,
     /// The day ends. All orders but GTC ones are cancelled; references, numbers and executions start anew, and GTC
     /// orders get the first of them, in the order of entry.
@@ -120,8 +119,7 @@ pub enum CommandKind {
         open_orders: u32,
         /// Quantity of one order; `u64::MAX` for no limit.
         order_qty: Qty,
-        /// Price times quantity of one order, in units of 10^-4; `u64::MAX` for no limit. A market order counts with
-        /// the collar's limit.
+        /// Price times quantity of an order, in 10^-4; `u64::MAX` for no limit. A market order counts at the collar's limit.
         order_notional: u64,
     },
     /// What happens from now on when an order of the session that comes in would trade with one of its owner.

@@ -1,7 +1,6 @@
 //! The engine: routes commands to the parts that execute them.
 //!
-//! [`orders::OpenOrders`] keeps what is open and takes orders away, [`matcher::Matcher`] trades, and the others are parts of
-//! these two.
+//! [`orders::OpenOrders`] keeps what is open, [`matcher::Matcher`] trades, and the others are parts of these two.
 
 mod context;
 mod enter;
@@ -74,7 +73,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         for instrument in instruments {
             check_instrument(instrument, &limits)?;
             if !orders.listings.add(Listing::new(*instrument)) {
-                return Err(EngineError::InstrumentId { instrument: instrument.id });
+                return Err(EngineError::InstrumentId(instrument.id));
             }
         }
         let executions = Executions::new(limits.max_recent_executions);
@@ -143,12 +142,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
     /// When open orders expire, in seconds since midnight, in no order.
     pub fn expire_times(&self) -> impl Iterator<Item = u32> {
-        self.matcher
-            .orders
-            .specials
-            .iter()
-            .map(|(_, order)| order.terms().expire_at)
-            .filter(|second| *second != 0)
+        self.matcher.orders.specials.iter().map(|(_, it)| it.terms().expire_at).filter(|second| *second != 0)
     }
 
     /// Open orders of all sessions, whether they are displayed, hidden or wait for a stop price.
@@ -174,8 +168,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.indicative(instrument, kind)
     }
 
-    /// The latest [`CommandKind::SetSelfTradePrevention`] of a session: the strategy and the account. `None` for a
-    /// session beyond the limit.
+    /// A session's latest [`CommandKind::SetSelfTradePrevention`]: strategy and account. `None` beyond the limit.
     #[must_use]
     pub fn self_trade_prevention(&self, session: SessionId) -> Option<(SelfTradePrevention, SessionId)> {
         let rules = self.matcher.orders.sessions.rules.get(usize::from(session.0))?;
@@ -252,10 +245,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
 
 /// Applies what is neither a new order nor a cancel.
 #[inline(never)]
-fn apply_other<B: OrderBooks<Owner>>(
-    matcher: &mut Matcher<B>,
-    context: &mut Context<'_, impl EventListener>,
-) {
+fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {
     match &context.command.kind {
         CommandKind::Order(OrderRequest::Replace(request)) => matcher.replace(request, context),
         CommandKind::Order(OrderRequest::Modify(request)) => matcher.orders.modify(request, context),
@@ -289,7 +279,7 @@ fn apply_other<B: OrderBooks<Owner>>(
 /// Applies commands that are rare, and for which no client waits.
 #[cold]
 #[inline(never)]
-fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<'_, impl EventListener>) {
+fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {
     match context.command.kind {
         CommandKind::Uncross { instrument, kind, state } => matcher.uncross(instrument, kind, state, context),
         CommandKind::PublishImbalance { instrument, kind } => {

@@ -15,16 +15,8 @@
 //!     fn on_market_event(&mut self, event: &MarketEvent) { self.1.push(event.kind) }
 //! }
 //!
-//! let instrument = Instrument {
-//!     id: InstrumentId(1),
-//!     symbol: Symbol::new("ALPHA").unwrap(),
-//!     tick_size: Price(100),
-//!     lot_size: Qty(1),
-//!     max_qty: Qty(100_000),
-//!     reference_price: Price(1_000_000),
-//!     collar_low: Price(900_000),
-//!     collar_high: Price(1_100_000),
-//! };
+//! let alpha = Symbol::new("ALPHA").unwrap();
+//! let instrument = Instrument::in_cents(InstrumentId(1), alpha, Price(1_000_000));
 //! let mut engine: Engine<FastBooks<_>> = Engine::new(&[instrument], EngineLimits::default()).unwrap();
 //! let mut log = Log::default();
 //! let order = |user_ref, side, qty| {

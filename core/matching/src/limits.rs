@@ -23,11 +23,9 @@ pub struct EngineLimits {
     /// parts counts once for each part that it can come to show, and once more. At the bound such an order is rejected
     /// with `BookFull`.
     pub max_special_orders: u32,
-    /// Executions that can still be made void, rounded up to a power of two: the latest. An order to make an older one
-    /// void is ignored.
+    /// Executions that can still be made void, the latest, rounded up to a power of two. Older ones stand.
     pub max_recent_executions: u32,
-    /// Instruments that can be added during the day have ids up to this, or to the greatest id that there was at
-    /// first; any other is ignored.
+    /// Instruments added during the day have ids up to this, or to the greatest at first; any other is ignored.
     pub max_instruments: u16,
 }
 
@@ -56,8 +54,7 @@ impl EngineLimits {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
     }
 
-    /// Displayed orders and parts of orders that the books have room for: stop orders come to them in the middle of a
-    /// command.
+    /// Displayed orders and parts that the books have room for: stop orders come in the middle of a command.
     #[must_use]
     pub(crate) const fn max_resting(&self) -> u32 {
         self.max_open_orders.saturating_add(self.max_special_orders)
@@ -85,27 +82,14 @@ pub struct EngineCounters {
 #[non_exhaustive]
 pub enum EngineError {
     /// Give every instrument an id of its own from 1, small, for tables are indexed by it.
-    #[error("instrument {instrument} is there twice or has id 0: give each its own id from 1")]
-    InstrumentId {
-        /// The id.
-        instrument: InstrumentId,
-    },
+    #[error("instrument {0} is there twice or has id 0: give each its own id from 1")]
+    InstrumentId(InstrumentId),
     /// Set tick size and lot size to at least 1, and the collar to a range of positive prices.
-    #[error(
-        "instrument {instrument}: tick and lot size must be at least 1, and 0 < collar_low <= collar_high"
-    )]
-    InstrumentTerms {
-        /// The id.
-        instrument: InstrumentId,
-    },
+    #[error("instrument {0}: tick and lot size must be at least 1, and 0 < collar_low <= collar_high")]
+    InstrumentTerms(InstrumentId),
     /// Lower the instrument's largest quantity or the number of open orders.
-    #[error(
-        "instrument {instrument}: max_qty times max_open_orders and max_special_orders must stay below 2^64"
-    )]
-    QtyRange {
-        /// The id.
-        instrument: InstrumentId,
-    },
+    #[error("instrument {0}: max_qty times max_open_orders and max_special_orders must stay below 2^64")]
+    QtyRange(InstrumentId),
 }
 
 /// Checks one definition.
@@ -115,11 +99,11 @@ pub enum EngineError {
 pub(crate) fn check_instrument(instrument: &Instrument, limits: &EngineLimits) -> Result<(), EngineError> {
     let Instrument { id, tick_size, lot_size, max_qty, collar_low, collar_high, .. } = *instrument;
     if tick_size.0 < 1 || lot_size.is_zero() || collar_low.0 < 1 || collar_high < collar_low {
-        return Err(EngineError::InstrumentTerms { instrument: id });
+        return Err(EngineError::InstrumentTerms(id));
     }
     // So the sum of any level fits in 64 bits.
     match max_qty.0.checked_mul(u64::from(limits.max_resting()) + u64::from(limits.max_special_orders)) {
         Some(_) => Ok(()),
-        None => Err(EngineError::QtyRange { instrument: id }),
+        None => Err(EngineError::QtyRange(id)),
     }
 }

@@ -18,29 +18,17 @@ const DIGEST_LEN: usize = 8;
 #[non_exhaustive]
 pub enum SnapshotError {
     /// Not a snapshot of an engine, or cut short, or changed since it was written.
-    #[error("these {len} bytes are not an engine's snapshot, or they are damaged")]
-    Damaged {
-        /// How many there are.
-        len: usize,
-    },
+    #[error("these {0} bytes are not an engine's snapshot, or they are damaged")]
+    Damaged(usize),
     /// Use the version of the program that wrote it.
-    #[error("an engine's snapshot in version {version}: this program reads version {VERSION}")]
-    Version {
-        /// What it says.
-        version: u32,
-    },
+    #[error("an engine's snapshot in version {0}: this program reads version {VERSION}")]
+    Version(u32),
     /// A field has a value that no engine writes.
-    #[error("field {field} of the engine's snapshot has a value that no engine writes")]
-    Value {
-        /// Which.
-        field: &'static str,
-    },
+    #[error("field {0} of the engine's snapshot has a value that no engine writes")]
+    Value(&'static str),
     /// Give the engine the instruments that it had, no more: what follows in the log was decided by them.
-    #[error("instrument {instrument} is missing, new, or defined otherwise than in the snapshot")]
-    Instrument {
-        /// The id.
-        instrument: InstrumentId,
-    },
+    #[error("instrument {0} is missing, new, or defined otherwise than in the snapshot")]
+    Instrument(InstrumentId),
     /// Raise the limits to at least what they were.
     #[error("the snapshot holds more than the engine's limits allow: restore it with the limits that it had")]
     Limits,
@@ -102,7 +90,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Reader<'a>, SnapshotError> {
-        let damaged = SnapshotError::Damaged { len: bytes.len() };
+        let damaged = SnapshotError::Damaged(bytes.len());
         let (rest, digest) = bytes.split_last_chunk::<DIGEST_LEN>().ok_or(damaged)?;
         let (header, fields) = rest.split_first_chunk::<HEADER_LEN>().ok_or(damaged)?;
         if !header.starts_with(&MAGIC) || xxh3_64(rest) != u64::from_le_bytes(*digest) {
@@ -111,37 +99,32 @@ impl<'a> Reader<'a> {
         let [.., a, b, c, d] = *header;
         let version = u32::from_le_bytes([a, b, c, d]);
         if version != VERSION {
-            return Err(SnapshotError::Version { version });
+            return Err(SnapshotError::Version(version));
         }
         Ok(Reader { fields })
     }
 
     pub(crate) fn take_bytes<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
-        let (bytes, rest) =
-            self.fields.split_first_chunk().ok_or(SnapshotError::Value { field: "length" })?;
+        let (bytes, rest) = self.fields.split_first_chunk().ok_or(SnapshotError::Value("length"))?;
         self.fields = rest;
         Ok(*bytes)
     }
 
     pub(crate) fn take<F: Field<Value = F>>(&mut self, name: &'static str) -> Result<F, SnapshotError> {
-        let (bytes, rest) =
-            self.fields.split_at_checked(F::LEN).ok_or(SnapshotError::Value { field: "length" })?;
+        let (bytes, rest) = self.fields.split_at_checked(F::LEN).ok_or(SnapshotError::Value("length"))?;
         self.fields = rest;
         F::read(name, &mut FieldReader(bytes)).map_err(|error| match error {
-            CodecError::Value { field, .. } => SnapshotError::Value { field },
-            _ => SnapshotError::Value { field: name },
+            CodecError::Value { field, .. } => SnapshotError::Value(field),
+            _ => SnapshotError::Value(name),
         })
     }
 
     /// A count that later ones are added to: of these no engine comes near 2^63.
     pub(crate) fn take_count(&mut self, field: &'static str) -> Result<u64, SnapshotError> {
-        match self.take(field)? {
-            count if count < 1 << 63 => Ok(count),
-            _ => Err(SnapshotError::Value { field }),
-        }
+        Some(self.take(field)?).filter(|count| *count < 1 << 63).ok_or(SnapshotError::Value(field))
     }
 
     pub(crate) fn finish(self) -> Result<(), SnapshotError> {
-        if self.fields.is_empty() { Ok(()) } else { Err(SnapshotError::Value { field: "length" }) }
+        if self.fields.is_empty() { Ok(()) } else { Err(SnapshotError::Value("length")) }
     }
 }

@@ -87,7 +87,7 @@ impl Workload {
     pub fn opened<B: OrderBooks<Owner>>(&self) -> Engine<B> {
         let mut engine = new_engine(&self.instruments, self.limits);
         for command in &self.opening {
-            engine.apply(command, &mut OpenOrders::default());
+            engine.apply(command, &mut KnownOrders::default());
         }
         engine
     }
@@ -106,15 +106,10 @@ impl Workload {
 
 /// The instruments of a workload: 100.00 with a collar of 20.00 on either side.
 fn instruments(count: u16) -> Vec<Instrument> {
-    let instrument = |id| Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new(&format!("SYM{id}")).expect("at most 8 characters"),
-        tick_size: Price(TICK),
-        lot_size: Qty(1),
-        max_qty: Qty(1_000_000),
-        reference_price: Price(1_000_000),
-        collar_low: Price(800_000),
-        collar_high: Price(1_200_000),
+    let instrument = |id| {
+        let symbol = Symbol::new(&format!("SYM{id}")).expect("at most 8 characters");
+        let in_cents = Instrument::in_cents(InstrumentId(id), symbol, Price(1_000_000));
+        Instrument { collar_low: Price(800_000), collar_high: Price(1_200_000), ..in_cents }
     };
     (1..=count).map(instrument).collect()
 }
@@ -127,7 +122,7 @@ struct Generator {
     draw: Draw,
     engine: Engine<FastBooks<Owner>>,
     instruments: Vec<Instrument>,
-    open: OpenOrders,
+    open: KnownOrders,
     mids: Vec<i64>,
     last_user_ref: Vec<u32>,
     sequence: Sequence,
@@ -147,7 +142,7 @@ impl Generator {
         Generator {
             draw: Draw::new(config.seed),
             engine: new_engine(&instruments, limits),
-            open: OpenOrders::default(),
+            open: KnownOrders::default(),
             mids: instruments.iter().map(|instrument| instrument.reference_price.0).collect(),
             last_user_ref: vec![0; usize::from(config.session_count)],
             sequence: Sequence(0),
@@ -245,14 +240,14 @@ impl Generator {
 
 /// The open orders as the sessions know them, in an order that allows a uniform choice.
 #[derive(Debug, Default)]
-struct OpenOrders {
+struct KnownOrders {
     list: Vec<(SessionId, UserRefNum)>,
     /// Place in the list and what is left of it.
     places: HashMap<(SessionId, UserRefNum), (usize, u64)>,
     event_count: u64,
 }
 
-impl OpenOrders {
+impl KnownOrders {
     fn take(&mut self, key: (SessionId, UserRefNum), qty: Qty) {
         let (place, left) = self.places.get_mut(&key).expect("events are about open orders");
         *left -= qty.0;
@@ -267,7 +262,7 @@ impl OpenOrders {
     }
 }
 
-impl EventListener for OpenOrders {
+impl EventListener for KnownOrders {
     fn on_order_event(&mut self, event: &OrderEvent) {
         self.event_count += 1;
         let key = (event.session, event.kind.user_ref());
@@ -295,8 +290,7 @@ mod tests {
 
     #[test]
     fn a_workload_is_reproducible_and_keeps_its_shape() {
-        let config =
-            WorkloadConfig { open_order_count: 400, command_count: 5_000, ..WorkloadConfig::default() };
+        let config = WorkloadConfig { open_order_count: 400, command_count: 5_000, ..Default::default() };
         let workload = Workload::generate(&config);
         assert_eq!(workload.commands, Workload::generate(&config).commands);
         let other = Workload::generate(&WorkloadConfig { seed: 2, ..config });
@@ -304,7 +298,7 @@ mod tests {
 
         let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
         assert_eq!(engine.books().order_count(), 400);
-        let mut open = OpenOrders::default();
+        let mut open = KnownOrders::default();
         for (session, user_ref) in (0..16).flat_map(|id| {
             let session = SessionId(id);
             (1..=engine.last_user_ref(session).0).map(move |user_ref| (session, UserRefNum(user_ref)))

@@ -352,17 +352,17 @@ fn instruments_that_cannot_be_computed_with_are_refused() {
     let new = |instruments: &[Instrument]| Engine::<FastBooks<Owner>>::new(instruments, limits).err();
     assert_eq!(new(&[]), None);
     assert_eq!(new(&[good]), None);
-    let id = EngineError::InstrumentId { instrument: InstrumentId(1) };
+    let id = EngineError::InstrumentId(InstrumentId(1));
     assert_eq!(new(&[good, good]), Some(id));
     let zero = Instrument { id: InstrumentId(0), ..good };
-    assert_eq!(new(&[zero]), Some(EngineError::InstrumentId { instrument: InstrumentId(0) }));
-    let terms = Some(EngineError::InstrumentTerms { instrument: InstrumentId(1) });
+    assert_eq!(new(&[zero]), Some(EngineError::InstrumentId(InstrumentId(0))));
+    let terms = Some(EngineError::InstrumentTerms(InstrumentId(1)));
     assert_eq!(new(&[Instrument { tick_size: Price(0), ..good }]), terms);
     assert_eq!(new(&[Instrument { tick_size: Price(-1), ..good }]), terms);
     assert_eq!(new(&[Instrument { lot_size: Qty(0), ..good }]), terms);
     assert_eq!(new(&[Instrument { collar_low: Price(0), ..good }]), terms);
     assert_eq!(new(&[Instrument { collar_high: Price(1), ..good }]), terms);
-    let range = Some(EngineError::QtyRange { instrument: InstrumentId(1) });
+    let range = Some(EngineError::QtyRange(InstrumentId(1)));
     assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3), ..good }]), None);
     assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3 + 1), ..good }]), range);
 }

@@ -8,7 +8,7 @@ use crate::nasty::{Nasty, Shape};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
-use tickpath_reference::{ReferenceEngine, ReferenceOrder};
+use tickpath_reference::ReferenceEngine;
 use tickpath_types::*;
 
 fn roomy(shape: Shape) -> EngineLimits {
@@ -87,8 +87,9 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
         nasty.hear(&events);
         count(&events, &mut counts);
         assert_eq!(engine.open_order_count(), plain.open_orders().count() as u64);
-        for ReferenceOrder { session, user_ref, executed, leaves, .. } in plain.open_orders() {
-            assert_eq!(engine.open_qty(session, user_ref), Some((executed, leaves)), "{command:#?}");
+        for open in plain.open_orders() {
+            let found = engine.open_qty(open.session, open.order.user_ref);
+            assert_eq!(found, Some((Qty(open.executed), Qty(open.leaves()))), "{command:#?}");
         }
     }
     for session in (0..limits.max_sessions).map(SessionId) {
@@ -98,7 +99,7 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
         for side in Side::BOTH {
             let orders = engine.books().orders(instrument.id, side).map(|(_, order)| (order.id, order.qty));
             let expected = plain.displayed(instrument.id, side).into_iter();
-            assert!(orders.eq(expected.map(|order| (order.order_id, order.shown))));
+            assert!(orders.eq(expected.map(|order| (order.id, Qty(order.shown)))));
         }
     }
     let counters = engine.counters();

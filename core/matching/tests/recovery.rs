@@ -440,13 +440,13 @@ fn a_snapshot_does_not_suit_another_engine() {
     assert_eq!(restore(&instruments, smaller), Some(SnapshotError::Limits));
     let mut other = instruments.clone();
     other[1].collar_high = Price(140_000);
-    let changed = SnapshotError::Instrument { instrument: InstrumentId(2) };
+    let changed = SnapshotError::Instrument(InstrumentId(2));
     assert_eq!(restore(&other, limits()), Some(changed));
-    let missing = SnapshotError::Instrument { instrument: InstrumentId(3) };
+    let missing = SnapshotError::Instrument(InstrumentId(3));
     assert_eq!(restore(&instruments[..2], limits()), Some(missing));
     let four = common::instruments(4);
     let new = restore(&four, limits());
-    assert!(matches!(new, Some(SnapshotError::Instrument { .. })), "{new:?}");
+    assert!(matches!(new, Some(SnapshotError::Instrument(_))), "{new:?}");
 }
 
 #[test]
@@ -457,9 +457,9 @@ fn a_later_snapshot_is_told_apart() {
     let digest = xxhash_rust::xxh3::xxh3_64(&bytes[..place]);
     bytes[place..].copy_from_slice(&digest.to_le_bytes());
     let restored = Fast::restore(&instruments(INSTRUMENTS), limits(), &bytes).err();
-    assert_eq!(restored, Some(SnapshotError::Version { version: 2 }));
+    assert_eq!(restored, Some(SnapshotError::Version(2)));
     for len in [0, 8, 19, place] {
         let restored = Fast::restore(&instruments(INSTRUMENTS), limits(), &bytes[..len]).err();
-        assert_eq!(restored, Some(SnapshotError::Damaged { len }));
+        assert_eq!(restored, Some(SnapshotError::Damaged(len)));
     }
 }

@@ -1,7 +1,6 @@
 //! The books of a recording and the reference model beside them.
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
-use tickpath_reference::ReferenceBooks;
 use tickpath_types::{Date, InstrumentId, Nanos};
 
 use crate::moment::Calendar;
@@ -47,20 +46,6 @@ impl<P: RecordedProtocol> BookPair<P> {
         }
     }
 
-    /// Does something to the books and to their reference model.
-    pub(crate) fn change(
-        &mut self,
-        fast: impl FnOnce(&mut P::Books<Indexed<FastBooks>>),
-        reference: impl FnOnce(&mut P::Books<Indexed<ReferenceBooks>>),
-    ) {
-        if let Some(books) = &mut self.books {
-            fast(books);
-        }
-        if let Some(model) = &mut self.model {
-            reference(&mut model.books);
-        }
-    }
-
     /// The order-by-order books.
     pub(crate) fn orders(&self) -> Option<&Indexed<FastBooks>> {
         self.books.as_ref().map(P::orders)
@@ -72,6 +57,20 @@ impl<P: RecordedProtocol> BookPair<P> {
         model.zip(self.orders()).map(|(model, books)| model.finish(books, names))
     }
 }
+
+/// Changes the books of a [`BookPair`], and those of its reference model likewise.
+macro_rules! in_both {
+    ($pair:expr, $books:ident => $change:expr) => {
+        if let Some($books) = &mut $pair.books {
+            $change;
+        }
+        if let Some(model) = &mut $pair.model {
+            let $books = &mut model.books;
+            $change;
+        }
+    };
+}
+pub(crate) use in_both;
 
 /// The capacity that the books of a recording need.
 #[derive(Clone, Copy, Debug)]

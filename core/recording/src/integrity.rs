@@ -90,12 +90,7 @@ impl Crossed {
         }
     }
 
-    /// The counts, without [`Crossed::contradictory`], under the names of their fields.
-    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, &Finding)> {
-        self.by_state().into_iter().map(|(_, name, found)| (name, found))
-    }
-
-    /// All counts with a name for texts and one for JSON.
+    /// The counts, without [`Crossed::contradictory`], with a name for texts and that of their field.
     pub const fn by_state(&self) -> [(&'static str, &'static str, &Finding); 6] {
         [
             ("crossed before the open", "before_open", &self.before_open),

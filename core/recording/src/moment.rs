@@ -167,41 +167,29 @@ impl fmt::Display for RecordedTime {
 mod tests {
     use super::*;
 
-    const fn calendar(base: TimeBase) -> Calendar {
-        Calendar { base, zone: Zone::UTC, midnight: Zone::EASTERN, date: None }
+    fn calendar(base: TimeBase, zone: Zone, date: Option<&str>) -> Calendar {
+        Calendar { base, zone, midnight: Zone::EASTERN, date: date.map(|date| date.parse().unwrap()) }
     }
 
     #[test]
     fn times_are_exact() {
-        let calendar = Calendar { zone: Zone::EASTERN, ..calendar(TimeBase::Midnight) };
+        let calendar = calendar(TimeBase::Midnight, Zone::EASTERN, None);
         let ns = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar, 0);
         assert_eq!(ns("09:30:00"), Some(34_200 * NS_PER_SEC));
         assert_eq!(ns("09:30:00.5"), Some(34_200 * NS_PER_SEC + 500_000_000));
         assert_eq!(ns("00:00:00.000000001"), Some(1));
         assert_eq!(ns("2023-12-25T00:00:00"), None);
-        for text in [
-            "",
-            "9:30:00",
-            "09:30",
-            "09:60:00",
-            "25:00:00",
-            "09:30:00.",
-            "09:30:00.1234567890",
-            "x",
-            "-1:00:00",
-            "2023-02-29T00:00:00",
-            "2023-13-01T00:00:00",
-            "09:30:00:00",
-        ] {
+        let times = ["", "9:30:00", "09:30", "09:60:00", "25:00:00", "09:30:00.", "09:30:00.1234567890", "x"];
+        let others = ["-1:00:00", "2023-02-29T00:00:00", "2023-13-01T00:00:00", "09:30:00:00"];
+        for text in times.into_iter().chain(others) {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let day = |text: &str| {
-            text.parse::<Moment>().unwrap().in_recording(&calendar(TimeBase::UnixEpoch), 0).unwrap()
-        };
+        let calendar = calendar(TimeBase::UnixEpoch, Zone::UTC, None);
+        let day = |text: &str| text.parse::<Moment>().unwrap().in_recording(&calendar, 0).unwrap();
         // From `date -u -d ... +%s`.
         for (text, seconds) in [
             ("1970-01-01T00:00:00", 0),
@@ -210,28 +198,19 @@ mod tests {
             ("2100-03-01T00:00:00", 4_107_542_400),
         ] {
             assert_eq!(day(text), seconds * NS_PER_SEC, "{text}");
-            let shown = RecordedTime { ns: day(text), calendar: calendar(TimeBase::UnixEpoch) }.to_string();
+            let shown = RecordedTime { ns: day(text), calendar }.to_string();
             assert_eq!(shown, format!("{}.000000000 UTC", text.replace('T', " ")));
         }
         let noon: Moment = "12:00:00".parse().unwrap();
-        assert_eq!(
-            noon.in_recording(&calendar(TimeBase::UnixEpoch), 3 * NS_PER_DAY + 5),
-            Some(7 * NS_PER_DAY / 2)
-        );
+        assert_eq!(noon.in_recording(&calendar, 3 * NS_PER_DAY + 5), Some(7 * NS_PER_DAY / 2));
     }
 
     #[test]
     fn times_from_midnight_are_the_exchanges_whatever_zone_people_mean() {
-        let calendar = |zone, date: Option<&str>| Calendar {
-            base: TimeBase::Midnight,
-            zone,
-            midnight: Zone::EASTERN,
-            date: date.map(|date| date.parse().unwrap()),
-        };
         let opened = 34_200 * NS_PER_SEC;
         // Half past nine in New York is 13:30 UTC in summer and 14:30 in winter.
         for (date, utc) in [("2023-08-22", "13:30:00"), ("2023-12-22", "14:30:00")] {
-            let calendar = calendar(Zone::UTC, Some(date));
+            let calendar = calendar(TimeBase::Midnight, Zone::UTC, Some(date));
             assert_eq!(utc.parse::<Moment>().unwrap().in_recording(&calendar, 0), Some(opened));
             let dated: Moment = format!("{date}T{utc}").parse().unwrap();
             assert_eq!(dated.in_recording(&calendar, 0), Some(opened));
@@ -239,19 +218,14 @@ mod tests {
             assert_eq!(shown, format!("{date} {utc}.000000000 UTC"));
         }
         // Without the date nobody knows.
-        let undated = calendar(Zone::UTC, None);
+        let undated = calendar(TimeBase::Midnight, Zone::UTC, None);
         assert_eq!("13:30:00".parse::<Moment>().unwrap().in_recording(&undated, 0), None);
         assert_eq!(RecordedTime { ns: opened, calendar: undated }.to_string(), "09:30:00.000000000 ET");
     }
 
     #[test]
     fn the_session_date_and_the_zone_give_times_their_meaning() {
-        let eastern = |base, date: Option<&str>| Calendar {
-            base,
-            zone: Zone::EASTERN,
-            midnight: Zone::EASTERN,
-            date: date.map(|date| date.parse().unwrap()),
-        };
+        let eastern = |base, date| calendar(base, Zone::EASTERN, date);
         let open: Moment = "09:30:00".parse().unwrap();
         let dated: Moment = "2023-08-22T09:30:00".parse().unwrap();
         let late: Moment = "2023-08-23T00:00:00".parse().unwrap();

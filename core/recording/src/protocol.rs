@@ -52,7 +52,7 @@ pub trait RecordedProtocol: Sized + 'static {
     ///
     /// # Errors
     /// [`Error::NoOrders`](crate::Error::NoOrders) or [`Error::NothingFor`](crate::Error::NothingFor).
-    fn check_tables(&self, _tables: Tables) -> Result {
+    fn check_tables(&self, _tables: Tables<bool>) -> Result {
         Ok(())
     }
 

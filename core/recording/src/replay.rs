@@ -256,9 +256,7 @@ fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place:
             (first, last) => format!("{first} to {last}"),
         },
     };
-    integrity.beyond_quantity.add_all(found.beyond_qty, places);
-    integrity.duplicate_references.add_all(found.duplicate_order, places);
-    integrity.refused.add_all(found.refused, places);
-    integrity.unmapped.add_all(found.unmapped, places);
-    integrity.symbol_gaps.add_all(found.symbol_gaps, places);
+    let Integrity { beyond_quantity, duplicate_references, refused, unmapped, symbol_gaps, .. } = integrity;
+    let findings = [beyond_quantity, duplicate_references, refused, unmapped, symbol_gaps];
+    findings.into_iter().zip(found.counts).for_each(|(finding, count)| finding.add_all(count, places));
 }

@@ -3,7 +3,7 @@
 use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingState};
 
 /// A message, whatever its protocol.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Seen<'a> {
     /// Its number in the file, from 1.
     pub number: u64,
@@ -32,7 +32,7 @@ pub struct Seen<'a> {
 }
 
 /// The effect of a message on an order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SeenOrder {
     /// True when it is about an order that must rest.
     pub must_rest: bool,
@@ -49,27 +49,8 @@ pub struct SeenOrder {
 impl Seen<'_> {
     /// A message of a type about an instrument, of which nothing more is known.
     #[inline]
-    pub(crate) const fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
-        Seen {
-            number,
-            ts_ns,
-            instrument,
-            channel: 0,
-            code,
-            symbol: None,
-            state: None,
-            stage: None,
-            is_malformed: false,
-            is_snapshot: false,
-            order: SeenOrder {
-                must_rest: false,
-                price: None,
-                is_add: false,
-                is_execution: false,
-                replaced: 0,
-            },
-            trade: None,
-        }
+    pub(crate) fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
+        Seen { number, ts_ns, instrument, code, ..Seen::default() }
     }
 
     /// The message executes a resting order.
@@ -118,7 +99,7 @@ pub struct Bbo {
 impl Bbo {
     #[inline]
     pub(crate) fn of(update: &MarketUpdate) -> Bbo {
-        Bbo { bid: (update.bid_price, update.bid_qty), ask: (update.ask_price, update.ask_qty) }
+        Bbo { bid: (update.bid.price, update.bid.qty), ask: (update.ask.price, update.ask.qty) }
     }
 
     #[inline]

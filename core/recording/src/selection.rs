@@ -1,5 +1,6 @@
 //! The selection of messages and symbols of a recording.
 
+use serde::Serialize;
 use tickpath_types::{Date, Zone};
 
 use crate::TimeBase;
@@ -37,20 +38,33 @@ pub struct Selection {
     /// The protocol of all packets that can be it; without it found by what is in them.
     pub protocol: Option<Protocol>,
     /// The tables that it is for.
-    pub tables: Tables,
+    pub tables: Tables<bool>,
 }
 
-/// The tables that will be made of a recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tables {
-    /// Of best prices.
-    pub bbo: bool,
-    /// Of trades.
-    pub trades: bool,
-    /// Of levels.
-    pub depth: bool,
-    /// Of changes of orders.
-    pub orders: bool,
+/// A value for each table that can be made of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tables<T> {
+    /// Of the best bid and ask of a symbol after each message that changed them.
+    pub bbo: T,
+    /// Of every trade that the recording reports.
+    pub trades: T,
+    /// Of each of the best levels of a symbol after each message that changed it.
+    pub depth: T,
+    /// Of every change of an order, in recordings that have orders.
+    pub orders: T,
+}
+
+impl<T> Tables<T> {
+    /// The values in the order of the fields.
+    pub fn values(self) -> [T; 4] {
+        [self.bbo, self.trades, self.depth, self.orders]
+    }
+}
+
+impl<T> From<[T; 4]> for Tables<T> {
+    fn from([bbo, trades, depth, orders]: [T; 4]) -> Tables<T> {
+        Tables { bbo, trades, depth, orders }
+    }
 }
 
 impl Selection {

@@ -18,16 +18,16 @@ pub struct Updates {
 pub(crate) struct Contradictions {
     /// Which, counted from 0 in the block.
     pub(crate) messages: RangeInclusive<usize>,
-    /// Executions or reductions beyond what was left.
-    pub(crate) beyond_qty: u64,
-    /// Adds of orders that rested already.
-    pub(crate) duplicate_order: u64,
-    /// Orders that the books refused.
-    pub(crate) refused: u64,
-    /// Messages about numbers that no symbol was mapped to.
-    pub(crate) unmapped: u64,
-    /// Gaps in the numbers of one symbol.
-    pub(crate) symbol_gaps: u64,
+    /// Executions or reductions beyond what was left; adds of orders that rested already; orders that the books refused;
+    /// messages about numbers that no symbol was mapped to; gaps in the numbers of one symbol.
+    pub(crate) counts: [u64; 5],
+}
+
+/// The counts of contradictions, in the order of [`Contradictions::counts`].
+#[inline(always)]
+const fn contradictions(counters: &BuilderCounters) -> [u64; 5] {
+    let BuilderCounters { beyond_qty, duplicate_order, refused, unmapped, symbol_gaps, .. } = *counters;
+    [beyond_qty, duplicate_order, refused, unmapped, symbol_gaps]
 }
 
 impl Updates {
@@ -46,20 +46,10 @@ impl Updates {
         after: &BuilderCounters,
         messages: impl FnOnce() -> RangeInclusive<usize>,
     ) {
-        let beyond_qty = after.beyond_qty - before.beyond_qty;
-        let duplicate_order = after.duplicate_order - before.duplicate_order;
-        let refused = after.refused - before.refused;
-        let unmapped = after.unmapped - before.unmapped;
-        let symbol_gaps = after.symbol_gaps - before.symbol_gaps;
-        if beyond_qty + duplicate_order + refused + unmapped + symbol_gaps > 0 {
-            self.contradictions.push(Contradictions {
-                messages: messages(),
-                beyond_qty,
-                duplicate_order,
-                refused,
-                unmapped,
-                symbol_gaps,
-            });
+        let (before, after) = (contradictions(before), contradictions(after));
+        let counts: [u64; 5] = std::array::from_fn(|kind| after[kind] - before[kind]);
+        if counts.iter().sum::<u64>() > 0 {
+            self.contradictions.push(Contradictions { messages: messages(), counts });
         }
     }
 }

@@ -40,23 +40,22 @@ impl<T: Copy> ReferenceBooks<T> {
     fn check(&self, order: &Order<T>) -> Result<(), AddError> {
         let BookLimits { max_instrument, max_orders, max_levels } = self.limits;
         if order.instrument > max_instrument {
-            return Err(AddError::UnknownInstrument { instrument: order.instrument });
+            return Err(AddError::UnknownInstrument(order.instrument));
         }
         if order.qty.is_zero() {
             return Err(AddError::ZeroQty);
         }
         if self.order_count() >= max_orders {
-            return Err(AddError::BookFull { max_orders });
+            return Err(AddError::BookFull(max_orders));
         }
-        let queue =
-            self.sides.get(&(order.instrument, order.side)).and_then(|levels| levels.get(&order.price));
+        let queue = self.sides.get(&(order.instrument, order.side)).and_then(|it| it.get(&order.price));
         match queue {
             // There are no more levels than orders, and to count orders takes no walk.
             None if self.order_count() >= max_levels && self.level_count() >= max_levels => {
-                Err(AddError::LevelsFull { max_levels })
+                Err(AddError::LevelsFull(max_levels))
             }
             Some(queue) if self.level(order.price, queue).qty.0.checked_add(order.qty.0).is_none() => {
-                Err(AddError::QtyOverflow { price: order.price })
+                Err(AddError::QtyOverflow(order.price))
             }
             _ => Ok(()),
         }
@@ -69,13 +68,7 @@ impl<T: Copy> ReferenceBooks<T> {
 
 impl<T: Copy> OrderBooks<T> for ReferenceBooks<T> {
     fn untouched(limits: BookLimits) -> Self {
-        ReferenceBooks {
-            limits,
-            sides: BTreeMap::new(),
-            orders: HashMap::new(),
-            next_slot: 1,
-            free: Vec::new(),
-        }
+        Self { limits, sides: BTreeMap::new(), orders: HashMap::new(), next_slot: 1, free: Vec::new() }
     }
 
     fn limits(&self) -> BookLimits {
@@ -156,9 +149,7 @@ impl<T: Copy> OrderBooks<T> for ReferenceBooks<T> {
     }
 
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<T>)> {
-        self.queues(instrument, side)
-            .flat_map(|(_, queue)| queue.iter())
-            .map(|handle| (*handle, self.orders[handle]))
+        self.queues(instrument, side).flat_map(|(_, queue)| queue.iter()).map(|it| (*it, self.orders[it]))
     }
 
     fn queue_position(&self, handle: OrderHandle) -> QueuePosition {

@@ -10,7 +10,7 @@ mod requests;
 mod state;
 
 pub use self::state::ReferenceOrder;
-use self::state::{Event, Execution, LastNumbers, Listing, Open, Session};
+use self::state::{Event, Execution, LastNumbers, Listing, Session};
 
 /// Price-time matching of all instruments as a list of orders that is searched from end to end for whatever is asked.
 ///
@@ -23,8 +23,7 @@ pub struct ReferenceEngine {
     /// The greatest id of an instrument that can be added.
     max_instrument: u16,
     sessions: Vec<Session>,
-    /// Everything open.
-    orders: Vec<Open>,
+    orders: Vec<ReferenceOrder>,
     is_killed: bool,
     /// By match number less one; `None` for what is no execution, or none any more.
     executions: Vec<Option<Execution>>,
@@ -139,7 +138,7 @@ impl ReferenceEngine {
             CommandKind::KillVenue { is_killed } => {
                 self.is_killed = is_killed;
                 if is_killed {
-                    self.cancel_everywhere(CancelReason::Supervisory, |_| true);
+                    self.cancel_where(CancelReason::Supervisory, |_| true);
                 }
             }
         }
@@ -153,15 +152,15 @@ impl ReferenceEngine {
     }
 
     /// Every open order, in no particular order.
-    pub fn open_orders(&self) -> impl Iterator<Item = ReferenceOrder> {
-        self.orders.iter().map(ReferenceOrder::of)
+    pub fn open_orders(&self) -> impl Iterator<Item = &ReferenceOrder> {
+        self.orders.iter()
     }
 
     /// The displayed orders of one side, in priority order.
     #[must_use]
     pub fn displayed(&self, instrument: InstrumentId, side: Side) -> Vec<ReferenceOrder> {
         let places = self.in_priority(instrument, side).into_iter();
-        places.map(|at| ReferenceOrder::of(&self.orders[at])).filter(|order| order.shown.0 > 0).collect()
+        places.map(|at| self.orders[at]).filter(|open| open.shown > 0).collect()
     }
 
     /// The greatest number that a session has used, 0 when none.
@@ -255,7 +254,7 @@ impl ReferenceEngine {
             }
             CommandKind::SuspendInstrument { instrument } => {
                 self.change_state(instrument, TradingState::Halted);
-                self.cancel_everywhere(CancelReason::Supervisory, |open| open.order.instrument == instrument);
+                self.cancel_where(CancelReason::Supervisory, |open| open.order.instrument == instrument);
             }
             _ => unreachable!("no command about an instrument"),
         }
@@ -300,7 +299,7 @@ impl ReferenceEngine {
     pub(super) fn expire_orders(&mut self) {
         let now = self.command.ts;
         loop {
-            let is_over = |open: &Open| open.expires_at().is_some_and(|at| at <= now);
+            let is_over = |open: &ReferenceOrder| open.expires_at().is_some_and(|at| at <= now);
             let over = (0..self.orders.len()).filter(|at| is_over(&self.orders[*at]));
             let Some(at) = over.min_by_key(|at| self.orders[*at].entry) else { return };
             self.close(at, false, CancelReason::Expired);
@@ -308,7 +307,7 @@ impl ReferenceEngine {
     }
 
     pub(super) fn end_day(&mut self) {
-        self.cancel_everywhere(CancelReason::EndOfDay, |open| open.order.time_in_force != TimeInForce::Gtc);
+        self.cancel_where(CancelReason::EndOfDay, |open| open.order.time_in_force != TimeInForce::Gtc);
         for session in &mut self.sessions {
             session.last_user_ref = UserRefNum(0);
         }
@@ -339,7 +338,7 @@ impl ReferenceEngine {
             self.delete(&before[*at]);
         }
         for at in shown {
-            let Open { order, id: order_id, shown, .. } = self.orders[at];
+            let ReferenceOrder { order, id: order_id, shown, .. } = self.orders[at];
             let EnterOrder { instrument, side, price, .. } = order;
             self.publish(instrument, MarketEventKind::Add { order_id, side, price, qty: Qty(shown) });
         }
@@ -355,7 +354,7 @@ impl ReferenceEngine {
                 let EnterOrder { instrument: of, side: its, price: limit, .. } = open.order;
                 !open.waits && of == instrument && its == side && side.crosses(limit, price)
             });
-            rests.map(Open::leaves).sum()
+            rests.map(ReferenceOrder::leaves).sum()
         };
         let mut best: Option<((u64, u64, u64), Imbalance)> = None;
         let first = collar_low.0.div_euclid(tick_size.0) * tick_size.0;
@@ -385,7 +384,7 @@ impl ReferenceEngine {
             let front = |engine: &ReferenceEngine, side| {
                 engine.first(instrument, side).expect("as much as is paired rests on either side")
             };
-            let turn = |open: &Open| if open.shown > 0 { open.shown } else { open.unseen };
+            let turn = |open: &ReferenceOrder| if open.shown > 0 { open.shown } else { open.unseen };
             let bid = self.orders[front(self, Side::Buy)];
             let ask = self.orders[front(self, Side::Sell)];
             let qty = left.min(turn(&bid)).min(turn(&ask));

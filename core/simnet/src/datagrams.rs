@@ -79,10 +79,7 @@ impl Network {
     /// Datagrams to this socket that were dropped because it did not read.
     #[must_use]
     pub fn dropped(&self, id: SocketId) -> u32 {
-        match self.sockets.get(&id) {
-            Some(Socket::Inbox(inbox)) => inbox.dropped,
-            _ => 0,
-        }
+        if let Some(Socket::Inbox(inbox)) = self.sockets.get(&id) { inbox.dropped } else { 0 }
     }
 
     pub(super) fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {

@@ -44,7 +44,6 @@ impl Socket {
     }
 }
 
-/// A socket that listens.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) host: HostId,
@@ -53,7 +52,6 @@ pub(super) struct Listener {
     pub(super) waiting: VecDeque<(Nanos, SocketId)>,
 }
 
-/// One end of a connection.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) host: HostId,
@@ -147,7 +145,6 @@ impl End {
     }
 }
 
-/// A socket for datagrams.
 #[derive(Debug)]
 pub(super) struct Inbox {
     pub(super) host: HostId,

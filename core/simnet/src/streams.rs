@@ -107,10 +107,7 @@ impl Network {
         let now = self.now;
         let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) else { return None };
         let (_, id) = listener.waiting.pop_front_if(|(at, _)| *at <= now)?;
-        match &self.sockets[&id] {
-            Socket::End(end) => Some((id, end.peer_address)),
-            _ => None,
-        }
+        if let Socket::End(end) = &self.sockets[&id] { Some((id, end.peer_address)) } else { None }
     }
 
     /// Whether a connection stands that was begun.

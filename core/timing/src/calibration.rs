@@ -24,30 +24,26 @@ pub struct Calibration {
     ticks_per_nano: Ratio,
 }
 
-/// A rate and a sample did not make a line.
+/// The rate is none that a time-stamp counter has (1 MHz to 100 GHz): a clock was set between the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CalibrationError {
-    /// The rate is none that a time-stamp counter has (1 MHz to 100 GHz): a clock was set between the samples.
-    #[error("{ticks} ticks in {nanos} ns is no rate of a time-stamp counter: take the samples again")]
-    ImplausibleRate {
-        /// Ticks between the samples.
-        ticks: u64,
-        /// Nanoseconds between the samples.
-        nanos: u64,
-    },
+#[error("{ticks} ticks in {nanos} ns is no rate of a time-stamp counter: take the samples again")]
+pub struct CalibrationError {
+    /// Ticks between the samples.
+    pub ticks: u64,
+    /// Nanoseconds between the samples.
+    pub nanos: u64,
 }
 
 impl Calibration {
     /// The line of a known rate, `ticks` in `time`, through a sample.
     ///
     /// # Errors
-    /// [`CalibrationError::ImplausibleRate`] below 1 MHz and above 100 GHz.
+    /// [`CalibrationError`] below 1 MHz and above 100 GHz.
     pub fn from_rate(ticks: u64, time: Nanos, anchor: ClockSample) -> Result<Calibration, CalibrationError> {
         let (per_tick_max, per_nano_max) = (1_000, 100);
         let (wide_ticks, wide_nanos) = (u128::from(ticks), u128::from(time.0));
         if ticks == 0 || wide_nanos > wide_ticks * per_tick_max || wide_ticks > wide_nanos * per_nano_max {
-            return Err(CalibrationError::ImplausibleRate { ticks, nanos: time.0 });
+            return Err(CalibrationError { ticks, nanos: time.0 });
         }
         Ok(Calibration {
             anchor,

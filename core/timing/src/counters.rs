@@ -1,6 +1,6 @@
 //! What the joiner has seen, and what it could not join.
 
-use crate::Hop;
+use crate::{ENGINES_MAX, FEEDS_MAX, Hop};
 
 /// How the entries of one id space ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,36 +55,11 @@ impl Counters {
     }
 }
 
-/// The hops and observers that were stamped at all, by bit: what a message can be expected to carry.
+/// The hops and observers that were stamped at all: what a message can be expected to carry.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
-    hops: u32,
-    feeds: u8,
-    engines: u8,
-}
-
-impl Seen {
-    pub(crate) fn add(&mut self, hop: Hop) {
-        self.hops |= 1 << hop.index();
-    }
-
-    pub(crate) fn add_feed(&mut self, feed: u8) {
-        self.feeds |= 1 << feed;
-    }
-
-    pub(crate) fn add_engine(&mut self, engine: u8) {
-        self.engines |= 1 << engine;
-    }
-
-    pub(crate) const fn has(self, hop: Hop) -> bool {
-        self.hops >> hop.index() & 1 == 1
-    }
-
-    pub(crate) const fn has_feed(self, feed: u8) -> bool {
-        self.feeds >> feed & 1 == 1
-    }
-
-    pub(crate) const fn has_engine(self, engine: u8) -> bool {
-        self.engines >> engine & 1 == 1
-    }
+    /// By [`Hop::index`].
+    pub(crate) hops: [bool; Hop::COUNT],
+    pub(crate) feeds: [bool; FEEDS_MAX],
+    pub(crate) engines: [bool; ENGINES_MAX],
 }

@@ -5,7 +5,6 @@ use tickpath_types::{Nanos, Sequence};
 
 use crate::counters::{Counters, EntryCounts, Seen};
 use crate::entries::{CommandEntry, MarketEntry, TokenEntry};
-use crate::live::{Live, LiveState};
 use crate::series::Series;
 use crate::table::{Entered, Slot, Table};
 use crate::trades::Trades;
@@ -66,7 +65,8 @@ pub struct Joiner {
     pub(crate) trades: Trades,
     /// Of tick to trade, venue response and order round trip.
     pub(crate) proofs: [Proof; 3],
-    pub(crate) live: LiveState,
+    /// The spans since the last look of a live view.
+    pub(crate) latest: Vec<Series>,
     pub(crate) counters: Counters,
     pub(crate) seen: Seen,
     /// First and last time that was stamped, in ticks.
@@ -84,7 +84,7 @@ impl Joiner {
     /// If a capacity exceeds 2^28.
     #[must_use]
     pub fn new(config: JoinerConfig, calibration: Calibration) -> Joiner {
-        let series = |count| (0..count).map(|_| Series::new()).collect();
+        let series = |count| (0..count).map(|_| Series::new(calibration)).collect();
         Joiner {
             calibration,
             markets: Table::new(config.market_capacity),
@@ -95,7 +95,7 @@ impl Joiner {
             functions: series(Function::COUNT),
             trades: Trades::new(),
             proofs: [Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip].map(Proof::new),
-            live: LiveState::new(),
+            latest: series(Span::COUNT),
             counters: Counters::default(),
             seen: Seen::default(),
             stamped: [u64::MAX, 0],
@@ -117,7 +117,7 @@ impl Joiner {
             taken += count;
             is_behind |= count == max_per_ring;
         }
-        self.handle_dropped(rings.iter().map(records::Consumer::dropped).sum());
+        self.counters.dropped = rings.iter().map(records::Consumer::dropped).sum();
         if !is_behind {
             self.handle_timeout(now);
         }
@@ -129,19 +129,14 @@ impl Joiner {
         self.counters.records += 1;
         match stamp.decode() {
             Some(StampKind::Hop { hop, id, tsc }) => self.on_hop(hop, id, tsc),
-            Some(StampKind::TokenFromMarket { child, parent }) => self.on_trigger(child, parent),
-            Some(StampKind::CommandFromToken { child, parent }) => self.on_sequenced(child, parent),
-            Some(StampKind::MarketFromCommand { child, parent }) => self.on_published(child, parent),
+            Some(StampKind::TokenFromMarket(token, trigger)) => self.on_trigger(token, trigger),
+            Some(StampKind::CommandFromToken(command, token)) => self.on_sequenced(command, token),
+            Some(StampKind::MarketFromCommand(market, command)) => self.on_published(market, command),
             Some(StampKind::Time { function, ticks }) => {
-                self.functions[function.index()].record(ticks.min(i64::MAX as u64) as i64, &self.calibration);
+                self.functions[function.index()].record(ticks.min(i64::MAX as u64) as i64);
             }
             None => self.counters.unrecognised += 1,
         }
-    }
-
-    /// Takes the number of records that all rings together have dropped so far.
-    pub fn handle_dropped(&mut self, dropped: u64) {
-        self.counters.dropped = dropped;
     }
 
     /// Settles what is old enough at `now`, in ticks; to be called when all rings have been emptied.
@@ -184,12 +179,6 @@ impl Joiner {
         self.proofs
     }
 
-    /// The figures since the last look, at `now` in ticks; the next look starts from here. Does not
-    /// allocate; takes some tens of microseconds.
-    pub fn live(&mut self, now: u64) -> Live {
-        self.live.look(now, self.counters, &self.spans, &self.calibration)
-    }
-
     fn on_hop(&mut self, hop: Hop, id: u64, tsc: u64) {
         if tsc == 0 {
             return;
@@ -206,7 +195,7 @@ impl Joiner {
             }
         };
         if let Some(is_first) = is_first {
-            self.seen.add(hop);
+            self.seen.hops[hop.index()] = true;
             self.count_duplicate(is_first);
         }
     }
@@ -217,8 +206,8 @@ impl Joiner {
         }
         let slot = self.market(id)?;
         match hop {
-            Hop::T7 | Hop::T8 => self.seen.add_feed(id.feed()),
-            Hop::T9 => self.seen.add_engine(id.engine()),
+            Hop::T7 | Hop::T8 => self.seen.feeds[usize::from(id.feed())] = true,
+            Hop::T9 => self.seen.engines[usize::from(id.engine())] = true,
             _ => {}
         }
         Some(self.markets.entry_mut(slot).keep(hop, id, tsc))

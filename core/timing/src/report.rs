@@ -20,9 +20,6 @@ pub struct Report {
     pub counters: Counters,
     /// Of the latest trades the one nearest to the median of all.
     pub median_trade: Option<TradeStory>,
-    /// The slowest trades by `tick_to_trade`, slowest first; at most
-    /// [`SLOWEST_TRADES_MAX`](crate::SLOWEST_TRADES_MAX).
-    pub slowest_trades: Vec<TradeStory>,
 }
 
 /// One line of the report.
@@ -32,10 +29,6 @@ pub struct Row {
     pub name: &'static str,
     /// Where it stands.
     pub group: Group,
-    /// Where it starts; none for a function.
-    pub from: Option<Hop>,
-    /// Where it ends; none for a function.
-    pub to: Option<Hop>,
     /// What the time is spent on.
     pub words: &'static str,
     /// The figures.
@@ -93,14 +86,12 @@ impl Joiner {
     /// The figures of everything that has settled. Allocates: at the end, or off the hot path.
     #[must_use]
     pub fn report(&self) -> Report {
-        let slowest = self.trades.slowest();
         Report {
             elapsed: self.calibration.nanos(self.stamped[1].saturating_sub(self.stamped[0])),
             rows: self.rows(),
             proofs: self.proofs(),
             counters: self.counters,
             median_trade: self.median_trade().map(|trade| self.story(trade)),
-            slowest_trades: slowest.iter().map(|trade| self.story(trade)).collect(),
         }
     }
 
@@ -130,30 +121,26 @@ impl Joiner {
     fn median_trade(&self) -> Option<&Trade> {
         [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
             let series = &self.spans[span.index()];
-            let ticks =
-                self.calibration.ticks(Nanos(series.quantile_ns(0.5, &self.calibration).max(0) as u64));
+            let ticks = self.calibration.ticks(Nanos(series.quantile_ns(0.5).max(0) as u64));
             self.trades.nearest(span, ticks)
         })
     }
 
     fn rows(&self) -> Vec<Row> {
-        let spans = Span::ALL.into_iter().map(|span| {
-            let way = (Some(span.from()), Some(span.to()));
-            (span.name(), span.group(), way, span.describe(), &self.spans[span.index()])
-        });
-        let pairs = Pair::ALL.into_iter().map(|pair| {
-            let way = (Some(pair.from()), Some(pair.to()));
-            (pair.name(), pair.group(), way, pair.describe(), &self.pairs[pair.index()])
-        });
+        let spans = Span::ALL
+            .into_iter()
+            .map(|span| (span.name(), span.group(), span.describe(), &self.spans[span.index()]));
+        let pairs = Pair::ALL
+            .into_iter()
+            .map(|pair| (pair.name(), pair.group(), pair.describe(), &self.pairs[pair.index()]));
         let functions = Function::ALL.into_iter().map(|function| {
             let series = &self.functions[function.index()];
-            (function.name(), Group::Function, (None, None), function.describe(), series)
+            (function.name(), Group::Function, function.describe(), series)
         });
         // Pairs are enumerated group by group, so this is the order of the groups.
-        let rows = spans.chain(pairs).chain(functions).map(|(name, group, (from, to), words, series)| {
-            let summary = series.summary(&self.calibration);
-            Row { name, group, from, to, words, summary }
-        });
+        let rows = spans.chain(pairs).chain(functions);
+        let rows =
+            rows.map(|(name, group, words, series)| Row { name, group, words, summary: series.summary() });
         rows.filter(|row| row.summary.count > 0).collect()
     }
 }

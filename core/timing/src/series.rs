@@ -12,6 +12,7 @@ const SIGNIFICANT_DIGITS_NEGATIVE: u8 = 2;
 
 /// Durations of one kind. All memory is taken when it is created: about 250 KiB.
 pub(crate) struct Series {
+    calibration: Calibration,
     /// Those from 0 up, in nanoseconds.
     histogram: Histogram<u64>,
     /// Magnitudes of those below 0, in nanoseconds.
@@ -50,11 +51,12 @@ pub struct Summary {
 }
 
 impl Series {
-    pub(crate) fn new() -> Series {
+    pub(crate) fn new(calibration: Calibration) -> Series {
         let histogram = |digits| {
             Histogram::new_with_bounds(1, DURATION_NS_MAX, digits).expect("1 ns to 60 s are valid bounds")
         };
         Series {
+            calibration,
             histogram: histogram(SIGNIFICANT_DIGITS),
             negatives: histogram(SIGNIFICANT_DIGITS_NEGATIVE),
             above: 0,
@@ -64,11 +66,11 @@ impl Series {
         }
     }
 
-    pub(crate) fn record(&mut self, ticks: i64, calibration: &Calibration) {
+    pub(crate) fn record(&mut self, ticks: i64) {
         self.sum_ticks += i128::from(ticks);
         self.min_ticks = self.min_ticks.min(ticks);
         self.max_ticks = self.max_ticks.max(ticks);
-        let ns = calibration.nanos(ticks.unsigned_abs()).0;
+        let ns = self.calibration.nanos(ticks.unsigned_abs()).0;
         self.above += u64::from(ns > DURATION_NS_MAX);
         let histogram = if ticks < 0 { &mut self.negatives } else { &mut self.histogram };
         histogram.saturating_record(ns.min(DURATION_NS_MAX));
@@ -81,11 +83,11 @@ impl Series {
     /// The duration that a share of all is at most as long as, in nanoseconds; 0 when there is none.
     ///
     /// A bucket of the histogram ends above what was recorded in it, so the result is kept within the shortest and the longest.
-    pub(crate) fn quantile_ns(&self, quantile: f64, calibration: &Calibration) -> i64 {
+    pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
         if self.count() == 0 {
             return 0;
         }
-        let [min, max] = [self.min_ticks, self.max_ticks].map(|ticks| calibration.signed_nanos(ticks));
+        let [min, max] = [self.min_ticks, self.max_ticks].map(|ticks| self.calibration.signed_nanos(ticks));
         self.bucket_end_ns(quantile).clamp(min, max)
     }
 
@@ -104,11 +106,11 @@ impl Series {
     }
 
     /// The longest, in nanoseconds; 0 when there is none.
-    pub(crate) fn max_ns(&self, calibration: &Calibration) -> i64 {
-        if self.count() == 0 { 0 } else { calibration.signed_nanos(self.max_ticks) }
+    pub(crate) fn max_ns(&self) -> i64 {
+        if self.count() == 0 { 0 } else { self.calibration.signed_nanos(self.max_ticks) }
     }
 
-    pub(crate) fn summary(&self, calibration: &Calibration) -> Summary {
+    pub(crate) fn summary(&self) -> Summary {
         let count = self.count();
         if count == 0 {
             return Summary::default();
@@ -117,13 +119,13 @@ impl Series {
             count,
             negatives: self.negatives.len(),
             above: self.above,
-            min_ns: calibration.signed_nanos(self.min_ticks),
-            p50_ns: self.quantile_ns(0.5, calibration),
-            p90_ns: self.quantile_ns(0.9, calibration),
-            p99_ns: self.quantile_ns(0.99, calibration),
-            p999_ns: self.quantile_ns(0.999, calibration),
-            max_ns: calibration.signed_nanos(self.max_ticks),
-            mean_ns: calibration.fractional_nanos(self.sum_ticks as f64 / count as f64),
+            min_ns: self.calibration.signed_nanos(self.min_ticks),
+            p50_ns: self.quantile_ns(0.5),
+            p90_ns: self.quantile_ns(0.9),
+            p99_ns: self.quantile_ns(0.99),
+            p999_ns: self.quantile_ns(0.999),
+            max_ns: self.calibration.signed_nanos(self.max_ticks),
+            mean_ns: self.calibration.fractional_nanos(self.sum_ticks as f64 / count as f64),
         }
     }
 
@@ -141,41 +143,40 @@ mod tests {
     use super::*;
 
     fn series(durations: &[i64]) -> Series {
-        let mut series = Series::new();
+        let mut series = Series::new(Calibration::identity());
         for ticks in durations {
-            series.record(*ticks, &Calibration::identity());
+            series.record(*ticks);
         }
         series
     }
 
     #[test]
     fn figures_of_a_small_series_are_exact() {
-        let summary = series(&[10, 20, 30, 40]).summary(&Calibration::identity());
+        let summary = series(&[10, 20, 30, 40]).summary();
         assert_eq!((summary.count, summary.negatives, summary.above), (4, 0, 0));
         assert_eq!((summary.min_ns, summary.p50_ns, summary.p90_ns, summary.max_ns), (10, 20, 40, 40));
         assert!((summary.mean_ns - 25.0).abs() < 1e-9);
-        assert_eq!(Series::new().summary(&Calibration::identity()), Summary::default());
+        assert_eq!(Series::new(Calibration::identity()).summary(), Summary::default());
     }
 
     #[test]
     fn negatives_take_part_in_every_figure() {
-        let summary = series(&[-100, -50, 0, 30]).summary(&Calibration::identity());
+        let summary = series(&[-100, -50, 0, 30]).summary();
         assert_eq!((summary.count, summary.negatives), (4, 2));
         assert_eq!((summary.min_ns, summary.max_ns), (-100, 30));
         assert_eq!((summary.p50_ns, summary.p99_ns), (-50, 30));
         assert!((summary.mean_ns + 30.0).abs() < 1e-9);
-        let all = series(&[-3, -2]).summary(&Calibration::identity());
+        let all = series(&[-3, -2]).summary();
         assert_eq!((all.p50_ns, all.p999_ns, all.max_ns), (-3, -2, -2));
         let series = series(&[5, -1, -9, -4, 7]);
-        let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-            .map(|quantile| series.quantile_ns(quantile, &Calibration::identity()));
+        let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|quantile| series.quantile_ns(quantile));
         assert_eq!(quantiles, [-9, -9, -4, -1, 5, 7]);
     }
 
     #[test]
     fn the_bound_of_60_s_clamps_and_counts() {
         let bound = DURATION_NS_MAX as i64;
-        let summary = series(&[bound, bound + 1]).summary(&Calibration::identity());
+        let summary = series(&[bound, bound + 1]).summary();
         assert_eq!((summary.count, summary.above, summary.max_ns), (2, 1, bound + 1));
         assert!(summary.p999_ns.abs_diff(bound) < DURATION_NS_MAX / 1_000);
     }
@@ -184,10 +185,10 @@ mod tests {
     fn the_tail_is_kept_to_three_digits() {
         let mut durations = vec![100; 999];
         durations.push(3_000_000);
-        let summary = series(&durations).summary(&Calibration::identity());
+        let summary = series(&durations).summary();
         assert_eq!((summary.p50_ns, summary.p999_ns, summary.max_ns), (100, 100, 3_000_000));
         durations.push(3_000_000);
-        let p999 = series(&durations).summary(&Calibration::identity()).p999_ns;
+        let p999 = series(&durations).summary().p999_ns;
         assert!(p999.abs_diff(3_000_000) < 3_000, "{p999}");
     }
 
@@ -196,9 +197,9 @@ mod tests {
         // The bucket of 1,000,001 ends at 1,000,447, that of -1,000,001 at -1,003,519.
         for duration in [1_000_001, -1_000_001] {
             let series = series(&[duration; 3]);
-            let summary = series.summary(&Calibration::identity());
+            let summary = series.summary();
             assert_eq!((summary.p50_ns, summary.p999_ns, summary.max_ns), (duration, duration, duration));
-            assert_eq!(series.quantile_ns(0.99, &Calibration::identity()), duration);
+            assert_eq!(series.quantile_ns(0.99), duration);
         }
     }
 
@@ -206,9 +207,9 @@ mod tests {
     fn a_reset_series_is_a_new_one() {
         let mut series = series(&[-5, 5]);
         series.reset();
-        assert_eq!(series.summary(&Calibration::identity()), Summary::default());
-        series.record(7, &Calibration::identity());
-        let summary = series.summary(&Calibration::identity());
+        assert_eq!(series.summary(), Summary::default());
+        series.record(7);
+        let summary = series.summary();
         assert_eq!((summary.count, summary.min_ns, summary.max_ns, summary.p50_ns), (1, 7, 7, 7));
     }
 }

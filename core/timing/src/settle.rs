@@ -173,28 +173,26 @@ impl Joiner {
 
     fn record_pair(&mut self, pair: Pair, stamps: &Stamps) -> Option<i64> {
         let ticks = stamps.ticks(pair.from(), pair.to())?;
-        self.pairs[pair.index()].record(ticks, &self.calibration);
+        self.pairs[pair.index()].record(ticks);
         Some(ticks)
     }
 
     fn record_span(&mut self, span: Span, stamps: &Stamps) {
         if let Some(ticks) = stamps.ticks(span.from(), span.to()) {
-            self.spans[span.index()].record(ticks, &self.calibration);
-            self.live.record(span, ticks, &self.calibration);
+            self.spans[span.index()].record(ticks);
+            self.latest[span.index()].record(ticks);
         }
     }
 
     fn count_market(&mut self, entry: &MarketEntry, stamps: &Stamps) {
         let mut missing = self.missing(&VENUE_HOPS, stamps);
-        for feed in (0..entry.feeds.len() as u8).filter(|feed| self.seen.has_feed(*feed)) {
+        for (feed, _) in (0_u8..).zip(self.seen.feeds).filter(|(_, is_seen)| *is_seen) {
             let mut stamps = Stamps::NONE;
             entry.copy_feed(feed, &mut stamps);
             missing |= self.missing(&[Hop::T7, Hop::T8], &stamps);
         }
-        for (engine, times) in (0_u8..).zip(&entry.engines) {
-            if self.seen.has_engine(engine) && times.t9 == 0 {
-                missing |= bit(Hop::T9);
-            }
+        if self.seen.engines.iter().zip(&entry.engines).any(|(is_seen, times)| *is_seen && times.t9 == 0) {
+            missing |= bit(Hop::T9);
         }
         close(&mut self.counters.markets, &mut self.counters.missing, missing);
     }
@@ -213,7 +211,7 @@ impl Joiner {
 
     /// The hops that are stamped elsewhere and not here, by bit.
     fn missing(&self, hops: &[Hop], stamps: &Stamps) -> u32 {
-        let is_missing = |hop: &&Hop| self.seen.has(**hop) && stamps.at(**hop) == 0;
+        let is_missing = |hop: &&Hop| self.seen.hops[hop.index()] && stamps.at(**hop) == 0;
         hops.iter().filter(is_missing).fold(0, |bits, hop| bits | bit(*hop))
     }
 }

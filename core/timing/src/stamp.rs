@@ -24,27 +24,12 @@ pub enum StampKind {
         /// When, in ticks of the time-stamp counter.
         tsc: u64,
     },
-    /// An order was triggered by a market data message.
-    TokenFromMarket {
-        /// The order.
-        child: Token,
-        /// Its trigger, with the feed handler and the engine that it came by.
-        parent: MarketId,
-    },
-    /// A command carries a request.
-    CommandFromToken {
-        /// The command.
-        child: CommandId,
-        /// The request.
-        parent: Token,
-    },
-    /// A market data message was caused by a command.
-    MarketFromCommand {
-        /// The message.
-        child: MarketId,
-        /// The command.
-        parent: CommandId,
-    },
+    /// An order, and the market data message that triggered it, with the feed handler and the engine that it came by.
+    TokenFromMarket(Token, MarketId),
+    /// A command, and the request that it carries.
+    CommandFromToken(CommandId, Token),
+    /// A market data message, and the command that caused it.
+    MarketFromCommand(MarketId, CommandId),
     /// A function took so long.
     Time {
         /// Which.
@@ -105,18 +90,15 @@ impl Stamp {
         let (code, id) = ((head >> ID_BITS) as u8, head & ID_MASK);
         let command = |bits| CommandId(tickpath_types::Sequence(bits));
         match code {
-            TOKEN_FROM_MARKET => Some(StampKind::TokenFromMarket {
-                child: Token::from_bits(id),
-                parent: MarketId::from_bits(value & ID_MASK),
-            }),
-            COMMAND_FROM_TOKEN => Some(StampKind::CommandFromToken {
-                child: command(id),
-                parent: Token::from_bits(value & ID_MASK),
-            }),
-            MARKET_FROM_COMMAND => Some(StampKind::MarketFromCommand {
-                child: MarketId::from_bits(id),
-                parent: command(value & ID_MASK),
-            }),
+            TOKEN_FROM_MARKET => {
+                Some(StampKind::TokenFromMarket(Token::from_bits(id), MarketId::from_bits(value & ID_MASK)))
+            }
+            COMMAND_FROM_TOKEN => {
+                Some(StampKind::CommandFromToken(command(id), Token::from_bits(value & ID_MASK)))
+            }
+            MARKET_FROM_COMMAND => {
+                Some(StampKind::MarketFromCommand(MarketId::from_bits(id), command(value & ID_MASK)))
+            }
             FIRST_FUNCTION.. => {
                 let function = *Function::ALL.get(usize::from(code - FIRST_FUNCTION))?;
                 Some(StampKind::Time { function, ticks: value })
@@ -149,9 +131,9 @@ mod tests {
             assert_eq!(stamp.decode(), Some(StampKind::Hop { hop, id, tsc: 5 }));
         }
         let links = [
-            (Stamp::link(token, market), StampKind::TokenFromMarket { child: token, parent: market }),
-            (Stamp::link(command, token), StampKind::CommandFromToken { child: command, parent: token }),
-            (Stamp::link(market, command), StampKind::MarketFromCommand { child: market, parent: command }),
+            (Stamp::link(token, market), StampKind::TokenFromMarket(token, market)),
+            (Stamp::link(command, token), StampKind::CommandFromToken(command, token)),
+            (Stamp::link(market, command), StampKind::MarketFromCommand(market, command)),
         ];
         for (stamp, kind) in links {
             assert_eq!(stamp.decode(), Some(kind));

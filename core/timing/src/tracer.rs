@@ -5,31 +5,44 @@ use tickpath_lockfree::{cpu, records};
 use crate::{Function, Hop, Stamp, TraceId};
 
 /// Takes the stamps of one agent. A type parameter of the agent: [`Trace`], or [`NoTrace`], which
-/// compiles to nothing.
+/// compiles to nothing. The methods take nothing unless a tracer defines them.
 ///
 /// Stamps are observation and never input: no decision may depend on what these methods return.
+#[expect(unused_variables, reason = "nothing is taken by default")]
 pub trait Tracer {
     /// False when nothing is taken, so that work for the trace alone can be left out.
-    const ENABLED: bool;
+    const ENABLED: bool = false;
 
     /// The time-stamp counter, or 0 when tracing is off.
-    fn now(&self) -> u64;
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        0
+    }
 
     /// The same, after all that was read before has arrived, for the end of a read out of shared memory.
-    fn now_ordered(&self) -> u64;
+    #[inline(always)]
+    fn now_ordered(&self) -> u64 {
+        0
+    }
 
     /// A message is at a hop now; returns the time taken, or 0 when tracing is off.
-    fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64;
+    #[inline(always)]
+    fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64 {
+        0
+    }
 
     /// A message was at a hop at a time taken before: several messages of one packet, or the kernel's
     /// time of receipt. Time 0 means unknown; the joiner passes over it.
-    fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64);
+    #[inline(always)]
+    fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64) {}
 
     /// A message came of another.
-    fn link<I: TraceId>(&mut self, child: I, parent: I::Parent);
+    #[inline(always)]
+    fn link<I: TraceId>(&mut self, child: I, parent: I::Parent) {}
 
     /// A function took so many ticks.
-    fn time(&mut self, function: Function, ticks: u64);
+    #[inline(always)]
+    fn time(&mut self, function: Function, ticks: u64) {}
 
     /// A tracer of the same kind whose stamps nobody sees. They are to be [discarded](Self::discard) after each
     /// rehearsal, else its ring fills up.
@@ -37,10 +50,12 @@ pub trait Tracer {
     fn understudy(&self) -> Self;
 
     /// Forgets what was taken since the latest [`flush`](Self::flush), where it still can.
-    fn discard(&mut self);
+    #[inline(always)]
+    fn discard(&mut self) {}
 
     /// Shows the drain what was taken: once at the end of a duty cycle that did work.
-    fn flush(&mut self);
+    #[inline(always)]
+    fn flush(&mut self) {}
 }
 
 /// Records of an understudy's ring: at least four times those of a rehearsal, so that all of them can be discarded.
@@ -126,41 +141,9 @@ impl Tracer for Trace {
 pub struct NoTrace;
 
 impl Tracer for NoTrace {
-    const ENABLED: bool = false;
-
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn now_ordered(&self) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn stamp<I: TraceId>(&mut self, _: Hop, _: I) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn stamp_at<I: TraceId>(&mut self, _: Hop, _: I, _: u64) {}
-
-    #[inline(always)]
-    fn link<I: TraceId>(&mut self, _: I, _: I::Parent) {}
-
-    #[inline(always)]
-    fn time(&mut self, _: Function, _: u64) {}
-
     fn understudy(&self) -> Self {
         NoTrace
     }
-
-    #[inline(always)]
-    fn discard(&mut self) {}
-
-    #[inline(always)]
-    fn flush(&mut self) {}
 }
 
 /// Chooses one call in `2^shift`, evenly spaced: a function timer costs two reads of the counter, more
@@ -216,10 +199,10 @@ mod tests {
             seen,
             [
                 StampKind::Hop { hop: Hop::T2, id: 3, tsc },
-                StampKind::CommandFromToken {
-                    child: CommandId(Sequence(3)),
-                    parent: Token::new(SessionId(1), UserRefNum(2), true)
-                },
+                StampKind::CommandFromToken(
+                    CommandId(Sequence(3)),
+                    Token::new(SessionId(1), UserRefNum(2), true)
+                ),
                 StampKind::Hop { hop: Hop::T4, id: 8, tsc: 44 },
                 StampKind::Time { function: Function::Match, ticks: 55 },
             ]

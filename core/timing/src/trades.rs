@@ -1,12 +1,10 @@
-//! Whole trades that are kept to be looked at: the latest, and the slowest of all.
+//! The latest whole trades, of which a report tells one.
 
 use crate::measure::Stamps;
 use crate::{CommandId, Hop, MarketId, Span, Token};
 
 /// The latest trades that are kept.
 const RECENT_TRADES_MAX: usize = 256;
-/// The slowest trades that are kept.
-pub const SLOWEST_TRADES_MAX: usize = 16;
 
 /// One order with the market data that triggered it and the command that it became, stamp by stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,17 +45,11 @@ pub(crate) struct Trades {
     recent: Vec<Trade>,
     /// Where the next trade goes once `recent` is full.
     next: usize,
-    /// Slowest first.
-    slowest: Vec<Trade>,
 }
 
 impl Trades {
     pub(crate) fn new() -> Trades {
-        Trades {
-            recent: Vec::with_capacity(RECENT_TRADES_MAX),
-            next: 0,
-            slowest: Vec::with_capacity(SLOWEST_TRADES_MAX),
-        }
+        Trades { recent: Vec::with_capacity(RECENT_TRADES_MAX), next: 0 }
     }
 
     pub(crate) fn keep(&mut self, trade: Trade) {
@@ -67,17 +59,6 @@ impl Trades {
             self.recent[self.next] = trade;
             self.next = (self.next + 1) % RECENT_TRADES_MAX;
         }
-        let slowness = |trade: &Trade| trade.span_ticks(Span::TickToTrade);
-        let place = self.slowest.partition_point(|other| slowness(other) >= slowness(&trade));
-        if place < SLOWEST_TRADES_MAX {
-            self.slowest.truncate(SLOWEST_TRADES_MAX - 1);
-            self.slowest.insert(place, trade);
-        }
-    }
-
-    /// Those with the longest tick-to-trade time, slowest first.
-    pub(crate) fn slowest(&self) -> &[Trade] {
-        &self.slowest
     }
 
     /// The recent trade whose span is nearest to so many ticks.
@@ -109,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_stay_and_the_recent_are_replaced() {
+    fn the_latest_are_kept() {
         let mut trades = Trades::new();
         for number in 0..=RECENT_TRADES_MAX as u32 {
             trades.keep(trade(number, u64::from(number) * 7 % 256));
@@ -117,11 +98,7 @@ mod tests {
         assert_eq!(trades.recent.len(), RECENT_TRADES_MAX);
         let numbers = |user_ref: u32| trades.recent.iter().any(|trade| trade.token.user_ref().0 == user_ref);
         assert!(!numbers(0) && numbers(1) && numbers(RECENT_TRADES_MAX as u32));
-        let slowest: Vec<_> =
-            trades.slowest().iter().map(|trade| trade.span_ticks(Span::TickToTrade).unwrap()).collect();
-        assert_eq!(slowest, (240..256).rev().collect::<Vec<_>>());
         assert_eq!(trades.recent.capacity(), RECENT_TRADES_MAX);
-        assert_eq!(trades.slowest.capacity(), SLOWEST_TRADES_MAX);
         let nearest = trades.nearest(Span::TickToTrade, 100).unwrap();
         assert_eq!(nearest.span_ticks(Span::TickToTrade), Some(100));
         assert_eq!(trades.nearest(Span::TickToAck, 100), None);

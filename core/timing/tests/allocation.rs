@@ -56,7 +56,7 @@ fn joined(capacity: usize) -> Joiner {
         trade(&mut trace, number, &mut tsc);
         joiner.drain(&mut rings, 1 << 10, tsc);
         if number % 100 == 0 {
-            assert!(joiner.live(tsc).counters.records > 0);
+            assert!(joiner.live()[0].total_count > 0);
         }
     }
     joiner.finish();

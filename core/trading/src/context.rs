@@ -1,5 +1,7 @@
 //! What a strategy sees and does during a call.
 
+use std::ops::Deref;
+
 use tickpath_timing::Function;
 use tickpath_types::{
     CancelOrder, Instrument, InstrumentId, Nanos, OrderRequest, Price, Qty, Side, TimeInForce, UserRefNum,
@@ -7,8 +9,7 @@ use tickpath_types::{
 
 use crate::sink::Outlet;
 use crate::{
-    Bbo, Desk, Features, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, Positions, Proposed,
-    QueueFull, RiskResult, StopReason,
+    Bbo, Desk, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, Proposed, QueueFull, RiskResult,
 };
 
 /// Why a request of a strategy was not sent. Every refusal is counted.
@@ -53,7 +54,7 @@ impl From<QueueFull> for Refusal {
     }
 }
 
-/// The engine as a strategy sees it during one call.
+/// The engine as a strategy sees it during one call: the [`Desk`] to read, and requests to make.
 pub struct Context<'a> {
     desk: &'a mut Desk,
     outlet: &'a mut dyn Outlet,
@@ -72,24 +73,6 @@ impl<'a> Context<'a> {
         self.now
     }
 
-    /// All instruments, by id.
-    #[must_use]
-    pub fn instruments(&self) -> &[Instrument] {
-        &self.desk.instruments
-    }
-
-    /// The definition of an instrument; `None` when there is no such instrument.
-    #[must_use]
-    pub fn instrument(&self, instrument: InstrumentId) -> Option<&Instrument> {
-        self.desk.instrument(instrument)
-    }
-
-    /// Market and features of an instrument; `None` when there is no such instrument.
-    #[must_use]
-    pub fn features(&self, instrument: InstrumentId) -> Option<&Features> {
-        self.desk.features(instrument)
-    }
-
     /// Best bid and ask of an instrument; neither side when there is no such instrument.
     #[must_use]
     pub fn bbo(&self, instrument: InstrumentId) -> Bbo {
@@ -100,12 +83,6 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn position(&self, instrument: InstrumentId) -> Option<&Position> {
         self.desk.positions.get(instrument)
-    }
-
-    /// All positions.
-    #[must_use]
-    pub const fn positions(&self) -> &Positions {
-        &self.desk.positions
     }
 
     /// The limits of an instrument; `None` when there is no such instrument.
@@ -130,18 +107,6 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn open_count(&self, instrument: InstrumentId) -> u32 {
         self.desk.orders.open_count(instrument)
-    }
-
-    /// Why the engine no longer trades; `None` while it does.
-    #[must_use]
-    pub const fn stopped(&self) -> Option<StopReason> {
-        self.desk.stopped
-    }
-
-    /// False while the connection to the venue is lost: own orders may execute, and every request is refused.
-    #[must_use]
-    pub const fn is_connected(&self) -> bool {
-        self.desk.is_connected
     }
 
     /// Enters an order that rests for the day.
@@ -329,6 +294,15 @@ impl<'a> Context<'a> {
             } += 1;
         }
         result
+    }
+}
+
+impl Deref for Context<'_> {
+    type Target = Desk;
+
+    #[inline]
+    fn deref(&self) -> &Desk {
+        self.desk
     }
 }
 

@@ -263,7 +263,7 @@ impl Desk {
         self.stopped
     }
 
-    /// False while the connection to the venue is lost.
+    /// False while the connection to the venue is lost: own orders may execute, and every request is refused.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         self.is_connected

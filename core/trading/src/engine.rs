@@ -5,7 +5,6 @@ use tickpath_timing::{Function, Sampler, Tracer};
 use tickpath_types::{
     BookHealth, Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UpdateKind, UserRefNum,
 };
-use zerocopy::FromZeros;
 
 use crate::sink::Port;
 use crate::{
@@ -110,10 +109,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     #[cold]
     pub fn handle_lost_updates(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         for instrument in 1..=self.desk.instruments.len() {
-            let mut update = MarketUpdate::new_zeroed();
-            update.instrument = instrument as u16;
-            update.kind = UpdateKind::Status as u8;
-            update.health = BookHealth::Stale as u8;
+            let (instrument, kind) = (instrument as u16, UpdateKind::Status as u8);
+            let health = BookHealth::Stale as u8;
+            let update = MarketUpdate { instrument, kind, health, ..MarketUpdate::default() };
             self.handle_market(&update, now, sink);
         }
     }
@@ -219,19 +217,17 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
     }
 
     fn is_silent(&self, now: Nanos) -> bool {
-        let (Some(limit), Some(heard_at), None) = (self.silence_stop, self.heard_at, self.desk.stopped)
-        else {
-            return false;
-        };
-        now.since(heard_at) >= limit
+        self.is_over(now, self.silence_stop, self.heard_at)
     }
 
     fn is_cut_off(&self, now: Nanos) -> bool {
-        let (Some(limit), Some(at), None) = (self.disconnect_stop, self.disconnected_at, self.desk.stopped)
-        else {
-            return false;
-        };
-        now.since(at) >= limit
+        self.is_over(now, self.disconnect_stop, self.disconnected_at)
+    }
+
+    /// True when the engine trades and so much time has passed since then.
+    fn is_over(&self, now: Nanos, limit: Option<Nanos>, since: Option<Nanos>) -> bool {
+        self.desk.stopped.is_none()
+            && limit.zip(since).is_some_and(|(limit, since)| now.since(since) >= limit)
     }
 
     fn call(

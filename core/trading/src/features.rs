@@ -123,12 +123,6 @@ impl Features {
         self.is_news
     }
 
-    /// The size-weighted fair price, see [`Bbo::fair_price`].
-    #[must_use]
-    pub fn fair_price(&self) -> Option<Price> {
-        self.bbo.fair_price()
-    }
-
     /// The latest aggressive trade; `None` before the first, and after one that met an unknown best.
     #[must_use]
     pub const fn aggressive_trade(&self) -> Option<&AggressiveTrade> {
@@ -151,7 +145,7 @@ impl Features {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tickpath_types::SIDE_NOT_STATED;
+    use tickpath_types::{PriceLevel, SIDE_NOT_STATED};
 
     use super::*;
     use crate::testing::{quote, trade};
@@ -226,7 +220,7 @@ mod tests {
         ] {
             assert!(is_news(quote(1, bid, ask)), "{bid:?} {ask:?}");
         }
-        assert!(is_news(MarketUpdate { bid_price: 0, bid_qty: 0, ..market }), "the last bid went");
+        assert!(is_news(MarketUpdate { bid: PriceLevel::default(), ..market }), "the last bid went");
         for health in [BookHealth::Recovering, BookHealth::Stale, BookHealth::Suspect] {
             assert!(is_news(MarketUpdate { health: health as u8, ..market }), "{health:?}");
         }
@@ -248,12 +242,13 @@ mod tests {
 
         features.apply(&quote(1, (100, 50), (101, 200)));
         assert!(features.is_live());
-        features.apply(&MarketUpdate { ask_qty: 150, ..trade(1, Side::Buy, 101, 50, 8) });
+        let ask = |qty| PriceLevel { price: 101, qty };
+        features.apply(&MarketUpdate { ask: ask(150), ..trade(1, Side::Buy, 101, 50, 8) });
         assert_eq!(features.aggressive_trade().unwrap().ratio_ppm(), 250_000);
-        features.apply(&MarketUpdate { ask_qty: 100, ..trade(1, Side::Buy, 101, 50, 8) });
+        features.apply(&MarketUpdate { ask: ask(100), ..trade(1, Side::Buy, 101, 50, 8) });
         let same_order = features.aggressive_trade().unwrap();
         assert_eq!((same_order.qty, same_order.ratio_ppm()), (Qty(100), 500_000));
-        features.apply(&MarketUpdate { ask_qty: 50, ..trade(1, Side::Buy, 101, 50, 9) });
+        features.apply(&MarketUpdate { ask: ask(50), ..trade(1, Side::Buy, 101, 50, 9) });
         assert_eq!(features.aggressive_trade().unwrap().ratio_ppm(), 500_000, "50 of the 100 left");
     }
 }

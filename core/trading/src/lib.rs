@@ -9,7 +9,8 @@
 //! use tickpath_timing::NoTrace;
 //! use tickpath_trading::{Context, EngineConfig, Limits, Strategy, TradeEngine};
 //! use tickpath_types::{
-//!     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Qty, Symbol, UpdateKind,
+//!     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, PriceLevel, Qty, Symbol,
+//!     UpdateKind,
 //! };
 //!
 //! /// Bids one tick below the best bid, once.
@@ -35,9 +36,9 @@
 //! let mut engine =
 //!     TradeEngine::new(&EngineConfig::default(), &[alpha], &[Limits::default()], OneBid, NoTrace).unwrap();
 //! let update = MarketUpdate {
-//!     sequence: 1, ts_event: 1, order_id: 1, price: 999_900, qty: 5, bid_price: 999_900, bid_qty: 5,
-//!     ask_price: 1_000_100, ask_qty: 5, instrument: 1, kind: UpdateKind::Add as u8, side: 0,
-//!     health: BookHealth::Live as u8, reason: 0, trading: 0, reserved: 0,
+//!     sequence: 1, ts_event: 1, order_id: 1, price: 999_900, qty: 5, bid: PriceLevel { price: 999_900, qty: 5 },
+//!     ask: PriceLevel { price: 1_000_100, qty: 5 }, instrument: 1, kind: UpdateKind::Add as u8, side: 0,
+//!     health: BookHealth::Live as u8, ..MarketUpdate::default()
 //! };
 //! let mut requests = Vec::new();
 //! engine.handle_market(&update, Nanos(1), &mut requests);
@@ -79,7 +80,7 @@ pub use features::{AggressiveTrade, Bbo, Features, PPM};
 pub use money::Money;
 pub use order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
 pub use orders::{OpenOrders, OrderCounters, OrderError, OrderManager};
-pub use position::{MarkTo, Position, PositionRecord, Positions, Totals, Traded};
+pub use position::{MarkTo, Position, Positions, Totals, Traded};
 pub use rate::OrderRate;
 pub use requests::NewOrder;
 pub use risk::{Exposure, LimitBelowLot, Limits, Proposed, Risk, RiskResult};

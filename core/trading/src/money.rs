@@ -3,12 +3,15 @@
 use std::fmt;
 
 use tickpath_types::{Price, Qty};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// An amount of money, in units of 10^-4 of the instrument's currency: a [`Price`] times a quantity.
 ///
 /// 128 bits hold the notional of 2^63 price units times 2^64 lots, so that no sum of fills within a
 /// session can overflow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable,
+)]
 #[repr(transparent)]
 pub struct Money(pub i128);
 

@@ -1,8 +1,8 @@
 //! Own orders, and what happens to them.
 
 use tickpath_types::{
-    BrokenReason, CancelReason, InstrumentId, Liquidity, Nanos, OrderId, Price, Qty, RejectReason, Side,
-    TimeInForce, UserRefNum,
+    BrokenReason, CancelReason, EnterOrder, InstrumentId, Liquidity, Nanos, OrderId, Price, Qty,
+    RejectReason, Side, TimeInForce, UserRefNum,
 };
 
 /// Where an own order stands, as far as answers have come.
@@ -48,6 +48,23 @@ pub struct OwnOrder {
 }
 
 impl OwnOrder {
+    /// An order that was just sent.
+    pub(crate) const fn sent(order: &EnterOrder) -> OwnOrder {
+        OwnOrder {
+            user_ref: order.user_ref,
+            order_id: OrderId(0),
+            instrument: order.instrument,
+            side: order.side,
+            time_in_force: order.time_in_force,
+            price: order.price,
+            qty: order.qty,
+            cum_qty: Qty::ZERO,
+            state: OwnState::PendingNew,
+            post_only: order.post_only,
+            replaces: None,
+        }
+    }
+
     /// What may still execute.
     #[must_use]
     pub const fn leaves_qty(&self) -> Qty {

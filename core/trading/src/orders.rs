@@ -108,20 +108,7 @@ impl OrderManager {
 
     /// Takes a sent order into the books; it must be what `prepare_enter` just gave.
     pub fn record_enter(&mut self, sent: &EnterOrder) {
-        let order = OwnOrder {
-            user_ref: sent.user_ref,
-            order_id: OrderId(0),
-            instrument: sent.instrument,
-            side: sent.side,
-            time_in_force: sent.time_in_force,
-            price: sent.price,
-            qty: sent.qty,
-            cum_qty: Qty::ZERO,
-            state: OwnState::PendingNew,
-            post_only: sent.post_only,
-            replaces: None,
-        };
-        self.insert(order, order.qty);
+        self.insert(OwnOrder::sent(sent), sent.qty);
     }
 
     /// The request that puts another price and intended size (counting what executed) in the place of an
@@ -144,8 +131,12 @@ impl OrderManager {
         if qty <= orig.cum_qty {
             return Err(OrderError::InvalidQty);
         }
-        let user_ref = self.free_user_ref()?;
-        Ok(requests::replace(orig, user_ref, qty, price, self.client_order_id))
+        Ok(ReplaceOrder {
+            time_in_force: orig.time_in_force,
+            post_only: orig.post_only,
+            client_order_id: self.client_order_id,
+            ..ReplaceOrder::limit(orig_user_ref, self.free_user_ref()?, qty, price)
+        })
     }
 
     /// Takes a sent replacement into the books; it must be what `prepare_replace` just gave.
@@ -562,12 +553,6 @@ impl OrderManager {
     #[must_use]
     pub const fn total_open(&self) -> usize {
         self.table.len()
-    }
-
-    /// Most orders open at once; those that come back to life count and may exceed it.
-    #[must_use]
-    pub const fn capacity(&self) -> usize {
-        self.table.capacity()
     }
 
     /// Events that did not fit.

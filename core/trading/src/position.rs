@@ -22,25 +22,48 @@ pub enum MarkTo {
 /// position at its mark. A fill that closes part of a position releases its share of the cost, rounded
 /// towards zero to 10^-4; the rounding stays in the cost of the rest, so it moves between realised and
 /// unrealised and is gone when the position is flat.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// Plain data without padding, so that a cell that other threads read can hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct Position {
-    net_qty: i64,
     open_cost: Money,
     realised: Money,
     bought: Traded,
     sold: Traded,
-    bid: Option<Price>,
-    ask: Option<Price>,
-    last_px: Option<Price>,
+    net_qty: i64,
+    bid: LastPrice,
+    ask: LastPrice,
+    last_px: LastPrice,
+    reserved: u64,
+}
+
+/// A price, once there was one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct LastPrice {
+    price: i64,
+    is_known: u64,
+}
+
+impl LastPrice {
+    const fn of(price: Price) -> LastPrice {
+        LastPrice { price: price.0, is_known: 1 }
+    }
+
+    fn get(self) -> Option<Price> {
+        (self.is_known != 0).then_some(Price(self.price))
+    }
 }
 
 /// What was traded on one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct Traded {
-    /// How much.
-    pub qty: Qty,
     /// For how much.
     pub notional: Money,
+    /// How much.
+    pub qty: Qty,
     /// In how many fills.
     pub fill_count: u64,
 }
@@ -59,7 +82,7 @@ impl Position {
         traded.qty.0 = traded.qty.0.saturating_add(qty.0);
         traded.notional += notional;
         traded.fill_count += 1;
-        self.last_px = Some(price);
+        self.last_px = LastPrice::of(price);
         self.take(side, price, qty);
     }
 
@@ -115,10 +138,10 @@ impl Position {
     /// Remembers the market that the position is valued at; a side without orders keeps its last price.
     pub fn mark(&mut self, bbo: &Bbo) {
         if let Some((price, _)) = bbo.bid {
-            self.bid = Some(price);
+            self.bid = LastPrice::of(price);
         }
         if let Some((price, _)) = bbo.ask {
-            self.ask = Some(price);
+            self.ask = LastPrice::of(price);
         }
     }
 
@@ -159,14 +182,14 @@ impl Position {
     #[must_use]
     pub fn mark_price(&self, mark_to: MarkTo) -> Option<Price> {
         let market = match (mark_to, self.net_qty >= 0) {
-            (MarkTo::Mid, _) => self.bid.zip(self.ask).map(|(bid, ask)| {
+            (MarkTo::Mid, _) => self.bid.get().zip(self.ask.get()).map(|(bid, ask)| {
                 let twice = i128::from(bid.0) + i128::from(ask.0);
                 Price(i64::try_from(twice.div_euclid(2)).expect("a mean lies between its two terms"))
             }),
-            (MarkTo::Bbo, true) => self.bid,
-            (MarkTo::Bbo, false) => self.ask,
+            (MarkTo::Bbo, true) => self.bid.get(),
+            (MarkTo::Bbo, false) => self.ask.get(),
         };
-        market.or(self.last_px)
+        market.or(self.last_px.get())
     }
 
     /// What was bought.
@@ -185,57 +208,6 @@ impl Position {
     #[must_use]
     pub const fn volume(&self) -> Qty {
         Qty(self.bought.qty.0.saturating_add(self.sold.qty.0))
-    }
-}
-
-/// A [`Position`] as plain data, for a cell that other threads read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct PositionRecord {
-    /// `open_cost`, `realised`, and the notionals of `bought` and `sold`.
-    money: [i128; 4],
-    /// Quantity and number of fills of `bought` and of `sold`.
-    traded: [[u64; 2]; 2],
-    net_qty: i64,
-    /// `bid`, `ask`, `last_px`; what is there of them is in `known`.
-    prices: [i64; 3],
-    /// Bit `n` when `prices[n]` is there.
-    known: u64,
-    reserved: u64,
-}
-
-impl From<&Position> for PositionRecord {
-    fn from(position: &Position) -> PositionRecord {
-        let Position { net_qty, open_cost, realised, bought, sold, bid, ask, last_px } = *position;
-        let prices = [bid, ask, last_px];
-        PositionRecord {
-            money: [open_cost.0, realised.0, bought.notional.0, sold.notional.0],
-            traded: [bought, sold].map(|traded| [traded.qty.0, traded.fill_count]),
-            net_qty,
-            prices: prices.map(|price| price.map_or(0, |price| price.0)),
-            known: (0..).zip(prices).map(|(place, price)| u64::from(price.is_some()) << place).sum(),
-            reserved: 0,
-        }
-    }
-}
-
-impl From<&PositionRecord> for Position {
-    fn from(record: &PositionRecord) -> Position {
-        let price = |place: usize| (record.known >> place & 1 == 1).then_some(Price(record.prices[place]));
-        let traded = |side: usize| {
-            let [qty, fill_count] = record.traded[side];
-            Traded { qty: Qty(qty), notional: Money(record.money[2 + side]), fill_count }
-        };
-        Position {
-            net_qty: record.net_qty,
-            open_cost: Money(record.money[0]),
-            realised: Money(record.money[1]),
-            bought: traded(0),
-            sold: traded(1),
-            bid: price(0),
-            ask: price(1),
-            last_px: price(2),
-        }
     }
 }
 
@@ -336,35 +308,25 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_realises_what_the_prices_say() {
-        let position = after(&[(Side::Buy, 100, 10), (Side::Sell, 110, 4)]);
-        assert_eq!((position.net_qty(), position.realised_pnl()), (6, Money(40)));
-        assert_eq!(position.open_cost(), Money(600));
-
-        let flat = after(&[(Side::Buy, 100, 10), (Side::Sell, 110, 4), (Side::Sell, 90, 6)]);
-        assert_eq!((flat.net_qty(), flat.realised_pnl(), flat.open_cost()), (0, Money(-20), Money::ZERO));
-        assert_eq!(flat.unrealised_pnl(MarkTo::Mid), Money::ZERO);
-        assert_eq!((flat.volume(), flat.sold().notional), (Qty(20), Money(980)));
-    }
-
-    #[test]
-    fn a_fill_through_zero_closes_at_cost_and_opens_at_its_price() {
-        let short = after(&[(Side::Buy, 100, 10), (Side::Sell, 120, 15)]);
-        assert_eq!((short.net_qty(), short.realised_pnl()), (-5, Money(200)));
-        assert_eq!(short.open_cost(), Money(-600));
-
-        let long = after(&[(Side::Sell, 100, 10), (Side::Buy, 90, 12)]);
-        assert_eq!((long.net_qty(), long.realised_pnl(), long.open_cost()), (2, Money(100), Money(180)));
-    }
-
-    #[test]
-    fn rounding_of_the_released_cost_stays_in_the_rest() {
-        // Cost 301 for 3: a third is 100 and a bit.
-        let mut position = after(&[(Side::Buy, 100, 2), (Side::Buy, 101, 1)]);
-        position.apply_fill(Side::Sell, Price(100), Qty(1));
-        assert_eq!((position.realised_pnl(), position.open_cost()), (Money(0), Money(201)));
-        position.apply_fill(Side::Sell, Price(100), Qty(2));
-        assert_eq!((position.realised_pnl(), position.open_cost()), (Money(-1), Money::ZERO));
+    fn fills_close_at_cost_and_the_rest_opens_at_its_price() {
+        use Side::{Buy, Sell};
+        for (fills, net_qty, realised, open_cost) in [
+            (&[(Buy, 100, 10), (Sell, 110, 4)][..], 6, 40, 600),
+            (&[(Buy, 100, 10), (Sell, 110, 4), (Sell, 90, 6)], 0, -20, 0),
+            // Through zero.
+            (&[(Buy, 100, 10), (Sell, 120, 15)], -5, 200, -600),
+            (&[(Sell, 100, 10), (Buy, 90, 12)], 2, 100, 180),
+            // Cost 301 for 3: a third is 100 and a bit, and the rounding stays in the rest.
+            (&[(Buy, 100, 2), (Buy, 101, 1), (Sell, 100, 1)], 2, 0, 201),
+            (&[(Buy, 100, 2), (Buy, 101, 1), (Sell, 100, 1), (Sell, 100, 2)], 0, -1, 0),
+        ] {
+            let position = after(fills);
+            let found = (position.net_qty(), position.realised_pnl(), position.open_cost());
+            assert_eq!(found, (net_qty, Money(realised), Money(open_cost)), "{fills:?}");
+        }
+        let flat = after(&[(Buy, 100, 10), (Sell, 110, 4), (Sell, 90, 6)]);
+        assert_eq!((flat.unrealised_pnl(MarkTo::Mid), flat.volume()), (Money::ZERO, Qty(20)));
+        assert_eq!(flat.sold().notional, Money(980));
     }
 
     #[test]
@@ -396,16 +358,6 @@ mod tests {
         assert_eq!((totals.realised, totals.unrealised, totals.pnl()), (Money(4), Money(-3), Money(1)));
         assert_eq!((totals.volume, totals.fill_count), (Qty(5), 3));
         assert_eq!(positions.pnl(InstrumentId(2)), Money(-3));
-    }
-
-    #[test]
-    fn a_record_gives_back_the_position() {
-        let mut position = after(&[(Side::Buy, 100, 7), (Side::Sell, 120, 9), (Side::Sell, 90, 4)]);
-        assert_eq!(Position::from(&PositionRecord::from(&Position::default())), Position::default());
-        for market in [Bbo::default(), Bbo { ask: None, ..bbo(95, 0) }, bbo(0, -7)] {
-            position.mark(&market);
-            assert_eq!(Position::from(&PositionRecord::from(&position)), position);
-        }
     }
 
     fn fills() -> impl Strategy<Value = Vec<(bool, i64, u64)>> {

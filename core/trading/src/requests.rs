@@ -1,10 +1,6 @@
 //! Requests to the venue, as the order manager builds them.
 
-use tickpath_types::{
-    ClientOrderId, EnterOrder, InstrumentId, Price, Qty, ReplaceOrder, Side, TimeInForce, UserRefNum,
-};
-
-use crate::OwnOrder;
+use tickpath_types::{ClientOrderId, EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
 
 /// What a strategy asks for when it enters an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,20 +56,5 @@ pub(crate) fn enter(order: &NewOrder, user_ref: UserRefNum, client_order_id: Cli
         min_qty: order.min_qty,
         client_order_id,
         ..EnterOrder::limit(user_ref, order.instrument, order.side, order.qty, order.price)
-    }
-}
-
-pub(crate) fn replace(
-    orig: &OwnOrder,
-    user_ref: UserRefNum,
-    qty: Qty,
-    price: Price,
-    client_order_id: ClientOrderId,
-) -> ReplaceOrder {
-    ReplaceOrder {
-        time_in_force: orig.time_in_force,
-        post_only: orig.post_only,
-        client_order_id,
-        ..ReplaceOrder::limit(orig.user_ref, user_ref, qty, price)
     }
 }

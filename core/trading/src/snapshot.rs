@@ -6,7 +6,7 @@ use tickpath_lockfree::seqlock::{self, Busy};
 use tickpath_lockfree::{CachePadded, Counter};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::{Desk, EngineCounters, Position, PositionRecord, StopReason};
+use crate::{Desk, EngineCounters, Position, StopReason};
 
 /// How an engine stands, all of it at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct TraderSnapshot {
 /// What can be read of a trader while it runs, and afterwards.
 #[derive(Clone, Debug)]
 pub struct TraderView {
-    snapshot: seqlock::Reader<Head, PositionRecord>,
+    snapshot: seqlock::Reader<Head, Position>,
     /// Market updates taken.
     pub updates: Arc<CachePadded<Counter>>,
     /// The gateway's counts.
@@ -39,11 +39,11 @@ impl TraderView {
     /// # Errors
     /// [`Busy`] when the engine was just bringing it up to date: keep the older one. Never once it has closed.
     pub fn snapshot(&self) -> Result<TraderSnapshot, Busy> {
-        let mut records = vec![PositionRecord::default(); self.snapshot.row_count()];
-        let head = self.snapshot.try_read(&mut records)?;
+        let mut positions = vec![Position::default(); self.snapshot.row_count()];
+        let head = self.snapshot.try_read(&mut positions)?;
         Ok(TraderSnapshot {
             counters: head.counters,
-            positions: records.iter().map(Position::from).collect(),
+            positions,
             open_orders: head.open_orders,
             lost_updates: head.lost_updates,
             stopped: StopReason::from_code(head.stopped),
@@ -85,13 +85,13 @@ struct Head {
 
 /// The engine's end of a [`TraderView`].
 #[derive(Debug)]
-pub struct SnapshotWriter(seqlock::Writer<Head, PositionRecord>);
+pub struct SnapshotWriter(seqlock::Writer<Head, Position>);
 
 impl SnapshotWriter {
     /// Both ends, for an engine of `instrument_count` instruments.
     #[must_use]
     pub fn new(instrument_count: usize) -> (SnapshotWriter, TraderView) {
-        let flat = vec![PositionRecord::default(); instrument_count];
+        let flat = vec![Position::default(); instrument_count];
         let (writer, snapshot) = seqlock::cell(Head::default(), &flat);
         let view = TraderView { snapshot, updates: Arc::default(), gateway: Arc::default() };
         (SnapshotWriter(writer), view)
@@ -105,6 +105,6 @@ impl SnapshotWriter {
             lost_updates,
             stopped: desk.stopped().map_or(0, StopReason::code),
         };
-        self.0.write(&head, desk.positions().iter().map(|(_, position)| position.into()));
+        self.0.write(&head, desk.positions().iter().map(|(_, position)| *position));
     }
 }

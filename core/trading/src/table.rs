@@ -1,7 +1,7 @@
 //! Storage of own orders: a table addressed by UserRefNum, and lists through it.
 
 use tickpath_faults::failpoint;
-use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side, TimeInForce, UserRefNum};
+use tickpath_types::{EnterOrder, InstrumentId, Price, Qty, Side, UserRefNum};
 
 use crate::{OwnOrder, OwnState};
 use tickpath_lockfree::cpu;
@@ -73,19 +73,8 @@ pub(crate) struct Table {
 impl Table {
     pub fn new(instrument_count: usize, capacity: usize) -> Table {
         let capacity = capacity.max(1);
-        let none = OwnOrder {
-            user_ref: UserRefNum(0),
-            order_id: OrderId(0),
-            instrument: InstrumentId(0),
-            side: Side::Buy,
-            time_in_force: TimeInForce::Day,
-            price: Price(0),
-            qty: Qty::ZERO,
-            cum_qty: Qty::ZERO,
-            state: OwnState::Dead,
-            post_only: false,
-            replaces: None,
-        };
+        let none = EnterOrder::limit(UserRefNum(0), InstrumentId(0), Side::Buy, Qty::ZERO, Price(0));
+        let none = OwnOrder { state: OwnState::Dead, ..OwnOrder::sent(&none) };
         Table {
             slots: vec![Slot::new(none, NIL, Qty::ZERO); (capacity * PLACES_PER_ORDER).next_power_of_two()]
                 .into(),
@@ -97,10 +86,6 @@ impl Table {
 
     pub const fn len(&self) -> usize {
         self.len
-    }
-
-    pub const fn capacity(&self) -> usize {
-        self.capacity
     }
 
     pub const fn is_full(&self) -> bool {

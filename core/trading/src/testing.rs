@@ -164,10 +164,7 @@ impl<S: Strategy> Rig<S> {
             }
             OrderRequest::Cancel(order) if order.qty.is_zero() => format!("cancel #{}", order.user_ref),
             OrderRequest::Cancel(order) => format!("reduce #{} to {}", order.user_ref, order.qty),
-            OrderRequest::Modify(order) => format!("modify #{}", order.user_ref),
-            OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {
-                unreachable!("no strategy asks for it")
-            }
+            _ => unreachable!("no strategy asks for it"),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use tickpath_timing::Tracer;
 use tickpath_types::{
-    BookHealth, CancelReason, EnterOrder, Instrument, MarketUpdate, Nanos, OrderEventKind, OrderId,
-    OrderRequest, OrderState, Qty, Side, TimeInForce, UpdateKind, UserRefNum,
+    BookHealth, CancelReason, Instrument, MarketUpdate, Nanos, OrderAttributes, OrderEventKind, OrderId,
+    OrderRequest, OrderState, PriceLevel, Qty, Side, TimeInForce, UpdateKind, UserRefNum,
 };
 
 use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
@@ -107,17 +107,13 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
             order_id: self.step,
             price: ask,
             qty: QTY,
-            bid_price: bid,
-            bid_qty: QTY,
-            ask_price: ask,
-            ask_qty: QTY,
+            bid: PriceLevel { price: bid, qty: QTY },
+            ask: PriceLevel { price: ask, qty: QTY },
             instrument: self.instrument.id.0,
             kind: if is_trade { UpdateKind::Trade } else { UpdateKind::Add } as u8,
             side: 1,
             health: BookHealth::Live as u8,
-            reason: 0,
-            trading: 0,
-            reserved: 0,
+            ..MarketUpdate::default()
         }
     }
 
@@ -134,17 +130,8 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
             }
             OrderRequest::Replace(replace) => {
                 let side = known.map_or(Side::Buy, |order| order.side);
-                let order = EnterOrder {
-                    time_in_force: replace.time_in_force,
-                    post_only: replace.post_only,
-                    ..EnterOrder::limit(
-                        replace.user_ref,
-                        self.instrument.id,
-                        side,
-                        replace.qty,
-                        replace.price,
-                    )
-                };
+                let OrderAttributes { capacity, cross_type, .. } = replace.attributes;
+                let order = replace.entered(self.instrument.id, side, capacity, cross_type);
                 let orig_user_ref = replace.orig_user_ref;
                 let state = OrderState::Live;
                 self.tell(OrderEventKind::Replaced { order, orig_user_ref, order_id, state }, now, sink);
@@ -153,13 +140,8 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
                 let decrement = Qty(known.map_or(0, |order| order.qty.0.saturating_sub(cancel.qty.0)));
                 self.end(cancel.user_ref, decrement, CancelReason::User, now, sink);
             }
-            OrderRequest::Modify(modify) => {
-                let (user_ref, side_marking, qty) = (modify.user_ref, modify.side_marking, modify.qty);
-                let event = OrderEventKind::Modified { user_ref, side_marking, qty };
-                self.tell(event, now, sink);
-            }
             // No strategy asks for these.
-            OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {}
+            OrderRequest::Modify(_) | OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {}
         }
         if request.user_ref().0 > self.user_ref_max {
             self.engine.forget_orders();

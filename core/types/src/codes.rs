@@ -1,12 +1,12 @@
 //! Enums of which every value has one byte: what wire formats, logs and snapshots keep.
 
-/// Declares such enums, each value with its byte.
+/// Declares such enums, each value with its byte and, where it has one, its text.
 ///
 /// A byte, once given, keeps its meaning for as long as logs are kept: new values get new bytes, and a byte is never used
 /// again.
 macro_rules! coded {
     ($($(#[$about:meta])* pub enum $name:ident {
-        $($(#[$meaning:meta])* $value:ident = $code:literal,)*
+        $($(#[$meaning:meta])* $value:ident = $code:literal $(=> $text:literal)?,)*
     })*) => { $(
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +33,21 @@ macro_rules! coded {
                 }
             }
         }
+
+        coded! { @text $name $($value $(=> $text)?,)* }
     )* };
+    (@text $name:ident $($value:ident => $text:literal,)+) => {
+        impl $name {
+            /// Its text.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$value => $text,)+
+                }
+            }
+        }
+    };
+    (@text $name:ident $($value:ident,)*) => {};
 }
 pub(crate) use coded;
 

@@ -39,8 +39,8 @@ pub use ids::{
 };
 pub use instrument::{AddInstrumentError, Instrument, InstrumentTable};
 pub use market::{
-    BookHealth, CrossKind, Imbalance, MarketEvent, MarketEventKind, MarketUpdate, SIDE_NOT_STATED,
-    SuspectReason, SystemEventCode, TradingState, UpdateKind,
+    BookHealth, CrossKind, Imbalance, MarketEvent, MarketEventKind, MarketUpdate, PriceLevel,
+    SIDE_NOT_STATED, SuspectReason, SystemEventCode, TradingState, UpdateKind,
 };
 pub use order::{
     BrokenReason, CancelOrder, CancelReason, EnterOrder, Liquidity, MassCancel, ModifyOrder, OrderAttributes,

@@ -198,29 +198,18 @@ coded! {
     pub enum BookHealth {
         /// Every message so far was applied.
         #[default]
-        Live = 0,
+        Live = 0 => "live",
         /// A gap is open and its messages have been asked for.
-        Recovering = 1,
+        Recovering = 1 => "recovering",
         /// Messages were lost for good; the book may be wrong until it is rebuilt.
-        Stale = 2,
+        Stale = 2 => "stale",
         /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
         /// the book of another symbol than is expected.
-        Suspect = 3,
+        Suspect = 3 => "suspect",
     }
 }
 
 impl BookHealth {
-    /// It in one word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            BookHealth::Live => "live",
-            BookHealth::Recovering => "recovering",
-            BookHealth::Stale => "stale",
-            BookHealth::Suspect => "suspect",
-        }
-    }
-
     /// The health of an update's or a quote's byte; an unknown one counts as suspect.
     pub(crate) const fn or_suspect(code: u8) -> BookHealth {
         match BookHealth::from_code(code) {
@@ -231,50 +220,31 @@ impl BookHealth {
 }
 
 coded! {
-    /// Why a book is [`Suspect`](BookHealth::Suspect): the first contradiction since it was last live.
+    /// Why a book is [`Suspect`](BookHealth::Suspect): the first contradiction since it was last live. Its text follows "the
+    /// book is suspect: ...".
     pub enum SuspectReason {
         /// A message could not be decoded, and may have been about this book.
-        Malformed = 1,
+        Malformed = 1 => "a message could not be read",
         /// A message about an order that does not rest.
-        UnknownOrder = 2,
+        UnknownOrder = 2 => "a message about an order that does not rest",
         /// An add of an order that rests already.
-        DuplicateOrder = 3,
+        DuplicateOrder = 3 => "an order was added twice",
         /// An execution or a reduction beyond what was left of the order: its quantity would have become negative.
-        BeyondQty = 4,
+        BeyondQty = 4 => "more was taken from an order than it had",
         /// An add that the books' bounds refused, or a value that no order can have.
-        Refused = 5,
+        Refused = 5 => "an order that the book cannot hold",
         /// Bid and ask met in continuous trading.
-        Crossed = 6,
+        Crossed = 6 => "bid and ask met in continuous trading",
         /// The directory names another symbol than is expected: no snapshot heals that.
-        OtherSymbol = 7,
+        OtherSymbol = 7 => "the directory names another symbol than is expected",
         /// A message about a number that no symbol was mapped to.
-        UnmappedIndex = 8,
+        UnmappedIndex = 8 => "a message about an index that was never mapped to a symbol",
         /// The instrument's own numbering skipped messages.
-        SymbolGap = 9,
+        SymbolGap = 9 => "the symbol's own numbering skipped messages",
         /// The two lines carried different bytes under one number.
-        LinesDisagree = 10,
+        LinesDisagree = 10 => "the two lines carried different bytes under one number",
         /// A resync of the book was requested.
-        Resync = 11,
-    }
-}
-
-impl SuspectReason {
-    /// It in words that go on "the book is suspect: ...".
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SuspectReason::Malformed => "a message could not be read",
-            SuspectReason::UnknownOrder => "a message about an order that does not rest",
-            SuspectReason::DuplicateOrder => "an order was added twice",
-            SuspectReason::BeyondQty => "more was taken from an order than it had",
-            SuspectReason::Refused => "an order that the book cannot hold",
-            SuspectReason::Crossed => "bid and ask met in continuous trading",
-            SuspectReason::OtherSymbol => "the directory names another symbol than is expected",
-            SuspectReason::UnmappedIndex => "a message about an index that was never mapped to a symbol",
-            SuspectReason::SymbolGap => "the symbol's own numbering skipped messages",
-            SuspectReason::LinesDisagree => "the two lines carried different bytes under one number",
-            SuspectReason::Resync => "it is being read anew, as was asked",
-        }
+        Resync = 11 => "it is being read anew, as was asked",
     }
 }
 
@@ -299,10 +269,41 @@ coded! {
 /// Code of [`MarketUpdate::side`] when the feed does not state the side.
 pub const SIDE_NOT_STATED: u8 = 2;
 
+/// A price and the quantity there.
+///
+/// Plain fixed data, as updates and quotes have it for the best price of a side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct PriceLevel {
+    /// See [`Price`]; meaningless while `qty` is 0.
+    pub price: i64,
+    /// 0 when the side is empty.
+    pub qty: u64,
+}
+
+impl PriceLevel {
+    /// Of a price and its quantity; zeros when the side is empty.
+    #[inline]
+    #[must_use]
+    pub const fn of(best: Option<(Price, Qty)>) -> PriceLevel {
+        match best {
+            Some((price, qty)) => PriceLevel { price: price.0, qty: qty.0 },
+            None => PriceLevel { price: 0, qty: 0 },
+        }
+    }
+
+    /// The price and its quantity; `None` when the side is empty.
+    #[inline]
+    #[must_use]
+    pub const fn get(self) -> Option<(Price, Qty)> {
+        if self.qty == 0 { None } else { Some((Price(self.price), Qty(self.qty))) }
+    }
+}
+
 /// One market data message after the feed handler applied it, with the best prices that it left.
 ///
 /// Plain fixed data without padding, so that it can cross a ring or shared memory as it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct MarketUpdate {
     /// Number of the message in the market data session.
@@ -315,14 +316,10 @@ pub struct MarketUpdate {
     pub price: i64,
     /// Quantity added, traded or taken away.
     pub qty: u64,
-    /// Best bid after the message; meaningless while `bid_qty` is 0.
-    pub bid_price: i64,
-    /// Quantity at the best bid; 0 when there is no bid.
-    pub bid_qty: u64,
-    /// Best ask after the message; meaningless while `ask_qty` is 0.
-    pub ask_price: i64,
-    /// Quantity at the best ask; 0 when there is no ask.
-    pub ask_qty: u64,
+    /// Best bid after the message.
+    pub bid: PriceLevel,
+    /// Best ask after the message.
+    pub ask: PriceLevel,
     /// The instrument.
     pub instrument: u16,
     /// An [`UpdateKind`].
@@ -371,13 +368,13 @@ impl MarketUpdate {
     /// Best bid and its quantity.
     #[must_use]
     pub const fn bid(&self) -> Option<(Price, Qty)> {
-        if self.bid_qty == 0 { None } else { Some((Price(self.bid_price), Qty(self.bid_qty))) }
+        self.bid.get()
     }
 
     /// Best ask and its quantity.
     #[must_use]
     pub const fn ask(&self) -> Option<(Price, Qty)> {
-        if self.ask_qty == 0 { None } else { Some((Price(self.ask_price), Qty(self.ask_qty))) }
+        self.ask.get()
     }
 
     /// Why the book is suspect, as far as the update says.
@@ -421,7 +418,7 @@ mod tests {
 
     #[test]
     fn unknown_codes_are_told_apart() {
-        let update = MarketUpdate { kind: 99, health: 77, ..zerocopy::FromZeros::new_zeroed() };
+        let update = MarketUpdate { kind: 99, health: 77, ..MarketUpdate::default() };
         assert_eq!(update.kind(), None);
         assert_eq!(update.health(), BookHealth::Suspect);
         assert_eq!(update.bid(), None);
@@ -429,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_side_that_the_feed_does_not_state_is_not_taken_for_one() {
-        let update = |side| MarketUpdate { side, ..zerocopy::FromZeros::new_zeroed() };
+        let update = |side| MarketUpdate { side, ..MarketUpdate::default() };
         assert_eq!(update(Side::Buy as u8).aggressor(), Some(Side::Sell));
         assert_eq!(update(Side::Sell as u8).aggressor(), Some(Side::Buy));
         assert_eq!((update(SIDE_NOT_STATED).side(), update(SIDE_NOT_STATED).aggressor()), (None, None));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use crate::Decimal;
 use crate::codes::coded;
 
@@ -57,7 +59,9 @@ pub struct ParsePriceError {
 }
 
 /// A quantity in the instrument's smallest unit (a share, a contract).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable,
+)]
 #[repr(transparent)]
 pub struct Qty(pub u64);
 

@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{BookHealth, MarketUpdate, Price, Qty, SuspectReason, TradingState, UpdateKind};
+use crate::{BookHealth, MarketUpdate, Price, PriceLevel, Qty, SuspectReason, TradingState, UpdateKind};
 
 /// Best prices, last trade and state of one instrument: what a symbol cache keeps of it.
 ///
@@ -11,14 +11,10 @@ use crate::{BookHealth, MarketUpdate, Price, Qty, SuspectReason, TradingState, U
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct TopOfBook {
-    /// Best bid, see [`Price`]; meaningless while `bid_qty` is 0.
-    pub bid_price: i64,
-    /// Quantity at the best bid; 0 when there is no bid.
-    pub bid_qty: u64,
-    /// Best ask; meaningless while `ask_qty` is 0.
-    pub ask_price: i64,
-    /// Quantity at the best ask; 0 when there is no ask.
-    pub ask_qty: u64,
+    /// Best bid.
+    pub bid: PriceLevel,
+    /// Best ask.
+    pub ask: PriceLevel,
     /// Price of the last trade; meaningless while `last_qty` is 0.
     pub last_price: i64,
     /// Time of the last change in nanoseconds. What it counts from is the writer's to say: the latest midnight at the
@@ -42,10 +38,7 @@ impl TopOfBook {
     /// Takes over what a message left: best prices, health, time, and the trade if it was one.
     #[inline]
     pub fn apply(&mut self, update: &MarketUpdate) {
-        self.bid_price = update.bid_price;
-        self.bid_qty = update.bid_qty;
-        self.ask_price = update.ask_price;
-        self.ask_qty = update.ask_qty;
+        (self.bid, self.ask) = (update.bid, update.ask);
         self.ts_event = update.ts_event;
         self.health = update.health;
         // Chosen without a branch: trades come in an order that no CPU predicts.
@@ -77,13 +70,13 @@ impl TopOfBook {
     /// Best bid and its quantity.
     #[must_use]
     pub const fn bid(&self) -> Option<(Price, Qty)> {
-        if self.bid_qty == 0 { None } else { Some((Price(self.bid_price), Qty(self.bid_qty))) }
+        self.bid.get()
     }
 
     /// Best ask and its quantity.
     #[must_use]
     pub const fn ask(&self) -> Option<(Price, Qty)> {
-        if self.ask_qty == 0 { None } else { Some((Price(self.ask_price), Qty(self.ask_qty))) }
+        self.ask.get()
     }
 
     /// Price and quantity of the last trade.
@@ -120,10 +113,10 @@ mod tests {
     #[test]
     fn the_layout_is_the_documents() {
         let offsets = [
-            offset_of!(TopOfBook, bid_price),
-            offset_of!(TopOfBook, bid_qty),
-            offset_of!(TopOfBook, ask_price),
-            offset_of!(TopOfBook, ask_qty),
+            offset_of!(TopOfBook, bid.price),
+            offset_of!(TopOfBook, bid.qty),
+            offset_of!(TopOfBook, ask.price),
+            offset_of!(TopOfBook, ask.qty),
             offset_of!(TopOfBook, last_price),
             offset_of!(TopOfBook, ts_event),
             offset_of!(TopOfBook, last_qty),
@@ -143,17 +136,16 @@ mod tests {
             kind: UpdateKind::Trade as u8,
             price: 1_000_100,
             qty: 1 << 40,
-            bid_price: 1_000_000,
-            bid_qty: 5,
+            bid: PriceLevel { price: 1_000_000, qty: 5 },
             ts_event: 7,
-            ..zerocopy::FromZeros::new_zeroed()
+            ..MarketUpdate::default()
         };
         quote.apply(&trade);
         assert_eq!(quote.last(), Some((Price(1_000_100), Qty(u32::MAX.into()))));
         quote.apply(&MarketUpdate {
             kind: UpdateKind::Delete as u8,
-            bid_qty: 0,
-            ask_qty: 3,
+            bid: PriceLevel::default(),
+            ask: PriceLevel { price: 0, qty: 3 },
             health: 9,
             ..trade
         });

@@ -138,13 +138,11 @@ const fn sunday_from(day: i64) -> i64 {
 }
 
 fn summer_start(year: u64) -> i64 {
-    let day = if year >= 2007 { day_of(year, 3, 8) } else { day_of(year, 4, 1) };
-    sunday_from(day)
+    sunday_from(if year >= 2007 { day_of(year, 3, 8) } else { day_of(year, 4, 1) })
 }
 
 fn summer_end(year: u64) -> i64 {
-    let day = if year >= 2007 { day_of(year, 11, 1) } else { day_of(year, 10, 25) };
-    sunday_from(day)
+    sunday_from(if year >= 2007 { day_of(year, 11, 1) } else { day_of(year, 10, 25) })
 }
 
 fn day_of(year: u64, month: u64, day: u64) -> i64 {

@@ -1,22 +1,17 @@
 //! Commands of the administrator to a running venue, and their outcomes.
 
-use tickpath_types::{
-    AddInstrumentError, BrokenReason, Instrument, InstrumentId, MatchId, Price, SessionId, TradingState,
-};
+use tickpath_matching::CommandKind;
+use tickpath_types::{AddInstrumentError, Instrument, InstrumentId, Price, SessionId};
 
 use crate::day::{BandWidth, Phase};
+use crate::log_command::LogCommandKind;
 use crate::user_limits::LimitsChange;
 
 /// A command of the administrator to a running venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
-    /// An instrument halts, or trades again. Sequenced.
-    SetTradingState {
-        /// Its id.
-        instrument: InstrumentId,
-        /// Its new state.
-        state: TradingState,
-    },
+    /// A command of the venue for the log, which is sequenced as it is.
+    Log(LogCommandKind),
     /// An instrument, or all, enters a phase of the day. Sequenced.
     Phase {
         /// The phase.
@@ -33,21 +28,8 @@ pub enum AdminCommand {
         /// The middle; the instrument's reference price when `None`.
         reference: Option<Price>,
     },
-    /// An execution is void. Sequenced.
-    BreakTrade {
-        /// Its id.
-        match_id: MatchId,
-        /// Why.
-        reason: BrokenReason,
-    },
-    /// A new instrument, halted, whose definition was checked as that of a file is; it gets the next id, whatever id is
-    /// given. Sequenced.
+    /// A new instrument, halted, its definition checked as in a file; it gets the next id, whatever is given. Sequenced.
     AddInstrument(Instrument),
-    /// The instrument halts, and all orders in it are cancelled. Sequenced.
-    SuspendInstrument {
-        /// Its id.
-        instrument: InstrumentId,
-    },
     /// Other limits for a user, until the configuration's are changed. Sequenced.
     SetLimits {
         /// The user.
@@ -138,12 +120,19 @@ pub enum AdminRefusal {
 }
 
 impl AdminCommand {
+    /// A command for the log.
+    pub fn log(kind: impl Into<LogCommandKind>) -> AdminCommand {
+        AdminCommand::Log(kind.into())
+    }
+
     /// The instrument that must be there for it, if it is about one.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
         match *self {
-            AdminCommand::SetTradingState { instrument, .. }
-            | AdminCommand::SuspendInstrument { instrument }
+            AdminCommand::Log(LogCommandKind::Engine(
+                CommandKind::SetTradingState { instrument, .. }
+                | CommandKind::SuspendInstrument { instrument },
+            ))
             | AdminCommand::AllowInstrument { instrument, .. } => Some(instrument),
             AdminCommand::Phase { instrument, .. } | AdminCommand::SetPriceBand { instrument, .. } => {
                 instrument
@@ -156,7 +145,9 @@ impl AdminCommand {
     #[must_use]
     pub fn without_effect(&self) -> Option<AdminRefusal> {
         match self {
-            AdminCommand::BreakTrade { .. } => Some(AdminRefusal::NoExecution),
+            AdminCommand::Log(LogCommandKind::Engine(CommandKind::BreakTrade { .. })) => {
+                Some(AdminRefusal::NoExecution)
+            }
             AdminCommand::SetPriceBand { .. } => Some(AdminRefusal::OutsideCollar),
             AdminCommand::AddInstrument(_) => Some(AdminRefusal::Unusable),
             _ => None,

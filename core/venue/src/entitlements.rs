@@ -155,8 +155,7 @@ impl Entitlements {
         filter
     }
 
-    /// What the log must be told of it: last, what the file says, for until that is in the log a limit that the file
-    /// changed must count as changed.
+    /// The commands for the log. The limits of the file come last: until then a changed limit must count as changed.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (wanted, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != wanted).then_some(wanted);
@@ -283,8 +282,7 @@ mod tests {
             .note(&CommandKind::SetLimits { open_orders: 5, order_qty: Qty(7), order_notional: 9 }.into());
         replayed.note(&allow(3, true));
         let changed = user(200, Some(&[1, 2]));
-        let commands: Vec<LogCommandKind> =
-            Entitlements::new(&changed, &replayed).commands(&replayed).collect();
+        let commands: Vec<_> = Entitlements::new(&changed, &replayed).commands(&replayed).collect();
         assert_eq!(commands.len(), 2);
         for in_the_log in 0..=commands.len() {
             let mut replayed = replayed.clone();

@@ -4,17 +4,16 @@ use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
 use tickpath_timing::Tracer;
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, Nanos, Price, RejectReason, Sequence, SessionId, TradingState,
+    Instrument, InstrumentId, InstrumentTable, Nanos, RejectReason, Sequence, SessionId, TradingState,
 };
 
 use crate::admin_command::{AdminAnswer, AdminCommand, AdminOutcome, AdminRefusal};
 use crate::command_log::LogState;
-use crate::day::{BandWidth, Day, Phase, Which};
+use crate::day::{Day, Phase, Which};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 use crate::sequencer::{Arrival, Sequencer};
-use crate::user_limits::LimitsChange;
 use crate::user_registry::UserRegistry;
-use crate::users::{NewUser, Users};
+use crate::users::{NewUser, User, Users};
 
 /// The progress of the internal commands.
 #[derive(Debug, Default)]
@@ -170,7 +169,11 @@ impl InternalCommands {
         users: &mut Users,
         sequencer: &mut Sequencer,
     ) -> AdminOutcome {
-        let outcome = self.execute(command, users, sequencer).unwrap_or_else(AdminOutcome::Refused);
+        let before = sequencer.command_batch();
+        let outcome = match self.execute(command, users, sequencer) {
+            Ok(()) => AdminOutcome::Done { commands: (sequencer.command_batch() - before) as u32 },
+            Err(outcome) => outcome,
+        };
         self.answer_when_applied(AdminAnswer { id, outcome }, command.without_effect(), sequencer);
         outcome
     }
@@ -257,54 +260,52 @@ impl InternalCommands {
         }
     }
 
+    /// The outcome where it is not done.
     fn execute(
         &mut self,
         command: AdminCommand,
         users: &mut Users,
         sequencer: &mut Sequencer,
-    ) -> Result<AdminOutcome, AdminRefusal> {
+    ) -> Result<(), AdminOutcome> {
         if command.instrument().is_some_and(|id| self.instruments.get(id).is_none()) {
-            return Err(AdminRefusal::NoInstrument);
+            return Err(AdminOutcome::Refused(AdminRefusal::NoInstrument));
         }
-        let for_venue =
-            |sequencer: &mut Sequencer, kind: CommandKind| sequence(sequencer, SessionId::default(), kind);
-        Ok(match command {
+        let emit = &mut |kind: CommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
+        match command {
             AdminCommand::Phase { phase, instrument } => {
-                return self.begin_phase(phase, instrument, sequencer);
+                self.begin_phase(phase, instrument, emit).map_err(AdminOutcome::Refused)?;
             }
             AdminCommand::SetPriceBand { instrument, width, reference } => {
-                self.set_price_bands(instrument, width, reference, sequencer)
+                let is_meant = |other: &&Instrument| instrument.is_none_or(|id| other.id == id);
+                let meant = self.instruments.iter().filter(is_meant);
+                meant.for_each(|instrument| emit(Day::band(instrument, width, reference)));
             }
-            AdminCommand::BreakTrade { match_id, reason } => {
-                for_venue(sequencer, CommandKind::BreakTrade { match_id, reason })
+            AdminCommand::AddInstrument(instrument) => {
+                self.add_instrument(instrument, emit).map_err(AdminOutcome::Refused)?;
             }
-            AdminCommand::AddInstrument(instrument) => return self.add_instrument(instrument, sequencer),
-            AdminCommand::SuspendInstrument { instrument } => {
-                for_venue(sequencer, CommandKind::SuspendInstrument { instrument })
+            AdminCommand::Log(LogCommandKind::Engine(CommandKind::SetTradingState { .. }))
+                if !self.day.has_started() =>
+            {
+                return Err(AdminOutcome::Refused(AdminRefusal::DayNotStarted));
             }
-            AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
-                return Err(AdminRefusal::DayNotStarted);
-            }
-            AdminCommand::SetTradingState { instrument, state } => {
-                for_venue(sequencer, CommandKind::SetTradingState { instrument, state })
-            }
-            AdminCommand::Kill(None) => for_venue(sequencer, CommandKind::KillVenue { is_killed: true }),
-            AdminCommand::Unkill(None) => for_venue(sequencer, CommandKind::KillVenue { is_killed: false }),
+            AdminCommand::Log(kind) => sequencer.add(Arrival::internal(SessionId::default(), kind)),
+            AdminCommand::Kill(None) => emit(CommandKind::KillVenue { is_killed: true }),
+            AdminCommand::Unkill(None) => emit(CommandKind::KillVenue { is_killed: false }),
             AdminCommand::Drain => {
                 self.is_draining = true;
                 users.drain();
-                AdminOutcome::Done { commands: 0 }
             }
             AdminCommand::SetLimits { session, .. }
             | AdminCommand::AllowInstrument { session, .. }
             | AdminCommand::Kill(Some(session))
             | AdminCommand::Unkill(Some(session))
             | AdminCommand::Unlock(session)
-            | AdminCommand::Disconnect(session) => match users.place_of(session) {
-                Some(place) => self.execute_for_user(command, place, users, sequencer),
-                None => AdminOutcome::UnknownUser,
-            },
-        })
+            | AdminCommand::Disconnect(session) => {
+                let place = users.place_of(session).ok_or(AdminOutcome::UnknownUser)?;
+                self.execute_for_user(command, place, &mut users[place], sequencer);
+            }
+        }
+        Ok(())
     }
 
     /// Carries out a command about the user of a place.
@@ -312,59 +313,46 @@ impl InternalCommands {
         &mut self,
         command: AdminCommand,
         place: usize,
-        users: &mut Users,
+        user: &mut User,
         sequencer: &mut Sequencer,
-    ) -> AdminOutcome {
-        let user = users.get_mut(place);
+    ) {
+        let view = &self.registry[place];
         let session = user.session;
-        let mut kill = |is_killed: bool| {
-            self.registry[place].is_killed.set(is_killed.into());
-            sequence(sequencer, session, CommandKind::KillSession { is_killed })
-        };
+        let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(session, kind));
         match command {
-            AdminCommand::Kill(_) => kill(true),
-            AdminCommand::Unkill(_) => kill(false),
-            AdminCommand::SetLimits { change, .. } => self.set_limits(place, change, users, sequencer),
+            AdminCommand::Kill(_) | AdminCommand::Unkill(_) => {
+                let is_killed = matches!(command, AdminCommand::Kill(_));
+                view.is_killed.set(is_killed.into());
+                emit(CommandKind::KillSession { is_killed }.into());
+            }
+            AdminCommand::SetLimits { change, .. } => {
+                let before = user.limits;
+                let limits = change.applied_to(before);
+                user.limits = limits;
+                view.limits.set(&limits);
+                if limits.rate != before.rate {
+                    user.filter.set_rate(limits.rate);
+                    emit(limits.rate_command().into());
+                }
+                if limits.as_command() != before.as_command() {
+                    emit(limits.as_command().into());
+                }
+            }
             AdminCommand::AllowInstrument { instrument, is_allowed, .. }
                 if user.filter.allow(instrument, is_allowed) =>
             {
-                sequence(sequencer, session, VenueCommandKind::AllowInstrument { instrument, is_allowed })
+                emit(VenueCommandKind::AllowInstrument { instrument, is_allowed }.into());
             }
-            _ => AdminOutcome::Done { commands: 0 },
+            _ => {}
         }
-    }
-
-    fn set_limits(
-        &mut self,
-        place: usize,
-        change: LimitsChange,
-        users: &mut Users,
-        sequencer: &mut Sequencer,
-    ) -> AdminOutcome {
-        let user = users.get_mut(place);
-        let before = user.limits;
-        let limits = change.applied_to(before);
-        user.limits = limits;
-        self.registry[place].limits.set(&limits);
-        let mut commands = 0;
-        if limits.rate != before.rate {
-            user.filter.set_rate(limits.rate);
-            sequence(sequencer, user.session, limits.rate_command());
-            commands += 1;
-        }
-        if limits.as_command() != before.as_command() {
-            sequence(sequencer, user.session, limits.as_command());
-            commands += 1;
-        }
-        AdminOutcome::Done { commands }
     }
 
     fn begin_phase(
         &mut self,
         phase: Phase,
         instrument: Option<InstrumentId>,
-        sequencer: &mut Sequencer,
-    ) -> Result<AdminOutcome, AdminRefusal> {
+        emit: &mut impl FnMut(CommandKind),
+    ) -> Result<(), AdminRefusal> {
         match self.day.has_started() {
             true if phase == Phase::Start => return Err(AdminRefusal::DayStarted),
             false if !phase.starts_day() => return Err(AdminRefusal::DayNotStarted),
@@ -378,52 +366,23 @@ impl InternalCommands {
                 _ => {}
             }
         }
-        let mut commands = 0;
-        self.day.begin(phase, instrument.map_or(Which::All, Which::One), &mut |kind| {
-            sequencer.add(Arrival::internal(SessionId::default(), kind));
-            commands += 1;
-        });
-        Ok(AdminOutcome::Done { commands })
-    }
-
-    fn set_price_bands(
-        &self,
-        instrument: Option<InstrumentId>,
-        width: BandWidth,
-        reference: Option<Price>,
-        sequencer: &mut Sequencer,
-    ) -> AdminOutcome {
-        let is_meant = |other: &&Instrument| instrument.is_none_or(|id| other.id == id);
-        let mut commands = 0;
-        for instrument in self.instruments.iter().filter(is_meant) {
-            sequence(sequencer, SessionId::default(), Day::band(instrument, width, reference));
-            commands += 1;
-        }
-        AdminOutcome::Done { commands }
+        self.day.begin(phase, instrument.map_or(Which::All, Which::One), emit);
+        Ok(())
     }
 
     /// The instrument is in the table before its commands are in the log, so a reader of the log finds it.
     fn add_instrument(
         &mut self,
         definition: Instrument,
-        sequencer: &mut Sequencer,
-    ) -> Result<AdminOutcome, AdminRefusal> {
+        emit: &mut impl FnMut(CommandKind),
+    ) -> Result<(), AdminRefusal> {
         if !self.day.has_started() {
             return Err(AdminRefusal::DayNotStarted);
         }
         let instrument = Instrument { id: self.instruments.next_id(), ..definition };
         self.instruments.add(instrument)?;
-        sequence(sequencer, SessionId::default(), CommandKind::AddInstrument(instrument));
-        let mut commands = 1;
-        self.day.open_added(instrument.id, &mut |kind| {
-            sequencer.add(Arrival::internal(SessionId::default(), kind));
-            commands += 1;
-        });
-        Ok(AdminOutcome::Done { commands })
+        emit(CommandKind::AddInstrument(instrument));
+        self.day.open_new(instrument.id, TradingState::Halted, emit);
+        Ok(())
     }
-}
-
-fn sequence(sequencer: &mut Sequencer, session: SessionId, kind: impl Into<LogCommandKind>) -> AdminOutcome {
-    sequencer.add(Arrival::internal(session, kind));
-    AdminOutcome::Done { commands: 1 }
 }

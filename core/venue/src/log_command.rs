@@ -119,34 +119,37 @@ impl LogCommand {
         }
     }
 
+    /// Its place in the log, its session and its time.
+    #[inline]
+    #[must_use]
+    pub const fn header(&self) -> Header {
+        match *self {
+            LogCommand::Engine(Command { sequence, session, ts, .. })
+            | LogCommand::Venue(VenueCommand { sequence, session, ts, .. }) => {
+                Header { sequence, session, ts }
+            }
+        }
+    }
+
     /// Its place in the log, dense from 1.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
-        match self {
-            LogCommand::Engine(command) => command.sequence,
-            LogCommand::Venue(command) => command.sequence,
-        }
+        self.header().sequence
     }
 
     /// The session that sent it or that it is about; of no meaning for the venue's own commands.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> SessionId {
-        match self {
-            LogCommand::Engine(command) => command.session,
-            LogCommand::Venue(command) => command.session,
-        }
+        self.header().session
     }
 
     /// When it was sequenced, since midnight.
     #[inline]
     #[must_use]
     pub const fn ts(&self) -> Nanos {
-        match self {
-            LogCommand::Engine(command) => command.ts,
-            LogCommand::Venue(command) => command.ts,
-        }
+        self.header().ts
     }
 
     /// Its kind.
@@ -162,20 +165,14 @@ impl LogCommand {
     #[inline]
     #[must_use]
     pub const fn engine(&self) -> Option<&Command> {
-        match self {
-            LogCommand::Engine(command) => Some(command),
-            LogCommand::Venue(_) => None,
-        }
+        if let LogCommand::Engine(command) = self { Some(command) } else { None }
     }
 
     /// Its kind, if the engine executes it.
     #[inline]
     #[must_use]
     pub const fn engine_kind(&self) -> Option<&CommandKind> {
-        match self {
-            LogCommand::Engine(command) => Some(&command.kind),
-            LogCommand::Venue(_) => None,
-        }
+        if let LogCommand::Engine(command) = self { Some(&command.kind) } else { None }
     }
 
     /// True for internal commands of the venue, which no client sent.
@@ -205,9 +202,7 @@ impl LogCommand {
     pub fn encode(&self, out: &mut [u8]) -> usize {
         match *self {
             LogCommand::Engine(ref command) => command.encode(out),
-            LogCommand::Venue(VenueCommand { sequence, session, ts, kind }) => {
-                kind.encode(Header { sequence, session, ts }, out)
-            }
+            LogCommand::Venue(VenueCommand { kind, .. }) => kind.encode(self.header(), out),
         }
     }
 

@@ -7,6 +7,7 @@ use tickpath_types::Sequence;
 use crate::log_command::LogCommand;
 use crate::log_follower::LogFollower;
 use crate::matcher::VenueEngine;
+use crate::replica::Replica;
 use crate::stored_log::{LogReadError, StoredLog};
 
 /// Hears of each command: its events, in order, and then that it was applied.
@@ -33,8 +34,11 @@ pub struct LogFeed {
     log: Box<dyn StoredLog>,
     /// Once it has begun.
     follower: Option<LogFollower>,
-    session: String,
-    generation: u32,
+    /// Name of the journal's session: with another one commands are numbered from 1 again.
+    pub session: String,
+    /// The session's generation: how many starts there were before which answered commands may have been lost. Numbers of
+    /// commands of an earlier generation may be in use again.
+    pub generation: u32,
 }
 
 impl LogFeed {
@@ -57,7 +61,10 @@ impl LogFeed {
         let limit = log.durable();
         let follower = match &mut self.follower {
             Some(follower) => follower,
-            none => none.insert(LogFollower::from_first(log)?.ok_or(LogFeedError::Cut)?),
+            none => {
+                let is_first = |replica: &Replica| replica.last_command() == Sequence(0);
+                none.insert(LogFollower::from_snapshot(log, is_first)?.ok_or(LogFeedError::Cut)?)
+            }
         };
         let mut count = 0;
         while count < max
@@ -80,18 +87,5 @@ impl LogFeed {
     /// Has what becomes durable wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.log.wake_by(waker);
-    }
-
-    /// Name of the journal's session: with another one commands are numbered from 1 again.
-    #[must_use]
-    pub fn session(&self) -> String {
-        self.session.clone()
-    }
-
-    /// The session's generation: how many starts there were before which answered commands may have been lost. Numbers of
-    /// commands of an earlier generation may be in use again.
-    #[must_use]
-    pub const fn generation(&self) -> u32 {
-        self.generation
     }
 }

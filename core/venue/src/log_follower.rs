@@ -5,7 +5,7 @@ use tickpath_types::Sequence;
 
 use crate::log_command::LogCommand;
 use crate::replica::Replica;
-use crate::stored_log::{LogReadError, StoredCommands, StoredLog};
+use crate::stored_log::{LogReadError, LogResult, StoredCommands, StoredLog};
 
 /// A replica that follows a log from a snapshot on, also where a start of the venue changed its users or bounds: there
 /// it continues from the snapshot that the start wrote.
@@ -17,30 +17,11 @@ pub struct LogFollower {
 }
 
 impl LogFollower {
-    /// From the newest snapshot on.
-    ///
-    /// # Errors
-    /// [`LogReadError`] when the log cannot be read, or there is no snapshot.
-    pub fn from_newest(log: &dyn StoredLog) -> Result<LogFollower, LogReadError> {
-        LogFollower::from_snapshot(log, |_| true)?.ok_or(LogReadError::NoSnapshot)
-    }
-
-    /// From the first command on; `None` when the log begins later.
-    ///
-    /// # Errors
-    /// [`LogReadError`] when the log cannot be read.
-    pub fn from_first(log: &dyn StoredLog) -> Result<Option<LogFollower>, LogReadError> {
-        LogFollower::from_snapshot(log, |replica| replica.last_command() == Sequence(0))
-    }
-
     /// From the newest snapshot that `is_good` accepts; `None` when there is none, or the log begins later.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be read.
-    pub fn from_snapshot(
-        log: &dyn StoredLog,
-        is_good: impl Fn(&Replica) -> bool,
-    ) -> Result<Option<LogFollower>, LogReadError> {
+    pub fn from_snapshot(log: &dyn StoredLog, is_good: impl Fn(&Replica) -> bool) -> LogResult<Option<Self>> {
         let limit = log.durable();
         let mut ahead = log.snapshots()?;
         ahead.retain(|sequence| *sequence <= limit);
@@ -59,8 +40,7 @@ impl LogFollower {
         Ok(None)
     }
 
-    /// Takes the next command of its log, if it is there and at most `limit`, and lets `apply` give it to the replica;
-    /// false when there is none.
+    /// Lets `apply` give the replica the next command of its log, if it is there and at most `limit`; false when not.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be followed any more.
@@ -69,7 +49,7 @@ impl LogFollower {
         log: &dyn StoredLog,
         limit: Sequence,
         apply: impl FnOnce(&mut Replica, &LogCommand),
-    ) -> Result<bool, LogReadError> {
+    ) -> LogResult<bool> {
         let Some(command) = self.commands.next(limit)? else { return Ok(false) };
         apply(&mut self.replica, &command);
         let sequence = command.sequence();
@@ -83,13 +63,12 @@ impl LogFollower {
         Ok(true)
     }
 
-    /// A snapshot that cannot be used matters where what follows was decided by another definition, which the next one
-    /// has.
-    fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> Result<(), LogReadError> {
+    /// A snapshot that cannot be used matters where what follows was decided by another definition, the next one's.
+    fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> LogResult<()> {
         let next = self.ahead.iter().rev().find_map(|ahead| log.replica(*ahead));
         match next {
             Some(next) if next.definition() != self.replica.definition() => {
-                Err(LogReadError::DefinitionUnknown { sequence })
+                Err(LogReadError::DefinitionUnknown(sequence))
             }
             _ => Ok(()),
         }

@@ -113,8 +113,7 @@ enum Stage {
 
 /// The connections of one port that log in or are logged in, by their places; `P` is the address of a peer.
 ///
-/// A wrong name and a wrong password look the same from outside: where passwords take time to check, an unknown name takes
-/// as long.
+/// A wrong name looks like a wrong password: where passwords take time to check, an unknown name takes as long.
 pub struct Logins<P> {
     clients_max: usize,
     /// Connections that have not logged in.

@@ -40,11 +40,9 @@ struct Notes {
 
 /// The public state of the market, built of the messages that were published, as any subscriber builds it.
 ///
-/// What a snapshot says of an order has the time of the message that was applied last: when the order came is no part
-/// of the state.
+/// An order in a snapshot has the time of the last message applied: when the order came is no part of the state.
 pub struct MarketImage {
     books: BookBuilder<Indexed<FastBooks<()>>>,
-    /// Number of the next message.
     next: Sequence,
     last_ts: Nanos,
     stages: ArrayVec<Message, STAGES_MAX>,
@@ -187,8 +185,7 @@ impl MarketImage {
         self.write_end(out);
     }
 
-    /// Appends what is known of one instrument: its directory and state, its auction while there is one, its orders in
-    /// price-time priority, bids first.
+    /// Appends one instrument: directory, state, auction while there is one, orders in price-time priority, bids first.
     pub fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
         let notes = &self.notes[usize::from(id.0)];
         put(out, &notes.directory);
@@ -252,13 +249,8 @@ mod tests {
 
         fn say(&mut self, kind: MarketEventKind) {
             let sequence = self.image.next_sequence();
-            let event = MarketEvent {
-                sequence,
-                command: Sequence(1),
-                ts: Nanos(sequence.0 * 10),
-                instrument: ALPHA.id,
-                kind,
-            };
+            let (command, ts) = (Sequence(1), Nanos(sequence.0 * 10));
+            let event = MarketEvent { sequence, command, ts, instrument: ALPHA.id, kind };
             let mut bytes = [0; MAX_STORED_MESSAGE];
             let len = encode_market_event(&event, self.table.get(ALPHA.id), &mut bytes).unwrap();
             self.image.apply(sequence, &bytes[..len]);

@@ -11,8 +11,7 @@ pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
 /// The messages to one user.
 ///
-/// This log is the only way to a client: an answer is appended here, and each connection sends on from the sequence that
-/// it has reached.
+/// It is the only way to a client: answers are appended here, and each connection sends on from where it is.
 pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
 
 const LEN_BYTES: usize = size_of::<u16>();
@@ -24,8 +23,7 @@ const PAGE_LEN: usize = 4096;
 /// A fixed number of messages is kept; older ones are overwritten.
 #[derive(Clone)]
 pub struct MessageLog<const LEN_MAX: usize> {
-    /// Slots of [`MessageLog::SLOT_LEN`] bytes: a message behind its length. Zeroes are slots without one, and come from
-    /// the allocator untouched.
+    /// Slots of [`MessageLog::SLOT_LEN`] bytes: a message behind its length, or zeroes, as the allocator gives them.
     slots: Box<[u8]>,
     /// The first that was appended here.
     first: u64,
@@ -53,9 +51,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
     pub fn resized(&self, capacity: usize) -> Self {
         let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));
         let mut resized = Self::starting_at(from, capacity);
-        (from..self.next)
-            .filter_map(|sequence| self.message(sequence))
-            .for_each(|message| resized.append(message));
+        (from..self.next).filter_map(|it| self.message(it)).for_each(|message| resized.append(message));
         resized
     }
 

@@ -110,8 +110,7 @@ fn add_listed(
     for known in table.iter().skip(listed.len()) {
         notices.push(format!("instrument {} was added before and stays: the file lacks it", known.symbol));
     }
-    let new: Vec<Instrument> =
-        listed.iter().filter(|instrument| instrument.id >= table.next_id()).copied().collect();
+    let new: Vec<Instrument> = listed.iter().filter(|it| it.id >= table.next_id()).copied().collect();
     for instrument in &new {
         table.add(*instrument)?;
         notices.push(format!("instrument {} is new in the file and is added", instrument.symbol));

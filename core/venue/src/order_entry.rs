@@ -95,17 +95,11 @@ pub struct OrderEntry<P> {
 }
 
 impl<P> OrderEntry<P> {
-    /// Sequences the venue's first commands. Users whose open orders outlive their connection for a while only have that
-    /// time from now on.
+    /// Sequences the venue's first commands. Users whose orders outlive their connection have that time from now on.
     pub fn open(&mut self, opening: Vec<(SessionId, LogCommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
         self.commands.open(opening, now, &mut self.sequencer, tracer);
         failpoint!(GraceForgottenAtStart => return);
         self.users.begin_grace(now);
-    }
-
-    /// Begins the internal commands that are due.
-    pub fn handle_time(&mut self, now: Nanos) {
-        self.commands.handle_time(now, &mut self.sequencer);
     }
 
     /// The new state of the log, where it has changed. While it is full new orders are refused.
@@ -148,16 +142,13 @@ impl<P> OrderEntry<P> {
             }
         };
         let Some(user) = self.users.of_session(session) else { return FrontAdmission::Drop };
-        match user.filter.check(Ok(order), now) {
-            Ok(order) => {
-                FrontAdmission::Request { arrival: arrival(CommandKind::Order(order)), is_refused: false }
+        match Admission::of(user, Ok(order), now) {
+            refused if keeps_room && refused.yields_to_cancels() => FrontAdmission::Unlogged,
+            Admission::Sequence { kind, .. } => {
+                let is_refused = matches!(kind, CommandKind::Refuse { .. });
+                FrontAdmission::Request { arrival: arrival(kind), is_refused }
             }
-            Err(RequestError::Refused { .. }) if keeps_room => FrontAdmission::Unlogged,
-            Err(RequestError::Refused { user_ref, reason, client_order_id }) => FrontAdmission::Request {
-                arrival: arrival(CommandKind::Refuse { user_ref, reason, client_order_id }),
-                is_refused: true,
-            },
-            Err(_) => FrontAdmission::Drop,
+            Admission::Query | Admission::Drop => FrontAdmission::Drop,
         }
     }
 
@@ -293,7 +284,10 @@ mod tests {
     #[test]
     fn a_command_without_effect_is_refused_after_it() {
         let mut rig = Rig::new();
-        let command = AdminCommand::BreakTrade { match_id: MatchId(5), reason: BrokenReason::Consent };
+        let command = AdminCommand::log(CommandKind::BreakTrade {
+            match_id: MatchId(5),
+            reason: BrokenReason::Consent,
+        });
         assert_eq!(rig.entry.handle_command(1, command), AdminOutcome::Done { commands: 1 });
         assert_eq!(rig.sequenced().len(), 1);
         let outcome = AdminOutcome::Refused(AdminRefusal::NoExecution);
@@ -303,7 +297,9 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_answered_at_once() {
         let mut rig = Rig::new();
-        let halt = |instrument| AdminCommand::SetTradingState { instrument, state: TradingState::Halted };
+        let halt = |instrument| {
+            AdminCommand::log(CommandKind::SetTradingState { instrument, state: TradingState::Halted })
+        };
         let end = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
         for (command, outcome) in [
             (halt(ALPHA), AdminOutcome::Refused(AdminRefusal::DayNotStarted)),
@@ -357,11 +353,11 @@ mod tests {
     #[test]
     fn orders_of_a_user_who_stays_away_are_cancelled_once() {
         let mut rig = Rig::new();
-        rig.entry.users.get_mut(0).connect(5);
+        rig.entry.users[0].connect(5);
         rig.entry.users.log_out(0, NOW);
         assert_eq!(rig.entry.users.next_cancel(), NOW + GRACE);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW), 0);
-        rig.entry.users.get_mut(0).connect(5);
+        rig.entry.users[0].connect(5);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 0, "back in time");
         rig.entry.users.log_out(0, NOW);
         assert_eq!(rig.entry.cancel_for_absent_users(NOW + GRACE), 1);

@@ -31,19 +31,13 @@ impl Password {
     /// Whether `password` is this one; `None` where `password` must be hashed first.
     #[must_use]
     pub fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
-        match &self.0 {
-            Kept::Plain(known) => Some(password.matches(known)),
-            Kept::Hash(_) => None,
-        }
+        if let Kept::Plain(known) = &self.0 { Some(password.matches(known)) } else { None }
     }
 
     /// The hash, where only that is known.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
-        match &self.0 {
-            Kept::Plain(_) => None,
-            Kept::Hash(hash) => Some(hash),
-        }
+        if let Kept::Hash(hash) = &self.0 { Some(hash) } else { None }
     }
 }
 

@@ -22,8 +22,7 @@ use crate::session_messages::{append_event, append_query_answer, append_stage};
 
 pub use tickpath_matching::EngineLimits;
 
-/// What a log is read by: it is written into every snapshot, so that the log can be read without the venue's
-/// configuration.
+/// The means to read a log. Every snapshot has it, so that no configuration is needed to read the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// What is traded.
@@ -38,11 +37,9 @@ pub struct Definition {
     pub retained_messages: usize,
 }
 
-/// A venue without its sockets: the engine, what was sent to each user and what was published, as they follow from
-/// the commands in the log.
+/// A venue without its sockets: the engine, what each user was sent and what was published, as the log leads to it.
 ///
-/// Two of them that were given the same commands are the same, and both are what the venue that sequenced them was. Its memory
-/// is touched as it comes into use.
+/// After the same commands all are the same, and as the venue that sequenced them. Memory is touched as it is needed.
 pub struct Replica {
     definition: Definition,
     /// The engine.
@@ -61,10 +58,11 @@ pub struct OutboundStreams {
     pub users: Vec<Stream<MAX_LOGGED_MESSAGE>>,
     /// The market data.
     pub market: Stream<MAX_STORED_MESSAGE>,
-    /// The first command that caused what the market data protocol cannot say.
-    unencodable: Option<Sequence>,
-    /// The first command that caused an answer to a user that is not named.
-    undeliverable: Option<Sequence>,
+    /// The first command that caused what the market data protocol cannot say, if there was one.
+    pub unencodable: Option<Sequence>,
+    /// The first command that caused an answer to a user that the definition does not name, if there was one: another one
+    /// decided it.
+    pub undeliverable: Option<Sequence>,
 }
 
 /// Numbered messages, and the digest of all that there ever were.
@@ -129,8 +127,7 @@ impl Replica {
         command.apply(&mut self.engine, &mut self.streams);
     }
 
-    /// As [`Replica::apply`]; `on_message` is given each message that a user is sent by it, in order: the user's place, the
-    /// message's number and its bytes.
+    /// As [`Replica::apply`]; `on_message` is given the place of a user, and the number and bytes of each message to it.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.note(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });
@@ -186,19 +183,6 @@ impl Replica {
         self.engine.last_command()
     }
 
-    /// The first command that caused what the market data protocol cannot say, if there was one.
-    #[must_use]
-    pub fn unencodable(&self) -> Option<Sequence> {
-        self.streams.unencodable
-    }
-
-    /// The first command that caused an answer to a user that the definition does not name, if there was one: another one
-    /// decided it.
-    #[must_use]
-    pub fn undeliverable(&self) -> Option<Sequence> {
-        self.streams.undeliverable
-    }
-
     /// Digest (XXH3, 64 bits) of the engine's state, and of every byte that was sent to users and published.
     #[must_use]
     pub fn state_hash(&self) -> u64 {
@@ -213,12 +197,6 @@ impl Replica {
         hasher.digest()
     }
 
-    /// Open orders of all users.
-    #[must_use]
-    pub fn open_orders(&self) -> u64 {
-        self.engine.open_order_count()
-    }
-
     /// Messages sent to users, and published, since the session began.
     #[must_use]
     pub fn message_counts(&self) -> (u64, u64) {
@@ -229,8 +207,7 @@ impl Replica {
     /// Goes on under another definition: with other bounds, with more users behind those that there are. There is room
     /// for instruments that it has more; they are added by commands that follow.
     ///
-    /// True when the commands that follow are decided otherwise than under the one before: then a snapshot must be
-    /// written before the next.
+    /// True when the commands that follow are decided otherwise: then a snapshot must be written before the next.
     ///
     /// # Errors
     /// [`ReplicaError`] when the log was decided by other instruments or for other users, or holds more than allowed.
@@ -248,7 +225,7 @@ impl Replica {
         let known = &self.definition.users;
         let stay = wanted.users.iter().zip(known).all(|(wanted, known)| wanted.eq_ignore_ascii_case(known));
         if !stay || wanted.users.len() < known.len() {
-            return Err(ReplicaError::Users { names: known.join(", ") });
+            return Err(ReplicaError::Users(known.join(", ")));
         }
         let (expected, found) = (self.definition.limits.max_sessions, wanted.limits.max_sessions);
         if expected != found {
@@ -279,7 +256,7 @@ impl Replica {
         let gone: Vec<String> =
             first.filter(|known| listed(known).is_none()).map(|known| known.symbol.to_string()).collect();
         if !gone.is_empty() {
-            return Err(ReplicaError::InstrumentsGone { symbols: gone.join(", ") });
+            return Err(ReplicaError::InstrumentsGone(gone.join(", ")));
         }
         for known in self.streams.table.iter() {
             if let Some(field) = listed(known).and_then(|wanted| difference(known, wanted)) {

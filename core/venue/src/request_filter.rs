@@ -5,6 +5,8 @@ use tickpath_types::{InstrumentId, InstrumentTable, Nanos, OrderRequest, RejectR
 
 use crate::token_bucket::{RateLimit, TokenBucket};
 
+type Decoded = Result<OrderRequest, RequestError>;
+
 /// Checks the requests of one user against its rate and its instruments.
 ///
 /// What is refused here goes through the log as a refusal. Nothing that only takes orders away is ever refused.
@@ -58,41 +60,27 @@ impl RequestFilter {
     /// # Errors
     /// The error of the decoder, or the refusal.
     #[inline(always)]
-    pub fn check(
-        &mut self,
-        decoded: Result<OrderRequest, RequestError>,
-        now: Nanos,
-    ) -> Result<OrderRequest, RequestError> {
+    pub fn check(&mut self, decoded: Decoded, now: Nanos) -> Decoded {
         if self.is_checked { self.filter_checked(decoded, now) } else { decoded }
     }
 
     #[inline(never)]
-    fn filter_checked(
-        &mut self,
-        decoded: Result<OrderRequest, RequestError>,
-        now: Nanos,
-    ) -> Result<OrderRequest, RequestError> {
-        let refused = |user_ref, reason, client_order_id| {
-            Err(RequestError::Refused { user_ref, reason, client_order_id })
-        };
-        match &decoded {
-            Ok(OrderRequest::Enter(order)) => match self.check_enter(order.instrument, now) {
-                Ok(()) => decoded,
-                Err(reason) => refused(order.user_ref, reason, order.client_order_id),
-            },
+    fn filter_checked(&mut self, decoded: Decoded, now: Nanos) -> Decoded {
+        let (user_ref, client_order_id, checked) = match &decoded {
+            Ok(OrderRequest::Enter(order)) => {
+                let checked = self.check_new(now).and_then(|()| self.check_instrument(order.instrument));
+                (order.user_ref, order.client_order_id, checked)
+            }
             // The instrument is that of the order to be replaced, which was allowed when that was entered.
-            Ok(OrderRequest::Replace(order)) => match self.check_new(now) {
-                Ok(()) => decoded,
-                Err(reason) => refused(order.user_ref, reason, order.client_order_id),
-            },
+            Ok(OrderRequest::Replace(order)) => (order.user_ref, order.client_order_id, self.check_new(now)),
             // What takes orders away, asks, or is refused already.
             _ => {
-                if let Some(bucket) = &mut self.bucket {
-                    bucket.charge(now);
-                }
-                decoded
+                self.bucket.iter_mut().for_each(|bucket| bucket.charge(now));
+                return decoded;
             }
-        }
+        };
+        checked.map_err(|reason| RequestError::Refused { user_ref, reason, client_order_id })?;
+        decoded
     }
 
     /// True while not even the venue's own orders for the user may be entered: it is about to stop, or its journal is full.
@@ -129,11 +117,6 @@ impl RequestFilter {
         }
         let has_token = self.bucket.as_mut().is_none_or(|bucket| bucket.take(now));
         if has_token { Ok(()) } else { Err(RejectReason::RateAboveLimit) }
-    }
-
-    fn check_enter(&mut self, instrument: InstrumentId, now: Nanos) -> Result<(), RejectReason> {
-        self.check_new(now)?;
-        self.check_instrument(instrument)
     }
 
     fn check_instrument(&self, id: InstrumentId) -> Result<(), RejectReason> {

@@ -28,12 +28,6 @@ impl<P: Copy + PartialEq> RequestLimits<P> {
 
     /// True when a request that came now from `address` may be answered.
     pub fn allow(&mut self, now: Nanos, address: P) -> bool {
-        let requester = self.requester(now, address);
-        requester.latest = now;
-        requester.bucket.take(now)
-    }
-
-    fn requester(&mut self, now: Nanos, address: P) -> &mut Requester<P> {
         let known = self.requesters.iter().position(|requester| requester.address == address);
         let index = known.unwrap_or_else(|| {
             let new = Requester { address, latest: now, bucket: TokenBucket::new(self.limit) };
@@ -46,7 +40,9 @@ impl<P: Copy + PartialEq> RequestLimits<P> {
             self.requesters[index] = new;
             index
         });
-        &mut self.requesters[index]
+        let requester = &mut self.requesters[index];
+        requester.latest = now;
+        requester.bucket.take(now)
     }
 }
 
@@ -63,10 +59,7 @@ mod tests {
         let mut limits = RequestLimits::new(LIMIT);
         let [a, b] = [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last));
         let now = Nanos::from_secs(1);
-        assert_eq!(
-            [a, a, a, a, b].map(|address| limits.allow(now, address)),
-            [true, true, true, false, true]
-        );
+        assert_eq!([a, a, a, a, b].map(|it| limits.allow(now, it)), [true, true, true, false, true]);
         assert!(limits.allow(now + Nanos::from_millis(1), a));
         assert!(!limits.allow(now + Nanos::from_millis(1), a));
     }

@@ -239,8 +239,7 @@ impl Sequencer {
         is_changed.then_some(state)
     }
 
-    /// True while requests that take no order away are not to have a record: the room that is left is kept for those that
-    /// do.
+    /// True while only requests that take orders away are to have a record: the room that is left is kept for them.
     #[inline(always)]
     #[must_use]
     pub fn keeps_room_for_cancels(&self) -> bool {
@@ -422,11 +421,8 @@ mod tests {
         let now = Nanos(2 * second - 4);
         assert!(!sequencer.have_expired(now));
         assert_eq!(sequencer.sequence(now, &mut NoTrace), 5);
-        let at = |ahead: u64| now.0 + ahead;
-        assert_eq!(
-            times(&mut commands),
-            [(1, at(0)), (2, at(1)), (3, at(2)), (4, at(3)), (0, at(4)), (5, at(5))]
-        );
+        let at = |user_ref, ahead| (user_ref, now.0 + ahead);
+        assert_eq!(times(&mut commands), [at(1, 0), at(2, 1), at(3, 2), at(4, 3), at(0, 4), at(5, 5)]);
         assert_eq!(sequencer.command_count(), 6);
         // The first one's time comes without anybody who wants anything.
         let now = Nanos(Nanos::DAY.0 + 9 * second);

@@ -71,8 +71,7 @@ mod tests {
         }
         assert_eq!(wire_name("ELEVENCHARS", 0), None);
         assert_eq!(wire_name("ELEVENCHARS", 1), None);
-        let names: HashSet<_> =
-            (0..2_000).map(|generation| wire_name("TENLETTERS", generation).unwrap()).collect();
+        let names: HashSet<_> = (0..2_000).map(|it| wire_name("TENLETTERS", it).unwrap()).collect();
         assert_eq!(names.len(), 2_000);
     }
 
@@ -80,10 +79,6 @@ mod tests {
     fn a_name_of_a_session_is_the_time_of_the_start() {
         assert_eq!(session_name_at(0), "TP00000000");
         assert_eq!(session_name_at(36 * 36 + 35), "TP0000010Z");
-        assert_ne!(
-            session_name_at(1_795_000_000_000),
-            session_name_at(1_795_000_000_001),
-            "a millisecond later"
-        );
+        assert_ne!(session_name_at(1_795_000_000_000), session_name_at(1_795_000_000_001), "1 ms later");
     }
 }

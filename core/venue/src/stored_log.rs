@@ -27,13 +27,10 @@ pub enum LogReadError {
     NoSnapshot,
     /// Restore it from a copy.
     #[error(
-        "the snapshot of command {sequence} cannot be used, and what follows it was decided by other users or bounds than what \
+        "the snapshot of command {0} cannot be used, and what follows it was decided by other users or bounds than what \
          came before"
     )]
-    DefinitionUnknown {
-        /// The last command that it covers.
-        sequence: Sequence,
-    },
+    DefinitionUnknown(Sequence),
 }
 
 impl LogReadError {
@@ -42,6 +39,8 @@ impl LogReadError {
         LogReadError::Storage(Box::new(error))
     }
 }
+
+pub(crate) type LogResult<T> = Result<T, LogReadError>;
 
 /// A log and its snapshots, read while the venue writes them.
 pub trait StoredLog: Send {

@@ -25,7 +25,6 @@ pub(crate) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket.
     pub(crate) fn new(limit: RateLimit) -> TokenBucket {
         let capacity = u64::from(limit.burst) * TOKEN;
         TokenBucket { per_second: limit.per_second.into(), capacity, level: capacity, at: Nanos::ZERO }

@@ -104,13 +104,8 @@ mod tests {
     fn the_engine_is_given_all_limits_but_the_rate() {
         let rate = Some(RateLimit { per_second: 1, burst: 1 });
         let rate_alone = UserLimits { rate, ..UserLimits::default() };
-        assert_eq!(
-            rate_alone.as_command(),
-            UserLimits::default().as_command(),
-            "the engine does not know the rate"
-        );
-        let limits =
-            UserLimits { rate: None, open_orders: Some(5), order_qty: None, order_notional: Some(7) };
+        assert_eq!(rate_alone.as_command(), UserLimits::default().as_command(), "without the rate");
+        let limits = UserLimits { open_orders: Some(5), order_notional: Some(7), ..UserLimits::default() };
         let command = CommandKind::SetLimits { open_orders: 5, order_qty: Qty(u64::MAX), order_notional: 7 };
         assert_eq!(limits.as_command(), command);
     }

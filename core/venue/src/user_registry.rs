@@ -4,7 +4,7 @@ use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
 use tickpath_lockfree::Counter;
-use tickpath_types::{InstrumentId, InstrumentTable, Qty, UserName};
+use tickpath_types::{InstrumentTable, Qty, UserName};
 
 use crate::token_bucket::RateLimit;
 use crate::user_limits::UserLimits;
@@ -15,25 +15,16 @@ use crate::user_settings::UserSettings;
 #[non_exhaustive]
 pub enum RegisterError {
     /// Choose a name of 1 to 6 ASCII characters.
-    #[error("user '{name}' must have 1 to 6 ASCII characters, without spaces around them")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    #[error("user '{0}' must have 1 to 6 ASCII characters, without spaces around them")]
+    Name(String),
     /// Choose another name.
-    #[error("there is a user '{name}' already: choose another name")]
-    Taken {
-        /// The name of both.
-        name: String,
-    },
+    #[error("there is a user '{0}' already: choose another name")]
+    Taken(String),
     /// Begin a new session, which has room for the users that there are then and some more.
     #[error(
-        "there is room for {max} users and no more while the session lasts: begin another by --new-session"
+        "there is room for {0} users and no more while the session lasts: begin another by --new-session"
     )]
-    Full {
-        /// The number of users that there may be.
-        max: usize,
-    },
+    Full(usize),
 }
 
 /// The users in the order of their sessions, which are 1, 2, 3 ...; cheap to clone, and all clones are one roster.
@@ -60,12 +51,12 @@ impl UserRegistry {
     /// # Errors
     /// [`RegisterError`] when the name is no user's name or taken, or there is no room.
     pub fn check(&self, name: &str) -> Result<UserName, RegisterError> {
-        let checked = UserName::new(name).ok_or_else(|| RegisterError::Name { name: name.to_owned() })?;
+        let checked = UserName::new(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
         if self.find(name).is_some() {
-            return Err(RegisterError::Taken { name: name.to_owned() });
+            return Err(RegisterError::Taken(name.to_owned()));
         }
         if self.len() == self.room() {
-            return Err(RegisterError::Full { max: self.room() });
+            return Err(RegisterError::Full(self.room()));
         }
         Ok(checked)
     }
@@ -76,7 +67,7 @@ impl UserRegistry {
     /// As [`UserRegistry::check`].
     pub fn add(&self, user: UserSettings) -> Result<(), RegisterError> {
         self.check(&user.name)?;
-        let full = RegisterError::Full { max: self.room() };
+        let full = RegisterError::Full(self.room());
         self.places[self.len()].set(UserView::new(user)).map_err(|_| full)
     }
 
@@ -138,13 +129,15 @@ impl UserRegistry {
         }
         let mut new = users.split_off(known);
         if known + new.len() > self.room() {
-            return Err(RegisterError::Full { max: self.room() }.to_string());
+            return Err(RegisterError::Full(self.room()).to_string());
         }
         for user in &mut new {
             self.check(&user.name).map_err(|error| error.to_string())?;
             let name = &user.name;
             for id in user.instruments.iter_mut().flatten() {
-                *id = as_numbered(*id, named, instruments).map_err(|symbol| {
+                let symbol = named.symbol(*id);
+                *id = symbol.and_then(|symbol| instruments.find(symbol)).ok_or_else(|| {
+                    let symbol = symbol.map_or_else(|| id.to_string(), |symbol| symbol.to_string());
                     format!("user '{name}': the venue has no instrument '{symbol}' yet: add it first")
                 })?;
             }
@@ -157,16 +150,6 @@ impl UserRegistry {
     pub fn has_hashes(&self) -> bool {
         self.iter().any(|user| user.settings.password.hash().is_some())
     }
-}
-
-/// The id that the venue has for an instrument of the file; its symbol when the venue lacks it.
-fn as_numbered(
-    id: InstrumentId,
-    named: &InstrumentTable,
-    instruments: &InstrumentTable,
-) -> Result<InstrumentId, String> {
-    let symbol = named.symbol(id).ok_or_else(|| id.to_string())?;
-    instruments.find(symbol).ok_or_else(|| symbol.to_string())
 }
 
 impl Index<usize> for UserRegistry {
@@ -283,7 +266,7 @@ mod tests {
         }
         registry.add(user("CLEO")).unwrap();
         let error = registry.add(user("DORA")).unwrap_err();
-        assert!(matches!(error, RegisterError::Full { max: 3 }), "{error}");
+        assert!(matches!(error, RegisterError::Full(3)), "{error}");
         assert!(UserRegistry::default().is_empty() && reader.get(3).is_none());
         assert_eq!(reader.iter().map(UserView::name).collect::<Vec<_>>(), ["ANNA", "Bert", "CLEO"]);
     }

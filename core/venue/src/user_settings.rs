@@ -39,8 +39,7 @@ pub struct UserSettings {
     pub limits: UserLimits,
     /// The treatment of an order of the user that would trade with another one of the user.
     pub self_trade_prevention: SelfTradePrevention,
-    /// The time after the end of the connection until the open orders are cancelled, unless the user is back by then;
-    /// they stay when `None`.
+    /// The time from the connection's end until open orders are cancelled, if the user is not back; they stay when `None`.
     pub cancel_on_disconnect: Option<Nanos>,
     /// Names of the users whose drop copies this one gets; those of all when `None`.
     pub copies_of: Option<Vec<String>>,

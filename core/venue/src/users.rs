@@ -1,5 +1,7 @@
 //! The users' sessions of order entry.
 
+use std::ops::{Deref, DerefMut};
+
 use arrayvec::ArrayVec;
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
@@ -111,7 +113,6 @@ impl User {
     }
 }
 
-/// A time that does not come.
 const NEVER: Nanos = Nanos(u64::MAX);
 
 /// All users, in the order of their sessions.
@@ -185,8 +186,7 @@ impl Users {
         self.next_cancel
     }
 
-    /// Gives `cancel` the users who have had no connection for as long as they allow; where it returns false the user stays
-    /// for the next time.
+    /// Gives `cancel` the users without a connection for as long as they allow; one for whom it returns false stays.
     pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
         self.next_cancel = NEVER;
         for user in &mut self.users {
@@ -215,39 +215,27 @@ impl Users {
         usize::from(session.0).checked_sub(1).filter(|place| *place < self.users.len())
     }
 
-    /// All users.
-    pub fn iter(&self) -> impl Iterator<Item = &User> {
-        self.users.iter()
-    }
-
-    /// All users, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut User> {
-        self.users.iter_mut()
-    }
-
-    /// The user of a place.
-    ///
-    /// # Panics
-    /// When there is no such user.
-    #[inline]
-    #[must_use]
-    pub fn get(&self, place: usize) -> &User {
-        &self.users[place]
-    }
-
-    /// The user of a place, to be changed.
-    ///
-    /// # Panics
-    /// When there is no such user.
-    #[inline]
-    pub fn get_mut(&mut self, place: usize) -> &mut User {
-        &mut self.users[place]
-    }
-
-    /// The user of a session, and its place.
+    /// The user of a session.
     #[inline]
     pub fn of_session(&mut self, session: SessionId) -> Option<&mut User> {
         self.users.get_mut(usize::from(session.0).checked_sub(1)?)
+    }
+}
+
+/// The users by their places.
+impl Deref for Users {
+    type Target = [User];
+
+    #[inline]
+    fn deref(&self) -> &[User] {
+        &self.users
+    }
+}
+
+impl DerefMut for Users {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [User] {
+        &mut self.users
     }
 }
 
@@ -260,8 +248,7 @@ impl LoginUsers for Users {
         &self.users[user].password
     }
 
-    /// A session is not available when its user is logged in already, when it is not today's, and when the messages
-    /// requested are no longer kept.
+    /// A session is not available when its user is logged in, it is not today's, or the messages are no longer kept.
     fn log_in(
         &mut self,
         _now: Nanos,
@@ -323,11 +310,11 @@ mod tests {
         let found = |name| users.find(&Username::new(name).unwrap());
         assert_eq!([found("maker"), found("CLERK"), found("OTHER")], [Some(0), Some(1), None]);
         for byte in 1..=3 {
-            users.get_mut(0).log.append(&[byte]);
+            users[0].log.append(&[byte]);
         }
         let mut verdict = |place: usize, session, sequence, is_full| {
             let verdict = users.log_in(Nanos(1), 7, place, &login(session, sequence), is_full);
-            assert_eq!(users.get_mut(place).connection.take().is_some(), verdict.is_ok());
+            assert_eq!(users[place].connection.take().is_some(), verdict.is_ok());
             verdict
         };
         let not_available = Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
@@ -340,7 +327,7 @@ mod tests {
         assert_eq!(verdict(0, "MONDAY", 2, false), not_available);
         let other_port = Err(Denial::Rejected(LoginRejectReason::NOT_AUTHORIZED));
         assert_eq!(verdict(1, "", 0, false), other_port);
-        users.get_mut(0).connection = Some(7);
+        users[0].connection = Some(7);
         assert_eq!(users.log_in(Nanos(1), 8, 0, &login("", 2), false), not_available, "logged in already");
     }
 }

@@ -23,7 +23,6 @@
 mod client;
 mod command_rings;
 mod line_server;
-mod listener;
 mod password_checker;
 mod password_hash;
 mod thread;

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tickpath_admission::{PreLogin, PreLoginLimits};
-use tickpath_agent::ListenError;
+use tickpath_agent::{ListenError, Peer, UnixListener};
 use tickpath_types::Nanos;
-
-use crate::listener::{AdminListener, Caller};
 
 /// Connections accepted in one call.
 const ACCEPTS_MAX: usize = 64;
+/// Mode of the socket's file: for its user alone.
+const SOCKET_MODE: u32 = 0o600;
 /// Bytes of answers that may wait for their client to read; a connection with more is closed.
 const UNREAD_MAX: usize = 1 << 20;
 
@@ -48,7 +48,7 @@ impl LineLimits {
 /// next one is not given before the one before it is [answered](LineServer::answer). Silent clients block no other.
 #[derive(Debug)]
 pub struct LineServer {
-    listener: AdminListener,
+    listener: UnixListener,
     limits: LineLimits,
     connections: Vec<Connection>,
     /// The same connections, by their ids and processes.
@@ -89,7 +89,7 @@ impl LineServer {
     /// [`ListenError`] when another program serves it or the system refuses.
     pub fn open(path: &Path, limits: LineLimits) -> Result<LineServer, ListenError> {
         Ok(LineServer {
-            listener: AdminListener::open(path)?,
+            listener: UnixListener::open(path, SOCKET_MODE)?,
             limits,
             connections: Vec::new(),
             places: PreLogin::new(limits.connections),
@@ -115,11 +115,11 @@ impl LineServer {
         }
         self.remove_closed();
         for _ in 0..ACCEPTS_MAX {
-            let Ok(caller) = self.listener.accept() else { return };
-            let Some(Caller { stream, user, process }) = caller else {
+            let Ok((stream, Peer { pid: process, uid: user })) = self.listener.accept() else { return };
+            if !may_connect(user, self.listener.owner()) || stream.set_nonblocking(true).is_err() {
                 self.refused += 1;
                 continue;
-            };
+            }
             if let Some(id) = self.places.victim(process) {
                 self.refuse(id);
             }
@@ -197,6 +197,11 @@ impl LineServer {
             !is_over
         });
     }
+}
+
+/// The owner of the socket and root may send commands.
+fn may_connect(user: u32, owner: u32) -> bool {
+    user == owner || user == 0
 }
 
 /// The answer that a line was refused.
@@ -286,6 +291,12 @@ mod tests {
             self.server.receive(NOW);
             self.server.next_line()
         }
+    }
+
+    #[test]
+    fn the_owner_and_root_may_connect() {
+        assert!(may_connect(1_000, 1_000) && may_connect(0, 1_000));
+        assert!(!may_connect(1_001, 1_000) && !may_connect(1_000, 0));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use background::BackgroundThread;
 pub use clock::{ClockSource, Drift, TscClock};
 pub use counters::{AgentCounters, CycleCounters, ThreadCounters};
 pub use host::{Host, TscFacts};
-pub use idle::{IdleStrategy, ParseIdleError};
+pub use idle::IdleStrategy;
 pub use invoker::{Invoker, PlanError};
 pub use jitter::{Jitter, measure_jitter};
 pub use kernel_time::KernelTime;
@@ -70,4 +70,4 @@ pub use runner::{
 pub use stop::StopSignal;
 pub use tickpath_lockfree::Counter;
 pub use tickpath_lockfree::wake::Waker;
-pub use unix_listener::{ListenError, UnixListener};
+pub use unix_listener::{ListenError, Peer, UnixListener};

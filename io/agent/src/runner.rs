@@ -100,8 +100,7 @@ pub struct Runner {
 #[derive(Debug)]
 struct RunningThread {
     name: String,
-    counters: Arc<ThreadCounters>,
-    pin_warning: Option<String>,
+    report: ThreadReport,
     handle: JoinHandle<Result<(), AgentFailure>>,
 }
 
@@ -129,7 +128,7 @@ impl Runner {
         drop(ready_sender);
         let mut ready_count = 0;
         for (index, pin_warning) in ready {
-            runner.threads[index].pin_warning = pin_warning;
+            runner.threads[index].report.pin_warning = pin_warning;
             ready_count += 1;
         }
         if ready_count < runner.threads.len() {
@@ -142,35 +141,29 @@ impl Runner {
     fn spawn(&mut self, duty_loop: Loop, ready: Ready, go: Arc<AtomicBool>) -> Result<(), RunnerError> {
         let index = self.threads.len();
         let name = duty_loop.name.clone();
-        let counters = duty_loop.invoker.counters();
+        let report = ThreadReport { counters: duty_loop.invoker.counters(), pin_warning: None };
         let handle = thread::Builder::new()
             .name(name.clone())
             .spawn(move || duty_loop.run(index, ready, &go))
             .map_err(|source| RunnerError::Spawn { name: name.clone(), source })?;
-        self.threads.push(RunningThread { name, counters, pin_warning: None, handle });
+        self.threads.push(RunningThread { name, report, handle });
         Ok(())
     }
 
     /// Live counts, one entry per thread in the order of the plans.
     pub fn counters(&self) -> impl Iterator<Item = &Arc<ThreadCounters>> {
-        self.threads.iter().map(|thread| &thread.counters)
+        self.threads.iter().map(|thread| &thread.report.counters)
     }
 
     /// Threads that could not be pinned to their core, in words, to be told once.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
-        self.threads.iter().filter_map(|thread| thread.pin_warning.as_deref())
+        self.threads.iter().filter_map(|thread| thread.report.pin_warning.as_deref())
     }
 
     /// Whether every thread has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.threads.iter().all(|thread| thread.handle.is_finished())
-    }
-
-    /// The signal that ends this system.
-    #[must_use]
-    pub fn stop_signal(&self) -> &StopSignal {
-        &self.stop
     }
 
     /// Waits until every thread has ended; raise the stop signal to make them.
@@ -187,7 +180,7 @@ impl Runner {
 impl RunningThread {
     fn join(self) -> Result<ThreadReport, RunnerError> {
         match self.handle.join() {
-            Ok(Ok(())) => Ok(ThreadReport { counters: self.counters, pin_warning: self.pin_warning }),
+            Ok(Ok(())) => Ok(self.report),
             Ok(Err(failure)) => Err(RunnerError::Agent(failure)),
             Err(panic) => Err(RunnerError::Panicked { name: self.name, message: panic_message(&*panic) }),
         }

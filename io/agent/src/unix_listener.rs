@@ -6,22 +6,18 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{self, UnixStream};
 use std::path::{Path, PathBuf};
 
+use nix::sys::socket::{getsockopt, sockopt};
+
 /// A socket was not opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// Another program serves it: give this one another path, or stop the other.
-    #[error("socket {} is served by a running program: give this one another path", path.display())]
-    InUse {
-        /// The socket.
-        path: PathBuf,
-    },
+    #[error("socket {} is served by a running program: give this one another path", .0.display())]
+    InUse(PathBuf),
     /// Something that is no socket is there: remove it, or choose another path.
-    #[error("socket {}: a file that is no socket is there: choose another path", path.display())]
-    NotASocket {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("socket {}: a file that is no socket is there: choose another path", .0.display())]
+    NotASocket(PathBuf),
     /// The system refused: see that the folder exists and may be written.
     #[error("socket {}: {source}", path.display())]
     Io {
@@ -60,18 +56,40 @@ impl UnixListener {
         open().map_err(|source| ListenError::Io { path: path.to_owned(), source })
     }
 
-    /// The next connection, whose stream waits as the system's default says.
+    /// The next connection, whose stream waits as the system's default says, and who made it.
     ///
     /// # Errors
     /// The system's; [`ErrorKind::WouldBlock`] when there is none.
-    pub fn accept(&self) -> io::Result<UnixStream> {
-        self.socket.accept().map(|(stream, _)| stream)
+    pub fn accept(&self) -> io::Result<(UnixStream, Peer)> {
+        let (stream, _) = self.socket.accept()?;
+        let peer = Peer::of(&stream)?;
+        Ok((stream, peer))
     }
 
     /// The id of the user who owns the file.
     #[must_use]
     pub const fn owner(&self) -> u32 {
         self.owner
+    }
+}
+
+/// The process at the other end of a connection, as the kernel knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its process id; another process may have it once this one has gone.
+    pub pid: u32,
+    /// The user it runs as.
+    pub uid: u32,
+}
+
+impl Peer {
+    /// The other end of a stream.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of(stream: &UnixStream) -> io::Result<Peer> {
+        let found = getsockopt(stream, sockopt::PeerCredentials)?;
+        Ok(Peer { pid: found.pid().unsigned_abs(), uid: found.uid() })
     }
 }
 
@@ -89,14 +107,12 @@ fn remove_stale(path: &Path) -> Result<(), ListenError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(source) => Err(failed(source)),
-        Ok(metadata) if !metadata.file_type().is_socket() => {
-            Err(ListenError::NotASocket { path: path.to_owned() })
-        }
+        Ok(metadata) if !metadata.file_type().is_socket() => Err(ListenError::NotASocket(path.to_owned())),
         Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 fs::remove_file(path).map_err(failed)
             }
-            _ => Err(ListenError::InUse { path: path.to_owned() }),
+            _ => Err(ListenError::InUse(path.to_owned())),
         },
     }
 }
@@ -115,7 +131,7 @@ mod tests {
         let path = folder.path().join("socket");
         let listener = open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(open(&path), Err(ListenError::InUse { .. })));
+        assert!(matches!(open(&path), Err(ListenError::InUse(_))));
         fs::remove_file(&path).unwrap();
         let successor = open(&path).unwrap();
         drop(listener);
@@ -135,7 +151,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         drop(over_stale);
         fs::write(&path, "text").unwrap();
-        assert!(matches!(open(&path), Err(ListenError::NotASocket { .. })));
+        assert!(matches!(open(&path), Err(ListenError::NotASocket(_))));
         assert_eq!(fs::read_to_string(&path).unwrap(), "text");
     }
 }

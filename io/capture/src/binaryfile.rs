@@ -107,17 +107,9 @@ impl<R: Read> EventReader for ItchReader<R> {
         if self.is_finished {
             return Ok(false);
         }
-        let (len, used) = match self.next_message() {
-            Ok(Some(found)) => found,
-            Ok(None) => {
-                self.is_finished = true;
-                return Ok(false);
-            }
-            Err(error) => {
-                self.is_finished = true;
-                return Err(error);
-            }
-        };
+        let found = self.next_message();
+        self.is_finished = !matches!(found, Ok(Some(_)));
+        let Some((len, used)) = found? else { return Ok(false) };
         let mut message = [0; MESSAGE_LEN_MAX];
         // What is longer than any message is none, and its beginning is enough to say so.
         let kept = len.min(MESSAGE_LEN_MAX);

@@ -6,8 +6,8 @@
 use dbn::decode::dbn::fsm::{DbnFsm, ProcessResult};
 use dbn::record::BidAskPair;
 use dbn::{
-    FlagSet, InstrumentDefMsg, Mbp1Msg, Mbp10Msg, Record, RecordHeader, RecordRef, Schema, TradeMsg,
-    UNDEF_PRICE, UNDEF_TIMESTAMP, VersionUpgradePolicy,
+    InstrumentDefMsg, Mbp1Msg, Mbp10Msg, Record, RecordHeader, RecordRef, Schema, TradeMsg, UNDEF_PRICE,
+    UNDEF_TIMESTAMP, VersionUpgradePolicy,
 };
 use tickpath_recording::{DBN_LEVELS_MAX, DbnRecord, DbnSchema};
 use tickpath_types::{Decimal, Price, Qty, Side};
@@ -179,83 +179,63 @@ fn record_of(
     instruments: &mut Instruments,
     definition: &mut Option<DbnDefinition>,
 ) -> DbnRecord {
+    /// The fields that all records of levels and trades have.
+    macro_rules! event {
+        ($record:ident, $levels:expr) => {
+            DbnRecord {
+                action: $record.action as u8,
+                side: match $record.side as u8 {
+                    b'B' => Some(Side::Buy),
+                    b'A' => Some(Side::Sell),
+                    _ => None,
+                },
+                price: price($record.price),
+                qty: Qty(u64::from($record.size)),
+                is_snapshot: $record.flags.is_snapshot(),
+                levels: levels($levels),
+                ..other(&$record.hd, instruments, b'?')
+            }
+        };
+    }
     if let Some(record) = record.get::<Mbp10Msg>() {
-        let event =
-            Event::of(&record.hd, record.action, record.side, record.price, record.size, record.flags);
-        return event.with(instruments, &record.levels);
-    }
-    if let Some(record) = record.get::<Mbp1Msg>() {
-        let event =
-            Event::of(&record.hd, record.action, record.side, record.price, record.size, record.flags);
-        return event.with(instruments, &record.levels);
-    }
-    if let Some(record) = record.get::<TradeMsg>() {
-        let event =
-            Event::of(&record.hd, record.action, record.side, record.price, record.size, record.flags);
-        return event.with(instruments, &[]);
-    }
-    if let Some(record) = record.get::<InstrumentDefMsg>() {
+        event!(record, &record.levels)
+    } else if let Some(record) = record.get::<Mbp1Msg>() {
+        event!(record, &record.levels)
+    } else if let Some(record) = record.get::<TradeMsg>() {
+        event!(record, &[])
+    } else if let Some(record) = record.get::<InstrumentDefMsg>() {
         let found = definition_of(record);
         instruments.name(record.hd.instrument_id, &found.symbol);
         *definition = Some(found);
-        return Event::other(&record.hd, b'D').with(instruments, &[]);
+        other(&record.hd, instruments, b'D')
+    } else {
+        other(record.header(), instruments, b'?')
     }
-    Event::other(record.header(), b'?').with(instruments, &[])
 }
 
-/// The fields that all these records have.
-struct Event<'a> {
-    header: &'a RecordHeader,
-    action: u8,
-    side: Option<Side>,
-    price: Option<Price>,
-    qty: Qty,
-    is_snapshot: bool,
+fn other(header: &RecordHeader, instruments: &mut Instruments, action: u8) -> DbnRecord {
+    DbnRecord {
+        ts_ns: header.ts_event,
+        instrument: instruments.index(header.instrument_id),
+        action,
+        side: None,
+        price: None,
+        qty: Qty::ZERO,
+        is_snapshot: false,
+        levels: [[None; DBN_LEVELS_MAX]; 2],
+    }
 }
 
-impl<'a> Event<'a> {
-    fn of(
-        header: &'a RecordHeader,
-        action: std::ffi::c_char,
-        side: std::ffi::c_char,
-        units: i64,
-        size: u32,
-        flags: FlagSet,
-    ) -> Event<'a> {
-        let side = match side as u8 {
-            b'B' => Some(Side::Buy),
-            b'A' => Some(Side::Sell),
-            _ => None,
-        };
-        let (qty, is_snapshot) = (Qty(u64::from(size)), flags.is_snapshot());
-        Event { header, action: action as u8, side, price: price(units), qty, is_snapshot }
+/// The bids and asks that there are, by rank.
+fn levels(pairs: &[BidAskPair]) -> [[Option<(Price, Qty)>; DBN_LEVELS_MAX]; 2] {
+    let mut levels = [[None; DBN_LEVELS_MAX]; 2];
+    let level =
+        |units: i64, size: u32| price(units).filter(|_| size > 0).map(|price| (price, Qty(u64::from(size))));
+    for (rank, pair) in pairs.iter().enumerate().take(DBN_LEVELS_MAX) {
+        levels[Side::Buy.index()][rank] = level(pair.bid_px, pair.bid_sz);
+        levels[Side::Sell.index()][rank] = level(pair.ask_px, pair.ask_sz);
     }
-
-    fn other(header: &'a RecordHeader, action: u8) -> Event<'a> {
-        Event { header, action, side: None, price: None, qty: Qty::ZERO, is_snapshot: false }
-    }
-
-    fn with(self, instruments: &mut Instruments, levels: &[BidAskPair]) -> DbnRecord {
-        let Event { header, action, side, price: event_price, qty, is_snapshot } = self;
-        let mut found = [[None; DBN_LEVELS_MAX]; 2];
-        let level = |units: i64, size: u32| {
-            price(units).filter(|_| size > 0).map(|price| (price, Qty(u64::from(size))))
-        };
-        for (rank, pair) in levels.iter().enumerate().take(DBN_LEVELS_MAX) {
-            found[Side::Buy.index()][rank] = level(pair.bid_px, pair.bid_sz);
-            found[Side::Sell.index()][rank] = level(pair.ask_px, pair.ask_sz);
-        }
-        DbnRecord {
-            ts_ns: header.ts_event,
-            instrument: instruments.index(header.instrument_id),
-            action,
-            side,
-            price: event_price,
-            qty,
-            is_snapshot,
-            levels: found,
-        }
-    }
+    levels
 }
 
 fn definition_of(record: &InstrumentDefMsg) -> DbnDefinition {

@@ -14,7 +14,6 @@ use tickpath_nasdaq::itch50::message_len;
 
 use crate::error::Stopped;
 use crate::input::{Input, InputMeter};
-use crate::window::read_some;
 use crate::{CaptureError, ReadError, lobster};
 
 /// Bytes of uncompressed data that are looked at.
@@ -42,14 +41,6 @@ impl Format {
     #[must_use]
     pub const fn is_capture(self) -> bool {
         matches!(self, Format::Pcap | Format::PcapNg)
-    }
-
-    /// Looks into a file, through gzip and Zstandard; the name does not matter.
-    ///
-    /// # Errors
-    /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no such format.
-    pub fn detect(path: &Path) -> Result<Format, CaptureError> {
-        RecordingFile::open(path).map(|file| file.format())
     }
 
     /// Judges by the first bytes of uncompressed data.
@@ -123,24 +114,14 @@ impl RecordingFile {
     pub fn open_until(path: impl AsRef<Path>, stop: &StopSignal) -> Result<RecordingFile, CaptureError> {
         let path = path.as_ref().to_owned();
         let (mut input, meter) = open(&path, stop)?;
-        let mut sample = vec![0; SAMPLE_LEN];
-        let mut len = 0;
-        let mut failure = None;
-        while len < sample.len() && failure.is_none() {
-            match read_some(&mut input, &mut sample[len..]) {
-                Ok(0) => break,
-                Ok(more) => len += more,
-                // A cut or damaged file may still have a beginning that tells.
-                Err(error) => failure = Some(error),
-            }
-        }
-        sample.truncate(len);
-        match failure {
-            Some(error) if len == 0 => {
-                return Err(CaptureError::Read { path, source: ReadError::of_io(error, 0) });
-            }
-            None if len == 0 => return Err(CaptureError::Empty { path }),
-            _ => {}
+        let mut sample = Vec::with_capacity(SAMPLE_LEN);
+        // A cut or damaged file may still have a beginning that tells.
+        let failure = input.by_ref().take(SAMPLE_LEN as u64).read_to_end(&mut sample).err();
+        if sample.is_empty() {
+            return Err(match failure {
+                Some(error) => CaptureError::Read { path, source: ReadError::of_io(error, 0) },
+                None => CaptureError::Empty { path },
+            });
         }
         match Format::of_bytes(&sample) {
             Ok(format) => {
@@ -194,8 +175,9 @@ pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter)
     let input = if metadata.is_file() {
         decompress(meter.count(File::open(path).map_err(failed)?))
     } else {
-        let pipe = Pipe::open(path, stop).map_err(failed)?;
-        decompress(meter.count(pipe))
+        // Without `O_NONBLOCK` this waits for the pipe's first writer.
+        let file = File::options().read(true).custom_flags(O_NONBLOCK).open(path).map_err(failed)?;
+        decompress(meter.count(Pipe { file, stop: stop.clone() }))
     };
     let input = match input {
         Err(_) if stop.is_stopped() && !metadata.is_file() => {
@@ -210,14 +192,6 @@ pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter)
 struct Pipe {
     file: File,
     stop: StopSignal,
-}
-
-impl Pipe {
-    fn open(path: &Path, stop: &StopSignal) -> io::Result<Pipe> {
-        // Without `O_NONBLOCK` this waits for the pipe's first writer.
-        let file = File::options().read(true).custom_flags(O_NONBLOCK).open(path)?;
-        Ok(Pipe { file, stop: stop.clone() })
-    }
 }
 
 impl Read for Pipe {
@@ -243,26 +217,20 @@ impl Read for Pipe {
 /// # Errors
 /// The first read, or the decompressor's memory, may fail.
 pub fn decompress(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut magic = [0; 4];
-    let mut len = 0;
-    while len < magic.len() {
-        match read_some(&mut reader, &mut magic[len..])? {
-            0 => break,
-            more => len += more,
-        }
-    }
-    let whole = io::Cursor::new(magic).take(len as u64).chain(reader);
-    Ok(match magic {
-        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole)),
+    let mut magic = Vec::with_capacity(4);
+    reader.by_ref().take(4).read_to_end(&mut magic)?;
+    let whole = |magic| io::Cursor::new(magic).chain(reader);
+    Ok(match magic[..] {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(whole(magic))),
         #[cfg(feature = "zstd")]
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::new(whole(magic))?),
         #[cfg(not(feature = "zstd"))]
         [0x28, 0xb5, 0x2f, 0xfd] => {
             return Err(io::Error::other(
                 "this program was built without Zstandard: build it with the feature `zstd`",
             ));
         }
-        _ => Box::new(whole),
+        _ => Box::new(whole(magic)),
     })
 }
 

@@ -1,16 +1,13 @@
 //! The raw messages of an ITCH 5.0 BinaryFILE, block by block.
 
 use std::io::Read;
-use std::path::Path;
 
-use tickpath_agent::StopSignal;
-use tickpath_nasdaq::itch50::framing::{Frame, FramingError, Lengths, next_frame};
+use tickpath_nasdaq::itch50::framing::{Frame, Lengths, next_frame};
 
 use crate::binaryfile::malformed;
-use crate::format::open;
-use crate::input::InputMeter;
+use crate::input::Input;
 use crate::window::Window;
-use crate::{CaptureError, Position, ReadError, RecordingFile};
+use crate::{Position, ReadError, RecordingFile};
 
 /// About what a message takes in a file, to make room for those of a block at once.
 const USUAL_FRAME_LEN: usize = 30;
@@ -27,9 +24,7 @@ pub struct ItchBlocks<R> {
     taken: usize,
     /// What reading said; it is told once everything before it was delivered.
     failure: Option<ReadError>,
-    framing_error: Option<FramingError>,
     is_end_of_session: bool,
-    is_at_end: bool,
     is_finished: bool,
 }
 
@@ -54,16 +49,7 @@ impl ItchBlock<'_> {
     }
 }
 
-impl ItchBlocks<Box<dyn Read + Send>> {
-    /// Opens a file, through gzip and Zstandard.
-    ///
-    /// # Errors
-    /// [`CaptureError`] when it cannot be opened.
-    pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
-        let (input, meter) = open(path.as_ref(), &StopSignal::new())?;
-        Ok((ItchBlocks::new(input), meter))
-    }
-
+impl ItchBlocks<Input> {
     /// Reads an open file, whose format should be [`Format::Itch`](crate::Format::Itch).
     #[must_use]
     pub fn of(file: RecordingFile) -> Self {
@@ -79,9 +65,7 @@ impl<R: Read> ItchBlocks<R> {
             lengths: None,
             taken: 0,
             failure: None,
-            framing_error: None,
             is_end_of_session: false,
-            is_at_end: false,
             is_finished: false,
         }
     }
@@ -89,7 +73,7 @@ impl<R: Read> ItchBlocks<R> {
     /// True when the data ends with what [`ItchBlocks::fill`] has read.
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
-        self.is_at_end
+        self.window.is_at_end()
     }
 
     /// Reads the next block: false at the end of the file or of its session.
@@ -111,14 +95,10 @@ impl<R: Read> ItchBlocks<R> {
     fn read(&mut self) {
         loop {
             match self.window.fill() {
-                Ok(true) => continue,
-                Ok(false) => self.is_at_end |= self.window.is_at_end(),
-                Err(error) => {
-                    self.failure = Some(error);
-                    self.is_at_end = true;
-                }
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.failure = Some(error),
             }
-            return;
         }
     }
 
@@ -131,11 +111,8 @@ impl<R: Read> ItchBlocks<R> {
                 Ok(false)
             } else {
                 let error = ReadError::malformed(Position::Byte(offset.saturating_sub(2)), what);
-                Err(self.damage_or(error, offset))
+                Err(self.window.damage_or(error, self.failure.take()))
             };
-        }
-        if let Some(error) = self.framing_error {
-            return Err(self.damage_or(malformed(error, offset), offset));
         }
         let lengths = match self.lengths {
             Some(lengths) => lengths,
@@ -143,22 +120,13 @@ impl<R: Read> ItchBlocks<R> {
         };
         match next_frame(data, lengths) {
             Ok(Some(_)) => Ok(true),
-            Err(error) => Err(self.damage_or(malformed(error, offset), offset)),
+            Err(error) => Err(self.window.damage_or(malformed(error, offset), self.failure.take())),
             Ok(None) => match self.failure.take() {
                 Some(error) => Err(error.after(offset)),
                 // What is left of zero length fields is the marker that ends the session.
                 None if matches!(data, [] | [0, 0]) => Ok(false),
                 None => Err(ReadError::Truncated { offset }),
             },
-        }
-    }
-
-    /// Damage that the decompressor finds later is the cause of what makes no sense here: its checksum comes last.
-    fn damage_or(&mut self, error: ReadError, offset: u64) -> ReadError {
-        let failure = self.failure.take().or_else(|| self.window.failure_ahead());
-        match failure {
-            Some(ReadError::Damaged { source, .. }) => ReadError::Damaged { offset, source },
-            _ => error,
         }
     }
 
@@ -180,11 +148,8 @@ impl<R: Read> ItchBlocks<R> {
                     taken += used;
                     break;
                 }
-                Ok(None) => break,
-                Err(error) => {
-                    self.framing_error = Some(error);
-                    break;
-                }
+                // The next fill begins with what cannot be framed.
+                Ok(None) | Err(_) => break,
             }
         }
         self.taken = taken;

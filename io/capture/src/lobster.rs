@@ -47,14 +47,9 @@ impl<R: Read> LobsterReader<R> {
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
         while !self.is_finished {
-            let (len, is_ended) = match self.window.next_line(self.line, LOBSTER_LINE_LEN_MAX) {
-                Ok(Some(found)) => found,
-                Ok(None) => break,
-                Err(error) => {
-                    self.is_finished = true;
-                    return Err(error);
-                }
-            };
+            let found = self.window.next_line(self.line, LOBSTER_LINE_LEN_MAX);
+            self.is_finished = !matches!(found, Ok(Some(_)));
+            let Some((len, is_ended)) = found? else { break };
             let line = self.window.data()[..len].trim_ascii_end();
             let is_blank = line.is_empty() || (self.line == 1 && is_header(line));
             let parsed = parse(line);
@@ -75,7 +70,6 @@ impl<R: Read> LobsterReader<R> {
                 Err(what) => return Err(ReadError::malformed(Position::Line(line), what)),
             }
         }
-        self.is_finished = true;
         Ok(false)
     }
 }

@@ -212,14 +212,10 @@ impl<R: Read> EventReader for DbnReader<R> {
 
 /// The first bytes, checked before the library allocates what they ask for.
 fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> {
-    let mut prelude = [0; PRELUDE_LEN];
-    let mut len = 0;
-    while len < PRELUDE_LEN {
-        match read_some(reader, &mut prelude[len..]).map_err(|error| ReadError::of_io(error, len as u64))? {
-            0 => return Err(ReadError::Truncated { offset: 0 }),
-            more => len += more,
-        }
-    }
+    let mut prelude = Vec::with_capacity(PRELUDE_LEN);
+    let read = reader.take(PRELUDE_LEN as u64).read_to_end(&mut prelude);
+    read.map_err(|error| ReadError::of_io(error, prelude.len() as u64))?;
+    let prelude = *prelude.first_chunk().ok_or(ReadError::Truncated { offset: 0 })?;
     if prelude[..MAGIC.len()] != *MAGIC {
         return Err(ReadError::malformed(Position::Byte(0), "no DBN prefix"));
     }

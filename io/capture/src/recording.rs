@@ -6,8 +6,7 @@ use tickpath_types::Symbol;
 
 use crate::input::{Input, InputMeter};
 use crate::{
-    CaptureError, Depth, EventReader, Format, ItchReader, LobsterReader, Position, RecordedEvent,
-    RecordingFile, RecordingInfo,
+    CaptureError, Depth, EventReader, Format, ItchReader, LobsterReader, RecordedEvent, RecordingFile,
 };
 
 /// A recording in a file, whatever its format.
@@ -77,12 +76,6 @@ impl Recording {
         Recording { path, format: Format::Dbn, meter, reader }
     }
 
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Its format.
     #[must_use]
     pub const fn format(&self) -> Format {
@@ -120,28 +113,10 @@ impl Recording {
         read.map_err(|source| CaptureError::Read { path: self.path.clone(), source })
     }
 
-    /// Where the event begins that was read last.
+    /// The reader, for what it knows: position, symbols, and what the recording says about itself.
     #[must_use]
-    pub fn position(&self) -> Position {
-        self.reader.as_dyn().position()
-    }
-
-    /// The venue's names of the instruments met so far, by index.
-    #[must_use]
-    pub fn symbols(&self) -> &[String] {
-        self.reader.as_dyn().symbols()
-    }
-
-    /// What the recording says about itself.
-    #[must_use]
-    pub fn info(&self) -> RecordingInfo {
-        self.reader.as_dyn().info()
-    }
-}
-
-impl Reader {
-    fn as_dyn(&self) -> &dyn EventReader {
-        match self {
+    pub fn reader(&self) -> &dyn EventReader {
+        match &self.reader {
             #[cfg(feature = "dbn")]
             Reader::Dbn(reader) => reader.as_ref(),
             Reader::Lobster(reader) => reader,

@@ -22,12 +22,12 @@ pub(crate) struct Window<R> {
 
 impl<R: Read> Window<R> {
     pub(crate) fn new(reader: R) -> Self {
-        Window::starting_at(reader, 0)
+        Window::of_len(reader, WINDOW_LEN)
     }
 
     /// A window over what follows the first `offset` bytes of the data, which were read already.
     pub(crate) fn starting_at(reader: R, offset: u64) -> Self {
-        Window { buffer_offset: offset, ..Window::of_len(reader, WINDOW_LEN) }
+        Window { buffer_offset: offset, ..Window::new(reader) }
     }
 
     /// A window that holds so many bytes.
@@ -89,8 +89,18 @@ impl<R: Read> Window<R> {
         }
     }
 
+    /// The cause of an error at the start of the window: damage that the decompressor has found, or finds later, as its
+    /// checksum comes last; else the error itself.
+    pub(crate) fn damage_or(&mut self, error: ReadError, failure: Option<ReadError>) -> ReadError {
+        let offset = self.offset();
+        match failure.or_else(|| self.failure_ahead()) {
+            Some(ReadError::Damaged { source, .. }) => ReadError::Damaged { offset, source },
+            _ => error,
+        }
+    }
+
     /// Reads on, gives up what it reads, and returns what reading fails with before the end or [`AHEAD_LEN_MAX`].
-    pub(crate) fn failure_ahead(&mut self) -> Option<ReadError> {
+    fn failure_ahead(&mut self) -> Option<ReadError> {
         let mut left = AHEAD_LEN_MAX;
         while left > 0 && !self.at_end {
             self.consume(self.end - self.start);

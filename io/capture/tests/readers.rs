@@ -87,7 +87,7 @@ fn the_vendors_sample_is_read() {
     let mut recording = Recording::open(data("test_data.mbo.v3.dbn.zst")).unwrap();
     assert_eq!(recording.format(), Format::Dbn);
     let first = recording.next_event().unwrap().unwrap();
-    assert_eq!(recording.symbols()[first.instrument as usize], "ESH1");
+    assert_eq!(recording.reader().symbols()[first.instrument as usize], "ESH1");
     assert!(matches!(first.kind, EventKind::Delete { order_id: 647_784_973_705, .. }), "{first:?}");
     assert!(recording.next_event().unwrap().is_some());
     assert!(recording.next_event().unwrap().is_none());
@@ -105,7 +105,7 @@ fn an_itch_file_with_zero_lengths_is_read_and_names_its_symbols() {
         hidden += u32::from(matches!(event.kind, EventKind::Trade { is_hidden: true, .. }));
     }
     assert_eq!((total, adds, fills, hidden), (46, 15, 4, 4));
-    assert_eq!(recording.symbols(), ["ALC", "BOB", "CHAR"]);
+    assert_eq!(recording.reader().symbols(), ["ALC", "BOB", "CHAR"]);
 }
 
 #[test]

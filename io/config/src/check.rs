@@ -15,14 +15,8 @@ pub fn in_range<T: PartialOrd + Display>(
     value: T,
     range: RangeInclusive<T>,
 ) -> Result<(), ConfigError> {
-    match range.contains(&value) {
-        true => Ok(()),
-        false => Err(ConfigError::value(format!(
-            "{name} must be {} to {}: {value} is not",
-            range.start(),
-            range.end()
-        ))),
-    }
+    let (start, end) = (range.start(), range.end());
+    ensure(range.contains(&value), || format!("{name} must be {start} to {end}: {value} is not"))
 }
 
 /// Checks that the value called `name` is not below `min`.
@@ -30,10 +24,7 @@ pub fn in_range<T: PartialOrd + Display>(
 /// # Errors
 /// [`ConfigError::Value`] with the bound.
 pub fn at_least<T: PartialOrd + Display>(name: &str, value: T, min: T) -> Result<(), ConfigError> {
-    match value >= min {
-        true => Ok(()),
-        false => Err(ConfigError::value(format!("{name} must be at least {min}: {value} is less"))),
-    }
+    ensure(value >= min, || format!("{name} must be at least {min}: {value} is less"))
 }
 
 /// Checks that the group called `name` is a multicast group; `example` is one.
@@ -41,8 +32,9 @@ pub fn at_least<T: PartialOrd + Display>(name: &str, value: T, min: T) -> Result
 /// # Errors
 /// [`ConfigError::Value`] with the example.
 pub fn multicast_group(name: &str, group: SocketAddrV4, example: &str) -> Result<(), ConfigError> {
-    match group.ip().is_multicast() {
-        true => Ok(()),
-        false => Err(ConfigError::value(format!("{name}: {group} is no multicast group, e.g. {example}"))),
-    }
+    ensure(group.ip().is_multicast(), || format!("{name}: {group} is no multicast group, e.g. {example}"))
+}
+
+fn ensure(is_right: bool, message: impl FnOnce() -> String) -> Result<(), ConfigError> {
+    if is_right { Ok(()) } else { Err(ConfigError::value(message())) }
 }

@@ -8,23 +8,24 @@ use serde::de::DeserializeOwned;
 use crate::ConfigError;
 use crate::load::{load, parse};
 
-/// The command that a configuration file is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// `tickpath exchange`.
-    Venue,
-    /// `tickpath trader`.
-    Trader,
-    /// `tickpath feed`.
-    Feed,
-    /// `tickpath shell`.
-    Shell,
-    /// `tickpath gateway`.
-    Gateway,
-    /// `tickpath demo`.
-    Demo,
-    /// Named by the files of venues and traders.
-    Instruments,
+tickpath_types::enumerated! {
+    /// The command that a configuration file is for.
+    pub enum FileKind {
+        /// `tickpath exchange`.
+        Venue,
+        /// `tickpath trader`.
+        Trader,
+        /// `tickpath feed`.
+        Feed,
+        /// `tickpath shell`.
+        Shell,
+        /// `tickpath gateway`.
+        Gateway,
+        /// `tickpath demo`.
+        Demo,
+        /// Named by the files of venues and traders.
+        Instruments,
+    }
 }
 
 impl FileKind {
@@ -117,15 +118,7 @@ mod tests {
     fn every_sample_is_of_its_kind() {
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
         let kind = |name: &str| FileKind::of(&load(&configs.join(name)).unwrap());
-        for found in [
-            FileKind::Venue,
-            FileKind::Trader,
-            FileKind::Feed,
-            FileKind::Shell,
-            FileKind::Gateway,
-            FileKind::Demo,
-            FileKind::Instruments,
-        ] {
+        for found in FileKind::ALL {
             let name = found.sample().strip_prefix("configs/").unwrap();
             assert_eq!(kind(name), Some(found), "{name}");
         }

@@ -32,6 +32,7 @@ mod secret;
 mod speed;
 mod units;
 
+pub use tickpath_agent::IdleStrategy;
 pub use tickpath_types::{Date, ParseDateError, ParseZoneError, Zone};
 
 pub use check::{at_least, in_range, multicast_group};
@@ -42,7 +43,7 @@ pub use load::{TEXT_LEN_MAX, load, parse, read_text, to_toml};
 pub use output::{Console, counted, has_reader, say, tell, tell_part, thousands};
 pub use output_file::OutputFile;
 pub use paths::{absolute, beside, folder_of};
-pub use placement::{IdleConfig, Placement, ThreadConfig};
+pub use placement::{Placement, ThreadConfig};
 pub use pre_login::PreLoginConfig;
 pub use real_money::TradingPlace;
 pub use secret::{HIDDEN_PASSWORD, Secret, TEST_PASSWORD};

@@ -9,29 +9,6 @@ use crate::ConfigError;
 /// How often agents keep their code warm.
 const REHEARSE_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 
-/// How the threads idle, as a configuration writes it: `spin`, `yield` or `park`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IdleConfig {
-    /// Takes a whole core: where every thread has a core of its own.
-    Spin,
-    /// Reacts at once and yields the core to other threads; the core is never idle.
-    Yield,
-    /// As `yield` while there is work, and sleeps in the kernel while there is none.
-    #[default]
-    Park,
-}
-
-impl From<IdleConfig> for IdleStrategy {
-    fn from(idle: IdleConfig) -> IdleStrategy {
-        match idle {
-            IdleConfig::Spin => IdleStrategy::Spin,
-            IdleConfig::Yield => IdleStrategy::Yield,
-            IdleConfig::Park => IdleStrategy::Park,
-        }
-    }
-}
-
 /// One thread and the agents that run on it in turn.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +28,7 @@ pub struct ThreadConfig {
 pub struct Placement {
     /// What the threads do between duty cycles that found no work.
     #[serde(default)]
-    pub idle: IdleConfig,
+    pub idle: IdleStrategy,
     /// Core of the thread that drains the stamps and draws the view; not pinned when absent.
     #[serde(default)]
     pub observer: Option<usize>,
@@ -64,7 +41,7 @@ impl Placement {
     /// A placement from `(thread, agents)`. `cores` are those that this process may run on: thread `n` is pinned to
     /// the `n`th of them when there is one for each thread, and nothing is pinned otherwise.
     #[must_use]
-    pub fn new(idle: IdleConfig, cores: &[usize], threads: &[(&str, &[&str])]) -> Placement {
+    pub fn new(idle: IdleStrategy, cores: &[usize], threads: &[(&str, &[&str])]) -> Placement {
         let pin = cores.len() >= threads.len();
         let threads = threads
             .iter()
@@ -139,7 +116,7 @@ impl Placement {
         let roles: Vec<&str> = agents.iter().map(|agent| agent.role_name()).collect();
         self.check(&roles)?;
         let mut unplaced = agents;
-        Ok(self.threads.iter().map(|thread| thread.plan(self.idle.into(), &mut unplaced)).collect())
+        Ok(self.threads.iter().map(|thread| thread.plan(self.idle, &mut unplaced)).collect())
     }
 }
 
@@ -186,25 +163,26 @@ mod tests {
     #[test]
     fn a_role_may_stand_twice_in_a_cycle() {
         let placement =
-            Placement::new(IdleConfig::Yield, &[1, 3], &[("venue", &["a", "b", "a"]), ("trader", &["c"])]);
+            Placement::new(IdleStrategy::Yield, &[1, 3], &[("venue", &["a", "b", "a"]), ("trader", &["c"])]);
         let plans = placement.plan(agents(&["c", "b", "a"])).unwrap();
         assert_eq!(plans[0].cycle, [0, 1, 0]);
         assert_eq!((plans[0].agents.len(), plans[1].agents.len()), (2, 1));
         assert_eq!((plans[0].core, plans[1].core), (Some(1), Some(3)), "the cores that are allowed");
-        let crowded = Placement::new(IdleConfig::Park, &[1], &[("x", &["a"]), ("y", &["b"])]);
+        let crowded = Placement::new(IdleStrategy::Park, &[1], &[("x", &["a"]), ("y", &["b"])]);
         assert_eq!(crowded.threads[1].core, None, "more threads than cores");
     }
 
     #[test]
     fn every_agent_has_one_thread() {
-        let placement = Placement::new(IdleConfig::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["b"])]);
+        let placement =
+            Placement::new(IdleStrategy::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["b"])]);
         for (roles, says) in [(&["a", "b", "c"][..], "'c'"), (&["a"][..], "'b'")] {
             let error = placement.plan(agents(roles)).err().unwrap().to_string();
             assert!(error.contains(says), "{error}");
         }
-        let twice = Placement::new(IdleConfig::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["a"])]);
+        let twice = Placement::new(IdleStrategy::Yield, &[0, 1], &[("venue", &["a"]), ("trader", &["a"])]);
         assert!(twice.plan(agents(&["a"])).is_err());
-        let empty = Placement::new(IdleConfig::Yield, &[], &[("venue", &["a"]), ("trader", &[])]);
+        let empty = Placement::new(IdleStrategy::Yield, &[], &[("venue", &["a"]), ("trader", &[])]);
         assert!(empty.check(&["a"]).unwrap_err().to_string().contains("'trader' has no agents"));
     }
 }

@@ -58,15 +58,7 @@ impl Secret {
         if let Some(config) = config.filter(|_| is_written && !is_public) {
             require_private(config)?;
         }
-        self.text(config)
-    }
-
-    /// What is kept as secrets are and is none, such as the id of a key: others may read it.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when the named variable or file is missing.
-    pub fn resolve_shown(&self, config: Option<&Path>) -> Result<String, ConfigError> {
-        self.text(config)
+        self.resolve_shown(config)
     }
 
     /// The same from any folder: a relative path, which begins at the folder of the file `config`, becomes an absolute one.
@@ -82,7 +74,11 @@ impl Secret {
         Some(config.map_or_else(|| path.to_owned(), |config| beside(config, path)))
     }
 
-    fn text(&self, config: Option<&Path>) -> Result<String, ConfigError> {
+    /// What is kept as secrets are and is none, such as the id of a key: others may read it.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the named variable or file is missing.
+    pub fn resolve_shown(&self, config: Option<&Path>) -> Result<String, ConfigError> {
         if let Some(name) = self.0.strip_prefix(ENV) {
             return std::env::var(name).map_err(|_| {
                 ConfigError::value(format!("set the environment variable {name}: a password is kept there"))

@@ -57,6 +57,30 @@ macro_rules! as_text {
     };
 }
 
+/// Units of durations, in nanoseconds.
+const TIMES: &[(u64, &str)] = &[
+    (3_600_000_000_000, "h"),
+    (60_000_000_000, "m"),
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+    (1_000, "us"),
+    (1, "ns"),
+];
+/// Units of sizes, in bytes.
+const SIZES: &[(u64, &str)] = &[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
+
+fn scale_of(units: &[(u64, &str)], unit: &str) -> Option<u64> {
+    units.iter().find(|(_, name)| *name == unit).map(|(scale, _)| *scale)
+}
+
+/// Writes a value in the largest of the units in which it is whole; 0 in the smallest.
+fn write_in(units: &[(u64, &str)], value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let is_whole = |scale: u64| scale == 1 || value != 0 && value.is_multiple_of(scale);
+    let (scale, unit) =
+        units.iter().find(|(scale, _)| is_whole(*scale)).expect("all are whole in the smallest");
+    write!(f, "{}{unit}", value / scale)
+}
+
 /// A duration: a number and one of `ns`, `us`, `ms`, `s`, `m`, `h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub Nanos);
@@ -68,15 +92,7 @@ impl FromStr for Duration {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, unit) = split_unit(text);
-        let scale = match unit {
-            "ns" => Some(1),
-            "us" | "µs" => Some(1_000),
-            "ms" => Some(1_000_000),
-            "s" => Some(1_000_000_000),
-            "m" => Some(60_000_000_000),
-            "h" => Some(3_600_000_000_000),
-            _ => None,
-        };
+        let scale = scale_of(TIMES, if unit == "µs" { "us" } else { unit });
         scale.and_then(|scale| scaled(number, scale)).map(|value| Duration(Nanos(value))).ok_or_else(|| {
             ConfigError::value(format!("'{text}' is not a duration: write e.g. 250ns, 10us, 5ms, 20s, 1m"))
         })
@@ -85,18 +101,7 @@ impl FromStr for Duration {
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [
-            (3_600_000_000_000, "h"),
-            (60_000_000_000, "m"),
-            (1_000_000_000, "s"),
-            (1_000_000, "ms"),
-            (1_000, "us"),
-        ];
-        let nanos = self.0.0;
-        match units.iter().find(|(scale, _)| nanos != 0 && nanos.is_multiple_of(*scale)) {
-            Some((scale, unit)) => write!(f, "{}{unit}", nanos / scale),
-            None => write!(f, "{nanos}ns"),
-        }
+        write_in(TIMES, self.0.0, f)
     }
 }
 
@@ -111,26 +116,16 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, unit) = split_unit(text);
-        let shift = match unit {
-            "B" => Some(0),
-            "KiB" => Some(10),
-            "MiB" => Some(20),
-            "GiB" => Some(30),
-            _ => None,
-        };
-        shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift)).map(ByteSize).ok_or_else(
-            || ConfigError::value(format!("'{text}' is not a size: write e.g. 512B, 64KiB, 64MiB, 1GiB")),
-        )
+        let size = scale_of(SIZES, unit).and_then(|scale| number.parse::<u64>().ok()?.checked_mul(scale));
+        size.map(ByteSize).ok_or_else(|| {
+            ConfigError::value(format!("'{text}' is not a size: write e.g. 512B, 64KiB, 64MiB, 1GiB"))
+        })
     }
 }
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        match units.iter().find(|(scale, _)| self.0 != 0 && self.0.is_multiple_of(*scale)) {
-            Some((scale, unit)) => write!(f, "{}{unit}", self.0 / scale),
-            None => write!(f, "{}B", self.0),
-        }
+        write_in(SIZES, self.0, f)
     }
 }
 

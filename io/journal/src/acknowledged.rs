@@ -84,7 +84,7 @@ pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenErro
             return Ok(Some(Recorded { acknowledged, snapshot: newest(&bytes, SNAPSHOT_PAIR) }));
         }
     }
-    Err(OpenError::Acknowledged { file: ACKNOWLEDGED_FILE.to_owned() })
+    Err(OpenError::Acknowledged)
 }
 
 /// The file's bytes, with zeroes where it is too short.

@@ -1,4 +1,4 @@
-//! The damage that a segment header, the generation file or a record can have.
+//! The damage that a segment header or a record can have.
 
 use tickpath_types::Sequence;
 
@@ -30,30 +30,6 @@ pub enum HeaderDamage {
         /// The sequence in the header.
         found: Sequence,
     },
-}
-
-/// Why the file that says which generation a log is of does not say it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GenerationDamage {
-    /// It has another length than such a file.
-    #[error("{len} bytes of it were read, and it must have 64")]
-    Length {
-        /// Bytes that were read.
-        len: usize,
-    },
-    /// A later version of the program wrote it, or it is damaged.
-    #[error("version {version}, which this program cannot read")]
-    Version {
-        /// The version in it.
-        version: u16,
-    },
-    /// It does not begin as such a file does, or its checksum is wrong.
-    #[error("it does not begin as it must, or its checksum is wrong")]
-    Checksum,
-    /// It is not there, and was when the log was opened last.
-    #[error("it is missing")]
-    Missing,
 }
 
 /// Why a record is not there where it should be.

@@ -4,35 +4,23 @@ use std::io;
 
 use tickpath_types::Sequence;
 
-use crate::{GenerationDamage, HeaderDamage, PAYLOAD_LEN_MAX, RecordDamage, SessionName};
+use crate::{HeaderDamage, PAYLOAD_LEN_MAX, RecordDamage, SessionName};
 
-/// What the program did when the system refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Operation {
-    /// Records were written.
-    #[error("cannot write to the journal")]
-    Write,
-    /// Records were synced to the disk.
-    #[error("cannot sync the journal to the disk")]
-    Sync,
-    /// The next segment was prepared.
-    #[error("cannot prepare the journal's next segment")]
-    Prepare,
-    /// A segment that began was given its name.
-    #[error("cannot name the journal's next segment")]
-    Name,
-    /// The thread that works on the disk was told something, and is gone.
-    #[error("the journal's thread is gone")]
-    Worker,
-}
+/// Records were not written.
+pub(crate) const WRITE: &str = "cannot write to the journal";
+/// Records were not synced to the disk.
+pub(crate) const SYNC: &str = "cannot sync the journal to the disk";
+/// The next segment was not prepared.
+pub(crate) const PREPARE: &str = "cannot prepare the journal's next segment";
+/// A segment that began was not given its name.
+pub(crate) const NAME: &str = "cannot name the journal's next segment";
 
 /// Why the journal takes nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{operation}: {}", reason(*.kind, *.os_error))]
+#[error("{what}: {}", reason(*.kind, *.os_error))]
 pub struct Failure {
-    /// What was done.
-    pub operation: Operation,
+    /// The operation that failed.
+    pub what: &'static str,
     /// What the system said, in general.
     pub kind: io::ErrorKind,
     /// The system's own number of it, if there is one.
@@ -40,14 +28,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(operation: Operation, error: &io::Error) -> Failure {
-        Failure { operation, kind: error.kind(), os_error: error.raw_os_error() }
-    }
-
-    /// True when the disk is full.
-    #[must_use]
-    pub fn is_disk_full(&self) -> bool {
-        matches!(self.kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    pub(crate) fn of(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
+        move |error| Failure { what, kind: error.kind(), os_error: error.raw_os_error() }
     }
 }
 
@@ -153,24 +135,20 @@ pub enum OpenError {
     },
     /// Put the file back from a copy, or open with `accept_loss`: without it the last acknowledged record is unknown.
     #[error(
-        "{file} is damaged (neither of its two checksums is right): put it back from a copy, or accept by --accept-loss \
-         that acknowledged records may be lost"
+        "acknowledged is damaged (neither of its two checksums is right): put it back from a copy, or accept by \
+         --accept-loss that acknowledged records may be lost"
     )]
-    Acknowledged {
-        /// The file.
-        file: String,
-    },
+    Acknowledged,
     /// Put the file back from a copy, use the version of the program that wrote it, or begin another session: without
     /// the file nobody knows how often acknowledged records were lost.
     #[error(
-        "{file} is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, begin another \
-         session, or, where the file acknowledged is whole, accept by --accept-loss that acknowledged records may be lost"
+        "generation is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, \
+         begin another session, or, where the file acknowledged is whole, accept by --accept-loss that acknowledged records \
+         may be lost"
     )]
     Generation {
-        /// The file.
-        file: String,
         /// What is wrong.
-        damage: GenerationDamage,
+        damage: String,
     },
     /// The log begins later or ends earlier: take a snapshot from before, or a lower sequence.
     #[error("the journal has no record {sequence}: it holds {first} to {last}")]

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_types::Draw;
 
 use crate::{SharedBytes, Storage, StorageFile};
 
@@ -36,8 +35,6 @@ impl Default for DiskFaults {
 /// What went wrong so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
-    /// Writes done.
-    pub writes: u64,
     /// Syncs done.
     pub syncs: u64,
     /// Writes that failed.
@@ -65,7 +62,7 @@ pub struct FaultyDisk {
 
 #[derive(Debug)]
 struct Disk {
-    random: Xoshiro256PlusPlus,
+    draw: Draw,
     faults: DiskFaults,
     counters: DiskCounters,
     files: Vec<Contents>,
@@ -75,9 +72,10 @@ struct Disk {
     stable_names: BTreeMap<String, usize>,
     /// Changes of names that are not on the disk yet.
     changes: Vec<Change>,
-    /// Counts processes: one's files and lock are of no use to the next.
+    /// Counts processes: one's files are of no use to the next.
     process: u64,
-    locked_by: Option<u64>,
+    /// The lock that this process holds, if it does.
+    lock: Weak<()>,
     fail_writes: u32,
     fail_syncs: u32,
     /// Changes until power is lost.
@@ -108,19 +106,12 @@ pub struct FaultyFile {
     failures_seen: u32,
 }
 
-/// The lock of a [`FaultyDisk`].
-#[derive(Debug)]
-pub struct FaultyLock {
-    disk: FaultyDisk,
-    process: u64,
-}
-
 impl FaultyDisk {
     /// An empty disk.
     #[must_use]
     pub fn new(seed: u64, faults: DiskFaults) -> FaultyDisk {
         let disk = Disk {
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            draw: Draw::new(seed),
             faults,
             counters: DiskCounters::default(),
             files: Vec::new(),
@@ -128,7 +119,7 @@ impl FaultyDisk {
             stable_names: BTreeMap::new(),
             changes: Vec::new(),
             process: 0,
-            locked_by: None,
+            lock: Weak::new(),
             fail_writes: 0,
             fail_syncs: 0,
             crash_in: None,
@@ -182,9 +173,7 @@ impl FaultyDisk {
     /// Puts a file in place whose every byte is on the disk.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut disk = self.disk();
-        disk.files.push(Contents { stable: bytes.clone(), cached: bytes, ..Contents::default() });
-        let file = disk.files.len() - 1;
-        disk.link(name, file);
+        disk.add(name, Contents { stable: bytes.clone(), cached: bytes, ..Contents::default() });
         disk.sync_names();
     }
 
@@ -201,7 +190,7 @@ impl FaultyDisk {
 
 impl Disk {
     fn below(&mut self, bound: u64) -> u64 {
-        self.random.next_u64() % bound.max(1)
+        self.draw.next() % bound.max(1)
     }
 
     /// True when a fault of this probability, or one that was asked for, comes now.
@@ -213,15 +202,12 @@ impl Disk {
         ppm > 0 && self.below(MILLION) < u64::from(ppm)
     }
 
-    fn link(&mut self, name: &str, file: usize) {
+    fn add(&mut self, name: &str, contents: Contents) -> usize {
+        let file = self.files.len();
+        self.files.push(contents);
         self.names.insert(name.to_owned(), file);
         self.changes.push(vec![(name.to_owned(), Some(file))]);
-    }
-
-    fn unlink(&mut self, name: &str) -> io::Result<usize> {
-        let file = self.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
-        self.changes.push(vec![(name.to_owned(), None)]);
-        Ok(file)
+        file
     }
 
     fn sync_names(&mut self) {
@@ -241,7 +227,7 @@ impl Disk {
 
     fn kill(&mut self) {
         self.process += 1;
-        self.locked_by = None;
+        self.lock = Weak::new();
         self.crash_in = None;
     }
 
@@ -345,7 +331,7 @@ impl Contents {
 
 impl Storage for FaultyDisk {
     type File = FaultyFile;
-    type Lock = FaultyLock;
+    type Lock = Arc<()>;
 
     fn list(&self) -> io::Result<Vec<String>> {
         Ok(self.disk().names.keys().cloned().collect())
@@ -360,17 +346,14 @@ impl Storage for FaultyDisk {
     fn create(&self, name: &str) -> io::Result<FaultyFile> {
         let mut disk = self.disk();
         disk.before_change()?;
-        disk.files.push(Contents::default());
-        let file = disk.files.len() - 1;
-        disk.link(name, file);
+        let file = disk.add(name, Contents::default());
         Ok(self.handle(&disk, file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk();
         disk.before_change()?;
-        let file = *disk.names.get(from).ok_or(io::ErrorKind::NotFound)?;
-        disk.names.remove(from);
+        let file = disk.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         disk.names.insert(to.to_owned(), file);
         disk.changes.push(vec![(from.to_owned(), None), (to.to_owned(), Some(file))]);
         Ok(())
@@ -379,7 +362,9 @@ impl Storage for FaultyDisk {
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut disk = self.disk();
         disk.before_change()?;
-        disk.unlink(name).map(|_| ())
+        disk.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
+        disk.changes.push(vec![(name.to_owned(), None)]);
+        Ok(())
     }
 
     fn sync_names(&self) -> io::Result<()> {
@@ -393,23 +378,14 @@ impl Storage for FaultyDisk {
         Some(1 + u128::from(self.disk().counters.crashes))
     }
 
-    fn lock(&self) -> io::Result<Option<FaultyLock>> {
+    fn lock(&self) -> io::Result<Option<Arc<()>>> {
         let mut disk = self.disk();
-        if disk.locked_by.is_some() {
+        if disk.lock.strong_count() > 0 {
             return Ok(None);
         }
-        let process = disk.process;
-        disk.locked_by = Some(process);
-        Ok(Some(FaultyLock { disk: self.clone(), process }))
-    }
-}
-
-impl Drop for FaultyLock {
-    fn drop(&mut self) {
-        let mut disk = self.disk.disk();
-        if disk.locked_by == Some(self.process) {
-            disk.locked_by = None;
-        }
+        let lock = Arc::new(());
+        disk.lock = Arc::downgrade(&lock);
+        Ok(Some(lock))
     }
 }
 
@@ -438,7 +414,6 @@ impl StorageFile for FaultyFile {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut disk = self.live()?;
         disk.before_change()?;
-        disk.counters.writes += 1;
         let end = (offset + bytes.len() as u64).max(disk.files[self.file].len());
         disk.check_capacity(self.file, end)?;
         let ppm = disk.faults.write_failures_ppm;

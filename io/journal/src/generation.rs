@@ -21,7 +21,7 @@ use std::io;
 use tickpath_types::Sequence;
 
 use crate::header::{self, chunk, u16_at, u32_at, u64_at};
-use crate::{GenerationDamage, OpenError, SessionName, Storage, StorageFile};
+use crate::{OpenError, SessionName, Storage, StorageFile};
 
 /// Name of the file that says which generation of its session a log is of: it goes where the log goes.
 pub const GENERATION_FILE: &str = "generation";
@@ -43,17 +43,6 @@ pub(crate) struct Generation {
     pub(crate) closed_at: Option<Sequence>,
 }
 
-/// Says that the log ends with the record `last` and is on the disk as it is: until it is opened again a loss of power
-/// takes nothing of it.
-pub(crate) fn close<S: Storage>(
-    storage: &S,
-    session: SessionName,
-    generation: Generation,
-    last: Sequence,
-) -> io::Result<()> {
-    write(storage, session, Generation { closed_at: Some(last), ..generation })
-}
-
 /// The generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes nothing.
 ///
 /// # Errors
@@ -71,20 +60,21 @@ pub(crate) fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Opti
     let mut bytes = [0; LEN + 1];
     let read = storage.open(GENERATION_FILE).and_then(|file| file.read_start(&mut bytes));
     let len = read.map_err(OpenError::io(GENERATION_FILE))?;
-    let damaged = |damage| OpenError::Generation { file: GENERATION_FILE.to_owned(), damage };
-    let bytes: &[u8; LEN] = bytes[..len].try_into().map_err(|_| damaged(GenerationDamage::Length { len }))?;
-    decode(bytes, session).map_err(damaged)
+    decode(&bytes[..len], session).map_err(|damage| OpenError::Generation { damage })
 }
 
-fn decode(bytes: &[u8; LEN], session: SessionName) -> Result<Option<Generation>, GenerationDamage> {
-    let version = u16_at(bytes, 8);
-    if !bytes.starts_with(&MAGIC) {
-        return Err(GenerationDamage::Checksum);
+/// The error says what is wrong.
+fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, String> {
+    if bytes.len() != LEN {
+        return Err(format!("{} bytes of it were read, and it must have {LEN}", bytes.len()));
     }
-    if ![VERSION_OPEN, VERSION_CLOSED].contains(&version) {
-        return Err(GenerationDamage::Version { version });
+    let (version, is_begun) = (u16_at(bytes, 8), bytes.starts_with(&MAGIC));
+    if is_begun && ![VERSION_OPEN, VERSION_CLOSED].contains(&version) {
+        return Err(format!("version {version}, which this program cannot read"));
     }
-    header::sealed(bytes).ok_or(GenerationDamage::Checksum)?;
+    if !is_begun || header::sealed(bytes).is_none() {
+        return Err("it does not begin as it must, or its checksum is wrong".to_owned());
+    }
     let boot = u128::from_le_bytes(chunk(bytes, 32));
     let is_ours = session.bytes() == bytes[16..32];
     let closed_at = (version == VERSION_CLOSED).then_some(Sequence(u64_at(bytes, 48)));

@@ -250,7 +250,7 @@ impl<S: Storage> OpenSegment<S> {
     ) -> Result<(Sequence, Option<RecordDamage>), OpenError> {
         let mut expected = self.reader.header.first_sequence;
         let step = loop {
-            match self.step(expected)? {
+            match self.reader.step(expected).map_err(OpenError::io(&self.name))? {
                 Step::Record(record) => {
                     self.synced = self.synced.max(record.synced);
                     *records_read += 1;
@@ -269,10 +269,6 @@ impl<S: Storage> OpenSegment<S> {
         };
         self.reader.rest();
         Ok((last, fault))
-    }
-
-    fn step(&mut self, expected: Sequence) -> Result<Step, OpenError> {
-        self.reader.step(expected).map_err(OpenError::io(&self.name))
     }
 
     /// Looks at what follows the last good record, from a fresh start.

@@ -8,9 +8,10 @@ use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 
 use crate::batch::Batch;
+use crate::error::WRITE;
 use crate::format::{HEADER_LEN, Layout, RECORD_HEADER_LEN, SegmentHeader, record_len};
 use crate::jobs::{Closing, Job, Output, Report, Shared};
-use crate::{AppendError, Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
+use crate::{AppendError, Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
 /// How the journal stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub struct Journal<S: Storage> {
     session: SessionName,
     config: JournalConfig,
     worker: WorkerLink<S::File>,
-    state: State,
+    /// The first one.
+    failure: Option<Failure>,
     /// What is appended and not yet given to the disk.
     current: Box<Batch>,
     /// The other batch, unless the disk has it.
@@ -98,7 +100,7 @@ impl<S: Storage> Journal<S> {
         Journal {
             current,
             spare: Some(Box::new(Batch::new(config.buffer_len))),
-            state: State::Running,
+            failure: None,
             position,
             durable: last_appended,
             synced: last_appended,
@@ -145,7 +147,7 @@ impl<S: Storage> Journal<S> {
         if sequence != expected {
             return Err(AppendError::Sequence { expected, found: sequence });
         }
-        if let State::Failed(failure) = self.state {
+        if let Some(failure) = self.failure {
             return Err(AppendError::Failed(failure));
         }
         let max = self.config.payload_len_max;
@@ -215,7 +217,7 @@ impl<S: Storage> Journal<S> {
             }
             work += 1;
         }
-        if !matches!(self.state, State::Failed(_)) && !self.current.is_empty() {
+        if self.failure.is_none() && !self.current.is_empty() {
             work += if self.config.policy == Policy::Async { self.write() } else { self.hand_over() };
         }
         if self.config.policy != Policy::Async {
@@ -229,18 +231,8 @@ impl<S: Storage> Journal<S> {
         match report {
             Report::Written(batch) => self.spare = Some(batch),
             Report::Synced(sequence) => self.synced = self.synced.max(sequence),
-            Report::Prepared(file) => {
-                self.next = Next::Ready(file);
-                if let State::NoNextSegment(_) = self.state {
-                    self.state = State::Running;
-                }
-            }
-            Report::NotPrepared(failure) => {
-                self.next = Next::Refused(failure);
-                if self.state == State::Running {
-                    self.state = State::NoNextSegment(failure);
-                }
-            }
+            Report::Prepared(file) => self.next = Next::Ready(file),
+            Report::NotPrepared(failure) => self.next = Next::Refused(failure),
             Report::Failed(failure) => self.fail(failure),
         }
     }
@@ -285,7 +277,7 @@ impl<S: Storage> Journal<S> {
                     self.send(Job::Finish { file, last });
                 }
             }
-            Err(error) => self.fail(Failure::new(Operation::Write, &error)),
+            Err(error) => self.fail(Failure::of(WRITE)(error)),
         }
         1
     }
@@ -298,17 +290,12 @@ impl<S: Storage> Journal<S> {
 
     #[cold]
     fn lose_worker(&mut self) {
-        let failure =
-            Failure { operation: Operation::Worker, kind: std::io::ErrorKind::BrokenPipe, os_error: None };
-        self.fail(failure);
+        self.fail(Failure::of("the journal's thread is gone")(std::io::ErrorKind::BrokenPipe.into()));
     }
 
-    /// The first failure is the one that counts.
     #[cold]
     fn fail(&mut self, failure: Failure) {
-        if !matches!(self.state, State::Failed(_)) {
-            self.state = State::Failed(failure);
-        }
+        self.failure.get_or_insert(failure);
     }
 
     /// Last sequence that may be acknowledged, as of the last [`Journal::poll`].
@@ -329,7 +316,11 @@ impl<S: Storage> Journal<S> {
     #[inline]
     #[must_use]
     pub fn state(&self) -> State {
-        self.state
+        match (self.failure, &self.next) {
+            (Some(failure), _) => State::Failed(failure),
+            (None, Next::Refused(failure)) => State::NoNextSegment(*failure),
+            (None, Next::Awaited | Next::Ready(_)) => State::Running,
+        }
     }
 
     /// True when everything appended is durable.
@@ -360,7 +351,7 @@ impl<S: Storage> Journal<S> {
 impl<S: Storage> Drop for Journal<S> {
     /// Closes the log: all of it is on the disk and says so, if the worker gets to it.
     fn drop(&mut self) {
-        if !matches!(self.state, State::Failed(_)) {
+        if self.failure.is_none() {
             let end = self.current.before_segment().offset;
             let output = self.output.take();
             self.send(Job::Close(output.map(|output| Closing { output, end })));
@@ -372,7 +363,7 @@ impl<S: Storage> std::fmt::Debug for Journal<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Journal")
             .field("session", &self.session)
-            .field("state", &self.state)
+            .field("state", &self.state())
             .field("last_appended", &self.last_appended)
             .field("durable", &self.durable)
             .finish_non_exhaustive()

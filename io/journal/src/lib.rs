@@ -86,9 +86,9 @@ mod worker;
 pub use acknowledged::ACKNOWLEDGED_FILE;
 pub use archive::{ArchiveError, archive};
 pub use config::JournalConfig;
-pub use damage::{GenerationDamage, HeaderDamage, RecordDamage};
-pub use error::{AppendError, Failure, OpenError, Operation};
-pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile, FaultyLock};
+pub use damage::{HeaderDamage, RecordDamage};
+pub use error::{AppendError, Failure, OpenError};
+pub use faulty::{DiskCounters, DiskFaults, FaultyDisk, FaultyFile};
 pub use folder::Folder;
 pub use format::{PAYLOAD_LEN_MAX, SegmentHeader};
 pub use generation::{GENERATION_FILE, generation_of};
@@ -98,8 +98,6 @@ pub use open::{Opened, open};
 pub use policy::Policy;
 pub use reader::{Reader, Record};
 pub use session::{SessionName, SessionNameError};
-pub use snapshots::{
-    NewestSnapshot, Removed, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name,
-};
+pub use snapshots::{NewestSnapshot, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name};
 pub use storage::{SharedBytes, Storage, StorageFile};
 pub use worker::{DiskWorker, WorkerThread};

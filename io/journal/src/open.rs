@@ -10,7 +10,7 @@ use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::acknowledged::{self, Slot};
-use crate::format::{HEADER_LEN, Layout};
+use crate::format::HEADER_LEN;
 use crate::generation::{self, GENERATION_FILE, Generation};
 use crate::jobs::{Output, Shared};
 use crate::journal::{Journal, WorkerLink};
@@ -73,7 +73,9 @@ pub fn open<S: Storage>(
         }
         last = Sequence(options.from.0 - 1);
     }
-    let (file, layout) = begin(storage, session, &config, last)?;
+    // In place of an empty one.
+    let (file, layout) =
+        name_empty(storage, session, &config, last, config.segment_len).map_err(OpenError::io(PREPARED))?;
     let slot = Slot {
         policy: config.policy,
         session,
@@ -246,14 +248,4 @@ fn give_room_back<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenErr
         file.sync()
     });
     truncated.map_err(OpenError::io(&last.file))
-}
-
-/// Makes and names the segment that follows `last`, in place of an empty one.
-fn begin<S: Storage>(
-    storage: &S,
-    session: SessionName,
-    config: &JournalConfig,
-    last: Sequence,
-) -> Result<(S::File, Layout), OpenError> {
-    name_empty(storage, session, config, last, config.segment_len).map_err(OpenError::io(PREPARED))
 }

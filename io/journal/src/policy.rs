@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// It has been written to the file: it survives the death of the process, and not the loss of power.
-    Async,
+    Async = 1,
     /// A batch that holds it has been synced to the disk: it survives the loss of power. The next batch forms
     /// while one is synced.
     Group,
@@ -18,12 +18,9 @@ impl Policy {
     /// All of them.
     pub const ALL: [Policy; 3] = [Policy::Async, Policy::Group, Policy::Sync];
 
+    /// Its number in the journal's files.
     pub(crate) const fn code(self) -> u8 {
-        match self {
-            Policy::Async => 1,
-            Policy::Group => 2,
-            Policy::Sync => 3,
-        }
+        self as u8
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Policy> {

@@ -3,8 +3,8 @@
 use tickpath_types::Sequence;
 
 use crate::acknowledged::{ACKNOWLEDGED_FILE, Recorded};
-use crate::generation::{self, GENERATION_FILE, Generation};
-use crate::{GenerationDamage, OpenError, SessionName, Storage};
+use crate::generation::{self, Generation};
+use crate::{OpenError, SessionName, Storage};
 
 /// The records that a log must hold, by the files beside it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ impl Promise {
         accepts_loss: bool,
     ) -> Result<Promise, OpenError> {
         let recorded = match recorded {
-            Err(OpenError::Acknowledged { .. }) if accepts_loss => None,
+            Err(OpenError::Acknowledged) if accepts_loss => None,
             recorded => recorded?,
         };
         if let Some(found) = recorded.map(|recorded| recorded.acknowledged.session)
@@ -39,8 +39,7 @@ impl Promise {
             // The other file has its number.
             Err(OpenError::Generation { .. }) if accepts_loss && recorded.is_some() => None,
             Ok(None) if recorded.is_some() && !accepts_loss => {
-                let file = GENERATION_FILE.to_owned();
-                return Err(OpenError::Generation { file, damage: GenerationDamage::Missing });
+                return Err(OpenError::Generation { damage: "it is missing".to_owned() });
             }
             generation => generation?,
         };

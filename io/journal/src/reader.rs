@@ -10,10 +10,6 @@ use crate::{OpenError, RecordDamage, SessionName, Storage};
 pub struct Record<'a> {
     /// Its place in the log.
     pub sequence: Sequence,
-    /// Last sequence that was on the disk when it was appended.
-    pub synced: Sequence,
-    /// Where it begins in its segment.
-    pub offset: u64,
     /// What was appended.
     pub payload: &'a [u8],
 }
@@ -66,16 +62,13 @@ impl<S: Storage> Reader<S> {
             return Ok(None);
         }
         let taken = match self.segment.take(self.next) {
-            Some(taken) => taken,
-            None => match self.find()? {
-                Some(taken) => taken,
-                None => return Ok(None),
-            },
+            Some(taken) => Some(taken),
+            None => self.find()?,
         };
-        let TakenRecord { synced, offset, payload } = taken;
+        let Some(TakenRecord { payload, .. }) = taken else { return Ok(None) };
         let sequence = self.next;
         self.next = sequence.next();
-        Ok(Some(Record { sequence, synced, offset, payload: self.segment.payload(payload) }))
+        Ok(Some(Record { sequence, payload: self.segment.payload(payload) }))
     }
 
     /// The next record, which is not read yet: more is read, or the next segment opened.
@@ -87,7 +80,7 @@ impl<S: Storage> Reader<S> {
                 Ok(Step::Record(record)) => return Ok(Some(record)),
                 // What was read ahead may be older than what `limit` is about.
                 Ok(Step::End | Step::Damaged(_)) if !is_fresh => {
-                    self.segment.refresh();
+                    self.segment.seek(self.segment.offset());
                     is_fresh = true;
                 }
                 Ok(Step::End) => {

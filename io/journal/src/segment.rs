@@ -72,8 +72,6 @@ pub(crate) fn name_empty<S: Storage>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TakenRecord {
     pub(crate) synced: Sequence,
-    /// Where it begins in the file.
-    pub(crate) offset: u64,
     /// Where its payload is, for [`SegmentReader::payload`].
     pub(crate) payload: Range<usize>,
 }
@@ -124,11 +122,10 @@ impl<F: StorageFile> SegmentReader<F> {
         if record.sequence != expected {
             return None;
         }
-        let offset = self.offset;
         self.filled.start += record.len;
         self.offset += record.len as u64;
         let payload = start + record.payload_from..start + record.payload_to;
-        Some(TakenRecord { synced: record.synced, offset, payload })
+        Some(TakenRecord { synced: record.synced, payload })
     }
 
     /// The record that must have this sequence, or what stands in its place.
@@ -159,12 +156,7 @@ impl<F: StorageFile> SegmentReader<F> {
         &self.buffer[payload]
     }
 
-    /// Forgets what was read ahead, as more may have been written since.
-    pub(crate) fn refresh(&mut self) {
-        self.filled = 0..0;
-    }
-
-    /// Goes on from another place of the file.
+    /// Continues at a place of the file and drops what was read ahead: more may have been written since.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.filled = 0..0;
         self.offset = offset;

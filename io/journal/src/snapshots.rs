@@ -108,15 +108,6 @@ pub struct NewestSnapshot {
     pub skipped: Vec<SkippedSnapshot>,
 }
 
-/// What was removed because it is not needed any more.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Snapshots.
-    pub snapshots: Vec<String>,
-    /// Segments.
-    pub segments: Vec<String>,
-}
-
 /// The snapshots beside a log. For a thread that may wait for the disk.
 #[derive(Clone, Debug)]
 pub struct Snapshots<S> {
@@ -205,7 +196,7 @@ impl<S: Storage> Snapshots<S> {
     fn recorded(&self) -> Result<Option<Slot>, OpenError> {
         let recorded = match acknowledged::read(&self.storage) {
             // Opening the log reports it.
-            Err(OpenError::Acknowledged { .. }) => None,
+            Err(OpenError::Acknowledged) => None,
             recorded => recorded?.and_then(|recorded| recorded.snapshot),
         };
         Ok(recorded.filter(|recorded| recorded.session == self.session))
@@ -216,8 +207,7 @@ impl<S: Storage> Snapshots<S> {
     ///
     /// # Errors
     /// [`OpenError::Io`] when the disk refuses; what is left is whole.
-    pub fn retain(&self, keep: usize) -> Result<Removed, OpenError> {
-        let mut removed = Removed::default();
+    pub fn retain(&self, keep: usize) -> Result<(), OpenError> {
         let mut kept = Vec::new();
         let listed = self.list()?;
         for sequence in listed.iter().rev() {
@@ -226,16 +216,13 @@ impl<S: Storage> Snapshots<S> {
             }
         }
         let Some(oldest) = kept.last().copied() else {
-            return Ok(removed);
+            return Ok(());
         };
         // A segment goes before the snapshots that need it not, and the oldest first, so that what is left is a chain.
         let firsts = list_segments(&self.storage)?;
-        for pair in firsts.windows(2).take_while(|pair| pair[1] <= oldest.next()) {
-            removed.segments.push(segment_name(pair[0]));
-        }
-        removed.snapshots = listed.iter().filter(|s| **s < oldest).map(|s| snapshot_name(*s)).collect();
-        self.remove(removed.snapshots.iter().chain(&removed.segments))?;
-        Ok(removed)
+        let segments = firsts.windows(2).take_while(|pair| pair[1] <= oldest.next());
+        let snapshots = listed.into_iter().filter(|sequence| *sequence < oldest).map(snapshot_name);
+        self.remove(&snapshots.chain(segments.map(|pair| segment_name(pair[0]))).collect::<Vec<_>>())
     }
 
     /// Removes the snapshots that cover more than `limit`, which are of a log that lost its end; returns their names.
@@ -243,14 +230,14 @@ impl<S: Storage> Snapshots<S> {
     /// # Errors
     /// [`OpenError::Io`] when the disk refuses.
     pub fn remove_after(&self, limit: Sequence) -> Result<Vec<String>, OpenError> {
-        let later: Vec<Sequence> = self.list()?.into_iter().filter(|sequence| *sequence > limit).collect();
-        let names: Vec<String> = later.into_iter().map(snapshot_name).collect();
-        self.remove(names.iter())?;
+        let later = self.list()?.into_iter().filter(|sequence| *sequence > limit);
+        let names: Vec<String> = later.map(snapshot_name).collect();
+        self.remove(&names)?;
         Ok(names)
     }
 
-    fn remove<'a>(&self, mut files: impl Iterator<Item = &'a String>) -> Result<(), OpenError> {
-        files.try_for_each(|file| self.storage.remove(file).map_err(OpenError::io(file)))?;
+    fn remove(&self, files: &[String]) -> Result<(), OpenError> {
+        files.iter().try_for_each(|file| self.storage.remove(file).map_err(OpenError::io(file)))?;
         self.storage.sync_names().map_err(OpenError::io("the folder"))
     }
 

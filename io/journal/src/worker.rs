@@ -12,11 +12,12 @@ use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
 
 use crate::batch::{Batch, Part};
+use crate::error::{NAME, PREPARE, SYNC, WRITE};
 use crate::format::{HEADER_LEN, Layout, Parsed, SegmentHeader};
 use crate::generation::{self, Generation};
 use crate::jobs::{Closing, Job, Output, Report, Shared};
 use crate::segment::{PREPARED, name_empty, segment_name};
-use crate::{Failure, JournalConfig, Operation, Policy, SessionName, Storage, StorageFile};
+use crate::{Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
 /// Zeroes written and synced at once while a segment is prepared: short, because batches wait behind it.
 const FILL_LEN: usize = 256 * 1024;
@@ -92,7 +93,7 @@ impl<S: Storage> DiskWorker<S> {
                 while self.prepare() > 0 && self.is_behind() {}
             }
             Job::Finish { mut file, last } => {
-                file.sync().map_err(|error| Failure::new(Operation::Sync, &error))?;
+                file.sync().map_err(Failure::of(SYNC))?;
                 self.tell(Report::Synced(last));
                 self.name_next(last.next())?;
             }
@@ -109,12 +110,16 @@ impl<S: Storage> DiskWorker<S> {
             return Ok(());
         };
         let synced = file.truncate(end).and_then(|()| file.sync()).and_then(|()| acknowledged.sync());
-        synced.map_err(|error| Failure::new(Operation::Sync, &error))?;
+        synced.map_err(Failure::of(SYNC))?;
         let last = Sequence(self.shared.durable.load(Ordering::Acquire));
         let (storage, session) = (&self.storage, self.session);
         name_empty(storage, session, &self.config, last, HEADER_LEN as u64)
-            .and_then(|_| generation::close(storage, session, self.generation, last))
-            .map_err(|error| Failure::new(Operation::Name, &error))
+            .and_then(|_| {
+                // Until it is opened again a loss of power takes nothing of it.
+                let closed = Generation { closed_at: Some(last), ..self.generation };
+                generation::write(storage, session, closed)
+            })
+            .map_err(Failure::of(NAME))
     }
 
     /// Brings the highest acknowledged sequence to the disk, when nothing else is to be done. Under [`Policy::Async`] the
@@ -124,7 +129,7 @@ impl<S: Storage> DiskWorker<S> {
             && let Err(error) = output.acknowledged.sync()
             && !std::mem::replace(&mut self.has_failed, true)
         {
-            self.tell(Report::Failed(Failure::new(Operation::Sync, &error)));
+            self.tell(Report::Failed(Failure::of(SYNC)(error)));
         }
     }
 
@@ -134,7 +139,7 @@ impl<S: Storage> DiskWorker<S> {
             return Ok(());
         };
         let Preparation::Ready(next) = &mut self.next else {
-            return Err(Failure::new(Operation::Prepare, &io::ErrorKind::NotFound.into()));
+            return Err(Failure::of(PREPARE)(io::ErrorKind::NotFound.into()));
         };
         if let (Some(output), Some(file)) = (&mut self.output, next.take()) {
             output.file = file;
@@ -169,8 +174,7 @@ impl<S: Storage> DiskWorker<S> {
         if let Some(Output { file, acknowledged }) = &mut self.output
             && !part.bytes.is_empty()
         {
-            file.write_all_at(part.bytes, part.offset)
-                .map_err(|error| Failure::new(Operation::Write, &error))?;
+            file.write_all_at(part.bytes, part.offset).map_err(Failure::of(WRITE))?;
             Self::sync(file)?;
             acknowledged.set(part.last);
             self.shared.durable.store(part.last.0, Ordering::Release);
@@ -182,7 +186,7 @@ impl<S: Storage> DiskWorker<S> {
     /// Syncs what was written to a segment.
     fn sync(file: &mut S::File) -> Result<(), Failure> {
         failpoint!(DurableBeforeSync => return Ok(()));
-        file.sync().map_err(|error| Failure::new(Operation::Sync, &error))
+        file.sync().map_err(Failure::of(SYNC))
     }
 
     /// Gives the segment that has begun its name, once its header is on the disk.
@@ -197,7 +201,7 @@ impl<S: Storage> DiskWorker<S> {
             self.storage.sync_names()
         })();
         self.next = Preparation::None;
-        named.map_err(|error| Failure::new(Operation::Name, &error))
+        named.map_err(Failure::of(NAME))
     }
 
     /// Takes a step towards the next segment, which keeps pace with this one; 0 when there is none to take. What would be done
@@ -225,7 +229,7 @@ impl<S: Storage> DiskWorker<S> {
                 // What is there of it is made anew.
                 self.next = Preparation::None;
                 if !std::mem::replace(&mut self.has_told_refusal, true) {
-                    self.tell(Report::NotPrepared(Failure::new(Operation::Prepare, &error)));
+                    self.tell(Report::NotPrepared(Failure::of(PREPARE)(error)));
                 }
                 0
             }

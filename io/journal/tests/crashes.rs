@@ -3,12 +3,10 @@
 
 use crate::common::{check_records, config, open_with, payload, session};
 use proptest::prelude::*;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_journal::{
     AppendError, DiskFaults, FaultyDisk, InspectOptions, OpenError, Opened, Policy, State, open,
 };
-use tickpath_types::Sequence;
+use tickpath_types::{Draw, Sequence};
 
 /// What a run met, so that a test can say that it was worth something.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +20,7 @@ struct Met {
 
 /// A sequencer, its journal, and a disk that somebody torments.
 struct Life {
-    random: Xoshiro256PlusPlus,
+    draw: Draw,
     disk: FaultyDisk,
     policy: Policy,
     acknowledged: u64,
@@ -34,7 +32,7 @@ struct Life {
 impl Life {
     fn new(seed: u64, policy: Policy, faults: DiskFaults) -> Life {
         Life {
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            draw: Draw::new(seed),
             disk: FaultyDisk::new(seed ^ 0x5eed, faults),
             policy,
             acknowledged: 0,
@@ -45,7 +43,7 @@ impl Life {
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.random.next_u64() % bound
+        self.draw.next() % bound
     }
 
     /// Opens, and checks what is there against what was promised.

@@ -107,7 +107,10 @@ fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
             settle(&mut opened);
         };
         let AppendError::NoNextSegment(failure) = refused else { panic!("{refused}") };
-        assert!(failure.is_disk_full() && opened.journal.state() == State::NoNextSegment(failure));
+        assert!(
+            failure.kind == std::io::ErrorKind::StorageFull
+                && opened.journal.state() == State::NoNextSegment(failure)
+        );
         assert_eq!(opened.journal.durable(), Sequence(sequence), "what was taken is safe");
         assert!(sequence > 60 && opened.journal.room() < 200, "{sequence}");
         disk.set_faults(DiskFaults::default());

@@ -43,9 +43,6 @@ impl UdpEndpoint {
     }
 
     /// Receives one datagram into `buffer`; nothing when none waits.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         Ok(receive_datagram(self.socket.as_fd(), buffer)?.map(|(received, _)| received))
     }

@@ -6,9 +6,6 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Raises the limit of open files, sockets among them, to `wanted` or as far as the process may, and returns what it is
 /// then. It is never lowered.
-///
-/// # Errors
-/// The system's.
 pub fn raise_open_files(wanted: u64) -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft >= wanted {

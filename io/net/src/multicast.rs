@@ -100,9 +100,6 @@ impl MulticastReceiver {
     }
 
     /// Receives one datagram into `buffer`; nothing when none waits.
-    ///
-    /// # Errors
-    /// The system's.
     #[inline]
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let Some((received, control)) = receive_datagram(self.socket.as_fd(), buffer)? else {
@@ -113,9 +110,6 @@ impl MulticastReceiver {
     }
 
     /// Replaces the contents of `batch` by the datagrams that wait, as many as fit; returns how many.
-    ///
-    /// # Errors
-    /// The system's.
     #[inline]
     pub fn recv_batch(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
         let (count, drop_count) = batch.fill(self.socket.as_fd())?;

@@ -45,27 +45,15 @@ pub trait Network: Clone + fmt::Debug + Send + 'static {
     fn start_connecting(&self, address: SocketAddrV4) -> Result<Self::Socket, NetError>;
 
     /// As [`Poller::new`].
-    ///
-    /// # Errors
-    /// The system's.
     fn poller(&self, events_max: usize) -> io::Result<Self::Poller>;
 
     /// As [`MulticastSender::new`].
-    ///
-    /// # Errors
-    /// As there.
     fn sender(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<Self::Sender, NetError>;
 
     /// As [`MulticastReceiver::join`].
-    ///
-    /// # Errors
-    /// As there.
     fn receiver(&self, group: SocketAddrV4, interface: Ipv4Addr) -> Result<Self::Receiver, NetError>;
 
     /// As [`UdpEndpoint::bind`].
-    ///
-    /// # Errors
-    /// As there.
     fn endpoint(&self, address: SocketAddrV4) -> Result<Self::Endpoint, NetError>;
 }
 
@@ -85,9 +73,6 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
 
     /// Reads once: how many bytes, 0 at the end of the stream, and when the kernel received the last of them, in
     /// nanoseconds since the Unix epoch. None when nothing is there.
-    ///
-    /// # Errors
-    /// The system's.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>>;
 
     /// Gives bytes to be sent; how many were taken.
@@ -97,16 +82,10 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     fn send(&self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Ends one direction of the connection, or both.
-    ///
-    /// # Errors
-    /// The system's.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
 
     /// Bounds what is taken of this connection and not received at the other end, in bytes; a network whose bound is
     /// fixed ignores it.
-    ///
-    /// # Errors
-    /// The system's.
     fn limit_send_buffer(&self, _bytes: usize) -> io::Result<()> {
         Ok(())
     }
@@ -120,9 +99,6 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
 /// Tells which of its sockets have something, again and again until it is read.
 pub trait SocketPoller<S>: Send {
     /// Watches a socket. It is forgotten when it is dropped.
-    ///
-    /// # Errors
-    /// The system's.
     fn add(&self, socket: &S, key: u64, interest: Interest) -> io::Result<()>;
 
     /// Watches a socket no longer.
@@ -132,9 +108,6 @@ pub trait SocketPoller<S>: Send {
     fn remove(&self, socket: &S) -> io::Result<()>;
 
     /// The sockets that have something now.
-    ///
-    /// # Errors
-    /// The system's.
     fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>>;
 
     /// Descriptor that is readable when one of the sockets has something; none in a simulation.
@@ -146,24 +119,15 @@ pub trait SocketPoller<S>: Send {
 /// Sends datagrams to one group.
 pub trait DatagramSender: Send {
     /// As [`MulticastSender::send`].
-    ///
-    /// # Errors
-    /// The system's.
     fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus>;
 }
 
 /// Receives the datagrams of one group.
 pub trait DatagramReceiver: Send {
     /// As [`MulticastReceiver::recv`].
-    ///
-    /// # Errors
-    /// The system's.
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
     /// As [`MulticastReceiver::recv_batch`].
-    ///
-    /// # Errors
-    /// The system's.
     fn recv_batch(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
         batch.fill_with(|buffer| self.recv(buffer))
     }
@@ -180,15 +144,9 @@ pub trait DatagramReceiver: Send {
 /// Exchanges datagrams with anybody.
 pub trait DatagramEndpoint: Send {
     /// As [`UdpEndpoint::send_to`].
-    ///
-    /// # Errors
-    /// The system's.
     fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus>;
 
     /// As [`UdpEndpoint::recv_from`].
-    ///
-    /// # Errors
-    /// The system's.
     fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
     /// The address bound to, with its port.

@@ -78,9 +78,6 @@ impl Poller {
     }
 
     /// The sockets that have something now.
-    ///
-    /// # Errors
-    /// The system's.
     #[inline]
     pub fn poll(&mut self) -> io::Result<impl ExactSizeIterator<Item = Ready> + use<'_>> {
         let count = match self.epoll.wait(&mut self.events, EpollTimeout::ZERO) {

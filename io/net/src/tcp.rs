@@ -56,9 +56,6 @@ impl TcpAcceptor {
 
 impl<N: Network> TcpAcceptor<N> {
     /// As [`bind`](TcpAcceptor::bind), on any network.
-    ///
-    /// # Errors
-    /// As there.
     pub fn bind_on(
         network: N,
         address: SocketAddrV4,
@@ -69,9 +66,6 @@ impl<N: Network> TcpAcceptor<N> {
     }
 
     /// Has the poller watch for connections, under `key`.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(&self.socket, key, Interest::Read)
     }
@@ -128,12 +122,6 @@ impl<N: Network> TcpAcceptor<N> {
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
-    }
-}
-
-impl AsFd for TcpAcceptor {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }
 
@@ -241,9 +229,6 @@ impl<N: Network> TcpConnection<N> {
     }
 
     /// Has the poller watch for what is received, under `key`.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(&self.socket, key, Interest::Read)
     }
@@ -264,9 +249,6 @@ impl<N: Network> TcpConnection<N> {
 
     /// Bounds the bytes that the kernel takes before the other end has received them. By itself it lets them grow to
     /// megabytes, which one who does not read would hold.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.socket.limit_send_buffer(bytes)
     }

@@ -299,7 +299,7 @@ impl Jammed {
 fn a_poller_names_the_sockets_that_have_something() {
     let mut poller = Poller::new(8).unwrap();
     let mut acceptor = acceptor(SMALL);
-    poller.add(&acceptor, 0, Interest::Read).unwrap();
+    acceptor.watch(&poller, 0).unwrap();
     assert_eq!(poller.poll().unwrap().len(), 0);
     let mut clients: Vec<_> =
         (0..3).map(|_| TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap()).collect();

@@ -45,13 +45,13 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg, sockopt,
-};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use tickpath_agent::{ListenError, UnixListener};
 use tickpath_lockfree::shared_spsc::{self, Consumer, Producer};
 use tickpath_lockfree::{LINE_LEN, Payload, SharedLines};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+pub use tickpath_agent::Peer;
 
 use crate::mapping;
 
@@ -103,22 +103,6 @@ pub enum ChannelError {
 
 fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> ChannelError {
     move |error| ChannelError::System { what, error: error.into() }
-}
-
-/// A process, as the kernel knows it from its socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Its process id; another process may have it once this one has gone.
-    pub pid: u32,
-    /// The user it runs as.
-    pub uid: u32,
-}
-
-impl Peer {
-    fn of(stream: &UnixStream) -> Result<Peer, ChannelError> {
-        let found = getsockopt(stream, sockopt::PeerCredentials).map_err(system("ask who calls"))?;
-        Ok(Peer { pid: found.pid().unsigned_abs(), uid: found.uid() })
-    }
 }
 
 /// What goes over the socket with the memory.
@@ -188,9 +172,9 @@ impl ChannelListener {
     /// What the system says.
     pub fn try_accept(&self) -> Result<Option<Caller>, ChannelError> {
         match self.0.accept() {
-            Ok(stream) => {
+            Ok((stream, peer)) => {
                 stream.set_nonblocking(false).map_err(system("talk with who calls"))?;
-                Ok(Some(Caller { peer: Peer::of(&stream)?, stream }))
+                Ok(Some(Caller { stream, peer }))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(system("accept who calls")(error)),
@@ -204,7 +188,8 @@ impl ChannelListener {
 /// What the system says.
 pub fn call(path: &Path) -> Result<Caller, ChannelError> {
     let stream = UnixStream::connect(path).map_err(system("call the server"))?;
-    Ok(Caller { peer: Peer::of(&stream)?, stream })
+    let peer = Peer::of(&stream).map_err(system("ask who calls"))?;
+    Ok(Caller { stream, peer })
 }
 
 /// One end of a connection that has no channel yet; dropped, it is closed, which refuses the other end.

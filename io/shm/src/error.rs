@@ -10,11 +10,8 @@ use crate::header::{Damage, KIND_EVENTS, KIND_MARKET_DATA};
 #[non_exhaustive]
 pub enum ShmError {
     /// A name that is no file name of a segment.
-    #[error("'{name}' is no name of a segment: use 1 to 64 letters, digits, '-', '_' and '.', no '.' first")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    #[error("'{0}' is no name of a segment: use 1 to 64 letters, digits, '-', '_' and '.', no '.' first")]
+    Name(String),
     /// Nobody has made it yet, or it was reclaimed.
     #[error("there is no segment '{name}' in {}: start its writer", folder.display())]
     Missing {
@@ -24,17 +21,11 @@ pub enum ShmError {
         folder: PathBuf,
     },
     /// Another user could have put it there, or could change it.
-    #[error("{} belongs to another user, or others may write to it: use a place of your own", path.display())]
-    NotOurs {
-        /// What.
-        path: PathBuf,
-    },
+    #[error("{} belongs to another user, or others may write to it: use a place of your own", .0.display())]
+    NotOurs(PathBuf),
     /// A link, a pipe or a folder stands where a segment should.
-    #[error("{} is no plain file: remove it", path.display())]
-    NotAFile {
-        /// What.
-        path: PathBuf,
-    },
+    #[error("{} is no plain file: remove it", .0.display())]
+    NotAFile(PathBuf),
     /// Its bytes are wrong; remove it with `tickpath shm reclaim`, or start its writer again.
     #[error("{} is damaged: {damage}; start its writer again", path.display())]
     Damaged {
@@ -68,11 +59,8 @@ pub enum ShmError {
         len: u64,
     },
     /// Others made and removed it all the time; try again.
-    #[error("{} changes all the time: try again", path.display())]
-    Unsettled {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} changes all the time: try again", .0.display())]
+    Unsettled(PathBuf),
     /// What the system says.
     #[error("cannot {what} {}: {error}", path.display())]
     System {

@@ -57,9 +57,8 @@ impl<T: Payload> EventsWriter<T> {
             assert!(size_of::<T>() > 0 && size_of::<T>().is_multiple_of(8));
             assert!(size_of::<T>() as u64 <= EVENT_LEN_MAX);
         }
-        let header =
-            |generation, writer| Header::events(size_of::<T>() as u64, capacity, generation, now.0, writer);
-        let Created { header, path, lines, file } = Created::new(folder, name, header)?;
+        let header = Header::events(size_of::<T>() as u64, capacity);
+        let Created { header, path, lines, file } = Created::new(folder, name, header, now)?;
         let wrong = || system("map", &path)(io::ErrorKind::InvalidData.into());
         let stream = stream_lines(&lines, &header).ok_or_else(wrong)?;
         let stream = Sender::over(stream).map_err(|_| wrong())?;

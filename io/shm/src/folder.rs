@@ -34,7 +34,7 @@ impl SegmentName {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let is_name =
             (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('.');
-        if is_name { Ok(SegmentName(name.to_owned())) } else { Err(ShmError::Name { name: name.to_owned() }) }
+        if is_name { Ok(SegmentName(name.to_owned())) } else { Err(ShmError::Name(name.to_owned())) }
     }
 
     /// The text.
@@ -79,7 +79,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Folder, ShmError> {
         let found = fs::metadata(path).map_err(system("look into", path))?;
         if !found.is_dir() || !is_ours(&found) {
-            return Err(ShmError::NotOurs { path: path.to_owned() });
+            return Err(ShmError::NotOurs(path.to_owned()));
         }
         Ok(Folder { path: path.to_owned() })
     }
@@ -138,16 +138,16 @@ impl Folder {
                 return Err(ShmError::Missing { name: name.to_string(), folder: self.path.clone() });
             }
             Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
-                return Err(ShmError::NotAFile { path });
+                return Err(ShmError::NotAFile(path));
             }
             opened => opened.map_err(system("open", &path))?,
         };
         let found = file.metadata().map_err(system("look at", &path))?;
         if !found.is_file() {
-            return Err(ShmError::NotAFile { path });
+            return Err(ShmError::NotAFile(path));
         }
         if !is_ours(&found) {
-            return Err(ShmError::NotOurs { path });
+            return Err(ShmError::NotOurs(path));
         }
         Ok((path, file, found))
     }

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use tickpath_lockfree::{LINE_LEN, broadcast};
-use tickpath_types::{MarketUpdate, Price};
+use tickpath_types::{MarketUpdate, Nanos, Price};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::process::WriterId;
@@ -37,29 +37,20 @@ const EVENT_PRICE_SCALE: u64 = 100_000_000;
 #[non_exhaustive]
 pub enum Damage {
     /// Shorter than a header.
-    #[error("it ends after {len} bytes, within its header")]
-    Short {
-        /// Its length.
-        len: u64,
-    },
+    #[error("it ends after {0} bytes, within its header")]
+    Short(u64),
     /// It begins otherwise: it is something else, or from a host with the other byte order.
     #[error("it does not begin as a segment does")]
     Magic,
     /// Another version wrote it; use the same version of the program on both sides.
-    #[error("its layout has version {version}, this program reads version {}", VERSION)]
-    Version {
-        /// Its version.
-        version: u32,
-    },
+    #[error("its layout has version {0}, this program reads version {VERSION}")]
+    Version(u32),
     /// The header was changed after it was written.
     #[error("its header's checksum is wrong")]
     Checksum,
     /// It is for another purpose.
-    #[error("its kind is {kind}, which this program does not know")]
-    Kind {
-        /// Its kind.
-        kind: u32,
-    },
+    #[error("its kind is {0}, which this program does not know")]
+    Kind(u32),
     /// It was cut short or made longer.
     #[error("it has {found} bytes and says {said}")]
     Length {
@@ -168,49 +159,41 @@ impl Default for SegmentConfig {
 }
 
 impl Header {
-    /// The header of a new segment. What `config` asks beyond the bounds is cut down to them.
-    pub(crate) fn new(config: &SegmentConfig, generation: u64, created_ns: u64, writer: WriterId) -> Header {
+    /// The header of a new segment, to be [completed](Header::completed). What `config` asks beyond the bounds is cut down to
+    /// them.
+    pub(crate) fn new(config: &SegmentConfig) -> Header {
         let rows = config.rows.clamp(1, ROWS_MAX);
         let capacity = config.stream_capacity.min(STREAM_CAPACITY_MAX);
         let stream_capacity = if capacity == 0 { 0 } else { capacity.next_power_of_two() };
-        let header = Header {
+        let (layout, file_len) = Layout::of_market_data(rows, stream_capacity);
+        Header {
             kind: KIND_MARKET_DATA,
             price_scale: Price::SCALE.unsigned_abs(),
             time_base: config.time_base as u32,
+            layout,
+            file_len,
             ..Header::new_zeroed()
-        };
-        header.completed(Layout::of_market_data(rows, stream_capacity), generation, created_ns, writer)
+        }
     }
 
-    /// The header of a new segment of events of `item_len` bytes, of which it keeps `capacity`, rounded up to a power of
-    /// two. What is beyond the bounds is cut down to them.
-    pub(crate) fn events(
-        item_len: u64,
-        capacity: u64,
-        generation: u64,
-        created_ns: u64,
-        writer: WriterId,
-    ) -> Header {
-        let item_len = item_len.clamp(8, EVENT_LEN_MAX);
+    /// The same for a segment of events of `item_len` bytes, of which it keeps `capacity`, rounded up to a power of two.
+    pub(crate) fn events(item_len: u64, capacity: u64) -> Header {
         let stream_capacity = capacity.clamp(1, STREAM_CAPACITY_MAX).next_power_of_two();
-        let header = Header {
+        let (layout, file_len) = Layout::of_events(item_len.clamp(8, EVENT_LEN_MAX), stream_capacity);
+        Header {
             kind: KIND_EVENTS,
             price_scale: EVENT_PRICE_SCALE,
             time_base: TimeBase::Monotonic as u32,
+            layout,
+            file_len,
             ..Header::new_zeroed()
-        };
-        header.completed(Layout::of_events(item_len, stream_capacity), generation, created_ns, writer)
+        }
     }
 
-    fn completed(
-        self,
-        (layout, file_len): (Layout, u64),
-        generation: u64,
-        created_ns: u64,
-        writer: WriterId,
-    ) -> Header {
-        let (magic, version) = (MAGIC, VERSION);
-        let mut header = Header { magic, version, file_len, generation, created_ns, writer, layout, ..self };
+    /// The same with its writer and the time at which it was made.
+    pub(crate) fn completed(self, generation: u64, created: Nanos, writer: WriterId) -> Header {
+        let (magic, version, created_ns) = (MAGIC, VERSION, created.0);
+        let mut header = Header { magic, version, generation, created_ns, writer, ..self };
         header.checksum = header.sum();
         header
     }
@@ -227,19 +210,18 @@ impl Header {
     /// # Errors
     /// [`Damage`].
     pub fn check(bytes: &[u8], file_len: u64) -> Result<Header, Damage> {
-        let (header, _) =
-            Header::read_from_prefix(bytes).map_err(|_| Damage::Short { len: bytes.len() as u64 })?;
+        let (header, _) = Header::read_from_prefix(bytes).map_err(|_| Damage::Short(bytes.len() as u64))?;
         if header.magic != MAGIC {
             return Err(Damage::Magic);
         }
         if header.version != VERSION {
-            return Err(Damage::Version { version: header.version });
+            return Err(Damage::Version(header.version));
         }
         if header.checksum != header.sum() {
             return Err(Damage::Checksum);
         }
         if !matches!(header.kind, KIND_MARKET_DATA | KIND_EVENTS) {
-            return Err(Damage::Kind { kind: header.kind });
+            return Err(Damage::Kind(header.kind));
         }
         if header.file_len != file_len {
             return Err(Damage::Length { said: header.file_len, found: file_len });
@@ -352,7 +334,7 @@ mod tests {
 
     fn header() -> Header {
         let config = SegmentConfig { rows: 100, stream_capacity: 5, time_base: TimeBase::Unix };
-        Header::new(&config, 2, 1_700_000_000_000_000_000, WRITER)
+        Header::new(&config).completed(2, Nanos(1_700_000_000_000_000_000), WRITER)
     }
 
     /// A header with a change that its checksum covers.
@@ -372,7 +354,7 @@ mod tests {
             (100, 8, TimeBase::Unix)
         );
         for len in 0..bytes.len() {
-            assert_eq!(Header::check(&bytes[..len], header.file_len), Err(Damage::Short { len: len as u64 }));
+            assert_eq!(Header::check(&bytes[..len], header.file_len), Err(Damage::Short(len as u64)));
         }
         for at in 0..bytes.len() {
             let mut damaged = bytes.to_vec();
@@ -387,7 +369,7 @@ mod tests {
     fn a_header_that_adds_up_and_makes_no_sense_is_refused() {
         let good = header();
         assert_eq!(changed(good, |_| ()), Ok(good));
-        assert_eq!(changed(good, |header| header.kind = 9), Err(Damage::Kind { kind: 9 }));
+        assert_eq!(changed(good, |header| header.kind = 9), Err(Damage::Kind(9)));
         for change in [
             (|header| header.layout.rows = 0) as fn(&mut Header),
             |header| header.layout.rows = u64::MAX,
@@ -410,7 +392,7 @@ mod tests {
 
     #[test]
     fn the_header_of_events_is_believed_as_it_was_written() {
-        let good = Header::events(184, 1_000, 1, 0, WRITER);
+        let good = Header::events(184, 1_000).completed(1, Nanos(0), WRITER);
         assert_eq!(
             (good.kind(), good.layout.stream_capacity, good.file_len),
             (KIND_EVENTS, 1_024, 4096 + 49 * 4096)
@@ -435,7 +417,7 @@ mod tests {
         ] {
             assert_eq!(changed(good, change), Err(Damage::Layout));
         }
-        let least = Header::events(0, 0, 1, 0, WRITER);
+        let least = Header::events(0, 0).completed(1, Nanos(0), WRITER);
         assert_eq!((least.layout.item_len, least.layout.stream_capacity), (8, 1));
         assert_eq!(Header::check(least.as_bytes(), least.file_len), Ok(least));
     }
@@ -443,11 +425,11 @@ mod tests {
     #[test]
     fn what_is_asked_beyond_the_bounds_is_cut_down() {
         let config = SegmentConfig { rows: u64::MAX, stream_capacity: u64::MAX, ..SegmentConfig::default() };
-        let header = Header::new(&config, 1, 0, WRITER);
+        let header = Header::new(&config).completed(1, Nanos(0), WRITER);
         assert_eq!((header.layout.rows, header.layout.stream_capacity), (ROWS_MAX, STREAM_CAPACITY_MAX));
         assert_eq!(Header::check(header.as_bytes(), header.file_len), Ok(header));
         let config = SegmentConfig { rows: 0, stream_capacity: 0, ..config };
-        let header = Header::new(&config, 1, 0, WRITER);
+        let header = Header::new(&config).completed(1, Nanos(0), WRITER);
         assert_eq!((header.layout.rows, header.layout.stream_offset, header.file_len), (1, 0, 3 * 4096));
     }
 }

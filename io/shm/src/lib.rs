@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter, WriterState};
-//! use tickpath_types::{Nanos, TopOfBook};
+//! use tickpath_types::{Nanos, PriceLevel, TopOfBook};
 //!
 //! # let place = tempfile::tempdir()?;
 //! # let path = place.path();
@@ -15,11 +15,11 @@
 //! let name = SegmentName::new("feed")?;
 //! let mut writer = SegmentWriter::create(&folder, &name, &SegmentConfig::default(), Nanos(0))?;
 //! writer.name(7, "ALPHA")?;
-//! writer.write(7, &TopOfBook { bid_price: 1_000_000, bid_qty: 300, ..TopOfBook::default() })?;
+//! writer.write(7, &TopOfBook { bid: PriceLevel { price: 1_000_000, qty: 300 }, ..TopOfBook::default() })?;
 //!
 //! let reader = SegmentReader::open(&folder, &name)?;
 //! let row = reader.find("ALPHA").ok_or("not named yet")?;
-//! assert_eq!(reader.try_read(row)?.bid_qty, 300);
+//! assert_eq!(reader.try_read(row)?.bid.qty, 300);
 //! assert_eq!(reader.writer_state(), WriterState::Alive);
 //! drop(writer);
 //! assert_eq!(reader.writer_state(), WriterState::Closed);

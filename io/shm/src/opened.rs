@@ -1,6 +1,5 @@
 //! A segment that was opened to read, of any kind.
 
-use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use crate::live::{LiveWord, STATE_CLOSED};
 use crate::{Damage, Folder, SegmentName, ShmError, WriterState, mapping};
 
 /// A segment that was opened to read: its header was checked, and it is mapped for reading alone.
+#[derive(Debug)]
 pub struct OpenedSegment {
     header: Header,
     path: PathBuf,
@@ -87,11 +87,5 @@ impl OpenedSegment {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.size() == self.header.file_len)
-    }
-}
-
-impl fmt::Debug for OpenedSegment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenedSegment").field("path", &self.path).finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use std::{fmt, io, thread};
+use std::{io, thread};
 
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use tickpath_lockfree::table::{self, NoEntry};
@@ -32,6 +32,7 @@ static NEW_FILES: AtomicU32 = AtomicU32::new(0);
 ///
 /// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed, so that
 /// what was written last stays readable.
+#[derive(Debug)]
 pub struct SegmentWriter {
     header: Header,
     path: PathBuf,
@@ -57,23 +58,11 @@ impl SegmentWriter {
         config: &SegmentConfig,
         now: Nanos,
     ) -> Result<SegmentWriter, ShmError> {
-        let header = |generation, writer| Header::new(config, generation, now.0, writer);
-        let Created { header, path, lines, file } = Created::new(folder, name, header)?;
-        let mut writer = SegmentWriter::over(lines, file, header, path)?;
-        writer.heartbeat(now);
-        Ok(writer)
-    }
-
-    fn over(
-        lines: SharedLines,
-        file: File,
-        header: Header,
-        path: PathBuf,
-    ) -> Result<SegmentWriter, ShmError> {
+        let Created { header, path, lines, file } = Created::new(folder, name, Header::new(config), now)?;
         let wrong = |_| system("map", &path)(io::ErrorKind::InvalidData.into());
         let sections = Sections::of(&lines, &header).ok_or(tickpath_lockfree::WrongMemory);
         let Sections { names, quotes, stream } = sections.map_err(wrong)?;
-        Ok(SegmentWriter {
+        let mut writer = SegmentWriter {
             names: table::Writer::over(names).map_err(wrong)?,
             named: 0,
             quotes: table::Writer::over(quotes).map_err(wrong)?,
@@ -83,7 +72,9 @@ impl SegmentWriter {
             header,
             path,
             _file: file,
-        })
+        };
+        writer.heartbeat(now);
+        Ok(writer)
     }
 
     /// Gives the row of an instrument its name, before its quotes; readers find it at once. A name that it has had is
@@ -162,12 +153,6 @@ impl Drop for SegmentWriter {
     }
 }
 
-impl fmt::Debug for SegmentWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SegmentWriter").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
 /// A segment that has just got its name.
 pub(crate) struct Created {
     pub(crate) header: Header,
@@ -178,25 +163,25 @@ pub(crate) struct Created {
 }
 
 impl Created {
-    /// Makes a segment with the header that is made for its generation and this process, in the place of one whose
-    /// writer is gone.
+    /// Makes a segment with this header, which is completed, in the place of one whose writer is gone.
     pub(crate) fn new(
         folder: &Folder,
         name: &SegmentName,
-        header: impl Fn(u64, WriterId) -> Header,
+        header: Header,
+        now: Nanos,
     ) -> Result<Created, ShmError> {
         let path = folder.file(name);
         for _ in 0..TRIES_MAX {
             let Some(old) = Old::lock(folder, name)? else { continue };
             let writer = WriterId::this_process().map_err(system("describe this process for", &path))?;
-            let header = header(old.generation.wrapping_add(1), writer);
+            let header = header.completed(old.generation.wrapping_add(1), now, writer);
             let number = NEW_FILES.fetch_add(1, Ordering::Relaxed);
             let Some(new) = NewFile::create(folder.new_file(name, number), &header)? else { continue };
             if new.publish(&path, &old)? {
                 return Ok(Created { header, path, lines: new.lines, file: new.file });
             }
         }
-        Err(ShmError::Unsettled { path })
+        Err(ShmError::Unsettled(path))
     }
 }
 
@@ -348,7 +333,7 @@ mod tests {
         let name = SegmentName::new("feed").expect("it is a name");
         let writer = WriterId::this_process().expect("/proc is there");
         let config = SegmentConfig { rows: 1, stream_capacity: 0, ..SegmentConfig::default() };
-        let header = Header::new(&config, 1, 0, writer);
+        let header = Header::new(&config).completed(1, Nanos(0), writer);
         let create = || NewFile::create(folder.new_file(&name, 0), &header).expect("there is room");
         fs::write(folder.new_file(&name, 0), b"").expect("there is room");
         assert!(create().is_none());

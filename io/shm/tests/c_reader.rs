@@ -4,7 +4,9 @@
 use std::process::Command;
 
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, TimeBase};
-use tickpath_types::{BookHealth, MarketUpdate, Nanos, SuspectReason, TopOfBook, TradingState, UpdateKind};
+use tickpath_types::{
+    BookHealth, MarketUpdate, Nanos, PriceLevel, SuspectReason, TopOfBook, TradingState, UpdateKind,
+};
 use zerocopy::FromZeros;
 
 #[test]
@@ -25,10 +27,8 @@ fn a_reader_in_c_follows_the_document() {
     writer.name(1, "ALPHA").unwrap();
     writer.name(69, "BTC-PERPETUAL").unwrap();
     let quote = TopOfBook {
-        bid_price: -1_000_000,
-        bid_qty: 1 << 40,
-        ask_price: 1_000_100,
-        ask_qty: 2,
+        bid: PriceLevel { price: -1_000_000, qty: 1 << 40 },
+        ask: PriceLevel { price: 1_000_100, qty: 2 },
         last_price: 1_000_050,
         ts_event: 34_200_000_000_001,
         last_qty: 7,

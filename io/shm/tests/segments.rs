@@ -15,7 +15,7 @@ use tickpath_shm::{
     WriterState, reclaim, reclaim_unfinished, verify,
 };
 use tickpath_test_support::{Deadline, PATIENCE, this_test, until, wait_until};
-use tickpath_types::{MarketUpdate, Nanos, TopOfBook, UpdateKind};
+use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook, UpdateKind};
 use zerocopy::FromZeros;
 
 /// Where the writer of a child process writes.
@@ -77,10 +77,8 @@ impl Site {
 
 fn quote(number: u64) -> TopOfBook {
     TopOfBook {
-        bid_price: number as i64,
-        bid_qty: !number,
-        ask_price: -(number as i64),
-        ask_qty: number ^ 77,
+        bid: PriceLevel { price: number as i64, qty: !number },
+        ask: PriceLevel { price: -(number as i64), qty: number ^ 77 },
         last_price: number as i64 + 1,
         ts_event: number,
         last_qty: number as u32,
@@ -143,7 +141,7 @@ fn what_is_asked_beyond_the_bounds_is_refused() {
     let reader = site.reader();
     assert_eq!((reader.try_read(8), reader.symbol(8)), (Err(ReadError::NoEntry), None));
     for bad in ["", ".", "..", "a/b", "a b", &"x".repeat(65)] {
-        assert!(matches!(SegmentName::new(bad), Err(ShmError::Name { .. })), "{bad:?}");
+        assert!(matches!(SegmentName::new(bad), Err(ShmError::Name(_))), "{bad:?}");
     }
     let problems = verify(&reader).problems;
     assert_eq!(problems, ["row 7: it has quotes and no name"]);
@@ -219,7 +217,7 @@ fn of_many_writers_that_start_together_one_wins() {
         assert_eq!(winners.len(), 1, "{writers:?}");
         assert_eq!(site.reader().header().generation, round);
         for loser in writers.iter().filter_map(|writer| writer.as_ref().err()) {
-            assert!(matches!(loser, ShmError::InUse { .. } | ShmError::Unsettled { .. }), "{loser}");
+            assert!(matches!(loser, ShmError::InUse { .. } | ShmError::Unsettled(_)), "{loser}");
         }
     }
     assert_eq!(fs::read_dir(site.folder.path()).unwrap().count(), 1, "nothing is left lying about");
@@ -235,7 +233,7 @@ fn a_damaged_segment_is_refused_and_can_be_replaced_or_reclaimed() {
     assert!(!reader.is_whole());
     assert_eq!(site.damage(), Damage::Length { said: len, found: len - 4096 });
     file.set_len(100).unwrap();
-    assert_eq!(site.damage(), Damage::Short { len: 100 });
+    assert_eq!(site.damage(), Damage::Short(100));
     file.set_len(len).unwrap();
     assert_eq!(site.damage(), Damage::Checksum);
     file.write_all_at(b"something else, as it seems", 0).unwrap();
@@ -246,7 +244,7 @@ fn a_damaged_segment_is_refused_and_can_be_replaced_or_reclaimed() {
     assert_eq!(site.reader().header().generation, 1);
     drop(writer);
     fs::write(site.file(), b"").unwrap();
-    assert_eq!(site.damage(), Damage::Short { len: 0 });
+    assert_eq!(site.damage(), Damage::Short(0));
     assert_eq!(site.reclaim(), Reclaimed::Removed);
 }
 
@@ -255,19 +253,19 @@ fn what_others_could_have_put_there_is_refused() {
     let site = site();
     drop(site.writer());
     fs::set_permissions(site.file(), Permissions::from_mode(0o620)).unwrap();
-    assert!(matches!(site.try_reader(), Err(ShmError::NotOurs { .. })));
-    assert!(matches!(site.try_writer(), Err(ShmError::NotOurs { .. })));
+    assert!(matches!(site.try_reader(), Err(ShmError::NotOurs(_))));
+    assert!(matches!(site.try_writer(), Err(ShmError::NotOurs(_))));
     fs::set_permissions(site.file(), Permissions::from_mode(0o600)).unwrap();
     fs::rename(site.file(), site.folder.path().join("elsewhere")).unwrap();
     symlink(site.folder.path().join("elsewhere"), site.file()).unwrap();
-    assert!(matches!(site.try_reader(), Err(ShmError::NotAFile { .. })));
-    assert!(matches!(site.try_writer(), Err(ShmError::NotAFile { .. })));
+    assert!(matches!(site.try_reader(), Err(ShmError::NotAFile(_))));
+    assert!(matches!(site.try_writer(), Err(ShmError::NotAFile(_))));
     fs::remove_file(site.file()).unwrap();
     nix::unistd::mkfifo(&site.file(), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(matches!(site.try_reader(), Err(ShmError::NotAFile { .. })));
+    assert!(matches!(site.try_reader(), Err(ShmError::NotAFile(_))));
     fs::set_permissions(site.folder.path(), Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(Folder::open(site.folder.path()), Err(ShmError::NotOurs { .. })));
-    assert!(matches!(Folder::open(Path::new("/dev/null")), Err(ShmError::NotOurs { .. })));
+    assert!(matches!(Folder::open(site.folder.path()), Err(ShmError::NotOurs(_))));
+    assert!(matches!(Folder::open(Path::new("/dev/null")), Err(ShmError::NotOurs(_))));
 }
 
 #[test]

@@ -114,7 +114,6 @@ impl<S: Storage> Follower<S> {
         if self.keep == usize::MAX {
             return Ok(());
         }
-        let retained = snapshots.retain(self.keep);
-        retained.map(|_| ()).map_err(|source| FollowerError::Retention { sequence, source })
+        snapshots.retain(self.keep).map_err(|source| FollowerError::Retention { sequence, source })
     }
 }

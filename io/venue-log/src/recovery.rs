@@ -249,15 +249,10 @@ pub fn recover<S: Storage>(
         return Err(RecoveryError::Session { found: session, expected });
     }
     let snapshots = Snapshots::new(storage.clone(), session);
-    let mut lost = Vec::new();
-    if found.is_none()
-        && let Some(snapshot) = snapshots.list()?.last().copied()
-    {
-        if !options.accept_loss {
-            return Err(RecoveryError::LostEnd { last: Sequence(0), snapshot });
-        }
-        lost = snapshots.remove_after(Sequence(0))?;
-    }
+    let mut lost = match found {
+        Some(_) => Vec::new(),
+        None => remove_without_log(&snapshots, options.accept_loss)?,
+    };
     let newest = snapshots.newest(Sequence(u64::MAX))?;
     let snapshot = newest.snapshot.as_ref().map(|snapshot| snapshot.sequence);
     let inspected = InspectOptions {
@@ -277,12 +272,11 @@ pub fn recover<S: Storage>(
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
     // Without the content of a lost snapshot the users and bounds that decided the first commands are unknown.
     let is_unknown = last > Sequence(0) && !skipped.is_empty() && !options.accept_loss;
-    let mut replica = match (newest.snapshot, found.first_sequence()) {
-        (Some(snapshot), _) => restore(&snapshot)?,
-        (None, first) if first > Sequence(1) || is_unknown => {
-            return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") });
-        }
-        (None, _) => Replica::new(wanted.clone())?,
+    let first = found.first_sequence();
+    let mut replica = match newest.snapshot {
+        Some(snapshot) => restore(&snapshot)?,
+        None if first <= Sequence(1) && !is_unknown => Replica::new(wanted.clone())?,
+        None => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
     };
     let from = replica.last_command();
     // A snapshot that covers more than the log is of no consequence for it.
@@ -312,6 +306,18 @@ pub fn recover<S: Storage>(
         elapsed: started.elapsed(),
     };
     Ok(Recovered { journal, worker, replica, recovery })
+}
+
+/// Removes the snapshots of a journal that has no log: none in a new one.
+fn remove_without_log<S: Storage>(
+    snapshots: &Snapshots<S>,
+    accept_loss: bool,
+) -> Result<Vec<String>, RecoveryError> {
+    match snapshots.list()?.last() {
+        None => Ok(Vec::new()),
+        Some(_) if accept_loss => Ok(snapshots.remove_after(Sequence(0))?),
+        Some(&snapshot) => Err(RecoveryError::LostEnd { last: Sequence(0), snapshot }),
+    }
 }
 
 /// Matches the log up to `last` again. Where it passes snapshots that cannot be used, newest first, it must come to the
@@ -388,7 +394,7 @@ pub(super) fn replay<S: Storage>(
             on_progress(end);
         }
     }
-    match (replica.undeliverable(), replica.unencodable()) {
+    match (replica.streams.undeliverable, replica.streams.unencodable) {
         (Some(sequence), _) => Err(RecoveryError::Undeliverable { sequence }),
         (None, Some(sequence)) => Err(RecoveryError::Unencodable { sequence }),
         (None, None) => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! Source: IEX Transport Specification 1.26, "Gap Fill".
 
-use tickpath_wire::layout;
+use tickpath_wire::{Malformed, layout};
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -54,44 +54,6 @@ impl Range {
     }
 }
 
-/// Not a request that is answered. Over UDP ignore it, on TCP close the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// Shorter than its header or its ranges: drop it; on a stream wait for more.
-    #[error("{len} bytes of {needed} are there: wait for the others or drop it")]
-    Truncated {
-        /// What is there, in bytes.
-        len: usize,
-        /// What has to be, in bytes.
-        needed: usize,
-    },
-    /// Of another version: drop it.
-    #[error("version {version} of a request, and 1 is known: drop it")]
-    UnknownVersion {
-        /// The version.
-        version: u8,
-    },
-    /// For bytes of the stream or something else, which no feed answers: drop it.
-    #[error("request type {request_type}, and 1 is answered: drop it")]
-    UnknownType {
-        /// The type.
-        request_type: u8,
-    },
-    /// More ranges than [`RANGES_MAX`]: drop it.
-    #[error("{count} ranges, and 64 are the most: drop it")]
-    TooManyRanges {
-        /// How many.
-        count: u32,
-    },
-    /// A range ends before it begins, begins before 1, or not after the one before it: drop it.
-    #[error("range {index} is not in ascending order: drop it")]
-    NotAscending {
-        /// Which, from 0.
-        index: usize,
-    },
-}
-
 /// A request whose ranges have been checked: ascending and apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -107,32 +69,29 @@ impl<'a> Request<'a> {
     /// Longest request that this reader takes, in bytes.
     pub const LEN_MAX: usize = Self::HEADER_LEN + RANGES_MAX * size_of::<Range>();
 
-    /// Reads the request at the start of `bytes`, and how many bytes it takes.
+    /// Reads the request at the start of `bytes`, and how many bytes it takes; `None` until all of it is there.
     ///
     /// # Errors
-    /// [`RequestError::Truncated`] until all of it is there; any other means that it is not answered.
-    pub fn parse_prefix(bytes: &'a [u8]) -> Result<(Request<'a>, usize), RequestError> {
+    /// [`Malformed`] for one that is not answered: over UDP ignore it, on TCP close the connection.
+    pub fn parse_prefix(bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Malformed> {
         let Ok((header, rest)) = RequestHeader::ref_from_prefix(bytes) else {
-            return Err(RequestError::Truncated { len: bytes.len(), needed: Self::HEADER_LEN });
+            return Ok(None);
         };
         if header.version != 1 {
-            return Err(RequestError::UnknownVersion { version: header.version });
+            return Err(Malformed("a version of a request other than 1"));
         }
         if header.request_type != 1 {
-            return Err(RequestError::UnknownType { request_type: header.request_type });
+            return Err(Malformed("a request for something other than messages"));
         }
-        let count = header.range_count.get();
-        if count as usize > RANGES_MAX {
-            return Err(RequestError::TooManyRanges { count });
+        let count = header.range_count.get() as usize;
+        if count > RANGES_MAX {
+            return Err(Malformed("a request of more than 64 ranges"));
         }
-        let ranges_len = count as usize * size_of::<Range>();
-        let needed = Self::HEADER_LEN + ranges_len;
-        let Some(ranges) = rest.get(..ranges_len) else {
-            return Err(RequestError::Truncated { len: bytes.len(), needed });
-        };
+        let ranges_len = count * size_of::<Range>();
+        let Some(ranges) = rest.get(..ranges_len) else { return Ok(None) };
         let ranges = <[Range]>::ref_from_bytes(ranges).expect("as long as a whole number of ranges");
         check_ascending(ranges)?;
-        Ok((Request { header, ranges }, needed))
+        Ok(Some((Request { header, ranges }, Self::HEADER_LEN + ranges_len)))
     }
 
     /// Messages asked for in all.
@@ -166,11 +125,11 @@ impl<'a> Request<'a> {
     }
 }
 
-fn check_ascending(ranges: &[Range]) -> Result<(), RequestError> {
+fn check_ascending(ranges: &[Range]) -> Result<(), Malformed> {
     let mut before = 0;
-    for (index, range) in ranges.iter().enumerate() {
+    for range in ranges {
         if range.first.get() <= before || range.last.get() < range.first.get() {
-            return Err(RequestError::NotAscending { index });
+            return Err(Malformed("ranges that do not ascend from 1"));
         }
         before = range.last.get();
     }

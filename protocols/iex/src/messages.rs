@@ -5,38 +5,11 @@
 //! longer than its type's length is read as far as it is known.
 
 use tickpath_types::Side;
-use tickpath_wire::{fields, message, messages};
+use tickpath_wire::{Malformed, fields, message, messages};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::codes::*;
 use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
-
-/// A message that its type does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DecodeError {
-    /// No bytes: count it and go on; an empty block still takes a sequence number.
-    #[error("the message is empty: count it and go on")]
-    Empty,
-    /// Shorter than its type's length: count it and go on with the next message.
-    #[error("type '{}' has at least {min} bytes and this has {len}: count it and go on", *message_type as char)]
-    TooShort {
-        /// The type byte.
-        message_type: u8,
-        /// What the specification says, in bytes.
-        min: u8,
-        /// What came, in bytes.
-        len: u16,
-    },
-}
-
-impl DecodeError {
-    #[cold]
-    fn too_short(message: &[u8], min: usize) -> Self {
-        let len = u16::try_from(message.len()).unwrap_or(u16::MAX);
-        DecodeError::TooShort { message_type: message[0], min: min as u8, len }
-    }
-}
 
 /// Declares all messages, and whatever must name each of them once. All have the time at offset 2, and all but those in
 /// `system` the security at 10.
@@ -94,10 +67,10 @@ macro_rules! iex_messages {
         /// Calls the listener's method for one message.
         ///
         /// # Errors
-        /// [`DecodeError`] when the message is empty or shorter than its type says; the listener is then not called.
+        /// [`Malformed`] when the message is empty or shorter than its type says; the listener is then not called.
         /// A longer message and an unknown type are no errors.
         #[inline(always)]
-        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             match type_of(message)? {
                 $( $first $(| $other)? => read(message, |message: &$name| listener.$handler(message))?, )*
                 unknown => listener.on_unknown(unknown, message),
@@ -109,19 +82,19 @@ macro_rules! iex_messages {
 
 /// The type byte.
 #[inline(always)]
-fn type_of(message: &[u8]) -> Result<u8, DecodeError> {
-    message.first().copied().ok_or(DecodeError::Empty)
+fn type_of(message: &[u8]) -> Result<u8, Malformed> {
+    message.first().copied().ok_or(Malformed("an empty message"))
 }
 
 /// Gives a function the message that these bytes begin with.
 #[inline(always)]
-fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, DecodeError>
+fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
     M: FromBytes + KnownLayout + Immutable + Unaligned + 'a,
 {
     match M::ref_from_prefix(message) {
         Ok((message, _)) => Ok(take(message)),
-        Err(_) => Err(DecodeError::too_short(message, size_of::<M>())),
+        Err(_) => Err(Malformed("a message shorter than its type")),
     }
 }
 

@@ -7,7 +7,7 @@
 //! gathered, loads it, and applies what it gathered after the snapshot's sequence number.
 
 use tickpath_types::Sequence;
-use tickpath_wire::codes;
+use tickpath_wire::{Malformed, codes};
 use zerocopy::FromBytes;
 
 use crate::wire::Alpha;
@@ -25,6 +25,7 @@ const START_LEN: usize = 11;
 const END_LEN: usize = 11;
 const ERROR_LEN: usize = 4;
 const DATA_LEN_MIN: usize = 3 + Header::LEN + 2;
+const WRONG_LENGTH: Malformed = Malformed("a frame of another length than its type has");
 
 codes! {
     /// Why a service refuses.
@@ -84,38 +85,15 @@ pub enum Frame<'a> {
     },
 }
 
-/// The bytes are no frame: close the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FrameError {
-    /// The length says that there is not even a type.
-    #[error("a frame of length zero: close the connection")]
-    NoType,
-    /// Not as long as its type.
-    #[error("a frame '{}' of {len} bytes: close the connection", *frame_type as char)]
-    WrongLength {
-        /// The type byte.
-        frame_type: u8,
-        /// Its length, in bytes, that of the length included.
-        len: usize,
-    },
-    /// A number below zero.
-    #[error("a number below zero in a frame '{}': close the connection", *frame_type as char)]
-    OutOfRange {
-        /// The type byte.
-        frame_type: u8,
-    },
-}
-
 /// Reads the frame at the start of `bytes`: the frame and how many bytes it took, or `None` until all of it is there.
 ///
 /// # Errors
-/// [`FrameError`] when the bytes are no frame.
-pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
+/// [`Malformed`] when the bytes are no frame: close the connection.
+pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malformed> {
     let Some(prefix) = bytes.first_chunk() else { return Ok(None) };
     let len = 2 + usize::from(u16::from_le_bytes(*prefix));
     if len < 3 {
-        return Err(FrameError::NoType);
+        return Err(Malformed("a frame of length zero"));
     }
     let Some(&frame_type) = bytes.get(2) else { return Ok(None) };
     check_len(frame_type, len)?;
@@ -137,7 +115,7 @@ pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameError
 }
 
 /// Refuses a wrong length before the rest is waited for.
-fn check_len(frame_type: u8, len: usize) -> Result<(), FrameError> {
+fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     let fits = match frame_type {
         b'r' => len == REQUEST_LEN,
         b'e' => len == ERROR_LEN,
@@ -146,15 +124,14 @@ fn check_len(frame_type: u8, len: usize) -> Result<(), FrameError> {
         b'd' => len >= DATA_LEN_MIN,
         _ => true,
     };
-    if fits { Ok(()) } else { Err(FrameError::WrongLength { frame_type, len }) }
+    fits.then_some(()).ok_or(WRONG_LENGTH)
 }
 
 /// The message is a block in a block; where the lengths say that it is a block alone, it is taken as that.
-fn data(frame: &[u8]) -> Result<Frame<'_>, FrameError> {
-    let wrong = FrameError::WrongLength { frame_type: b'd', len: frame.len() };
-    let (header, payload) = Header::ref_from_prefix(&frame[3..]).map_err(|_| wrong)?;
+fn data(frame: &[u8]) -> Result<Frame<'_>, Malformed> {
+    let (header, payload) = Header::ref_from_prefix(&frame[3..]).map_err(|_| WRONG_LENGTH)?;
     let outer = usize::from(u16::from_le_bytes(field(payload, 0)));
-    let block = payload.get(2..2 + outer).ok_or(wrong)?;
+    let block = payload.get(2..2 + outer).ok_or(WRONG_LENGTH)?;
     let nested = block
         .split_first_chunk()
         .filter(|(len, message)| usize::from(u16::from_le_bytes(**len)) == message.len());
@@ -166,9 +143,9 @@ fn field<const N: usize>(frame: &[u8], offset: usize) -> [u8; N] {
     frame[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
 
-fn number(frame: &[u8], offset: usize) -> Result<u64, FrameError> {
+fn number(frame: &[u8], offset: usize) -> Result<u64, Malformed> {
     let number = i64::from_le_bytes(field(frame, offset));
-    u64::try_from(number).map_err(|_| FrameError::OutOfRange { frame_type: frame[2] })
+    u64::try_from(number).map_err(|_| Malformed("a number below zero in a frame"))
 }
 
 /// Writes one frame into `room` and returns its length; `None` when there is no room, or the message does not fit a

@@ -3,7 +3,7 @@
 //! Source: IEX Transport Specification 1.26.
 
 use tickpath_types::{Nanos, Sequence};
-use tickpath_wire::layout;
+use tickpath_wire::{Malformed, layout};
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -46,43 +46,6 @@ impl Header {
     pub const VERSION: u8 = 1;
 }
 
-/// The bytes are not a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SegmentError {
-    /// Shorter than its header or than its header says: drop it; on a stream wait for more.
-    #[error("{len} bytes of {needed} are there: drop it")]
-    Truncated {
-        /// What is there, in bytes.
-        len: usize,
-        /// What has to be, in bytes.
-        needed: usize,
-    },
-    /// More bytes than its header says: drop it.
-    #[error("{extra} bytes follow the segment: drop it")]
-    TrailingBytes {
-        /// How many.
-        extra: usize,
-    },
-    /// Of another version of IEX-TP: drop it.
-    #[error("version {version} of IEX-TP, and 1 is known: drop it")]
-    UnknownVersion {
-        /// The version.
-        version: u8,
-    },
-    /// The blocks do not fill the payload as count and lengths say: drop it.
-    #[error("{message_count} messages do not fill {payload_len} bytes: drop it")]
-    WrongBlocks {
-        /// Messages, as the header says.
-        message_count: u16,
-        /// Bytes, as the header says.
-        payload_len: u16,
-    },
-    /// A sequence number or stream offset below zero, or so large that the next would not fit: drop it.
-    #[error("a sequence number or offset out of range: drop it")]
-    OutOfRange,
-}
-
 /// A segment whose every block has been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
@@ -94,36 +57,21 @@ impl<'a> Segment<'a> {
     /// Reads a datagram, which is one segment.
     ///
     /// # Errors
-    /// [`SegmentError`] when it is none, or something follows it.
+    /// [`Malformed`] when it is none, or something follows it: drop the datagram.
     #[inline]
-    pub fn parse(datagram: &'a [u8]) -> Result<Segment<'a>, SegmentError> {
-        let (segment, rest) = Segment::parse_prefix(datagram)?;
-        if !rest.is_empty() {
-            return Err(SegmentError::TrailingBytes { extra: rest.len() });
-        }
-        Ok(segment)
-    }
-
-    /// Reads the segment at the start of a stream, and what follows it.
-    ///
-    /// # Errors
-    /// [`SegmentError::Truncated`] until all of it is there; any other means that no later segment can be found.
-    #[inline]
-    pub fn parse_prefix(bytes: &'a [u8]) -> Result<(Segment<'a>, &'a [u8]), SegmentError> {
-        let len = bytes.len();
-        let Ok((header, rest)) = Header::ref_from_prefix(bytes) else {
-            return Err(SegmentError::Truncated { len, needed: Header::LEN });
+    pub fn parse(datagram: &'a [u8]) -> Result<Segment<'a>, Malformed> {
+        let Ok((header, payload)) = Header::ref_from_prefix(datagram) else {
+            return Err(Malformed("a segment shorter than its header"));
         };
         if header.version != Header::VERSION {
-            return Err(SegmentError::UnknownVersion { version: header.version });
+            return Err(Malformed("a version of IEX-TP other than 1"));
         }
-        let payload_len = usize::from(header.payload_len.get());
-        let Some((payload, rest)) = rest.split_at_checked(payload_len) else {
-            return Err(SegmentError::Truncated { len, needed: Header::LEN + payload_len });
-        };
+        if payload.len() != usize::from(header.payload_len.get()) {
+            return Err(Malformed("a segment of another length than its header says"));
+        }
         check_numbers(header)?;
         check_blocks(header, payload)?;
-        Ok((Segment { header, payload }, rest))
+        Ok(Segment { header, payload })
     }
 
     /// The header as it came.
@@ -215,34 +163,27 @@ impl<'a> Segment<'a> {
     }
 }
 
-fn check_numbers(header: &Header) -> Result<(), SegmentError> {
+fn check_numbers(header: &Header) -> Result<(), Malformed> {
     let (first, offset) = (header.first_sequence.get(), header.stream_offset.get());
     let ends = [
         first.checked_add(i64::from(header.message_count.get())),
         offset.checked_add(i64::from(header.payload_len.get())),
     ];
-    if first < 0 || offset < 0 || ends.contains(&None) { Err(SegmentError::OutOfRange) } else { Ok(()) }
+    let fits = first >= 0 && offset >= 0 && !ends.contains(&None);
+    fits.then_some(()).ok_or(Malformed("a sequence number or offset out of range"))
 }
 
 #[inline]
-fn check_blocks(header: &Header, payload: &[u8]) -> Result<(), SegmentError> {
+fn check_blocks(header: &Header, payload: &[u8]) -> Result<(), Malformed> {
+    let wrong = Malformed("messages that do not fill their segment");
     let mut at = 0;
-    let count = header.message_count.get();
-    for _ in 0..count {
+    for _ in 0..header.message_count.get() {
         let Some(len) = payload.get(at..).and_then(|rest| rest.first_chunk()) else {
-            return Err(wrong_blocks(header));
+            return Err(wrong);
         };
         at += 2 + usize::from(u16::from_le_bytes(*len));
     }
-    if at == payload.len() { Ok(()) } else { Err(wrong_blocks(header)) }
-}
-
-#[cold]
-fn wrong_blocks(header: &Header) -> SegmentError {
-    SegmentError::WrongBlocks {
-        message_count: header.message_count.get(),
-        payload_len: header.payload_len.get(),
-    }
+    if at == payload.len() { Ok(()) } else { Err(wrong) }
 }
 
 /// The messages of a segment, in order.

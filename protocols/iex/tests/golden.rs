@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-use tickpath_iex::gap_fill::{Range, Request, RequestError};
-use tickpath_iex::snap::{self, ErrorCode, Frame, FrameError, SnapshotRequest};
+use tickpath_iex::gap_fill::{Range, Request};
+use tickpath_iex::snap::{self, ErrorCode, Frame, SnapshotRequest};
 use tickpath_iex::wire::{Alpha, Ticker};
 use tickpath_iex::{
-    AddOrder, DecodeError, Feed, Fields, Header, Listener, MESSAGE_TYPES, Message, PriceLevelUpdate,
-    QuoteUpdate, SaleFlags, Segment, SegmentBuilder, SegmentError, SystemEvent, SystemEventCode, TradeReport,
-    decode, message_len_min,
+    AddOrder, Feed, Fields, Header, Listener, MESSAGE_TYPES, Message, PriceLevelUpdate, QuoteUpdate,
+    SaleFlags, Segment, SegmentBuilder, SystemEvent, SystemEventCode, TradeReport, decode, message_len_min,
 };
 use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty, Sequence, Side};
 use zerocopy::IntoBytes;
@@ -109,15 +108,15 @@ fn longer_messages_and_unknown_types_are_no_errors_and_shorter_ones_are() {
     decode(&grown, &mut seen).unwrap();
     decode(b"zoo", &mut seen).unwrap();
     assert_eq!((seen.0.as_slice(), seen.1), (&b"Sz"[..], 3));
-    assert_eq!(decode(&[], &mut seen), Err(DecodeError::Empty));
+    assert!(decode(&[], &mut seen).unwrap_err().0.contains("empty"));
     for &message_type in tickpath_iex::MESSAGE_TYPES {
         let min = message_len_min(message_type).unwrap();
         let message = vec![message_type; min];
         assert!(Message::parse(&message).is_ok());
         for len in 1..min {
-            let error = DecodeError::TooShort { message_type, min: min as u8, len: len as u16 };
+            let error = decode(&message[..len], &mut seen).unwrap_err();
+            assert!(error.0.contains("shorter"));
             assert_eq!(Message::parse(&message[..len]), Err(error));
-            assert_eq!(decode(&message[..len], &mut seen), Err(error));
         }
     }
     assert_eq!(seen.0, b"Sz", "no message that is too short was delivered");
@@ -138,28 +137,25 @@ fn three_trades() -> Vec<u8> {
 fn every_cut_of_a_segment_and_every_wrong_count_is_an_error() {
     let whole = three_trades();
     for len in 0..whole.len() {
-        assert!(matches!(Segment::parse(&whole[..len]), Err(SegmentError::Truncated { .. })), "{len}");
+        assert!(Segment::parse(&whole[..len]).is_err(), "{len}");
     }
     let mut longer = whole.clone();
     longer.push(0);
-    assert_eq!(Segment::parse(&longer), Err(SegmentError::TrailingBytes { extra: 1 }));
-    let (segment, rest) = Segment::parse_prefix(&longer).unwrap();
-    assert_eq!((segment.message_count(), rest.len()), (3, 1));
+    assert!(Segment::parse(&longer).unwrap_err().0.contains("length"));
 
     let spoil = |at: usize, bytes: &[u8]| {
         let mut spoiled = whole.clone();
         spoiled[at..at + bytes.len()].copy_from_slice(bytes);
-        Segment::parse(&spoiled).unwrap_err()
+        Segment::parse(&spoiled).unwrap_err().0
     };
-    assert_eq!(spoil(0, &[2]), SegmentError::UnknownVersion { version: 2 });
+    assert!(spoil(0, &[2]).contains("version"));
     for count in [0_u16, 2, 4, u16::MAX] {
-        let error = SegmentError::WrongBlocks { message_count: count, payload_len: 120 };
-        assert_eq!(spoil(14, &count.to_le_bytes()), error);
+        assert!(spoil(14, &count.to_le_bytes()).contains("do not fill"));
     }
-    assert!(matches!(spoil(40, &[39, 0]), SegmentError::WrongBlocks { .. }));
+    assert!(spoil(40, &[39, 0]).contains("do not fill"));
     for at in [16, 24] {
-        assert_eq!(spoil(at, &(-1_i64).to_le_bytes()), SegmentError::OutOfRange);
-        assert_eq!(spoil(at, &i64::MAX.to_le_bytes()), SegmentError::OutOfRange);
+        assert!(spoil(at, &(-1_i64).to_le_bytes()).contains("out of range"));
+        assert!(spoil(at, &i64::MAX.to_le_bytes()).contains("out of range"));
     }
 }
 
@@ -191,30 +187,30 @@ fn requests_for_gap_fill_are_checked_range_by_range() {
         ]
         .concat()
     );
-    let (request, len) = Request::parse_prefix(&bytes).unwrap();
+    let (request, len) = Request::parse_prefix(&bytes).unwrap().unwrap();
     assert_eq!((request.ranges, len, request.message_count()), (&ranges[..], 48, 4));
     for len in 0..bytes.len() {
-        assert!(matches!(Request::parse_prefix(&bytes[..len]), Err(RequestError::Truncated { .. })));
+        assert_eq!(Request::parse_prefix(&bytes[..len]), Ok(None));
     }
     let refused = |first: [(u64, u64); 2]| {
         let ranges = first.map(|(first, last)| Range::new(first, last));
         let mut room = [0; Request::LEN_MAX];
-        Request::parse_prefix(Request::encode(0x8004, 1, 9, &ranges, &mut room).unwrap()).unwrap_err()
+        Request::parse_prefix(Request::encode(0x8004, 1, 9, &ranges, &mut room).unwrap()).unwrap_err().0
     };
-    assert_eq!(refused([(5, 4), (9, 9)]), RequestError::NotAscending { index: 0 });
-    assert_eq!(refused([(0, 4), (9, 9)]), RequestError::NotAscending { index: 0 });
-    assert_eq!(refused([(5, 9), (9, 9)]), RequestError::NotAscending { index: 1 });
+    assert!(refused([(5, 4), (9, 9)]).contains("ascend"));
+    assert!(refused([(0, 4), (9, 9)]).contains("ascend"));
+    assert!(refused([(5, 9), (9, 9)]).contains("ascend"));
     let spoil = |at: usize, byte: u8| {
         let mut spoiled = bytes.clone();
         spoiled[at] = byte;
-        Request::parse_prefix(&spoiled).unwrap_err()
+        Request::parse_prefix(&spoiled).unwrap_err().0
     };
-    assert_eq!(spoil(0, 2), RequestError::UnknownVersion { version: 2 });
-    assert_eq!(spoil(1, 2), RequestError::UnknownType { request_type: 2 });
-    assert_eq!(spoil(12, 65), RequestError::TooManyRanges { count: 65 });
+    assert!(spoil(0, 2).contains("version"));
+    assert!(spoil(1, 2).contains("other than messages"));
+    assert!(spoil(12, 65).contains("ranges"));
     // A test without ranges.
     let test = Request::encode(0x8004, 1, 9, &[], &mut room).unwrap();
-    assert_eq!(Request::parse_prefix(test).unwrap().0.message_count(), 0);
+    assert_eq!(Request::parse_prefix(test).unwrap().unwrap().0.message_count(), 0);
     assert_eq!(Request::encode(0x8004, 1, 9, &[Range::new(1, 1); 65], &mut [0; Request::LEN_MAX]), None);
 }
 
@@ -274,14 +270,15 @@ fn cut_snapshot_frames_wait_and_wrong_ones_are_errors() {
         }
         assert_eq!(write(&snap::next_frame(&bytes).unwrap().unwrap().0), bytes);
     }
-    assert_eq!(snap::next_frame(&[0, 0, b'r']), Err(FrameError::NoType));
-    assert_eq!(snap::next_frame(&[58, 0, b'r']), Err(FrameError::WrongLength { frame_type: b'r', len: 60 }));
+    let refused = |bytes: &[u8]| snap::next_frame(bytes).unwrap_err().0;
+    assert!(refused(&[0, 0, b'r']).contains("length zero"));
+    assert!(refused(&[58, 0, b'r']).contains("another length"));
     let mut below = write(&Frame::End { sequence: Sequence(3) });
     below[10] = 0xff;
-    assert_eq!(snap::next_frame(&below), Err(FrameError::OutOfRange { frame_type: b'x' }));
+    assert!(refused(&below).contains("below zero"));
     let mut wrong = write(&Frame::Data { header, message: b"abc" });
     wrong[43] = 99;
-    assert!(matches!(snap::next_frame(&wrong), Err(FrameError::WrongLength { frame_type: b'd', .. })));
+    assert!(refused(&wrong).contains("another length"));
 }
 
 #[test]

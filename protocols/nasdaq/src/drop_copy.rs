@@ -2,6 +2,8 @@
 //!
 //! `docs/drop-copy.md` is the protocol: SoupBinTCP, each sequenced packet one copy.
 
+use tickpath_wire::Malformed;
+
 use crate::ouch50;
 use crate::soupbintcp::BufferTooShort;
 
@@ -23,21 +25,13 @@ pub struct Copy<'a> {
     pub message: &'a [u8],
 }
 
-/// Not a drop copy: close the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{len} bytes that begin with no user's name and number are no drop copy")]
-pub struct CopyError {
-    /// Its length.
-    pub len: usize,
-}
-
 impl<'a> Copy<'a> {
     /// Reads the payload of a sequenced packet.
     ///
     /// # Errors
-    /// [`CopyError`] when it is shorter than its header, or the name is none.
-    pub fn parse(bytes: &'a [u8]) -> Result<Copy<'a>, CopyError> {
-        let error = CopyError { len: bytes.len() };
+    /// [`Malformed`] when it is shorter than its header, or the name is none.
+    pub fn parse(bytes: &'a [u8]) -> Result<Copy<'a>, Malformed> {
+        let error = Malformed("a drop copy that does not begin with a user's name and a number");
         let (name, rest) = bytes.split_first_chunk::<NAME_LEN>().ok_or(error)?;
         let (number, message) = rest.split_first_chunk().ok_or(error)?;
         let is_name = name.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
@@ -97,7 +91,7 @@ mod tests {
     fn what_is_cut_or_nobodys_is_no_copy() {
         let bytes = example();
         for len in 0..HEADER_LEN {
-            assert_eq!(Copy::parse(&bytes[..len]), Err(CopyError { len }));
+            assert!(Copy::parse(&bytes[..len]).is_err());
         }
         for (place, byte) in [(0, b' '), (1, 0), (2, 0xFF)] {
             let mut bad = bytes.clone();
@@ -105,7 +99,7 @@ mod tests {
             if byte == b' ' {
                 bad[..NAME_LEN].fill(byte);
             }
-            assert_eq!(Copy::parse(&bad), Err(CopyError { len: bad.len() }), "{byte}");
+            assert!(Copy::parse(&bad).is_err(), "{byte}");
         }
     }
 }

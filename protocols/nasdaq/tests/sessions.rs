@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::soupbintcp::{
-    CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, FrameError, LoginAccepted, LoginRejectReason,
-    LoginRequest, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, Password, SendError, ServerConfig, ServerEvent,
-    ServerSession, Session, SessionError, Username, next_packet, packet_len,
+    CONTROL_LEN_MAX, ClientEvent, ClientSession, FrameError, LoginAccepted, LoginRejectReason, LoginRequest,
+    PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, Password, SendError, ServerEvent, ServerSession, Session,
+    SessionError, Username, next_packet, packet_len,
 };
 use tickpath_types::{Nanos, Sequence};
 
@@ -23,10 +23,10 @@ struct Line {
 }
 
 impl Line {
-    fn new(config: ClientConfig) -> Line {
+    fn new(config: LoginRequest) -> Line {
         Line {
             client: ClientSession::new(config, START),
-            server: ServerSession::new(ServerConfig::default(), START),
+            server: ServerSession::new(START),
             to_server: Vec::new(),
             to_client: Vec::new(),
         }
@@ -120,8 +120,8 @@ fn frame(client: &ClientSession, out: &mut [u8], message: &[u8]) -> Result<usize
     })
 }
 
-fn config() -> ClientConfig {
-    ClientConfig::new("TRADER", "secret").unwrap()
+fn config() -> LoginRequest {
+    LoginRequest::new("TRADER", "secret").unwrap()
 }
 
 fn day() -> Session {
@@ -141,7 +141,7 @@ fn encoded(packet: Packet<'_>) -> Vec<u8> {
 
 #[test]
 fn the_login_is_the_one_of_the_fact_sheet() {
-    let mut client = ClientSession::new(ClientConfig::new("USER", "secret").unwrap(), START);
+    let mut client = ClientSession::new(LoginRequest::new("USER", "secret").unwrap(), START);
     let mut out = [0; CONTROL_LEN_MAX];
     let len = client.poll_transmit(START, &mut out);
     assert_eq!(&out[..len], login_of_user());
@@ -227,14 +227,13 @@ fn a_refused_login_ends_the_connection() {
         assert!(line.server.is_closed());
         assert_eq!(line.client_hears(START).as_deref(), Ok(text));
         assert!(line.client.is_closed());
-        assert_eq!(line.client.poll_timeout(), None);
         assert_eq!(line.client.handle_bytes(START, b"").err(), Some(SessionError::Closed));
     }
 }
 
 #[test]
 fn a_verdict_without_a_login_does_nothing() {
-    let mut server = ServerSession::new(ServerConfig::default(), START);
+    let mut server = ServerSession::new(START);
     assert!(!server.accept(day(), Sequence(1)));
     assert!(!server.reject(LoginRejectReason::NOT_AUTHORIZED));
     assert_eq!(server.poll_transmit(START, &mut [0; CONTROL_LEN_MAX]), 0);
@@ -257,16 +256,12 @@ fn each_side_speaks_after_a_second_of_its_own_silence() {
     let mut line = Line::logged_in();
     line.transmit(at(999));
     assert!(line.to_client.is_empty() && line.to_server.is_empty());
-    assert_eq!(line.client.poll_timeout(), Some(at(1000)));
-    assert_eq!(line.server.poll_timeout(), Some(at(1000)));
     line.transmit(at(1000));
     assert_eq!(line.client_hears(at(1000)).as_deref(), Ok("heartbeat"));
     assert_eq!(line.server_hears(at(1000)).as_deref(), Ok("heartbeat"));
     // A message counts as speaking.
     line.client_says(at(1500), b"order");
     line.server_says(at(1600), b"answer");
-    assert_eq!(line.client.poll_timeout(), Some(at(2500)));
-    assert_eq!(line.server.poll_timeout(), Some(at(2600)));
     line.transmit(at(2499));
     assert_eq!(line.server_hears(at(2499)).as_deref(), Ok("message order"));
 }
@@ -294,15 +289,13 @@ fn half_a_packet_is_no_sign_of_life() {
 #[test]
 fn a_login_must_come_in_time_and_be_answered_in_time() {
     let late = SessionError::LoginTimeout { timeout: Nanos::from_secs(30) };
-    let mut server = ServerSession::new(ServerConfig::default(), START);
-    assert_eq!(server.poll_timeout(), Some(at(30_000)));
+    let mut server = ServerSession::new(START);
     assert_eq!(server.handle_timeout(at(29_999)), Ok(()));
     assert_eq!(server.handle_timeout(at(30_000)), Err(late));
 
     let mut line = Line::new(config());
     line.transmit(START);
     line.server_hears(START).unwrap();
-    assert_eq!(line.client.poll_timeout(), Some(at(30_000)));
     assert_eq!(line.client.handle_timeout(at(29_999)), Ok(()));
     assert_eq!(line.client.handle_timeout(at(30_000)), Err(late));
     assert_eq!(line.server.handle_timeout(at(30_000)), Err(late), "the application never judged it");
@@ -317,7 +310,7 @@ fn edition_4_1_lets_the_client_choose_its_time_out_within_bounds() {
         (Nanos::from_millis(99_999), PEER_TIMEOUT_MAX),
     ] {
         let mut config = config();
-        config.login.heartbeat_timeout = Some(wish);
+        config.heartbeat_timeout = Some(wish);
         let mut line = Line::new(config);
         line.transmit(START);
         assert_eq!(line.to_server.len(), 54);
@@ -339,7 +332,6 @@ fn a_client_logs_out() {
     assert!(line.client.is_closed());
     assert_eq!(line.server_hears(at(10)).as_deref(), Ok("logout"));
     assert!(line.server.is_closed());
-    assert_eq!(line.server.poll_timeout(), None);
 }
 
 #[test]
@@ -365,7 +357,7 @@ fn packets_out_of_place_close_the_connection() {
     };
     // To a server before the login, and after it.
     for packet in [Packet::UnsequencedData(b"x"), Packet::ClientHeartbeat, Packet::ServerHeartbeat] {
-        let mut server = ServerSession::new(ServerConfig::default(), START);
+        let mut server = ServerSession::new(START);
         let error = server.handle_bytes(START, &encoded(packet)).unwrap_err();
         assert_eq!(error, SessionError::UnexpectedPacket { packet_type: packet.packet_type() });
         assert!(server.is_closed());
@@ -398,7 +390,7 @@ fn text_for_people_is_passed_on_at_any_time() {
     line.transmit(START);
     line.to_client.extend(encoded(Packet::Debug(b"welcome")));
     assert_eq!(line.client_hears(START).as_deref(), Ok("debug welcome"));
-    let mut server = ServerSession::new(ServerConfig::default(), START);
+    let mut server = ServerSession::new(START);
     assert!(matches!(server.handle_bytes(START, b"\x00\x03+hi"), Ok(Some((ServerEvent::Debug(b"hi"), 5)))));
 }
 

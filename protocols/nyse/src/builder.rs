@@ -9,7 +9,7 @@ use crate::{DeliveryFlag, HEADER_LEN, Header, MESSAGE_HEADER_LEN, PACKET_LEN_MAX
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The packet has no room for it.
+    /// The packet has no room for it, or as many messages as a header can count.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
     NoRoom {
         /// Length of the message.
@@ -17,9 +17,6 @@ pub enum PushError {
         /// Longest message that has room.
         remaining: usize,
     },
-    /// The packet has as many messages as a header can count.
-    #[error("the packet has 255 messages: send it first")]
-    TooMany,
     /// Its own header does not say its length.
     #[error("the message of {len} bytes says another length: encode it again")]
     NotAMessage {
@@ -78,9 +75,6 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         if len < MESSAGE_HEADER_LEN || size != Some(len) {
             return Err(PushError::NotAMessage { len });
         }
-        if self.message_count == u8::MAX {
-            return Err(PushError::TooMany);
-        }
         let remaining = self.remaining();
         if len > remaining {
             return Err(PushError::NoRoom { needed: len, remaining });
@@ -91,7 +85,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         Ok(())
     }
 
-    /// Longest message that has room, in bytes.
+    /// Longest message that has room, in bytes; 0 once a header can count no more.
     #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {

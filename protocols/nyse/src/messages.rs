@@ -6,7 +6,7 @@
 
 use std::hint::cold_path;
 
-use tickpath_wire::{fields, layout, message, messages};
+use tickpath_wire::{Malformed, fields, layout, message, messages};
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -30,28 +30,6 @@ impl MessageHeader {
     pub const fn new(msg_size: u16, msg_type: u16) -> MessageHeader {
         MessageHeader { msg_size: U16::new(msg_size), msg_type: U16::new(msg_type) }
     }
-}
-
-/// A message that is not one of XDP's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DecodeError {
-    /// Shorter than its own header, or of another length than that says: count it and go on.
-    #[error("{len} bytes are no message: count it and go on")]
-    NoMessage {
-        /// What came, in bytes.
-        len: u32,
-    },
-    /// The type is known and needs more bytes than there are: count it and go on with the next message.
-    #[error("type {message_type} has at least {len_min} bytes and this has {len}: count it and go on")]
-    TooShort {
-        /// The type.
-        message_type: u16,
-        /// The shortest version that the specifications know, in bytes.
-        len_min: u16,
-        /// What came, in bytes.
-        len: u16,
-    },
 }
 
 /// The specification that describes a message.
@@ -153,10 +131,10 @@ macro_rules! xdp_messages {
         /// Fields that a later version appended are not looked at; fields that an earlier version lacks read as zero.
         ///
         /// # Errors
-        /// [`DecodeError`]; the listener is then not called. An unknown type is not an error, see
+        /// [`Malformed`]; the listener is then not called. An unknown type is not an error, see
         /// [`Listener::on_unknown`].
         #[inline(always)]
-        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             let message_type = type_of(message)?;
             // Adds and deletes are five messages in six, in an order that no CPU can predict: a jump by all the types would
             // be guessed wrong more often than not. That it is one of the two is one comparison, mostly true.
@@ -180,7 +158,7 @@ macro_rules! xdp_messages {
             message: &[u8],
             message_type: u16,
             listener: &mut impl Listener,
-        ) -> Result<(), DecodeError> {
+        ) -> Result<(), Malformed> {
             match message_type {
                 $( $name::TYPE => match $name::ref_from_prefix(message) {
                     Ok((message, _)) => listener.$handler(message),
@@ -216,12 +194,12 @@ pub const MESSAGE_LEN_MAX: usize = Imbalance::LEN;
 
 /// The type of a whole message.
 #[inline(always)]
-fn type_of(message: &[u8]) -> Result<u16, DecodeError> {
+fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     match MessageHeader::ref_from_prefix(message) {
         Ok((header, _)) if usize::from(header.msg_size.get()) == message.len() => Ok(header.msg_type.get()),
         _ => {
             cold_path();
-            Err(DecodeError::NoMessage { len: u32::try_from(message.len()).unwrap_or(u32::MAX) })
+            Err(Malformed("a message of another length than its header says"))
         }
     }
 }
@@ -234,7 +212,7 @@ trait Versions: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
 
 /// Gives a function the message that these bytes begin with, of whatever version.
 #[inline(always)]
-fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, DecodeError> {
+fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, Malformed> {
     match M::ref_from_prefix(message) {
         Ok((message, _)) => Ok(take(*message)),
         Err(_) => Ok(take(lengthened(message)?)),
@@ -243,10 +221,9 @@ fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, 
 
 /// A message of an earlier version, with zeroes for what it lacks.
 #[cold]
-fn lengthened<M: Versions>(message: &[u8]) -> Result<M, DecodeError> {
+fn lengthened<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
     if message.len() < M::LEN_MIN {
-        let (len_min, len) = (M::LEN_MIN as u16, message.len() as u16);
-        return Err(DecodeError::TooShort { message_type: type_of(message)?, len_min, len });
+        return Err(Malformed("a message shorter than its type's shortest version"));
     }
     let mut whole = M::new_zeroed();
     // Shorter than the whole, or it would have been read as it is.

@@ -1,8 +1,6 @@
 //! Reading a packet.
 
-use std::iter::FusedIterator;
-
-use tickpath_wire::layout;
+use tickpath_wire::{Malformed, layout};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::{U16, U32};
 
@@ -62,40 +60,6 @@ impl SendTime {
     }
 }
 
-/// A datagram is not a packet: count it and drop it whole; its messages come by the other line or by request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PacketError {
-    /// Shorter than a header.
-    #[error("{len} bytes are no packet, a header has {HEADER_LEN}: drop the datagram")]
-    NoHeader {
-        /// Length of the datagram.
-        len: usize,
-    },
-    /// Its header names another length than it has.
-    #[error("the packet says {pkt_size} bytes and the datagram has {len}: drop it")]
-    WrongSize {
-        /// What the header says, in bytes.
-        pkt_size: u16,
-        /// What came, in bytes.
-        len: usize,
-    },
-    /// A message runs past its end, or is shorter than its own header.
-    #[error("message {index} of {count} does not lie within the packet: drop it")]
-    BadMessage {
-        /// The message, counted from 0.
-        index: u8,
-        /// How many the header announces.
-        count: u8,
-    },
-    /// Bytes follow the last message.
-    #[error("{len} bytes follow the last message: drop the datagram")]
-    TrailingBytes {
-        /// How many.
-        len: usize,
-    },
-}
-
 /// A packet, checked from end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -107,34 +71,30 @@ impl<'a> Packet<'a> {
     /// Checks a datagram: header, length, and where each of its messages ends. Nothing of a damaged packet is given out.
     ///
     /// # Errors
-    /// [`PacketError`] says what is wrong with it.
+    /// [`Malformed`]: drop the datagram; its messages come by the other line or by request.
     #[inline]
-    pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, PacketError> {
+    pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let packet = Packet::parse_header(datagram)?;
         let mut rest = packet.body;
-        for index in 0..packet.header.number_msgs {
-            let count = packet.header.number_msgs;
-            (_, rest) = split_message(rest).ok_or(PacketError::BadMessage { index, count })?;
+        for _ in 0..packet.header.number_msgs {
+            (_, rest) =
+                split_message(rest).ok_or(Malformed("a message that does not lie within its packet"))?;
         }
-        match rest.len() {
-            0 => Ok(packet),
-            len => Err(PacketError::TrailingBytes { len }),
-        }
+        if rest.is_empty() { Ok(packet) } else { Err(Malformed("bytes after the last message")) }
     }
 
     /// Checks a datagram's header and its length alone: for who steps through the messages anyway, and looks at
     /// [`Messages::finish`] before believing that they were all.
     ///
     /// # Errors
-    /// [`PacketError`] says what is wrong with it.
+    /// [`Malformed`]: drop the datagram; its messages come by the other line or by request.
     #[inline]
-    pub fn parse_header(datagram: &'a [u8]) -> Result<Packet<'a>, PacketError> {
+    pub fn parse_header(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let Ok((header, body)) = Header::ref_from_prefix(datagram) else {
-            return Err(PacketError::NoHeader { len: datagram.len() });
+            return Err(Malformed("a packet shorter than its header"));
         };
-        let pkt_size = header.pkt_size.get();
-        if usize::from(pkt_size) != datagram.len() {
-            return Err(PacketError::WrongSize { pkt_size, len: datagram.len() });
+        if usize::from(header.pkt_size.get()) != datagram.len() {
+            return Err(Malformed("a packet of another length than its header says"));
         }
         Ok(Packet { header, body })
     }
@@ -214,13 +174,7 @@ impl<'a> Iterator for Messages<'a> {
         self.rest = rest;
         Some((sequence, message))
     }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(usize::from(self.left)))
-    }
 }
-
-impl FusedIterator for Messages<'_> {}
 
 /// The message at the start of `bytes` with its header, and what follows it.
 #[inline]

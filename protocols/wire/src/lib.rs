@@ -50,6 +50,7 @@
 mod bits;
 mod code;
 mod field;
+mod malformed;
 mod message;
 mod messages;
 mod text;
@@ -57,4 +58,5 @@ mod text;
 pub use bits::{Bits, le_bits};
 #[doc(hidden)]
 pub use code::fmt_code;
+pub use malformed::Malformed;
 pub use text::{Alpha, Stock, padded};

@@ -53,7 +53,7 @@ macro_rules! messages {
             ///
             /// # Errors
             /// As [`decode`].
-            pub fn parse(message: &$lt [u8]) -> Result<Self, DecodeError> {
+            pub fn parse(message: &$lt [u8]) -> Result<Self, $crate::Malformed> {
                 match $type_of(message)? {
                     $( $code $(| $other)? => $read(message, Message::$name), )*
                     _ => Ok(Message::Unknown(message)),

@@ -1,6 +1,6 @@
 //! Market updates.
 
-use tickpath_types::{BookHealth, MarketUpdate, UpdateKind};
+use tickpath_types::{BookHealth, MarketUpdate, PriceLevel, UpdateKind};
 
 /// An order that was added to a live book, as the new best bid; price and quantity of the best bid and ask after it.
 #[must_use]
@@ -11,16 +11,12 @@ pub fn quote(instrument: u16, bid: (i64, u64), ask: (i64, u64)) -> MarketUpdate 
         order_id: 1,
         price: bid.0,
         qty: bid.1,
-        bid_price: bid.0,
-        bid_qty: bid.1,
-        ask_price: ask.0,
-        ask_qty: ask.1,
+        bid: PriceLevel { price: bid.0, qty: bid.1 },
+        ask: PriceLevel { price: ask.0, qty: ask.1 },
         instrument,
         kind: UpdateKind::Add as u8,
         side: 0,
         health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
+        ..MarketUpdate::default()
     }
 }

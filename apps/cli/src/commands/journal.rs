@@ -277,7 +277,7 @@ fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyh
             "bad_snapshots": done.skipped.iter().map(|skipped| &skipped.file).collect::<Vec<_>>(),
             "answers": answers,
             "market_data_messages": published,
-            "open_orders": done.replica.open_orders(),
+            "open_orders": done.replica.engine.open_order_count(),
         });
         json::write(json, &report.to_string())?;
     }
@@ -291,7 +291,7 @@ fn replay(folder: &ReadOnly, from: u64, limit: u64, json: Option<&Path>) -> anyh
             done.snapshots_checked,
             thousands(answers),
             thousands(published),
-            thousands(done.replica.open_orders()),
+            thousands(done.replica.engine.open_order_count()),
         ))?;
     }
     let bad: Vec<String> =

@@ -8,7 +8,7 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
-    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, names_meant,
+    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, names_meant, row,
     row_names, run_counted,
 };
 use tickpath_types::Nanos;
@@ -139,20 +139,17 @@ fn push_demo_rows(
     wanted: impl Fn(&str) -> bool,
 ) -> anyhow::Result<()> {
     let mut rows = [
-        Row {
-            goal: Some(Goal::ValueAtMost(600.0)),
-            note: "market data read to order ready to write, p50, in `demo` at its default rate".to_owned(),
-            limit_excludes: Some(
+        row(DEMO_ROWS[0], "ns")
+            .note("market data read to order ready to write, p50, in `demo` at its default rate")
+            .goal(Goal::ValueAtMost(600.0))
+            .not_judged(
                 "the end of the read call and the write call are left out; figures of others may include them",
             ),
-            ..Row::new(DEMO_ROWS[0], "ns")
-        },
-        Row {
-            goal: Some(Goal::ValueAtMost(0.0)),
-            note: "allocations in all duty cycles of a whole market after its first second".to_owned(),
-            ..Row::new(DEMO_ROWS[1], "allocations")
-        },
-    ];
+        row(DEMO_ROWS[1], "allocations")
+            .note("allocations in all duty cycles of a whole market after its first second")
+            .goal(Goal::ValueAtMost(0.0)),
+    ]
+    .map(Row::of);
     for round in 1..=args.rounds {
         tell(format_args!("lab bench: round {round} of {}: a whole market", args.rounds));
         let outcome = trade(args, stop);
@@ -168,7 +165,7 @@ fn push_demo_rows(
             }
         }
     }
-    rows.into_iter().filter(|row| wanted(&row.name)).for_each(|row| report.push(row));
+    rows.into_iter().filter(|row| wanted(row.spec.name)).for_each(|row| report.push(row));
     Ok(())
 }
 

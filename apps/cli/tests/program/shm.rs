@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, ShmError, TimeBase};
 use tickpath_test_support::wait_for;
-use tickpath_types::{MarketUpdate, Nanos, TopOfBook, TradingState, UpdateKind};
+use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook, TradingState, UpdateKind};
 use zerocopy::FromZeros;
 
 use crate::support::{assert_refused, run, spawn};
@@ -17,10 +17,8 @@ const CONFIG: SegmentConfig = SegmentConfig { rows: 8, stream_capacity: 16, time
 
 fn quote() -> TopOfBook {
     TopOfBook {
-        bid_price: 1_000_000,
-        bid_qty: 1_500,
-        ask_price: 1_000_100,
-        ask_qty: 20,
+        bid: PriceLevel { price: 1_000_000, qty: 1_500 },
+        ask: PriceLevel { price: 1_000_100, qty: 20 },
         last_price: 1_000_050,
         last_qty: 7,
         ts_event: 34_200_000_000_000,

@@ -91,19 +91,9 @@ fn changes_that_are_too_many_for_a_message_come_in_several() {
 
 #[test]
 fn the_states_of_thousands_of_orders_come_as_the_client_takes_them() {
-    const ORDERS: u64 = 12_000;
+    const ORDERS: u32 = 12_000;
     let mut venue = Venue::new();
-    // Orders of the account that came by another door.
-    for number in 0..ORDERS as u32 {
-        let bid = EnterOrder::limit(
-            UserRefNum(number + 1),
-            InstrumentId(1),
-            Side::Buy,
-            Qty(10),
-            Price(500_000_000 + 5_000 * i64::from(number % 5_000)),
-        );
-        venue.order(1, OrderRequest::Enter(bid));
-    }
+    venue.enter_bids(1..ORDERS + 1);
     let mut anna = Client::login(&mut venue, "anna");
     let all =
         |id| OrderMassStatusRequest { request_id: id, request_type: 7, ..OrderMassStatusRequest::default() };
@@ -125,10 +115,10 @@ fn the_states_of_thousands_of_orders_come_as_the_client_takes_them() {
             let reports = reports.map(|bytes| read::<ExecutionReport<'_>>(bytes));
             let own = reports.filter(|report| report.mass_status_req_id == Some(id));
             own.filter(|report| {
-                assert_eq!(report.tot_num_reports, Some(ORDERS));
+                assert_eq!(report.tot_num_reports, Some(ORDERS.into()));
                 report.order_id.is_some()
             })
-            .count() as u64
+            .count() as u32
         };
         anna.pump(&mut venue);
         assert_eq!(count(&anna), ORDERS, "{id}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tickpath_fix::MsgType;
 use tickpath_fix::deribit::{SecurityList, SecurityListRequest};
 use tickpath_matching::CommandKind;
-use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
+use tickpath_types::OrderRequest;
 
 use crate::front::fix_client::{Client, decimal, read};
 use crate::front::support::{Venue, changed, settings};
@@ -287,11 +287,7 @@ fn orders_of_an_account_that_has_thousands_follow_one_at_a_time() {
         venue.ok(anna, "private/buy", order);
     }
     // Others of the account, which are walked over for each of them.
-    for number in 0..11_000 {
-        let (instrument, price) = (InstrumentId(1), Price(500_000_000));
-        let bid = EnterOrder::limit(UserRefNum(number + 100), instrument, Side::Buy, Qty(1), price);
-        venue.order(1, OrderRequest::Enter(bid));
-    }
+    venue.enter_bids(100..11_100);
     let (mut most, mut moved) = (0, 0);
     for _ in 0..400 {
         let before = venue.log.len();

@@ -1,6 +1,7 @@
 //! A front and an engine in one thread: what the front asks for is a command at once.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 use tickpath_book::FastBooks;
@@ -9,8 +10,8 @@ use tickpath_deribit_front::{DeribitConfig, Front, FrontSettings, Labels, LogSta
 use tickpath_exchange::{LogCommand, LogListener, VenueEngine};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::{
-    Instrument, InstrumentId, InstrumentTable, Nanos, OrderRequest, Price, Qty, Sequence, SessionId, Symbol,
-    TradingState,
+    EnterOrder, Instrument, InstrumentId, InstrumentTable, Nanos, OrderRequest, Price, Qty, Sequence,
+    SessionId, Side, Symbol, TradingState, UserRefNum,
 };
 
 /// Where the tests begin: 2026-11-22, 12:00 UTC.
@@ -207,6 +208,15 @@ impl Venue {
         let sequence = Sequence(self.log.len() as u64 + 1);
         let ts = Nanos(self.now_us * 1_000 % Nanos::DAY.0 + sequence.0);
         self.apply(Command { sequence, session, ts, kind });
+    }
+
+    /// Enters bids of anna's account with these numbers past the front, which checks no margin for them.
+    pub fn enter_bids(&mut self, user_refs: Range<u32>) {
+        for number in user_refs {
+            let price = Price(500_000_000 + 5_000 * i64::from(number % 5_000));
+            let bid = EnterOrder::limit(UserRefNum(number), InstrumentId(1), Side::Buy, Qty(10), price);
+            self.order(1, OrderRequest::Enter(bid));
+        }
     }
 
     fn apply(&mut self, command: Command) {

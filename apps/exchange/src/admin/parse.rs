@@ -3,6 +3,7 @@
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use tickpath_config::{Fraction, InstrumentConfig, PriceText};
+use tickpath_matching::CommandKind;
 use tickpath_types::{
     BrokenReason, InstrumentId, InstrumentTable, MatchId, Price, Qty, SessionId, Symbol, TradingState,
 };
@@ -36,7 +37,7 @@ const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, i
 
 /// All commands, each as it is written. A command begins with its name.
 const COMMANDS: [(&str, Arguments); 21] = {
-    use AdminCommand::{Disconnect, Drain, Kill, SetTradingState, Unkill, Unlock};
+    use AdminCommand::{Disconnect, Drain, Kill, Unkill, Unlock};
     use Arguments::{Instrument, None as Alone, User, Words};
     use TradingState::{Halted, Trading};
     [
@@ -44,8 +45,8 @@ const COMMANDS: [(&str, Arguments); 21] = {
         ("users", Alone(Request::Users)),
         ("reload-users", Alone(Request::ReloadUsers)),
         ("phase SYMBOL|all PHASE", Words(|line| line.phase())),
-        ("halt SYMBOL", Instrument(|instrument| SetTradingState { instrument, state: Halted })),
-        ("resume SYMBOL", Instrument(|instrument| SetTradingState { instrument, state: Trading })),
+        ("halt SYMBOL", Instrument(|instrument| trading_state(instrument, Halted))),
+        ("resume SYMBOL", Instrument(|instrument| trading_state(instrument, Trading))),
         ("price-band SYMBOL|all WIDTH|off [REFERENCE]", Words(|line| line.price_band())),
         ("break MATCH [REASON]", Words(|line| line.break_trade())),
         ("instrument add SYMBOL PRICE [FIELD=VALUE ...]", Words(|line| line.instrument_command())),
@@ -63,6 +64,10 @@ const COMMANDS: [(&str, Arguments); 21] = {
         ("drain", Alone(Request::Command(Drain))),
     ]
 };
+
+fn trading_state(instrument: InstrumentId, state: TradingState) -> AdminCommand {
+    AdminCommand::log(CommandKind::SetTradingState { instrument, state })
+}
 
 /// Reads a line.
 ///
@@ -140,9 +145,7 @@ impl<'a> Line<'a> {
         }
         let reference = self.words.next().map(positive_price).transpose()?;
         if reference.is_some() && instrument.is_none() {
-            return Err(
-                "a reference price is that of one instrument: name its symbol in place of all".to_owned()
-            );
+            return Err("a reference price is that of one instrument: name its symbol in place of all".into());
         }
         Ok(AdminCommand::SetPriceBand { instrument, width, reference })
     }
@@ -161,7 +164,7 @@ impl<'a> Line<'a> {
                 ));
             }
         };
-        Ok(AdminCommand::BreakTrade { match_id: MatchId(match_id), reason })
+        Ok(AdminCommand::log(CommandKind::BreakTrade { match_id: MatchId(match_id), reason }))
     }
 
     fn instrument_command(&mut self) -> Result<AdminCommand, String> {
@@ -169,7 +172,7 @@ impl<'a> Line<'a> {
             "add" => self.add_instrument(),
             "suspend" => {
                 let symbol = self.word("the symbol of an instrument")?;
-                Ok(AdminCommand::SuspendInstrument { instrument: self.instrument(symbol)? })
+                Ok(AdminCommand::log(CommandKind::SuspendInstrument { instrument: self.instrument(symbol)? }))
             }
             word => Err(format!("no 'instrument {word}': there are instrument add, instrument suspend")),
         }
@@ -230,10 +233,8 @@ impl<'a> Line<'a> {
     }
 
     fn end(&mut self) -> Result<(), String> {
-        match self.words.next() {
-            None => Ok(()),
-            Some(word) => Err(format!("'{}' does not take '{word}' there", self.name)),
-        }
+        let refusal = |word| Err(format!("'{}' does not take '{word}' there", self.name));
+        self.words.next().map_or(Ok(()), refusal)
     }
 
     fn user(&self, user: &str) -> Result<SessionId, String> {
@@ -242,8 +243,7 @@ impl<'a> Line<'a> {
     }
 
     fn instrument(&self, symbol: &str) -> Result<InstrumentId, String> {
-        let found =
-            Symbol::new(&symbol.to_ascii_uppercase()).ok().and_then(|symbol| self.instruments.find(symbol));
+        let found = Symbol::new(&symbol.to_ascii_uppercase()).ok().and_then(|it| self.instruments.find(it));
         found.ok_or_else(|| format!("no instrument '{symbol}'"))
     }
 

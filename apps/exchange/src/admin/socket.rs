@@ -79,8 +79,7 @@ impl AdminSocket {
         !self.pending.is_empty()
     }
 
-    /// Takes what came and sends what is due; never waits. `on_command` gets each command that is executed, with the user id
-    /// of its sender.
+    /// Takes what came and sends what is due, without waiting. `on_command` gets what is executed and its sender's user id.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
         self.server.receive(now);
         while let Some(answer) = self.client.poll() {

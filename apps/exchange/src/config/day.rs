@@ -10,7 +10,7 @@ use tickpath_config::{ConfigError, Duration, Fraction, Zone, as_text, at_least};
 use tickpath_types::{InstrumentTable, Nanos};
 use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep, time_of_day};
 
-use super::instrument_ids;
+use super::{Result, instrument_ids};
 
 /// Steps of a day at most.
 const STEPS_MAX: usize = 256;
@@ -21,15 +21,13 @@ const IMBALANCE_INTERVAL_MIN: Duration = Duration(Nanos::from_millis(20));
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DayConfig {
-    /// The time zone of the schedule, as `UTC`, `UTC-05:00`: fixed, for a venue's day must not depend on when clocks
-    /// are changed.
+    /// The time zone of the schedule, as `UTC`, `UTC-05:00`: fixed, as a day must not depend on clocks being changed.
     pub time_zone: TimeZone,
     /// How often the indicative price and the imbalance of an instrument in an auction are published.
     pub imbalance_interval: Duration,
     /// How long trading pauses after the price band stopped it; then it resumes by an auction.
     pub pause: Duration,
-    /// Width of the price band, of an instrument's reference price: a trade further away pauses trading. No band when
-    /// absent.
+    /// Width of the price band, of the reference price: a trade further away pauses trading. No band when absent.
     pub price_band: Option<Fraction>,
     /// What happens when, on every day, in the order of the times. When absent, everything opens for trading at the
     /// start, and a day ends by command.
@@ -85,13 +83,11 @@ impl Default for DayConfig {
 }
 
 impl DayConfig {
-    pub(super) fn settings(&self, instruments: &InstrumentTable) -> Result<DaySettings, ConfigError> {
+    pub(super) fn settings(&self, instruments: &InstrumentTable) -> Result<DaySettings> {
         let DayConfig { time_zone, imbalance_interval, pause, price_band, schedule } = self;
         at_least("day.imbalance_interval", *imbalance_interval, IMBALANCE_INTERVAL_MIN)?;
         if price_band.is_some_and(|band| band.ppm == 0) {
-            return Err(ConfigError::value(
-                "day.price_band of 0% would pause every trade: leave it out for none",
-            ));
+            bail!("day.price_band of 0% would pause every trade: leave it out for none");
         }
         let steps = schedule.iter().map(|step| step.settings(instruments)).collect::<Result<Vec<_>, _>>()?;
         Ok(DaySettings {
@@ -104,7 +100,7 @@ impl DayConfig {
 }
 
 impl StepConfig {
-    fn settings(&self, table: &InstrumentTable) -> Result<ScheduleStep, ConfigError> {
+    fn settings(&self, table: &InstrumentTable) -> Result<ScheduleStep> {
         let StepConfig { at, phase, instruments } = self;
         let list = format!("day.schedule, {phase} at {at}");
         let instruments = instrument_ids(instruments.as_deref(), table, &list)?;
@@ -238,7 +234,7 @@ impl fmt::Display for TimeZone {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<DayConfig, ConfigError> {
+    fn parse(text: &str) -> Result<DayConfig> {
         tickpath_config::parse("venue.toml", text)
     }
 
@@ -263,27 +259,18 @@ mod tests {
     fn nonsense_is_refused_with_its_line() {
         let step = |at: &str, phase: &str| format!("[[schedule]]\nat = '{at}'\nphase = '{phase}'\n");
         let start = step("08:00:00", "start");
+        let early = start.clone() + &step("07:00:00", "open");
+        let ended = start.clone() + &step("20:00:00", "end-of-day");
+        let opened = start.clone() + &step("09:30:00", "open");
         for (text, line, says) in [
             (step("09:30:00", "open"), 1, "the first step of a day must be start"),
-            (
-                start.clone() + &step("07:00:00", "open"),
-                4,
-                "open at 07:00:00 stands behind start at 08:00:00",
-            ),
+            (early, 4, "open at 07:00:00 stands behind start at 08:00:00"),
             (start.clone() + &step("25:00:00", "open"), 5, "'25:00:00' is no time of the day"),
             (start.clone() + &step("9:30", "open"), 5, "write e.g. 09:30:00"),
             (start.clone() + &step("09:30:00", "lunch"), 6, "no phase 'lunch': there are start, pre-open"),
             (start.clone() + &step("09:30:00", "start"), 4, "started at 08:00:00 already"),
-            (
-                start.clone() + &step("20:00:00", "end-of-day") + &step("21:00:00", "open"),
-                7,
-                "comes after the end of the day",
-            ),
-            (
-                start.clone() + &step("09:30:00", "open") + &step("09:30:00", "halt"),
-                7,
-                "open and halt both come at 09:30:00",
-            ),
+            (ended + &step("21:00:00", "open"), 7, "comes after the end of the day"),
+            (opened + &step("09:30:00", "halt"), 7, "open and halt both come at 09:30:00"),
             (start.clone() + &step("20:00:00", "end-of-day") + "instruments = ['A']\n", 4, "the whole venue"),
             (start.clone() + &step("09:30:00", "open") + "instruments = []\n", 4, "for no instrument"),
             ("time_zone = 'EST'\n".to_owned(), 1, "no fixed time zone"),

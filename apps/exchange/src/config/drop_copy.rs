@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use tickpath_config::{ConfigError, in_range};
 use tickpath_venue::{UserSettings, check_watched};
 
+use super::Result;
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
 
@@ -25,13 +26,9 @@ impl Default for DropCopySettings {
 
 impl DropCopySettings {
     /// Adds the endpoint to the journal that it reads.
-    pub(super) fn add_to(
-        &self,
-        journal: Option<&mut JournalSettings>,
-        users: &[UserSettings],
-    ) -> Result<(), ConfigError> {
+    pub(super) fn add_to(&self, journal: Option<&mut JournalSettings>, users: &[UserSettings]) -> Result<()> {
         let Some(journal) = journal else {
-            return Err(ConfigError::value("drop_copy is read from the journal, and journal.policy is off"));
+            bail!("drop_copy is read from the journal, and journal.policy is off");
         };
         in_range("drop_copy.max_connections", self.max_connections, 1..=CONNECTIONS_MAX)?;
         in_range("drop_copy.retained_messages", self.retained_messages, 1..=RETAINED_MAX)?;

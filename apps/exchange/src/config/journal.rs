@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ByteSize, ConfigError, in_range};
+use tickpath_config::{ByteSize, in_range};
 use tickpath_journal::{Policy, SessionName};
 
+use super::Result;
 use crate::journal::JournalSettings;
 
 /// Least length of a segment: two buffers fit.
 const SEGMENT_MIN: ByteSize = ByteSize(4 << 20);
-/// Greatest length of a segment.
 const SEGMENT_MAX: ByteSize = ByteSize(16 << 30);
 /// Fewest commands from one snapshot to the next.
 const SNAPSHOT_EVERY_MIN: u64 = 1_000;
-/// Most snapshots that are kept.
 const KEEP_SNAPSHOTS_MAX: usize = 1_000;
 
 /// The journal: every command is written here before it takes effect, and nothing is answered before it is safe.
@@ -65,10 +64,7 @@ impl Default for JournalConfig {
 }
 
 impl JournalConfig {
-    pub(super) fn settings(
-        &self,
-        session: Option<SessionName>,
-    ) -> Result<Option<JournalSettings>, ConfigError> {
+    pub(super) fn settings(&self, session: Option<SessionName>) -> Result<Option<JournalSettings>> {
         let policy = match self.policy {
             PolicyConfig::Off => return Ok(None),
             PolicyConfig::Async => Policy::Async,
@@ -77,9 +73,7 @@ impl JournalConfig {
         };
         in_range("journal.segment", self.segment, SEGMENT_MIN..=SEGMENT_MAX)?;
         if self.snapshot_every != 0 && self.snapshot_every < SNAPSHOT_EVERY_MIN {
-            return Err(ConfigError::value(format!(
-                "journal.snapshot_every must be at least {SNAPSHOT_EVERY_MIN}, or 0 for none"
-            )));
+            bail!("journal.snapshot_every must be at least {SNAPSHOT_EVERY_MIN}, or 0 for none");
         }
         in_range("journal.keep_snapshots", self.keep_snapshots, 1..=KEEP_SNAPSHOTS_MAX)?;
         Ok(Some(JournalSettings {

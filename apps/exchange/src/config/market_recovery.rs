@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{ConfigError, Duration, at_least, in_range, multicast_group};
+use tickpath_config::{Duration, at_least, in_range, multicast_group};
 use tickpath_types::Nanos;
 use tickpath_venue::RateLimit;
 
-use super::MarketDataConfig;
+use super::{MarketDataConfig, Result};
 use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
 
 /// GLIMPSE connections at a time at most, of some 66 KiB each.
@@ -39,31 +39,28 @@ impl Default for SnapshotSettings {
 }
 
 impl MarketDataConfig {
-    /// The checked settings.
-    pub(super) fn recovery(&self) -> Result<MarketRecoverySettings, ConfigError> {
+    pub(super) fn recovery(&self) -> Result<MarketRecoverySettings> {
         let RequestsConfig { per_second, burst } = self.requests;
         if per_second == 0 || burst == 0 {
-            return Err(ConfigError::value(
-                "market_data.requests: per_second and burst must be at least 1, or nothing is ever sent again",
-            ));
+            bail!(
+                "market_data.requests: per_second and burst must be at least 1, or nothing is ever sent again"
+            );
         }
         let snapshots = Some(&self.snapshots).filter(|snapshots| snapshots.enabled);
         snapshots.map(|snapshots| snapshots.check([self.line_a, self.line_b])).transpose()?;
-        Ok(MarketRecoverySettings {
-            requests: RateLimit { per_second, burst },
-            snapshots: snapshots.cloned(),
-        })
+        let requests = RateLimit { per_second, burst };
+        Ok(MarketRecoverySettings { requests, snapshots: snapshots.cloned() })
     }
 }
 
 impl SnapshotSettings {
-    fn check(&self, lines: [SocketAddrV4; 2]) -> Result<(), ConfigError> {
+    fn check(&self, lines: [SocketAddrV4; 2]) -> Result<()> {
         let group = self.group;
         multicast_group("market_data.snapshots.group", group, "239.255.26.3:26406")?;
         if lines.contains(&group) {
-            return Err(ConfigError::value(format!(
+            bail!(
                 "market_data.snapshots.group: {group} is a line of market data; snapshots need a group of their own"
-            )));
+            );
         }
         in_range("market_data.snapshots.max_connections", self.max_connections, 1..=CONNECTIONS_MAX)?;
         at_least("market_data.snapshots.interval", Duration(self.interval), INTERVAL_MIN)?;

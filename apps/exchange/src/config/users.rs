@@ -9,8 +9,8 @@ use tickpath_types::{InstrumentTable, Nanos, Qty};
 use tickpath_venue::{Password, RateLimit, UserLimits, UserPorts, UserSettings, check_names};
 
 use super::{
-    CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, UserConfig,
-    instrument_ids,
+    CancelConfig, LimitsConfig, LoginConfig, OPEN_ORDERS_MAX, OrderEntryConfig, PortConfig, Result,
+    UserConfig, instrument_ids,
 };
 use crate::login::hashed_password;
 
@@ -28,18 +28,14 @@ impl OrderEntryConfig {
     ///
     /// # Errors
     /// [`ConfigError::Value`] naming what to change.
-    pub fn users(
-        &self,
-        instruments: &InstrumentTable,
-        file: Option<&Path>,
-    ) -> Result<Vec<UserSettings>, ConfigError> {
+    pub fn users(&self, instruments: &InstrumentTable, file: Option<&Path>) -> Result<Vec<UserSettings>> {
         let mut users = Vec::new();
         if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
-            return Err(ConfigError::value(format!(
+            bail!(
                 "order_entry.test_users have a public password and {} is not the loopback interface: \
                  name users with passwords of their own",
                 self.address
-            )));
+            );
         }
         let all = self.limits.limits("order_entry.limits")?;
         let cancel_on_disconnect = self.cancel_on_disconnect.map(|grace| grace.0);
@@ -75,9 +71,7 @@ impl OrderEntryConfig {
             });
         }
         if users.is_empty() {
-            return Err(ConfigError::value(
-                "order_entry names no user: add test_users = [\"TEST01\"] or [[order_entry.user]]",
-            ));
+            bail!("order_entry names no user: add test_users = [\"TEST01\"] or [[order_entry.user]]");
         }
         check_names(&users).map_err(ConfigError::value)?;
         Ok(users)
@@ -85,15 +79,13 @@ impl OrderEntryConfig {
 }
 
 impl UserConfig {
-    fn password(&self, file: Option<&Path>) -> Result<Password, ConfigError> {
+    fn password(&self, file: Option<&Path>) -> Result<Password> {
         let name = &self.name;
         match (&self.password, &self.password_hash) {
             (Some(password), None) => {
                 let password = password.resolve(file)?;
                 if soupbintcp::Password::new(&password).is_none() || password.is_empty() {
-                    return Err(ConfigError::value(format!(
-                        "the password of user '{name}' must have 1 to 10 ASCII characters"
-                    )));
+                    bail!("the password of user '{name}' must have 1 to 10 ASCII characters");
                 }
                 Ok(Password::plain(password))
             }
@@ -107,27 +99,24 @@ impl UserConfig {
         }
     }
 
-    fn user_ports(&self) -> Result<UserPorts, ConfigError> {
+    fn user_ports(&self) -> Result<UserPorts> {
         if self.ports.is_empty() {
             let name = &self.name;
-            return Err(ConfigError::value(format!(
-                "user '{name}' may log in nowhere: name ports, e.g. [\"order_entry\"]"
-            )));
+            bail!("user '{name}' may log in nowhere: name ports, e.g. [\"order_entry\"]");
         }
         let has = |port| self.ports.contains(&port);
         let (order_entry, deribit) = (has(PortConfig::OrderEntry), has(PortConfig::Deribit));
         if order_entry && deribit {
-            return Err(ConfigError::value(format!(
+            bail!(
                 "user '{}' may enter orders by one door: name order_entry or deribit among its ports, not both",
                 self.name
-            )));
+            );
         }
         Ok(UserPorts { order_entry, drop_copy: has(PortConfig::DropCopy), deribit })
     }
 }
 
 impl LimitsConfig {
-    /// True when nothing is limited.
     pub(super) fn is_empty(&self) -> bool {
         *self == LimitsConfig::default()
     }
@@ -145,7 +134,7 @@ impl LimitsConfig {
         }
     }
 
-    fn limits(&self, whose: &str) -> Result<UserLimits, ConfigError> {
+    fn limits(&self, whose: &str) -> Result<UserLimits> {
         let bounds = [
             ("messages_per_second", self.messages_per_second, RATE_MAX),
             ("burst", self.burst, RATE_MAX),
@@ -155,10 +144,10 @@ impl LimitsConfig {
             value.map_or(Ok(()), |value| in_range(&format!("{whose}: {name}"), value, 1..=max))?;
         }
         if self.burst.is_some() && self.messages_per_second.is_none() {
-            return Err(ConfigError::value(format!("{whose}: a burst needs messages_per_second")));
+            bail!("{whose}: a burst needs messages_per_second");
         }
         if self.order_qty == Some(0) || self.order_notional.is_some_and(|notional| notional.0.0 <= 0) {
-            return Err(ConfigError::value(format!("{whose}: order_qty and order_notional must be above 0")));
+            bail!("{whose}: order_qty and order_notional must be above 0");
         }
         let rate = self
             .messages_per_second
@@ -173,13 +162,11 @@ impl LimitsConfig {
 }
 
 impl LoginConfig {
-    pub(super) fn policy(&self) -> Result<LoginPolicy, ConfigError> {
+    pub(super) fn policy(&self) -> Result<LoginPolicy> {
         let LoginConfig { delay, forgive_after, records_max } = *self;
         in_range("order_entry.logins.records_max", records_max, 1..=RECORDS_MAX)?;
         if delay.0 > DELAY_MAX || forgive_after.0 > FORGIVE_AFTER_MAX {
-            return Err(ConfigError::value(
-                "order_entry.logins: delay must be at most 500ms, and forgive_after at most 24h",
-            ));
+            bail!("order_entry.logins: delay must be at most 500ms, and forgive_after at most 24h");
         }
         Ok(LoginPolicy { delay: delay.0, forgive_after: forgive_after.0, records_max })
     }

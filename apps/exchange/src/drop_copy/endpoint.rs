@@ -7,7 +7,7 @@ use tickpath_admission::{LoginGuard, PreLoginLimits};
 use tickpath_agent::{Agent, AgentError, WaitSet, Waker};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::drop_copy::{COPY_LEN_MAX, Copy};
-use tickpath_nasdaq::soupbintcp::{HEADER_LEN, LoginRejectReason, SendError, ServerConfig, Session};
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, LoginRejectReason, SendError, Session};
 use tickpath_net::{BufferSizes, NetError, Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 use tickpath_venue::drop_copy::{CopySource, CopyStreams, FollowRun, Readers, RewindRun};
@@ -46,8 +46,7 @@ pub(crate) struct DropCopyEndpoint<N: Network> {
     connections: Box<[Option<Connection<N>>]>,
     logins: Logins<Ipv4Addr>,
     readers: Readers,
-    /// Takes as long as a hashed password takes, on this thread: only other readers wait for it, and the guard ensures that
-    /// they do not wait often.
+    /// Takes as long as a hashed password takes: only other readers wait for it, and the guard keeps that rare.
     checks: HashChecks,
     trusted: spsc::Producer<TrustedLogin>,
     send_buffer: Box<[u8]>,
@@ -257,7 +256,7 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
         let place = place.expect("readers and those who are not yet have places of their own");
         self.counters.connections.add(1);
         self.logins.handle_connection(now, place, peer);
-        let link = SoupLink::new(tcp, ServerConfig::default(), now);
+        let link = SoupLink::new(tcp, now);
         self.connections[place] = Some(Connection { link, reader: None });
         true
     }

@@ -90,8 +90,7 @@ impl PasswordChecks for LoginChecker {
 
     fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check {
         let checker = self.checker.as_mut();
-        let id =
-            checker.and_then(|checker| checker.submit(place, user, is_trusted, &password.to_lowercase()));
+        let id = checker.and_then(|it| it.submit(place, user, is_trusted, &password.to_lowercase()));
         id.map_or(Check::Full, Check::Waiting)
     }
 }

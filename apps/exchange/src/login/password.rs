@@ -19,8 +19,7 @@ pub fn hashed_password(hash: &str) -> Result<Password, PasswordHashError> {
 
 /// The argon2id hash of a password, with a random salt: `$argon2id$v=19$...`.
 ///
-/// Takes some milliseconds and 19 MiB. `None` when the password is empty, longer than SoupBinTCP's 10
-/// characters or not ASCII.
+/// Takes some milliseconds and 19 MiB. `None` for an empty password, one of more than 10 characters or not ASCII.
 #[must_use]
 pub fn hash_password(password: &str) -> Option<String> {
     let password =

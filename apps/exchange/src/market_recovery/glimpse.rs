@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tickpath_admission::PreLoginLimits;
 use tickpath_agent::WaitSet;
 use tickpath_nasdaq::moldudp64::Session;
-use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, LoginRequest, ServerConfig};
+use tickpath_nasdaq::soupbintcp::{CONTROL_LEN_MAX, LoginRejectReason, LoginRequest};
 use tickpath_net::{BufferSizes, NetError, Network, SendOutcome, TcpAcceptor, TcpConnection};
 use tickpath_types::{Nanos, Sequence};
 use tickpath_venue::MarketImage;
@@ -25,7 +25,6 @@ const RECEIVE_LEN: usize = 1 << 10;
 /// A packet with the longest message.
 const PACKET_LEN_MAX: usize = 128;
 
-/// One client.
 struct Client<N: Network> {
     id: u64,
     link: SoupLink<N>,
@@ -207,7 +206,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
         // The deadline bounds the client also if the system refuses this.
         _ = tcp.limit_send_buffer(KERNEL_LEN);
-        let link = SoupLink::new(tcp, ServerConfig::default(), now);
+        let link = SoupLink::new(tcp, now);
         let id = self.next_id;
         self.next_id += 1;
         self.turns.handle_connection(now, id, peer);

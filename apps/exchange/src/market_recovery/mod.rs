@@ -79,8 +79,7 @@ pub(crate) struct PublisherLinks {
 }
 
 impl MarketRecovery {
-    /// Opens the endpoints that are wanted, for snapshots and for the messages of `log`. Nothing when there is neither an
-    /// endpoint nor a log.
+    /// Opens the endpoints that are wanted, for snapshots and for the messages of `log`, if any.
     pub(crate) fn build<N: Network>(
         network: &N,
         venue: &VenueSettings,
@@ -240,9 +239,7 @@ impl Agent for MarketRecovery {
     }
 
     fn wake_by(&mut self, waker: &Waker) {
-        if let Some(archive) = &self.archive {
-            archive.wake_by(waker);
-        }
+        self.archive.iter().for_each(|archive| archive.wake_by(waker));
     }
 
     fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {

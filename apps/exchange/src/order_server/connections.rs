@@ -1,7 +1,7 @@
 //! The connections of order entry, and what is sent to them.
 
 use arrayvec::ArrayVec;
-use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet, ServerConfig};
+use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet};
 use tickpath_net::{Network, TcpConnection};
 use tickpath_timing::{CommandId, Hop, Tracer};
 use tickpath_types::Nanos;
@@ -38,7 +38,7 @@ pub(super) struct Connection<N: Network> {
 impl<N: Network> Connection<N> {
     pub(super) fn new(tcp: TcpConnection<N>, now: Nanos) -> Connection<N> {
         Connection {
-            link: SoupLink::new(tcp, ServerConfig::default(), now),
+            link: SoupLink::new(tcp, now),
             user: None,
             kernel_ns: 0,
             malformed: 0,
@@ -72,8 +72,7 @@ impl<N: Network> Connection<N> {
         self.lingers_until.is_none()
     }
 
-    /// Refuses a request in a packet without a number: what is not in the log must not be among the messages that can be
-    /// sent again.
+    /// Refuses a request in a packet without a number: what is not in the log cannot be sent again.
     #[cold]
     pub(super) fn refuse_without_record(&mut self) {
         let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
@@ -141,12 +140,12 @@ impl<N: Network> Connections<N> {
             counters.full_connections.add(1);
             // A client that never reads is noticed here, where nothing more can be sent.
             let next = connection.link.soup.next_sequence().0;
-            let is_overtaken = |user| next < users.get(user).log.oldest();
+            let is_overtaken = |user: usize| next < users[user].log.oldest();
             return if connection.user.is_some_and(is_overtaken) { Err(Hangup::Slow) } else { Ok(()) };
         }
         let mut len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
         if let Some(user) = connection.user.filter(|_| connection.link.soup.is_active()) {
-            let log = &users.get(user).log;
+            let log = &users[user].log;
             while self.send_buffer.len() - len >= HEADER_LEN + MAX_LOGGED_MESSAGE {
                 let sequence = connection.link.soup.next_sequence().0;
                 if sequence == log.next_sequence() {

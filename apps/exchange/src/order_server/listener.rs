@@ -39,11 +39,7 @@ pub(super) struct Ready {
 
 impl<N: Network> Listener<N> {
     /// Listens at `address` for `connections` at a time.
-    pub(super) fn open(
-        network: &N,
-        address: SocketAddrV4,
-        connections: usize,
-    ) -> anyhow::Result<Listener<N>> {
+    pub(super) fn open(network: &N, address: SocketAddrV4, connections: usize) -> anyhow::Result<Self> {
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), address, buffers)?;
         acceptor.reserve(connections);

@@ -103,10 +103,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         if fill == Fill::Closed {
             return Err(Hangup::Over);
         }
-        match self.connections.get(place) {
-            Some(connection) if connection.is_due(now) => self.transmit(place, now),
-            _ => Ok(()),
-        }
+        let is_due = self.connections.get(place).is_some_and(|connection| connection.is_due(now));
+        if is_due { self.transmit(place, now) } else { Ok(()) }
     }
 
     /// Takes every whole packet that was received; the sequencer must have room for as many as a buffer can hold.
@@ -130,13 +128,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     let Some(user) = connection.user else { return Err(Hangup::Over) };
                     let timed = T::ENABLED && self.counters.requests.read().is_multiple_of(TIMED_EVERY);
                     let started = if timed { self.tracer.now() } else { 0 };
-                    let decoded =
-                        ouch50::decode_request(message, |symbol| self.config.instruments.find(symbol));
+                    let decoded = ouch50::decode_request(message, |it| self.config.instruments.find(it));
                     if timed {
                         let ticks = self.tracer.now().wrapping_sub(started);
                         self.tracer.time(Function::OrderDecode, ticks);
                     }
-                    let known = self.entry.users.get_mut(user);
+                    let known = &mut self.entry.users[user];
                     let (session, admission) = (known.session, Admission::of(known, decoded, now));
                     self.take_request(place, (user, session), admission, &received)?;
                 }
@@ -175,12 +172,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                     self.registry[user].requests_refused.add(1);
                 }
                 failpoint!(RequestDropped => return Ok(()), for self.counters.requests.read());
-                self.entry.sequencer.add(Arrival {
-                    kernel_ns,
-                    session,
-                    token: Some(token),
-                    kind: kind.into(),
-                });
+                let arrival = Arrival { kernel_ns, session, token: Some(token), kind: kind.into() };
+                self.entry.sequencer.add(arrival);
             }
             Admission::Query => {
                 self.counters.requests.add(1);

@@ -109,7 +109,6 @@ pub(super) fn definition(settings: &VenueSettings) -> Definition {
     }
 }
 
-/// Messages kept for each user.
 pub(super) fn retained_responses(settings: &VenueSettings) -> usize {
     settings.retained_responses.max(RESPONSES_PER_CYCLE)
 }

@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex};
 
+use anyhow::Context;
 use tickpath_agent::{Agent, AgentError, Counter, WaitSet};
 use tickpath_config::counted;
 use tickpath_lockfree::{seqlock, spsc};
@@ -11,7 +12,6 @@ use tickpath_types::{InstrumentId, Nanos, Symbol};
 
 use super::channel::{BookStatus, ChannelStatus, LiveFeed, ResyncOutcome};
 use super::config::LiveConfig;
-use super::error::LiveError;
 use super::outputs::{Segment, Suspect};
 use super::protocol::Opening;
 use super::protocols::protocol;
@@ -146,21 +146,21 @@ impl LiveHandler {
     /// Unix epoch; `path` is the file of the configuration, for the secrets that it names.
     ///
     /// # Errors
-    /// [`LiveError`] in one line that says what to change.
+    /// In one line that says what to change.
     pub fn open<N: Network>(
         network: &N,
         config: &LiveConfig,
         path: Option<&std::path::Path>,
         now: Nanos,
         commands: Receiver<LiveCommand>,
-    ) -> Result<(LiveHandler, LiveView), LiveError> {
-        let segment = Segment::create(&config.outputs, now)?;
+    ) -> anyhow::Result<(LiveHandler, LiveView)> {
+        let segment = Segment::create(&config.outputs, now).context("outputs")?;
         let (symbols, midnight) = (config.symbols()?, config.midnight(now)?);
         let open_channel = |section: &ChannelSection| {
             let symbols = symbols.clone();
             protocol(section.protocol).open(Opening { network, section, path, symbols, midnight })
         };
-        let channels = config.channels.iter().map(open_channel).collect::<Result<Vec<_>, _>>()?;
+        let channels = config.channels.iter().map(open_channel).collect::<anyhow::Result<Vec<_>>>()?;
         let statuses = vec![ChannelStatus::default(); channels.len()];
         let (published, reader) = seqlock::cell((), &statuses);
         let (suspects, told) = spsc::channel(SUSPECTS_MAX);

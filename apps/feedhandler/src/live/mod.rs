@@ -3,7 +3,6 @@
 mod admin;
 mod channel;
 mod config;
-mod error;
 mod handler;
 mod outputs;
 mod protocol;
@@ -12,12 +11,11 @@ mod report;
 mod run;
 mod section;
 
-pub use admin::{SocketError, ask};
+pub use admin::ask;
 pub use channel::{BookStatus, ChannelStatus, LISTED_MAX, ResyncOutcome};
 pub use config::{CHANNELS_MAX, LiveConfig};
-pub use error::LiveError;
 pub use handler::{ChannelReport, LiveCommand, LiveHandler, LiveReport, LiveView, NamedBooks};
 pub use report::{book_line, status_line, summary, to_json};
-pub use run::{Notice, RunError, run};
+pub use run::{Notice, run};
 pub use section::{AdminSection, ChannelSection, FeedSection, OutputsSection, ProtocolName};
 pub use tickpath_feed::RecoveryCounters;

@@ -16,8 +16,6 @@ const SUSPECTS_MAX: usize = 256;
 pub struct Segment {
     writer: SegmentWriter,
     rows: u32,
-    /// Instruments that found no row.
-    pub(super) without_row: u64,
 }
 
 impl Segment {
@@ -35,7 +33,7 @@ impl Segment {
             time_base: TimeBase::Midnight,
         };
         let writer = SegmentWriter::create(&folder, &name, &config, now)?;
-        Ok(Some(Segment { writer, rows: 0, without_row: 0 }))
+        Ok(Some(Segment { writer, rows: 0 }))
     }
 
     /// Shows that the writer works.
@@ -49,17 +47,10 @@ impl Segment {
     }
 
     fn take_row(&mut self, symbol: Symbol) -> Option<u16> {
-        let row = u16::try_from(self.rows).ok().filter(|row| usize::from(*row) < self.writer.rows());
-        match row {
-            Some(row) if self.writer.name(usize::from(row), symbol.as_str()).is_ok() => {
-                self.rows += 1;
-                Some(row)
-            }
-            _ => {
-                self.without_row += 1;
-                None
-            }
-        }
+        let row = u16::try_from(self.rows).ok().filter(|row| usize::from(*row) < self.writer.rows())?;
+        self.writer.name(usize::from(row), symbol.as_str()).ok()?;
+        self.rows += 1;
+        Some(row)
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use anyhow::Context;
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_config::{ConfigError, Secret};
 use tickpath_feed::{Channel, Framing, MessageBooks, Recovering, RecoveryClient, RecoveryInput};
-use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_net::{Network, RecvBatch};
 use tickpath_types::{InstrumentId, Nanos, Symbol};
 
 use super::channel::{LiveChannel, LiveFeed};
-use super::error::LiveError;
 use super::outputs::{ChannelOutput, Sink};
 use super::section::ChannelSection;
 use crate::channel_handler::ChannelHandler;
@@ -39,7 +39,7 @@ pub(super) trait LiveProtocol<N: Network>: Sync {
     }
 
     /// Opens a channel.
-    fn open(&self, opening: Opening<'_, N>) -> Result<Box<dyn LiveFeed>, LiveError>;
+    fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>>;
 }
 
 /// A channel that is being opened.
@@ -75,9 +75,9 @@ impl<N: Network> Opening<'_, N> {
     }
 
     /// The login of SoupBinTCP.
-    pub(super) fn login(&self) -> Result<ClientConfig, LiveError> {
+    pub(super) fn login(&self) -> anyhow::Result<LoginRequest> {
         let password = self.secret(self.section.password.as_ref())?;
-        let login = ClientConfig::new(&self.section.user, &password);
+        let login = LoginRequest::new(&self.section.user, &password);
         Ok(login.ok_or_else(|| self.wrong("user has at most 6 characters, password 10"))?)
     }
 
@@ -98,7 +98,7 @@ impl<N: Network> Opening<'_, N> {
         books: B,
         servers: RecoveryServers,
         recovery: R,
-    ) -> Result<Box<dyn LiveFeed>, LiveError>
+    ) -> anyhow::Result<Box<dyn LiveFeed>>
     where
         B: MessageBooks + Send + 'static,
         F: Framing<Session: Send, Room: Send> + Send + 'static,
@@ -106,14 +106,14 @@ impl<N: Network> Opening<'_, N> {
         R: for<'a, 's> RecoveryInput<Recovering<'a, B, F, Sink<'s>>>,
     {
         let section = self.section;
-        let net = |source| LiveError::Net { channel: section.name.clone(), source };
+        let channel = || format!("channel '{}'", section.name);
         let (groups, interface) = ([section.line_a, section.line_b], section.interface);
         let lines = Lines::join(self.network, groups, interface, section.senders(), LineReader::Sockets);
         Ok(Box::new(LiveChannel {
             name: section.name.clone(),
             handler: ChannelHandler {
-                lines: lines.map_err(net)?.0,
-                sockets: RecoverySockets::open(self.network, servers, &recovery).map_err(net)?,
+                lines: lines.with_context(channel)?.0,
+                sockets: RecoverySockets::open(self.network, servers, &recovery).with_context(channel)?,
                 recovery,
                 channel: Channel::<B, F>::new(&section.core(), books),
             },

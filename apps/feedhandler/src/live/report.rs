@@ -38,29 +38,22 @@ fn book_json(channel: &str, book: &BookStatus) -> Value {
     })
 }
 
+/// An object of counts under their own names, and of others under the names that are given.
+macro_rules! counts {
+    ($of:expr; $($name:ident),*; $($key:literal: $value:expr),* $(,)?) => {
+        json!({$((stringify!($name)): $of.$name,)* $($key: $value),*})
+    };
+}
+
 fn line_json(line: &LineCounters) -> Value {
-    json!({
-        "packets": line.packets,
-        "first_messages": line.first_messages,
-        "duplicate_messages": line.duplicate_messages,
-        "missed_messages": line.missed_messages,
-        "malformed": line.malformed,
-        "wrong_session": line.wrong_session,
-        "far_ahead": line.far_ahead,
-        "backward": line.backward,
+    counts!(
+        line; packets, first_messages, duplicate_messages, missed_messages, malformed, wrong_session, far_ahead, backward;
         "behind_count": line.skew.count,
         "behind_mean_ns": line.skew.mean().0,
         "behind_p50_ns": line.skew.quantile(500).0,
         "behind_p99_ns": line.skew.quantile(990).0,
         "behind_max_ns": line.skew.max.0,
-    })
-}
-
-/// An object of counts under their own names.
-macro_rules! counts {
-    ($of:expr; $($name:ident),*) => {
-        json!({$((stringify!($name)): $of.$name),*})
-    };
+    )
 }
 
 fn channel_json(report: &ChannelReport) -> Value {
@@ -105,17 +98,10 @@ fn channel_json(report: &ChannelReport) -> Value {
         "kernel_drops": status.kernel_drops,
         "contradictions": counts!(
             builder; malformed, unknown_type, unknown_order, duplicate_order, beyond_qty, refused, crossed,
-            other_symbols, unmapped, symbol_gaps
+            other_symbols, unmapped, symbol_gaps;
         ),
-        "recovery": {
-            "requests": recovery.requests,
-            "refusals": recovery.refusals,
-            "answers": recovery.answers,
-            "strangers": recovery.strangers,
-            "connections": recovery.connections,
-            "failures": recovery.failures,
-            "snapshot_requests": recovery.snapshot_requests,
-            "snapshots": recovery.snapshots,
+        "recovery": counts!(
+            recovery; requests, refusals, answers, strangers, connections, failures, snapshot_requests, snapshots;
             "books_waiting": status.waiting,
             "books_healed": healer.healed,
             "snapshots_too_old": healer.too_old,
@@ -124,7 +110,7 @@ fn channel_json(report: &ChannelReport) -> Value {
             "messages_dropped": healer.dropped,
             "resyncs": channel.resyncs,
             "resyncs_asked": channel.resyncs_asked,
-        },
+        ),
     })
 }
 

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use tickpath_agent::{Runner, RunnerError, StopSignal, ThreadPlan, TscClock};
+use tickpath_agent::{Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_net::Kernel;
 use tickpath_types::Nanos;
 
-use super::admin::{SocketError, open_socket};
+use super::admin::open_socket;
 use super::config::LiveConfig;
-use super::error::LiveError;
 use super::handler::{ChannelReport, LiveHandler, LiveReport, LiveView};
 use super::report::{status_line, troubles};
 use super::section::ChannelSection;
@@ -33,32 +32,17 @@ pub enum Notice {
     Status(String),
 }
 
-/// Why a handler did not run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// It did not open.
-    #[error(transparent)]
-    Open(#[from] LiveError),
-    /// There is no socket for commands.
-    #[error(transparent)]
-    Socket(#[from] SocketError),
-    /// It stopped.
-    #[error(transparent)]
-    Runner(#[from] RunnerError),
-}
-
 /// Runs until `stop`, or for `time`. `path` is the file of the configuration, for the secrets that it names.
 ///
 /// # Errors
-/// [`RunError`] in one line that says what to do.
+/// In one line that says what to do.
 pub fn run(
     config: &LiveConfig,
     path: Option<&Path>,
     stop: &StopSignal,
     time: Option<Nanos>,
     mut notice: impl FnMut(Notice),
-) -> Result<LiveReport, RunError> {
+) -> anyhow::Result<LiveReport> {
     let clock = TscClock::shared();
     let (sender, commands) = sync_channel(COMMANDS_MAX);
     let (handler, mut view) = LiveHandler::open(&Kernel, config, path, clock.now(), commands)?;
@@ -85,7 +69,7 @@ pub fn run(
     let plan = ThreadPlan {
         name: "feed".to_owned(),
         core: config.feed.core,
-        idle: config.feed.idle.into(),
+        idle: config.feed.idle,
         rehearse_interval: None,
         agents: vec![Box::new(handler)],
         cycle: vec![],

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tickpath_config::{Duration, IdleConfig, Secret, Zone};
+use tickpath_config::{Duration, IdleStrategy, Secret, Zone};
 use tickpath_feed::{ArbiterConfig, ChannelConfig};
 use tickpath_types::Nanos;
 
@@ -21,7 +21,7 @@ pub struct FeedSection {
     /// Time zone of the exchange: ET, CT, UTC, or what it is ahead of UTC, as -05:00.
     pub time_zone: String,
     /// The idle strategy of the thread: `spin`, `yield` or `park`.
-    pub idle: IdleConfig,
+    pub idle: IdleStrategy,
     /// Core that the thread is pinned to; none when absent.
     pub core: Option<usize>,
 }
@@ -32,7 +32,7 @@ impl Default for FeedSection {
             symbols: vec![],
             session_date: None,
             time_zone: Zone::EASTERN.to_string(),
-            idle: IdleConfig::default(),
+            idle: IdleStrategy::default(),
             core: None,
         }
     }

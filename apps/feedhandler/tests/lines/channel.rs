@@ -11,7 +11,7 @@ use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Request, Session};
-use tickpath_net::{MulticastSender, NetError, SendStatus, UdpEndpoint, free_multicast_group};
+use tickpath_net::{Kernel, MulticastSender, NetError, SendStatus, UdpEndpoint, free_multicast_group};
 use tickpath_test_support::{ANY_PORT, Deadline};
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentId, InstrumentTable, MarketEvent, MarketUpdate, Nanos, Sequence, UpdateKind};
@@ -111,7 +111,8 @@ impl Channel {
         change(&mut settings);
         let view = FeedView::default();
         let (sender, updates) = broadcast::channel(1 << 13);
-        let handler = match FeedHandler::open(&settings, sender, TscClock::system(), &view, NoTrace) {
+        let handler = match FeedHandler::open(&Kernel, &settings, sender, TscClock::system(), &view, NoTrace)
+        {
             Ok(handler) => handler,
             Err(error @ NetError::PacketRing { .. }) => {
                 println!("skipped: {error}");

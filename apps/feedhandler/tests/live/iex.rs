@@ -59,7 +59,7 @@ impl GapFill {
     fn serve(&mut self) {
         let mut bytes = [0; 2_048];
         while let Ok(Some(received)) = self.endpoint.recv_from(&mut bytes) {
-            let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap();
+            let (request, _) = Request::parse_prefix(&bytes[..received.len]).unwrap().unwrap();
             self.asked += 1;
             assert_eq!(request.header.session.get(), SESSION);
             for range in request.ranges {

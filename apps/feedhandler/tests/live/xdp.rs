@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::BooksAlone;
-use tickpath_feed::xdp::{BookBuilder, Channel};
+use tickpath_feed::xdp::BookBuilder;
+use tickpath_feed::{BooksAlone, MessageBooks};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
@@ -43,7 +43,7 @@ fn books(messages: &[Vec<u8>]) -> BookBuilder<Indexed<ReferenceBooks>> {
     let limits = BookLimits::new(InstrumentId(16), 4_096);
     let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits), MIDNIGHT);
     for (message, sequence) in messages.iter().zip(1..) {
-        books.handle_message(Channel(1), Sequence(sequence), message, &mut BooksAlone);
+        books.handle_message(Sequence(sequence), message, &mut BooksAlone);
     }
     books
 }
@@ -166,7 +166,7 @@ impl Server {
         index: u32,
         flag: Option<DeliveryFlag>,
     ) {
-        let id = books.instrument_of(index).expect("a client asks for what it knows");
+        let id = books.find(index).expect("a client asks for what it knows");
         let last_symbol = books.next_symbol_seq(id).wrapping_sub(1);
         let mapping = self.messages.iter().find(|message| {
             matches!(Message::parse(message), Ok(Message::SymbolIndexMapping(mapping)) if mapping.symbol_index.get() == index)

@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use tickpath_config::{ConfigError, Duration, IdleConfig};
+use tickpath_config::{ConfigError, Duration, IdleStrategy};
 use tickpath_types::Nanos;
 
 use super::{FixUri, GatewayConfig};
@@ -127,10 +127,10 @@ impl Overrides {
         set(&mut config.duty_cycle.timer_interval, self.loop_timer_freq.as_ref());
         if let Some(sleep) = self.loop_sleep {
             config.duty_cycle.idle = match sleep.0 {
-                Nanos::ZERO => IdleConfig::Spin,
+                Nanos::ZERO => IdleStrategy::Spin,
                 // No system wakes a thread up so soon: it gives way instead.
-                short if short < SLEEP_MIN => IdleConfig::Yield,
-                _ => IdleConfig::Park,
+                short if short < SLEEP_MIN => IdleStrategy::Yield,
+                _ => IdleStrategy::Park,
             };
         }
         config.client_listen_address =

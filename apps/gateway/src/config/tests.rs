@@ -1,6 +1,6 @@
 //! What is accepted, and each mistake's line.
 
-use tickpath_config::{IdleConfig, to_toml};
+use tickpath_config::{IdleStrategy, to_toml};
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn what_was_written_is_read_as_the_same() {
     let config = GatewayConfig::parse("g.toml", &text).unwrap();
     let again = GatewayConfig::parse("again.toml", &to_toml(&config)).unwrap();
     assert_eq!(to_toml(&again), to_toml(&config));
-    assert_eq!(again.duty_cycle.idle, IdleConfig::Spin);
+    assert_eq!(again.duty_cycle.idle, IdleStrategy::Spin);
     let user = &again.users["u"];
     assert_eq!(
         (user.monitor_period.to_string(), user.ban_period.to_string()),
@@ -229,12 +229,12 @@ fn flags_take_the_place_of_keys() {
     assert_eq!(config.metrics_listen_address.unwrap().to_string(), "127.0.0.1:7800");
     assert_eq!(config.venue.ws_uri, "ws://127.0.0.1:1/");
     assert_eq!(config.venue.fix_uri.as_ref().unwrap().port, 2);
-    assert_eq!((config.duty_cycle.idle, config.duty_cycle.core), (IdleConfig::Spin, Some(3)));
+    assert_eq!((config.duty_cycle.idle, config.duty_cycle.core), (IdleStrategy::Spin, Some(3)));
     assert_eq!(config.duty_cycle.timer_interval.to_string(), "1us");
     assert!(config.dry_run);
     assert_eq!(flags.config_file.as_deref(), Some(Path::new("deribit.toml")));
     for (sleep, idle) in
-        [("500ns", IdleConfig::Yield), ("49us", IdleConfig::Yield), ("50us", IdleConfig::Park)]
+        [("500ns", IdleStrategy::Yield), ("49us", IdleStrategy::Yield), ("50us", IdleStrategy::Park)]
     {
         Overrides::parse("flags", &format!("--loop_sleep={sleep}")).unwrap().apply(&mut config);
         assert_eq!(config.duty_cycle.idle, idle, "{sleep}");

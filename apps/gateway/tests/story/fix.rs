@@ -385,6 +385,9 @@ fn a_run_with_orders_by_fix_is_logged_and_replayed() {
     maker.wait_order(resting, OrderStatus::WORKING);
     let taking = trader.create(account, symbol, Side::BUY, "400", "60010");
     trader.wait_order(taking, OrderStatus::COMPLETED);
+    // The states may have come by the WebSocket; the second acknowledgement comes by FIX.
+    maker.wait_acks(resting, 2);
+    trader.wait_acks(taking, 2);
     proxy.drop_bytes(Direction::ToClient, true);
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_acks(id, 1);

@@ -81,6 +81,7 @@ pub struct TestGateway {
     #[allow(dead_code)] // not every test looks
     pub notes: Receiver<String>,
     runner: Runner,
+    stop: StopSignal,
     _admin: Option<AdminThread>,
     socket: PathBuf,
 }
@@ -105,8 +106,9 @@ impl TestGateway {
     fn run((config, gateway, socket): (GatewayConfig, Gateway, PathBuf)) -> TestGateway {
         let clock = TscClock::shared();
         let (view, metrics, notes) = (gateway.view, gateway.metrics, gateway.notes);
-        let runner = gateway.agent.start(&config, clock, StopSignal::new()).unwrap();
-        TestGateway { view, metrics, notes, runner, _admin: gateway.admin, socket }
+        let stop = StopSignal::new();
+        let runner = gateway.agent.start(&config, clock, stop.clone()).unwrap();
+        TestGateway { view, metrics, notes, runner, stop, _admin: gateway.admin, socket }
     }
 
     pub fn client(&self, user: &str) -> TestClient {
@@ -126,7 +128,7 @@ impl TestGateway {
     }
 
     pub fn stop(self) {
-        self.runner.stop_signal().stop();
+        self.stop.stop();
         self.runner.join().unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::context::Effort;
-use crate::counted_books::{self, CountedBooks};
+use crate::counted_books::{self, FAST, PLAIN};
 use crate::day::StandardDay;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
@@ -36,5 +36,5 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let counted = counted_books::count(lab, &day, books, false)?;
         Ok(counted.instructions as f64 / day.config.messages as f64)
     };
-    Ok(once([each(CountedBooks::Plain)?, each(CountedBooks::Fast)?]))
+    Ok(once([each(PLAIN)?, each(FAST)?]))
 }

@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 use tickpath_lockfree::cpu;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter};
-use tickpath_types::{Nanos, TopOfBook};
+use tickpath_types::{Nanos, PriceLevel, TopOfBook};
 
 use super::prelude::*;
 
@@ -85,10 +85,8 @@ impl Site {
 fn quote(number: u64) -> TopOfBook {
     let word = |odd: u64| number.wrapping_add(1).wrapping_mul(odd).rotate_left(17);
     let mut quote = TopOfBook {
-        bid_price: word(0x9e37_79b9_7f4a_7c15) as i64,
-        bid_qty: word(0xbf58_476d_1ce4_e5b9),
-        ask_price: word(0x94d0_49bb_1331_11eb) as i64,
-        ask_qty: word(0xd6e8_feb8_6659_fd93),
+        bid: PriceLevel { price: word(0x9e37_79b9_7f4a_7c15) as i64, qty: word(0xbf58_476d_1ce4_e5b9) },
+        ask: PriceLevel { price: word(0x94d0_49bb_1331_11eb) as i64, qty: word(0xd6e8_feb8_6659_fd93) },
         last_price: number as i64,
         last_qty: word(0xa076_1d64_78bd_642f) as u32,
         ..TopOfBook::default()
@@ -105,10 +103,10 @@ fn sum(quote: &TopOfBook) -> u64 {
         | u64::from(quote.trading_state) << 40
         | u64::from(quote.suspect_reason) << 48
         | u64::from(quote.reserved) << 56;
-    quote.bid_price as u64
-        ^ quote.bid_qty
-        ^ quote.ask_price as u64
-        ^ quote.ask_qty
+    quote.bid.price as u64
+        ^ quote.bid.qty
+        ^ quote.ask.price as u64
+        ^ quote.ask.qty
         ^ quote.last_price as u64
         ^ quote.ts_event
         ^ state

@@ -8,8 +8,8 @@ use tickpath_trading::{
     EngineConfig, GatewayEvent, KillSwitch, Limits, LiquidityTaker, Strategy, TradeEngine, WarmUp,
 };
 use tickpath_types::{
-    BookHealth, CancelReason, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Qty,
-    SessionId, UpdateKind,
+    BookHealth, CancelReason, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState,
+    PriceLevel, Qty, SessionId, UpdateKind,
 };
 
 use super::prelude::*;
@@ -141,16 +141,12 @@ fn trade(step: u64) -> MarketUpdate {
         order_id: step,
         price: REFERENCE.0,
         qty: 200,
-        bid_price: REFERENCE.0,
-        bid_qty: 200,
-        ask_price: REFERENCE.0 + 2 * TICK,
-        ask_qty: 200,
+        bid: PriceLevel { price: REFERENCE.0, qty: 200 },
+        ask: PriceLevel { price: REFERENCE.0 + 2 * TICK, qty: 200 },
         instrument: 1,
         kind: UpdateKind::Trade as u8,
         side: (step % 2) as u8,
         health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
+        ..MarketUpdate::default()
     }
 }

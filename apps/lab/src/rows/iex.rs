@@ -6,9 +6,10 @@ use std::path::Path;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::{Packets, decompress};
-use tickpath_feed::iex::{BookBuilder, Counters};
+use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BooksAlone, IexStream, IexTp, Line, MessageBooks, MessageListener,
+    Arbiter, ArbiterConfig, BooksAlone, BuilderCounters, IexStream, IexTp, Line, MessageBooks,
+    MessageListener,
 };
 use tickpath_iex::{Feed, Segment};
 use tickpath_reference::ReferenceBooks;
@@ -45,8 +46,7 @@ struct Capture {
 /// What a pass leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcome {
-    messages: u64,
-    iex: Counters,
+    counters: BuilderCounters,
     symbols: u16,
     state_hash: u64,
 }
@@ -54,7 +54,8 @@ struct Outcome {
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let path = data_file(CAPTURE)?;
     let capture = Capture::load(&path).with_context(|| path.display().to_string())?;
-    let (messages, of_books) = (capture.outcome.messages, capture.outcome.iex.book_messages);
+    let (messages, of_books) = (capture.outcome.counters.messages, capture.apart()?[0].len() as u64);
+    ensure!(of_books > 0, "the capture changes no book");
     let passes = (lab.context.effort.count(MESSAGES) as u64).div_ceil(messages);
     each_round(lab, move |context| {
         let (mut all, mut book, mut others) = (0, 0, 0);
@@ -85,7 +86,6 @@ impl Capture {
         let mut plain = empty::<Indexed<ReferenceBooks>>();
         apply(&bytes, &segments, &mut plain)?;
         let outcome = Outcome::of(&plain);
-        ensure!(outcome.iex.book_messages > 0, "the capture changes no book");
         Ok(Capture { bytes, segments, outcome })
     }
 
@@ -98,15 +98,21 @@ impl Capture {
         Ok(ticks)
     }
 
-    /// Ticks of the messages that change books, and of all others, each kind alone.
-    fn pass_apart(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
-        let (mut of_books, mut others) = (Vec::new(), Vec::new());
+    /// The messages that change books, and all others.
+    fn apart(&self) -> anyhow::Result<[Vec<&[u8]>; 2]> {
+        let [mut of_books, mut others] = [Vec::new(), Vec::new()];
         for range in &self.segments {
             for (_, message) in Segment::parse(&self.bytes[range.clone()])?.messages() {
                 let is_level = matches!(message.first(), Some(b'8' | b'5'));
                 if is_level { &mut of_books } else { &mut others }.push(message);
             }
         }
+        Ok([of_books, others])
+    }
+
+    /// Ticks of the messages that change books, and of all others, each kind alone.
+    fn pass_apart(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
+        let [of_books, others] = self.apart()?;
         let timed = |messages: &[&[u8]]| {
             let mut books = empty::<DirectBooks>();
             let ticks = context.timed(|| {
@@ -163,8 +169,7 @@ fn apply(
 impl Outcome {
     fn of<B: BooksById>(books: &BookBuilder<B>) -> Outcome {
         Outcome {
-            messages: books.counters().messages,
-            iex: *books.iex_counters(),
+            counters: *books.counters(),
             symbols: books.symbol_count(),
             state_hash: books.books().state_hash(),
         }
@@ -179,9 +184,8 @@ mod tests {
     #[test]
     fn the_capture_is_the_one_of_the_sheet() {
         let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };
-        let Outcome { messages, iex, symbols, .. } = Capture::load(&path).unwrap().outcome;
-        assert_eq!((messages, symbols), (329_936, 7_802));
-        assert_eq!((iex.book_messages, iex.trades, iex.trade_breaks), (18_915, 29_970, 37));
-        assert_eq!((iex.absent_levels, iex.session_starts, iex.beyond_symbols), (7, 11, 0));
+        let capture = Capture::load(&path).unwrap();
+        let Outcome { counters, symbols, .. } = capture.outcome;
+        assert_eq!((counters.messages, symbols, capture.apart().unwrap()[0].len()), (329_936, 7_802, 18_915));
     }
 }

@@ -55,7 +55,7 @@ fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let mut listener = Checksum::default();
     let mut messages = 0;
     let elapsed = context.timed(|| {
-        for message in frames(black_box(&day.bytes)) {
+        for message in frames(black_box(&day.file.bytes)) {
             itch50::decode(message, &mut listener)?;
             messages += 1;
         }
@@ -72,7 +72,7 @@ fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
     let elapsed = context.timed(|| {
-        itch_books::apply(&mut builder, &day.bytes, &mut BooksAlone);
+        itch_books::apply(&mut builder, &day.file.bytes, &mut BooksAlone);
         Ok(())
     })?;
     itch_books::check(&builder, &day.standard)?;

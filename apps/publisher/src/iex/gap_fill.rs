@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_exchange::{RateLimit, RequestLimits};
-use tickpath_iex::gap_fill::{Range, Request, RequestError, UDP_MESSAGES_MAX};
+use tickpath_iex::gap_fill::{Range, Request, UDP_MESSAGES_MAX};
 use tickpath_net::{BufferSizes, Fill, NetError, SendOutcome, SendStatus, UdpEndpoint};
 use tickpath_types::Nanos;
 
@@ -74,7 +74,7 @@ impl UdpGapFill {
             work += 1;
             self.requests += 1;
             let bytes = &bytes[..received.len];
-            let request = Request::parse_prefix(bytes).ok().filter(|(_, len)| *len == bytes.len());
+            let request = Request::parse_prefix(bytes).ok().flatten().filter(|(_, len)| *len == bytes.len());
             let request = request.filter(|(request, _)| {
                 is_ours(stream, request)
                     && request.message_count() <= UDP_MESSAGES_MAX
@@ -188,8 +188,8 @@ impl Client<Asked> {
         };
         self.latest = now;
         match Request::parse_prefix(self.tcp.received()) {
-            Err(RequestError::Truncated { .. }) => {}
-            Ok((request, _)) if is_ours(stream, &request) => {
+            Ok(None) => {}
+            Ok(Some((request, _))) if is_ours(stream, &request) => {
                 let run = |range: &Range| (range.first.get() as u64, range.last.get() as u64 + 1);
                 self.has_asked = true;
                 self.state.ranges = Some(request.ranges.iter().map(run).collect());

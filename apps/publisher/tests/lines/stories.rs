@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_capture::Packets;
+use tickpath_capture::{Packets, RecordingFile};
 use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, iex, xdp};
 use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler};
 use tickpath_iex::{Feed, Segment};
@@ -162,7 +162,7 @@ fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refr
     let folder = tempfile::tempdir().unwrap();
     let file = xdp_day(folder.path(), 1);
     let mut twin = xdp::BookBuilder::new(DirectBooks::new(LIMITS), Nanos::ZERO);
-    let (mut packets, _) = Packets::open(&file).unwrap();
+    let mut packets = Packets::of(RecordingFile::open(&file).unwrap());
     let mut next = 1;
     while let Some(packet) = packets.next_packet().unwrap() {
         let packet = Packet::parse(packet.payload).unwrap();
@@ -188,7 +188,7 @@ fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refr
 fn a_real_capture_is_heard_whole_over_its_restart() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../protocols/iex/tests/data/deep10_20170425_restart.pcap.gz");
-    let (mut packets, _) = Packets::open(&file).unwrap();
+    let mut packets = Packets::of(RecordingFile::open(&file).unwrap());
     let mut last = (0, 0);
     while let Some(packet) = packets.next_packet().unwrap() {
         let segment = Segment::parse(packet.payload).unwrap();

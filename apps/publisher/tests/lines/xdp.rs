@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_capture::Packets;
-use tickpath_feed::{BooksAlone, xdp};
+use tickpath_capture::{Packets, RecordingFile};
+use tickpath_feed::{BooksAlone, MessageBooks, xdp};
 use tickpath_net::MulticastReceiver;
 use tickpath_nyse::{
     DeliveryFlag, HEADER_LEN, HeartbeatResponse, Message, Packet, PacketBuilder, RefreshRequest,
@@ -35,7 +35,7 @@ impl Feed {
         let folder = tempfile::tempdir().unwrap();
         let file = xdp_day(folder.path(), 1);
         let mut messages = BTreeMap::new();
-        let (mut packets, _) = Packets::open(&file).unwrap();
+        let mut packets = Packets::of(RecordingFile::open(&file).unwrap());
         while let Some(packet) = packets.next_packet().unwrap() {
             let packet = Packet::parse(packet.payload).unwrap();
             messages.extend(packet.messages().map(|(sequence, message)| (sequence, message.to_vec())));
@@ -190,7 +190,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
     let books = || xdp::BookBuilder::new(DirectBooks::new(limits), Nanos::ZERO);
     let (mut all, mut refreshed) = (books(), books());
     for (sequence, message) in &feed.messages {
-        all.handle_message(xdp::Channel(0), Sequence((*sequence).into()), message, &mut BooksAlone);
+        all.handle_message(Sequence((*sequence).into()), message, &mut BooksAlone);
     }
     let (mut symbols, mut flags) = (0, Vec::new());
     while flags.last() != Some(&DeliveryFlag::REFRESH_END) || symbols < 12 {
@@ -208,7 +208,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
                         assert_eq!(header.last_seq_num.get(), feed.messages.len() as u32);
                     }
                 }
-                _ => refreshed.handle_message(xdp::Channel(0), Sequence(1), message, &mut BooksAlone),
+                _ => refreshed.handle_message(Sequence(1), message, &mut BooksAlone),
             }
         }
     }

@@ -1,13 +1,11 @@
 //! Captures of packets, pcap and pcapng: a report for each recording in them.
 
-use std::path::Path;
-
 use tickpath_capture::{Format, PacketCounters, Packets, RecordingFile};
 use tickpath_recording::{Captures, Pass, Protocol, UnknownPackets};
 
 use crate::cost::Output;
-use crate::error::{ReplayError, Result};
-use crate::file_format::FileFormat;
+use crate::error::ReplayError;
+use crate::file_format::{FileFormat, Reports};
 use crate::report::FileReport;
 use crate::session::Session;
 
@@ -33,13 +31,8 @@ const fn name(format: Format) -> &'static str {
     if matches!(format, Format::Pcap) { "pcap" } else { "pcapng" }
 }
 
-fn replay(
-    path: &Path,
-    file: RecordingFile,
-    session: &mut Session<'_>,
-    pass: Pass<Output<'_>>,
-) -> Result<Vec<FileReport>> {
-    let (format, meter) = (file.format(), file.meter().clone());
+fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>) -> Reports {
+    let meter = file.meter().clone();
     let mut packets = Packets::of(file);
     let mut captures = Captures::new(pass, meter.len());
     let mut read_error = None;
@@ -68,15 +61,14 @@ fn replay(
     let frames = *packets.counters();
     if recordings.is_empty() {
         return Err(ReplayError::NothingKnown {
-            file: path.display().to_string(),
+            file: session.path.display().to_string(),
             found: read_error.unwrap_or_else(|| nothing_known(&frames, &unknown)),
             known: Protocol::all().map(Protocol::title).collect::<Vec<_>>().join("; "),
         });
     }
-    let reports = recordings.into_iter().enumerate();
-    let mut reports: Vec<FileReport> =
-        reports.map(|recording| session.report(path, format, &pass, recording)).collect();
-    reports.iter_mut().for_each(|report| report.frames = Some(frames));
+    let of =
+        |(index, recording)| FileReport { frames: Some(frames), ..session.report(&pass, index, recording) };
+    let mut reports: Vec<FileReport> = recordings.into_iter().enumerate().map(of).collect();
     if let (Some(error), Some(report)) = (read_error, reports.first_mut()) {
         report.recording.integrity.read_error = Some(error.clone());
         report.recording.contradictions.insert(0, error);

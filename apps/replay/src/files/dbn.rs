@@ -1,6 +1,5 @@
 //! Databento DBN: orders (mbo) as events; of every other schema levels into books, trades and definitions into the report.
 
-use std::path::Path;
 use std::time::Duration;
 
 use tickpath_capture::{DbnDefinition, DbnFile, DbnLevels, Format, RecordingFile};
@@ -14,7 +13,7 @@ use tickpath_types::InstrumentId;
 use super::events::{self, INSTRUMENTS_MIN};
 use crate::cost::Output;
 use crate::error::Result;
-use crate::file_format::FileFormat;
+use crate::file_format::{FileFormat, Reports};
 use crate::report::FileReport;
 use crate::session::Session;
 
@@ -35,21 +34,15 @@ pub(crate) static DBN: FileFormat = FileFormat {
     replay,
 };
 
-fn replay(
-    path: &Path,
-    file: RecordingFile,
-    session: &mut Session<'_>,
-    pass: Pass<Output<'_>>,
-) -> Result<Vec<FileReport>> {
+fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>) -> Reports {
     Ok(vec![match DbnFile::of(file)? {
-        DbnFile::Orders(recording) => events::replay::<DbnOrders>(path, recording, None, session, pass)?,
-        DbnFile::Levels(file) => replay_levels(path, *file, session, pass)?,
+        DbnFile::Orders(recording) => events::replay::<DbnOrders>(recording, None, session, pass)?,
+        DbnFile::Levels(file) => replay_levels(*file, session, pass)?,
     }])
 }
 
 /// Replays a file of another schema.
 fn replay_levels(
-    path: &Path,
     mut file: DbnLevels,
     session: &mut Session<'_>,
     mut pass: Pass<Output<'_>>,
@@ -96,8 +89,7 @@ fn replay_levels(
         let place = |index: usize| format!("message {}", first + index as u64);
         session.apply(&mut pass, &mut replay, &records[..wanted], source, place);
     }
-    let report = (0, replay.finish(&pass));
-    let mut report = session.report(path, Format::Dbn, &pass, report);
+    let mut report = session.report(&pass, 0, replay.finish(&pass));
     report.schema = Some(schema);
     let chosen = &session.options.symbols;
     definitions.retain(|definition| chosen.is_empty() || chosen.contains(&definition.symbol));

@@ -1,7 +1,6 @@
 //! Files of recorded events, of DBN and LOBSTER.
 
 use std::io::Read;
-use std::path::Path;
 use std::time::Duration;
 
 use tickpath_capture::{CaptureError, Position, ReadError, Recording};
@@ -35,13 +34,12 @@ struct Block {
 
 /// Replays a recording; its rows are compared where they are given.
 pub(super) fn replay<F: EventFormat>(
-    path: &Path,
     mut recording: Recording,
     mut rows: Option<RowCheck<Box<dyn Read + Send>>>,
     session: &mut Session<'_>,
     mut pass: Pass<Output<'_>>,
 ) -> Result<FileReport> {
-    let (meter, info) = (recording.meter().clone(), recording.info());
+    let (meter, info) = (recording.meter().clone(), recording.reader().info());
     let calendar = pass.selection.calendar(info.time_base, F::ZONE);
     let mut replay = Replay::new(Events::<F>::new(info), calendar);
     replay.begin(&mut pass, 0)?;
@@ -58,7 +56,7 @@ pub(super) fn replay<F: EventFormat>(
         let is_read_first = !may_apply_at_once || block_number.is_multiple_of(READ_FIRST_EVERY);
         let is_applied = !is_read_first && replay.has_books();
         read(&mut recording, &mut block, session, &mut pass, &mut replay, is_applied);
-        let source = Source { info, symbols: recording.symbols(), is_snapshot: false };
+        let source = Source { info, symbols: recording.reader().symbols(), is_snapshot: false };
         let wanted = replay.wanted(&mut pass, &block.events, &source)?;
         let wanted = &block.events[..wanted];
         if !is_applied {
@@ -69,7 +67,8 @@ pub(super) fn replay<F: EventFormat>(
         replay.create_books(&pass.selection, || match is_whole_file {
             true => size_of_events(wanted),
             false => {
-                let named = recording.symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX));
+                let named =
+                    recording.reader().symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX));
                 BookSize::of_file(meter.len(), InstrumentId(named as u16))
             }
         });
@@ -87,8 +86,7 @@ pub(super) fn replay<F: EventFormat>(
     }
     let is_whole = pass.ended.is_none() && !replay.is_read_failed();
     let rows = rows.map(|rows| rows.finish(is_whole));
-    let report = (0, replay.finish(&pass));
-    let mut report = session.report(path, recording.format(), &pass, report);
+    let mut report = session.report(&pass, 0, replay.finish(&pass));
     let difference = rows.as_ref().and_then(|rows| rows.first_difference.clone());
     report.recording.contradictions.extend(difference);
     report.rows = rows;
@@ -122,7 +120,7 @@ fn read<F: EventFormat>(
                     apply_at_once(replay, pass, block.events.len(), &event);
                 }
                 block.events.push(event);
-                block.positions.push(recording.position());
+                block.positions.push(recording.reader().position());
             }
             Ok(false) => block.is_last = true,
             Err(CaptureError::Read {

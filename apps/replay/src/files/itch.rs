@@ -1,7 +1,5 @@
 //! Files of Nasdaq TotalView-ITCH 5.0.
 
-use std::path::Path;
-
 use tickpath_capture::{Format, ItchBlocks, RecordingFile};
 use tickpath_config::Zone;
 use tickpath_recording::{
@@ -10,9 +8,7 @@ use tickpath_recording::{
 use tickpath_types::InstrumentId;
 
 use crate::cost::Output;
-use crate::error::Result;
-use crate::file_format::FileFormat;
-use crate::report::FileReport;
+use crate::file_format::{FileFormat, Reports};
 use crate::session::Session;
 
 /// The line of the registry.
@@ -27,12 +23,7 @@ pub(crate) static ITCH: FileFormat = FileFormat {
 };
 
 /// Replays a file: blocks of raw messages straight into the feed's books.
-fn replay(
-    path: &Path,
-    file: RecordingFile,
-    session: &mut Session<'_>,
-    mut pass: Pass<Output<'_>>,
-) -> Result<Vec<FileReport>> {
+fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<'_>>) -> Reports {
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);
     let itch = Itch::default();
@@ -61,6 +52,5 @@ fn replay(
         let messages = replay.decode(&mut pass, &block.messages, &source)?;
         session.apply(&mut pass, &mut replay, messages, source, place);
     }
-    let report = (0, replay.finish(&pass));
-    Ok(vec![session.report(path, Format::Itch, &pass, report)])
+    Ok(vec![session.report(&pass, 0, replay.finish(&pass))])
 }

@@ -10,9 +10,8 @@ use tickpath_recording::{Depth, Lobster, Pass};
 use super::events;
 use crate::cost::Output;
 use crate::error::Result;
-use crate::file_format::FileFormat;
+use crate::file_format::{FileFormat, Reports};
 use crate::order_book_rows::RowCheck;
-use crate::report::FileReport;
 use crate::session::Session;
 
 /// The line of the registry.
@@ -34,24 +33,21 @@ fn date_in_name(path: &Path) -> Option<Date> {
     path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok()
 }
 
-fn replay(
-    path: &Path,
-    file: RecordingFile,
-    session: &mut Session<'_>,
-    mut pass: Pass<Output<'_>>,
-) -> Result<Vec<FileReport>> {
-    pass.selection.date = pass.selection.date.or_else(|| date_in_name(path));
-    let rows = row_check(path, session)?;
-    Ok(vec![events::replay::<Lobster>(path, Recording::of(file)?, rows, session, pass)?])
+fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<'_>>) -> Reports {
+    pass.selection.date = pass.selection.date.or_else(|| date_in_name(session.path));
+    let rows = row_check(session)?;
+    Ok(vec![events::replay::<Lobster>(Recording::of(file)?, rows, session, pass)?])
 }
 
 /// The order book file to hold a message file against, when a check is wanted and there is one.
-fn row_check(path: &Path, session: &Session<'_>) -> Result<Option<RowCheck<Box<dyn Read + Send>>>> {
+fn row_check(session: &Session<'_>) -> Result<Option<RowCheck<Box<dyn Read + Send>>>> {
     let options = session.options;
     if options.check_every.is_none() && options.order_book.is_none() {
         return Ok(None);
     }
-    let Some(file) = options.order_book.clone().or_else(|| order_book_beside(path)) else { return Ok(None) };
+    let Some(file) = options.order_book.clone().or_else(|| order_book_beside(session.path)) else {
+        return Ok(None);
+    };
     let name = file.display().to_string();
     Ok(Some(RowCheck::new(LobsterBookReader::open(&file, session.stop)?, name)))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tickpath_nasdaq::drop_copy::Copy;
-use tickpath_nasdaq::ouch50::{Answer, AnswerCode, OrderAnswer, decode_event};
+use tickpath_nasdaq::ouch50::{Answer, OrderAnswer, decode_event};
 use tickpath_trading::{Money, Position};
 use tickpath_types::{
     CancelReason, ClientOrderId, EnterOrder, InstrumentId, InstrumentTable, Liquidity, MatchId, Nanos,
@@ -247,10 +247,7 @@ impl Account {
             }
             OrderEventKind::Broken { user_ref, match_id, .. } => self.make_void(user_ref.0, match_id),
             OrderEventKind::Rejected { user_ref, reason, client_order_id } => {
-                let code = match answer.code {
-                    AnswerCode::Reject(code) => code.0.get(),
-                    _ => 0,
-                };
+                let code = answer.reject.map_or(0, |code| code.0.get());
                 push_bounded(
                     &mut self.refusals,
                     Refusal { user_ref: user_ref.0, reason, code, text: client_order_id },

@@ -8,6 +8,7 @@ use tickpath_deribit::messages::PublicTrade;
 use tickpath_deribit::text::Text;
 use tickpath_feedhandler::{FeedHandler, FeedView, MessageBooks};
 use tickpath_lockfree::broadcast;
+use tickpath_net::Kernel;
 use tickpath_timing::NoTrace;
 use tickpath_trader::MarketDataSection;
 use tickpath_types::{BookHealth, InstrumentTable, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
@@ -43,8 +44,9 @@ impl LiveFeed {
     pub(super) fn open(data: &MarketDataSection, instruments: &InstrumentTable) -> Result<LiveFeed, String> {
         let settings = data.feed_settings(instruments, 0);
         let (sender, updates) = broadcast::channel(UPDATES);
-        let handler = FeedHandler::open(&settings, sender, TscClock::shared(), &FeedView::default(), NoTrace)
-            .map_err(|error| format!("no market data: {error}"))?;
+        let handler =
+            FeedHandler::open(&Kernel, &settings, sender, TscClock::shared(), &FeedView::default(), NoTrace)
+                .map_err(|error| format!("no market data: {error}"))?;
         let (told, seen, boards, fresh) = Default::default();
         Ok(LiveFeed { handler, updates, told, seen, boards, fresh })
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use tickpath_config::{Instruments, Secret, beside};
 use tickpath_deribit::session::Key;
-use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_trader::MarketDataSection;
 use tickpath_types::{InstrumentTable, Nanos};
 
@@ -92,7 +92,7 @@ pub struct NativeSettings {
     /// Its drop copies.
     pub drop_copy: SocketAddrV4,
     /// Who reads them; who trades where it is none.
-    pub reader: Option<ClientConfig>,
+    pub reader: Option<LoginRequest>,
     /// Its market data.
     pub market_data: Option<MarketDataSection>,
     /// How long an answer may take.
@@ -121,7 +121,7 @@ impl NativeSettings {
         let reader = match (&config.drop_copy_user, &config.drop_copy_password) {
             (Some(user), Some(password)) => {
                 let password = password.resolve(file)?;
-                Some(ClientConfig::new(user, &password).with_context(|| too_long(user))?)
+                Some(LoginRequest::new(user, &password).with_context(|| too_long(user))?)
             }
             _ => None,
         };
@@ -160,12 +160,12 @@ impl NativeSettings {
     ///
     /// # Errors
     /// Without a user, or with one that the protocol has no room for.
-    pub fn reader(&self) -> Result<ClientConfig, String> {
+    pub fn reader(&self) -> Result<LoginRequest, String> {
         if let Some(reader) = self.reader {
             return Ok(reader);
         }
         let key = self.key.as_ref().ok_or("no user: see help auth")?;
-        ClientConfig::new(&key.client_id, key.secret()).ok_or_else(|| too_long(&key.client_id))
+        LoginRequest::new(&key.client_id, key.secret()).ok_or_else(|| too_long(&key.client_id))
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{self, AddOrder, Listener, StockDirectory, StockTradingAction};
-use tickpath_nasdaq::soupbintcp::ClientConfig;
+use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_types::{Nanos, Price, Side, Symbol, TradingState};
 
 use super::soup::{Heard, Lost, SoupReader};
@@ -94,7 +94,7 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// Begins to read the market of an instrument.
     pub(super) fn start(server: SocketAddrV4, symbol: Symbol, now: Nanos) -> Result<Snapshot, String> {
-        let login = ClientConfig::new(USER, "").expect("both are short enough");
+        let login = LoginRequest::new(USER, "").expect("both are short enough");
         let mut reader = SoupReader::new(server, login);
         reader.start(now).map_err(|lost| words(server, lost))?;
         Ok(Snapshot { reader, levels: Levels::new(symbol) })

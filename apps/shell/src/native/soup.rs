@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use tickpath_nasdaq::soupbintcp::{
-    CONTROL_LEN_MAX, ClientConfig, ClientEvent, ClientSession, LoginRejectReason,
+    CONTROL_LEN_MAX, ClientEvent, ClientSession, LoginRejectReason, LoginRequest,
 };
 use tickpath_net::{BufferSizes, Fill, Kernel, SendOutcome, TcpConnection};
 use tickpath_types::Nanos;
@@ -41,14 +41,14 @@ enum State {
 /// One session over TCP, from any message on. Waits for nothing.
 pub(super) struct SoupReader {
     address: SocketAddrV4,
-    login: ClientConfig,
+    login: LoginRequest,
     state: State,
     tcp: Option<TcpConnection>,
 }
 
 impl SoupReader {
     /// A session that is not begun.
-    pub(super) fn new(address: SocketAddrV4, login: ClientConfig) -> SoupReader {
+    pub(super) fn new(address: SocketAddrV4, login: LoginRequest) -> SoupReader {
         SoupReader { address, login, state: State::Off, tcp: None }
     }
 

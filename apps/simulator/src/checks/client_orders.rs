@@ -6,7 +6,6 @@ use tickpath_types::{EnterOrder, Nanos, OrderEventKind, TimeInForce, UserRefNum}
 
 use super::{Case, statements};
 
-/// What a client knows of its order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) executed: u64,
@@ -36,15 +35,15 @@ pub(super) fn check(case: &Case<'_>) {
         told.iter().for_each(|(ts, kind)| book.hear(*ts, kind));
         let Book { mut orders, problems } = book;
         problems.into_iter().for_each(|problem| case.say(|| format!("{name}: {problem}")));
-        let open = case.observed.last.open_orders.iter().filter(|order| order.session == client.session);
-        for order in open {
-            let is = Some((order.executed.0, order.leaves.0));
-            let believed =
-                orders.remove(&order.user_ref).map(|standing| (standing.executed, standing.leaves));
+        let open = case.observed.last.open_orders.iter();
+        for (&(_, user_ref), (executed, leaves)) in
+            open.filter(|((session, _), _)| *session == client.session)
+        {
+            let is = Some((executed.0, leaves.0));
+            let believed = orders.remove(&user_ref).map(|standing| (standing.executed, standing.leaves));
             case.expect(believed == is, || {
                 format!(
-                    "{name} believes of order {} that {believed:?} are executed and left, and of the venue's it is {is:?}",
-                    order.user_ref
+                    "{name} believes of order {user_ref} that {believed:?} are executed and left, and of the venue's it is {is:?}"
                 )
             });
         }

@@ -1,5 +1,4 @@
-//! Drop copies are what the watched users were told, each once, in the order of the log, from any number on and whatever
-//! became of the venue in between.
+//! Drop copies repeat the messages to the watched users, each once, in the log's order, from any number on, in any life.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! Orders leave when their time has come, before anything else takes effect: by their time, with the day, or at once.
 
-use tickpath_reference::ReferenceOrder;
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, TimeInForce};
 
 use super::client_orders::Book;
@@ -10,7 +9,7 @@ use super::{Case, statements};
 pub(super) fn check(case: &Case<'_>) {
     for (command, order) in &case.truth.overdue {
         case.say(|| {
-            let ReferenceOrder { user_ref, session, .. } = order;
+            let (user_ref, session) = (order.order.user_ref, order.session);
             format!("command {command} took effect while order {user_ref} of session {session} was open, whose time had come")
         });
     }
@@ -22,7 +21,8 @@ pub(super) fn check(case: &Case<'_>) {
 fn check_end(case: &Case<'_>) {
     let stopped_at = case.observed.last.stopped_at.time_of_day();
     let by = Nanos(stopped_at.0.saturating_sub(case.observed.setup.reaction_max.0));
-    for ReferenceOrder { user_ref, session, expires_at, .. } in case.truth.engine.open_orders() {
+    for open in case.truth.engine.open_orders() {
+        let (user_ref, session, expires_at) = (open.order.user_ref, open.session, open.expires_at());
         case.expect(expires_at.is_none_or(|at| at > by), || {
             let (end, due) = (stopped_at.0, expires_at.unwrap_or_default().0);
             format!("order {user_ref} of session {session} is open at the end, at {end} ns, and its time came at {due} ns")

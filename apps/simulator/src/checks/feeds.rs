@@ -1,6 +1,7 @@
 //! A feed handler says of each message what it does to the book, in order, and never claims a wrong book to be good, nor
 //! one that a snapshot healed; in the end all books are the venue's.
 
+use tickpath_book::Order;
 use tickpath_types::{BookHealth, MarketUpdate, Sequence, UpdateKind};
 
 use super::public_book::PublicBook;
@@ -92,7 +93,7 @@ fn check_healed(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &FeedL
     }
 }
 
-fn check_end(case: &Case<'_>, life: &FeedLife, displayed: &[crate::DeliveredOrder]) {
+fn check_end(case: &Case<'_>, life: &FeedLife, displayed: &[Order<()>]) {
     let end = Sequence(case.truth.market.len() as u64 + 1);
     case.expect(life.next == end, || {
         format!("waits for message {} in the end, and the log causes all up to {end}", life.next)

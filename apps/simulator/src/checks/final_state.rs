@@ -1,12 +1,9 @@
 //! What the engine came to is what the log leads to.
 
-use std::collections::BTreeMap;
-
-use tickpath_reference::ReferenceOrder;
-use tickpath_types::{Sequence, Side};
+use tickpath_book::Order;
+use tickpath_types::{EnterOrder, Qty, Sequence, Side};
 
 use super::Case;
-use crate::{DeliveredOrder, OpenOrder};
 
 pub(super) fn check(case: &Case<'_>) {
     let Case { observed, truth, .. } = case;
@@ -31,9 +28,10 @@ pub(super) fn check(case: &Case<'_>) {
 }
 
 fn check_open(case: &Case<'_>) {
-    let key = |order: &OpenOrder| ((order.session, order.user_ref), (order.executed, order.leaves));
-    let mut found: BTreeMap<_, _> = case.observed.last.open_orders.iter().map(key).collect();
-    for ReferenceOrder { session, user_ref, executed, leaves, .. } in case.truth.engine.open_orders() {
+    let mut found = case.observed.last.open_orders.clone();
+    for open in case.truth.engine.open_orders() {
+        let (session, user_ref) = (open.session, open.order.user_ref);
+        let (executed, leaves) = (Qty(open.executed), Qty(open.leaves()));
         match found.remove(&(session, user_ref)) {
             None => case.say(|| format!("order {user_ref} of session {session} is not open at the end")),
             Some(state) => case.expect(state == (executed, leaves), || {
@@ -53,17 +51,14 @@ fn check_open(case: &Case<'_>) {
 }
 
 /// The books that the log leads to, in order.
-pub(super) fn displayed(case: &Case<'_>) -> Vec<DeliveredOrder> {
+pub(super) fn displayed(case: &Case<'_>) -> Vec<Order<()>> {
     let instruments = case.truth.table.iter().map(|instrument| instrument.id);
     let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));
     sides
         .flat_map(|(id, side)| case.truth.engine.displayed(id, side))
-        .map(|ReferenceOrder { instrument, side, price, shown, order_id, .. }| DeliveredOrder {
-            instrument,
-            order_id,
-            side,
-            price,
-            qty: shown,
+        .map(|open| {
+            let EnterOrder { instrument, side, price, .. } = open.order;
+            Order { id: open.id, instrument, side, price, qty: Qty(open.shown), data: () }
         })
         .collect()
 }

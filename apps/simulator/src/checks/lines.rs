@@ -6,18 +6,18 @@ use super::Case;
 use super::streams::shown;
 use super::views::End;
 use super::wire::Mold;
-use crate::{Line, Published};
+use crate::{Line, Timed};
 
 pub(super) fn check(case: &Case<'_>) {
     for line in [Line::A, Line::B] {
         let mut next: Option<(usize, Sequence)> = None;
-        for sent in case.observed.published.iter().filter(|sent| sent.line == line) {
-            let Some(packet) = parse(case, sent.at, &sent.bytes) else { continue };
+        for sent in case.observed.published.iter().filter(|sent| sent.what.0 == line) {
+            let Some(packet) = parse(case, sent.at, &sent.what.1) else { continue };
             let Some(life) = case.views.life_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == life => next,
                 // What the log holds and nobody sent before the crash is there on request alone.
-                _ => first_of(case, life),
+                _ => Sequence(case.truth.market_after(case.views.lives[life].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {
                 format!(
@@ -37,11 +37,6 @@ pub(super) fn check(case: &Case<'_>) {
         }
     }
     check_all_sent(case);
-}
-
-/// The message that a life's first packet begins with.
-fn first_of(case: &Case<'_>, life: usize) -> Sequence {
-    Sequence(case.truth.market_after(case.views.lives[life].after) + 1)
 }
 
 /// A packet, with its messages compared.
@@ -77,16 +72,16 @@ fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8])
 /// Each packet goes on line A, then on line B; between the two a venue may die.
 fn check_twins(case: &Case<'_>) {
     for (place, life) in case.views.lives.iter().enumerate() {
-        let of = |line: Line| -> Vec<&Published> {
+        let of = |line: Line| -> Vec<&Timed<(Line, Vec<u8>)>> {
             let all = case.observed.published.iter();
-            all.filter(|sent| sent.line == line && case.views.life_at(sent.at) == Some(place)).collect()
+            all.filter(|sent| sent.what.0 == line && case.views.life_at(sent.at) == Some(place)).collect()
         };
         let (a, b) = (of(Line::A), of(Line::B));
         let may_miss = usize::from(life.end == End::Crashed);
         case.expect(a.len() == b.len() || a.len() == b.len() + may_miss, || {
             format!("from {} ns on line A had {} packets and line B {}", life.started_at.0, a.len(), b.len())
         });
-        if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.bytes != b.bytes) {
+        if let Some((a, _)) = a.iter().zip(&b).find(|(a, b)| a.what.1 != b.what.1) {
             case.say(|| format!("the packet that line A had at {} ns is another on line B", a.at.0));
         }
     }
@@ -99,7 +94,7 @@ fn check_all_sent(case: &Case<'_>) {
         return;
     };
     let sent = case.observed.published.iter().rev().find(|sent| sent.at >= life.started_at);
-    let next = sent.and_then(|sent| Mold::parse(&sent.bytes)).map(|packet| Sequence(packet.next_sequence()));
+    let next = sent.and_then(|sent| Mold::parse(&sent.what.1)).map(|packet| Sequence(packet.next_sequence()));
     let end = Sequence(case.truth.market.len() as u64 + 1);
     let next = next.unwrap_or(Sequence(case.truth.market_after(life.after) + 1));
     case.expect(next == end, || {

@@ -10,10 +10,7 @@ pub(super) fn check(case: &Case<'_>) {
     };
     if life.end == End::Crashed || life.has_failed {
         let last = case.observed.venue.last().map(|event| &event.what);
-        let why = match last {
-            Some(VenueEvent::Refused(why)) => why.clone(),
-            other => format!("{other:?}"),
-        };
+        let why = if let Some(VenueEvent::Refused(why)) = last { why.clone() } else { format!("{last:?}") };
         return case.say(|| format!("the venue is not there in the end: {why}"));
     }
     for (place, client) in case.observed.clients.iter().enumerate() {

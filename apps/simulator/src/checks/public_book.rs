@@ -1,15 +1,15 @@
 //! The book as the public can know it, and what a feed handler should say of each message.
 
+use tickpath_book::Order;
 use tickpath_types::{
-    InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, OrderId, Price, Qty, Side, UpdateKind,
+    InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, OrderId, Price, PriceLevel, Qty, Side,
+    UpdateKind,
 };
-
-use crate::DeliveredOrder;
 
 /// Displayed orders in the order in which they came.
 #[derive(Default)]
 pub(super) struct PublicBook {
-    orders: Vec<DeliveredOrder>,
+    orders: Vec<Order<()>>,
 }
 
 impl PublicBook {
@@ -18,7 +18,7 @@ impl PublicBook {
         let instrument = event.instrument;
         let (kind, order) = match event.kind {
             MarketEventKind::Add { order_id, side, price, qty } => {
-                let order = DeliveredOrder { instrument, order_id, side, price, qty };
+                let order = Order { id: order_id, instrument, side, price, qty, data: () };
                 self.orders.push(order);
                 (UpdateKind::Add, order)
             }
@@ -26,54 +26,48 @@ impl PublicBook {
                 (UpdateKind::Trade, self.reduce(order_id, qty)?)
             }
             MarketEventKind::ExecutedAt { order_id, qty, price, .. } => {
-                (UpdateKind::Trade, DeliveredOrder { price, ..self.reduce(order_id, qty)? })
+                (UpdateKind::Trade, Order { price, ..self.reduce(order_id, qty)? })
             }
             MarketEventKind::Reduced { order_id, qty } => (UpdateKind::Reduce, self.reduce(order_id, qty)?),
             MarketEventKind::Deleted { order_id } => (UpdateKind::Delete, self.remove(order_id)?),
             MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
-                let DeliveredOrder { side, .. } = self.remove(old_order_id)?;
-                let order = DeliveredOrder { instrument, order_id, side, price, qty };
+                let Order { side, .. } = self.remove(old_order_id)?;
+                let order = Order { id: order_id, instrument, side, price, qty, data: () };
                 self.orders.push(order);
                 (UpdateKind::Replace, order)
             }
             _ => return None,
         };
-        let [(bid_price, bid_qty), (ask_price, ask_qty)] = Side::BOTH
-            .map(|side| best(&self.orders, instrument, side).map_or((0, 0), |(price, qty)| (price.0, qty.0)));
+        let [bid, ask] = Side::BOTH.map(|side| PriceLevel::of(best(&self.orders, instrument, side)));
         Some(MarketUpdate {
             sequence: event.sequence.0,
             ts_event: event.ts.0,
-            order_id: order.order_id.0,
+            order_id: order.id.0,
             price: order.price.0,
             qty: order.qty.0,
-            bid_price,
-            bid_qty,
-            ask_price,
-            ask_qty,
+            bid,
+            ask,
             instrument: instrument.0,
             kind: kind as u8,
             side: order.side as u8,
-            health: 0,
-            reason: 0,
-            trading: 0,
-            reserved: 0,
+            ..MarketUpdate::default()
         })
     }
 
     fn place(&self, order_id: OrderId) -> Option<usize> {
-        self.orders.iter().position(|order| order.order_id == order_id)
+        self.orders.iter().position(|order| order.id == order_id)
     }
 
-    fn remove(&mut self, order_id: OrderId) -> Option<DeliveredOrder> {
+    fn remove(&mut self, order_id: OrderId) -> Option<Order<()>> {
         self.place(order_id).map(|place| self.orders.remove(place))
     }
 
     /// Takes something off an order; returns the order with what was taken as its quantity.
-    fn reduce(&mut self, order_id: OrderId, qty: Qty) -> Option<DeliveredOrder> {
+    fn reduce(&mut self, order_id: OrderId, qty: Qty) -> Option<Order<()>> {
         let place = self.place(order_id)?;
         let order = &mut self.orders[place];
         order.qty = Qty(order.qty.0.saturating_sub(qty.0));
-        let taken = DeliveredOrder { qty, ..*order };
+        let taken = Order { qty, ..*order };
         if order.qty.is_zero() {
             self.orders.remove(place);
         }
@@ -82,7 +76,7 @@ impl PublicBook {
 }
 
 /// The best price of a side, and all that is displayed there.
-pub(super) fn best(orders: &[DeliveredOrder], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
+pub(super) fn best(orders: &[Order<()>], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
     let own = || orders.iter().filter(|order| (order.instrument, order.side) == (instrument, side));
     let prices = own().map(|order| order.price);
     let best = prices.reduce(|a, b| if side.is_better(b, a) { b } else { a })?;

@@ -4,19 +4,12 @@ use std::collections::BTreeMap;
 
 use tickpath_book::FastBooks;
 use tickpath_exchange::{LogCommand, Replica};
-use tickpath_matching::{Engine, EventListener, Owner};
-use tickpath_types::{MarketEvent, OrderEvent, Sequence};
+use tickpath_journal::Snapshot;
+use tickpath_matching::{Engine, Owner};
+use tickpath_types::Sequence;
 
 use super::Case;
-use crate::{SnapshotOnDisk, VenueEvent};
-
-/// Listens to nothing.
-struct Deaf;
-
-impl EventListener for Deaf {
-    fn on_order_event(&mut self, _: &OrderEvent) {}
-    fn on_market_event(&mut self, _: &MarketEvent) {}
-}
+use crate::VenueEvent;
 
 pub(super) fn check(case: &Case<'_>) {
     let observed = case.observed;
@@ -24,7 +17,8 @@ pub(super) fn check(case: &Case<'_>) {
     match engine {
         Err(error) => case.say(|| format!("the engine cannot be made: {error}")),
         Ok(mut engine) => {
-            observed.log.commands.iter().for_each(|command| command.apply(&mut engine, &mut Deaf));
+            let mut events = Vec::new();
+            observed.log.commands.iter().for_each(|command| command.apply(&mut engine, &mut events));
             let (found, expected) = (engine.state_hash(), observed.last.state_hash);
             case.expect(found == expected, || {
                 format!(
@@ -41,7 +35,7 @@ pub(super) fn check(case: &Case<'_>) {
 }
 
 /// The replica of a snapshot, whose state must be the one that is recorded with it.
-fn restore(case: &Case<'_>, snapshot: &SnapshotOnDisk) -> Option<(Sequence, Replica)> {
+fn restore(case: &Case<'_>, snapshot: &Snapshot) -> Option<(Sequence, Replica)> {
     let sequence = snapshot.sequence;
     match Replica::decode(&snapshot.payload) {
         Ok(replica) => {

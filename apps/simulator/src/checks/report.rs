@@ -20,7 +20,6 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Collects violations.
 #[derive(Default)]
 pub(super) struct Report {
     check: &'static str,
@@ -38,7 +37,6 @@ impl Report {
         self.subject.clear();
     }
 
-    /// Notes a violation.
     pub(super) fn say(&mut self, text: impl FnOnce() -> String) {
         self.found += 1;
         if self.found <= TOLD_MAX {

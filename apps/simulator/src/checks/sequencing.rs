@@ -11,9 +11,7 @@ pub(super) fn check(case: &Case<'_>) {
     let journal = &case.observed.log.commands;
     // What the venue itself asks for comes behind what was drained with it.
     let key = |place: usize| {
-        origins[place]
-            .as_ref()
-            .map_or((u64::MAX, None), |read| (read.kernel_ns, Some(journal[place].session())))
+        origins[place].as_ref().map_or((u64::MAX, None), |it| (it.kernel_ns, Some(journal[place].session())))
     };
     // Orders expire before whatever comes at their time.
     let is_sorted = |place: &usize| journal[*place].engine_kind() != Some(&CommandKind::ExpireOrders);

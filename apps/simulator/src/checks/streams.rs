@@ -79,8 +79,7 @@ fn check_message(
     case: &Case<'_>,
     name: &str,
     stream: &[Told],
-    // What is still on its way when power is lost arrives afterwards, on a connection of before: it may even be the
-    // login's answer.
+    // Bytes on their way when power is lost arrive afterwards, on an old connection: even the login's answer may.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {

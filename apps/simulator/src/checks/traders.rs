@@ -1,19 +1,18 @@
-//! A trader holds what the venue says that it traded, knows the orders that rest and no others, keeps its limits, and sees
-//! the market as it is.
+//! A trader holds what the venue says it traded, knows the orders that rest, keeps its limits, and sees the true market.
 //!
-//! Each life stands by itself: a trader begins flat, numbers its orders from where the venue says, and knows nothing of
-//! what an earlier life left.
+//! Each life stands by itself: a trader begins flat, numbers its orders from where the venue says, and knows no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use tickpath_book::Order;
 use tickpath_trading::{Bbo, Position};
 use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, Sequence, Side, UserRefNum};
 
 use super::client_orders::Book;
 use super::public_book::best;
 use super::{Case, final_state};
-use crate::{ClientEventKind, DeliveredOrder, LoginOutcome, TraderEnd, TraderLife};
+use crate::{ClientEventKind, LoginOutcome, TraderEnd, TraderLife};
 
 pub(super) fn check(case: &Case<'_>) {
     let displayed = final_state::displayed(case);
@@ -38,8 +37,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// What the log says to a life: all from the answer to its question for the first number on, and how much of that has
-/// come to it.
+/// The log's messages to a life, from the answer to its question for the first number on, and how much has come.
 #[derive(Default)]
 struct Told {
     events: Vec<OrderEventKind>,
@@ -102,7 +100,6 @@ impl Heard {
     }
 }
 
-/// The numbers of the connections of a life.
 fn connections_of(case: &Case<'_>, life: &TraderLife) -> Range<u32> {
     let lives = case.observed.traders.iter().filter(|other| other.user == life.user);
     let later = lives.map(|other| other.first_connection).filter(|first| *first > life.first_connection);
@@ -298,7 +295,7 @@ fn check_requests(case: &Case<'_>, life: &TraderLife) {
 }
 
 /// In the end the orders that it believes to be open are those that rest, and its market is the venue's.
-fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[DeliveredOrder]) {
+fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order<()>]) {
     let mut ledger = Ledger::default();
     told.events.iter().for_each(|event| _ = ledger.hear(event));
     let mut resting = resting(case, life, &ledger);
@@ -348,6 +345,6 @@ fn check_nothing_left(case: &Case<'_>, told: &Told) {
 fn resting(case: &Case<'_>, life: &TraderLife, ledger: &Ledger) -> BTreeMap<UserRefNum, (Qty, Qty)> {
     let session = case.observed.clients[life.user].session;
     let orders = case.truth.engine.open_orders().filter(|order| order.session == session);
-    let of_life = orders.filter(|order| ledger.known.contains_key(&order.user_ref));
-    of_life.map(|order| (order.user_ref, (order.executed, order.leaves))).collect()
+    let of_life = orders.filter(|open| ledger.known.contains_key(&open.order.user_ref));
+    of_life.map(|open| (open.order.user_ref, (Qty(open.executed), Qty(open.leaves())))).collect()
 }

@@ -6,7 +6,6 @@ use tickpath_types::{InstrumentId, MatchId, Nanos, OrderEventKind, Price, Qty, S
 
 use super::{Case, statements};
 
-/// One side of an execution.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) user: usize,
@@ -17,8 +16,7 @@ pub(super) struct Part {
     pub(super) price: Price,
 }
 
-/// The sides of every execution by its number and time, as numbers begin anew with the day; `None` when a client has not
-/// received everything.
+/// The sides of every execution by its number and time; `None` when a client has not received everything.
 pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<Part>>> {
     let mut trades: BTreeMap<_, Vec<Part>> = BTreeMap::new();
     for user in 0..case.observed.clients.len() {

@@ -35,7 +35,6 @@ pub(super) struct Truth {
     pub(super) executions: u64,
 }
 
-/// A message to a user.
 pub(super) struct Told {
     pub(super) command: Sequence,
     /// The order event that it is about; of answers to queries and of stages none.
@@ -43,7 +42,6 @@ pub(super) struct Told {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A message of market data.
 pub(super) struct Public {
     pub(super) event: MarketEvent,
     pub(super) bytes: Vec<u8>,
@@ -86,9 +84,8 @@ impl Truth {
     /// What has not left when something else takes effect.
     fn note_overdue(&mut self, engine: &ReferenceEngine, command: &LogCommand) {
         if command.engine_kind() != Some(&CommandKind::ExpireOrders) {
-            let is_overdue = |order: &ReferenceOrder| order.expires_at.is_some_and(|at| at <= command.ts());
-            self.overdue
-                .extend(engine.open_orders().filter(is_overdue).map(|order| (command.sequence(), order)));
+            let is_overdue = |it: &&ReferenceOrder| it.expires_at().is_some_and(|at| at <= command.ts());
+            self.overdue.extend(engine.open_orders().filter(is_overdue).map(|it| (command.sequence(), *it)));
         }
     }
 
@@ -105,10 +102,9 @@ impl Truth {
                 changes.push((command, count));
             }
         }
-        engine.open_orders().filter_map(|order| order.expires_at).min()
+        engine.open_orders().filter_map(ReferenceOrder::expires_at).min()
     }
 
-    /// Open orders of a user after a command.
     pub(super) fn open_after(&self, place: usize, command: Sequence) -> usize {
         let changes = &self.open_counts[place];
         let count = changes.partition_point(|(at, _)| *at <= command);

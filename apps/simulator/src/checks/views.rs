@@ -5,7 +5,6 @@ use tickpath_types::{Nanos, Sequence};
 
 use crate::{ClientEventKind, ClientLog, Death, Observed, VenueEvent};
 
-/// How a life of the venue ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The run ended before it.
@@ -16,7 +15,6 @@ pub(super) enum End {
     Crashed,
 }
 
-/// One life of the venue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Life {
     pub(super) started_at: Nanos,
@@ -38,8 +36,7 @@ pub(super) struct Loss {
     pub(super) last: Sequence,
 }
 
-/// A client's copy of its stream: message 1 and those that follow, as far as they were received; `None` for one that never
-/// was.
+/// A client's copy of its stream: message 1 and all that were received after it; `None` for one that never was.
 type Copy = Vec<Option<Vec<u8>>>;
 
 fn copy_of(client: &ClientLog) -> Copy {
@@ -88,7 +85,6 @@ impl Views {
         self.losses.iter().any(|loss| loss.at >= at)
     }
 
-    /// When a command was sequenced.
     pub(super) fn time_of(&self, command: Sequence) -> Option<Nanos> {
         *self.times.get((command.0 as usize).checked_sub(1)?)?
     }

@@ -1,5 +1,4 @@
-//! The bytes on the wires, read by lines of the checkers' own: framing, and every field that says whose, what, how much and at what
-//! price.
+//! The bytes on the wires, read by code of the checkers' own: framing, and every field of what happened to whom.
 //!
 //! The expected streams are made with the product's codecs and compared byte for byte with what was sent. A codec that is wrong
 //! at both ends would pass that; it does not pass this, which knows the offsets of the published specifications alone.
@@ -8,7 +7,7 @@
 
 use tickpath_types::{
     ClientOrderId, EnterOrder, InstrumentId, MarketEvent, MarketEventKind, MassCancel, OrderEvent,
-    OrderEventKind, OrderRequest, Price, SetOrderEntry, Side, Symbol, UserRefNum,
+    OrderEventKind, OrderId, OrderRequest, Price, Side, Symbol, UserRefNum,
 };
 
 use super::Case;
@@ -58,10 +57,7 @@ fn number(bytes: &[u8], offset: usize, width: usize) -> Option<u64> {
 }
 
 fn letter(side: Side) -> u64 {
-    u64::from(match side {
-        Side::Buy => b'B',
-        Side::Sell => b'S',
-    })
+    u64::from(if side == Side::Buy { b'B' } else { b'S' })
 }
 
 /// OUCH's price of eight bytes, which has a special value for market orders.
@@ -75,13 +71,12 @@ fn text(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
 }
 
-/// A request about many orders, or its answer, whose own number is at `at`. An empty list of options is two zeros.
-fn mass_cancel(kind: u8, at: usize, request: &MassCancel, symbol: Option<Symbol>) -> Vec<Field> {
+/// A request about many orders, or its answer, behind its own number, which is at `at`. An empty list of options is two zeros.
+fn mass_cancel(at: usize, request: &MassCancel, symbol: Option<Symbol>) -> Vec<Field> {
     const SIDE_TAG: u64 = 27;
     let is_of_all = request.instrument == InstrumentId(0);
     let symbol = if is_of_all { u64::from_be_bytes([b' '; 8]) } else { text(symbol) };
-    let mut fields = owned(kind, at, request.user_ref, request.firm);
-    fields.push((at + 8, 8, symbol));
+    let mut fields = vec![firm_at(at + 4, request.firm), (at + 8, 8, symbol)];
     match request.side {
         None => fields.push((at + 16, 2, 0)),
         Some(side) => fields.extend([
@@ -94,113 +89,92 @@ fn mass_cancel(kind: u8, at: usize, request: &MassCancel, symbol: Option<Symbol>
     fields
 }
 
-/// A request to stop or allow new orders, or its answer.
-fn order_entry(kinds: [u8; 2], at: usize, request: &SetOrderEntry) -> Vec<Field> {
-    owned(kinds[usize::from(request.is_enabled)], at, request.user_ref, request.firm)
-}
-
-/// A message's type, and the number and the firm of its request.
-fn owned(kind: u8, at: usize, user_ref: UserRefNum, firm: [u8; 4]) -> Vec<Field> {
-    let firm = u64::from(u32::from_be_bytes(firm));
-    vec![(0, 1, u64::from(kind)), (at, 4, u64::from(user_ref.0)), (at + 4, 4, firm)]
+fn firm_at(at: usize, firm: [u8; 4]) -> Field {
+    (at, 4, u64::from(u32::from_be_bytes(firm)))
 }
 
 /// Fields that an OUCH message must have.
 fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
-    let head = |kind: u8, user_ref: u32| {
-        vec![(0, 1, u64::from(kind)), (1, 8, event.ts.0), (9, 4, u64::from(user_ref))]
-    };
-    let standing = |at: usize, order: &EnterOrder, order_id: u64| {
-        [
+    let standing = |at: usize, order: &EnterOrder, order_id: OrderId| {
+        vec![
             (at, 1, letter(order.side)),
             (at + 1, 4, order.qty.0),
             (at + 5, 8, text(symbol)),
             (at + 13, 8, long_price(order.price)),
-            (at + 23, 8, order_id),
+            (at + 23, 8, order_id.0),
         ]
     };
-    match event.kind {
+    let (kind, user_ref, fields) = match event.kind {
         OrderEventKind::Accepted { ref order, order_id, .. } => {
-            with(head(b'A', order.user_ref.0), &standing(13, order, order_id.0))
+            (b'A', order.user_ref, standing(13, order, order_id))
         }
         OrderEventKind::Replaced { ref order, orig_user_ref, order_id, .. } => {
-            let numbered = with(head(b'U', orig_user_ref.0), &[(13, 4, u64::from(order.user_ref.0))]);
-            with(numbered, &standing(17, order, order_id.0))
+            let number = (13, 4, u64::from(order.user_ref.0));
+            (b'U', orig_user_ref, with(standing(17, order, order_id), &[number]))
         }
-        OrderEventKind::Canceled { user_ref, decrement, .. } => {
-            with(head(b'C', user_ref.0), &[(13, 4, decrement.0)])
-        }
-        OrderEventKind::Modified { user_ref, qty, .. } => with(head(b'M', user_ref.0), &[(14, 4, qty.0)]),
+        OrderEventKind::Canceled { user_ref, decrement, .. } => (b'C', user_ref, vec![(13, 4, decrement.0)]),
+        OrderEventKind::Modified { user_ref, qty, .. } => (b'M', user_ref, vec![(14, 4, qty.0)]),
         OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
-            with(head(b'E', user_ref.0), &[(13, 4, qty.0), (17, 8, long_price(price)), (26, 8, match_id.0)])
+            (b'E', user_ref, vec![(13, 4, qty.0), (17, 8, long_price(price)), (26, 8, match_id.0)])
         }
-        OrderEventKind::SelfTradePrevented { user_ref, decrement, prevented, price, .. } => with(
-            head(b'D', user_ref.0),
-            &[(13, 4, decrement.0), (18, 4, prevented.0), (22, 8, long_price(price))],
-        ),
-        OrderEventKind::Restated { user_ref, .. } => head(b'R', user_ref.0),
+        OrderEventKind::SelfTradePrevented { user_ref, decrement, prevented, price, .. } => {
+            (b'D', user_ref, vec![(13, 4, decrement.0), (18, 4, prevented.0), (22, 8, long_price(price))])
+        }
+        OrderEventKind::Restated { user_ref, .. } => (b'R', user_ref, vec![]),
         OrderEventKind::Triggered { user_ref, order_id, price } => {
-            with(head(b'T', user_ref.0), &[(13, 8, long_price(price)), (22, 8, order_id.0)])
+            (b'T', user_ref, vec![(13, 8, long_price(price)), (22, 8, order_id.0)])
         }
-        OrderEventKind::Broken { user_ref, match_id, .. } => {
-            with(head(b'B', user_ref.0), &[(13, 8, match_id.0)])
-        }
-        OrderEventKind::Rejected { user_ref, .. } => head(b'J', user_ref.0),
-        OrderEventKind::MassCanceled(ref request) => {
-            with(mass_cancel(b'X', 9, request, symbol), &[(1, 8, event.ts.0)])
-        }
+        OrderEventKind::Broken { user_ref, match_id, .. } => (b'B', user_ref, vec![(13, 8, match_id.0)]),
+        OrderEventKind::Rejected { user_ref, .. } => (b'J', user_ref, vec![]),
+        OrderEventKind::MassCanceled(ref all) => (b'X', all.user_ref, mass_cancel(9, all, symbol)),
         OrderEventKind::OrderEntrySet(ref request) => {
-            with(order_entry(*b"GK", 9, request), &[(1, 8, event.ts.0)])
+            let kind = b"GK"[usize::from(request.is_enabled)];
+            (kind, request.user_ref, vec![firm_at(13, request.firm)])
         }
-    }
+    };
+    with(fields, &[(0, 1, u64::from(kind)), (1, 8, event.ts.0), (9, 4, u64::from(user_ref.0))])
 }
 
 /// Fields that an ITCH message must have.
 fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
-    let with = |kind: u8, more: &[Field]| {
-        with(vec![(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)], more)
-    };
-    match event.kind {
-        MarketEventKind::Add { order_id, side, price, qty } => with(
+    let price_at = |at: usize, price: Price| (at, 4, price.0.cast_unsigned());
+    let symbol_at = |at: usize| (at, 8, text(symbol));
+    let (kind, fields) = match event.kind {
+        MarketEventKind::Add { order_id, side, price, qty } => (
             b'A',
-            &[
+            vec![
                 (11, 8, order_id.0),
                 (19, 1, letter(side)),
                 (20, 4, qty.0),
-                (24, 8, text(symbol)),
-                (32, 4, price.0.cast_unsigned()),
+                symbol_at(24),
+                price_at(32, price),
             ],
         ),
         MarketEventKind::Executed { order_id, qty, match_id } => {
-            with(b'E', &[(11, 8, order_id.0), (19, 4, qty.0), (23, 8, match_id.0)])
+            (b'E', vec![(11, 8, order_id.0), (19, 4, qty.0), (23, 8, match_id.0)])
         }
-        MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => with(
-            b'C',
-            &[(11, 8, order_id.0), (19, 4, qty.0), (23, 8, match_id.0), (32, 4, price.0.cast_unsigned())],
-        ),
-        MarketEventKind::Reduced { order_id, qty } => with(b'X', &[(11, 8, order_id.0), (19, 4, qty.0)]),
-        MarketEventKind::Deleted { order_id } => with(b'D', &[(11, 8, order_id.0)]),
-        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => with(
-            b'U',
-            &[(11, 8, old_order_id.0), (19, 8, order_id.0), (27, 4, qty.0), (31, 4, price.0.cast_unsigned())],
-        ),
-        MarketEventKind::Traded { qty, price, match_id, .. } => with(
-            b'P',
-            &[(20, 4, qty.0), (24, 8, text(symbol)), (32, 4, price.0.cast_unsigned()), (36, 8, match_id.0)],
-        ),
-        MarketEventKind::Cross { qty, price, match_id, .. } => with(
-            b'Q',
-            &[(11, 8, qty.0), (19, 8, text(symbol)), (27, 4, price.0.cast_unsigned()), (31, 8, match_id.0)],
-        ),
-        MarketEventKind::TradeBroken { match_id } => with(b'B', &[(11, 8, match_id.0)]),
-        MarketEventKind::System(code) => with(b'S', &[(11, 1, u64::from(code as u8))]),
-        MarketEventKind::TradingAction(state) => {
-            with(b'H', &[(11, 8, text(symbol)), (19, 1, u64::from(state as u8))])
+        MarketEventKind::ExecutedAt { order_id, qty, price, match_id } => {
+            (b'C', vec![(11, 8, order_id.0), (19, 4, qty.0), (23, 8, match_id.0), price_at(32, price)])
         }
-        MarketEventKind::Directory => with(b'R', &[(11, 8, text(symbol))]),
-        MarketEventKind::Imbalance(_) => with(b'I', &[]),
-        MarketEventKind::PriceBand { .. } => with(b'J', &[(11, 8, text(symbol))]),
-    }
+        MarketEventKind::Reduced { order_id, qty } => (b'X', vec![(11, 8, order_id.0), (19, 4, qty.0)]),
+        MarketEventKind::Deleted { order_id } => (b'D', vec![(11, 8, order_id.0)]),
+        MarketEventKind::Replaced { old_order_id, order_id, price, qty } => {
+            (b'U', vec![(11, 8, old_order_id.0), (19, 8, order_id.0), (27, 4, qty.0), price_at(31, price)])
+        }
+        MarketEventKind::Traded { qty, price, match_id, .. } => {
+            (b'P', vec![(20, 4, qty.0), symbol_at(24), price_at(32, price), (36, 8, match_id.0)])
+        }
+        MarketEventKind::Cross { qty, price, match_id, .. } => {
+            (b'Q', vec![(11, 8, qty.0), symbol_at(19), price_at(27, price), (31, 8, match_id.0)])
+        }
+        MarketEventKind::TradeBroken { match_id } => (b'B', vec![(11, 8, match_id.0)]),
+        MarketEventKind::System(code) => (b'S', vec![(11, 1, u64::from(code as u8))]),
+        MarketEventKind::TradingAction(state) => (b'H', vec![symbol_at(11), (19, 1, u64::from(state as u8))]),
+        MarketEventKind::Directory => (b'R', vec![symbol_at(11)]),
+        MarketEventKind::Imbalance(_) => (b'I', vec![]),
+        MarketEventKind::PriceBand { .. } => (b'J', vec![symbol_at(11)]),
+    };
+    with(fields, &[(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)])
 }
 
 /// True when an OUCH request has the fields of the logged one.
@@ -209,29 +183,30 @@ pub(super) fn is_request(
     logged: &OrderRequest,
     symbol: impl FnOnce(InstrumentId) -> Option<Symbol>,
 ) -> bool {
-    let head = |kind: u8, user_ref: UserRefNum| vec![(0, 1, u64::from(kind)), (1, 4, u64::from(user_ref.0))];
-    let fields = match logged {
-        OrderRequest::Enter(order) => with(
-            head(b'O', order.user_ref),
-            &[
-                (5, 1, letter(order.side)),
-                (6, 4, order.qty.0),
-                (10, 8, text(symbol(order.instrument))),
-                (18, 8, long_price(order.price)),
-            ],
-        ),
-        OrderRequest::Replace(order) => with(
-            head(b'U', order.orig_user_ref),
-            &[(5, 4, u64::from(order.user_ref.0)), (9, 4, order.qty.0), (13, 8, long_price(order.price))],
-        ),
-        OrderRequest::Cancel(cancel) => with(head(b'X', cancel.user_ref), &[(5, 4, cancel.qty.0)]),
-        OrderRequest::Modify(order) => {
-            with(head(b'M', order.user_ref), &[(5, 1, u64::from(order.side_marking)), (6, 4, order.qty.0)])
+    let (kind, user_ref, fields) = match logged {
+        OrderRequest::Enter(order) => {
+            let symbol = text(symbol(order.instrument));
+            let terms = [(5, 1, letter(order.side)), (6, 4, order.qty.0), (18, 8, long_price(order.price))];
+            (b'O', order.user_ref, with(vec![(10, 8, symbol)], &terms))
         }
-        OrderRequest::MassCancel(request) => mass_cancel(b'C', 1, request, symbol(request.instrument)),
-        OrderRequest::SetOrderEntry(request) => order_entry(*b"DE", 1, request),
+        OrderRequest::Replace(order) => {
+            let number = u64::from(order.user_ref.0);
+            let fields = vec![(5, 4, number), (9, 4, order.qty.0), (13, 8, long_price(order.price))];
+            (b'U', order.orig_user_ref, fields)
+        }
+        OrderRequest::Cancel(cancel) => (b'X', cancel.user_ref, vec![(5, 4, cancel.qty.0)]),
+        OrderRequest::Modify(order) => {
+            (b'M', order.user_ref, vec![(5, 1, u64::from(order.side_marking)), (6, 4, order.qty.0)])
+        }
+        OrderRequest::MassCancel(request) => {
+            (b'C', request.user_ref, mass_cancel(1, request, symbol(request.instrument)))
+        }
+        OrderRequest::SetOrderEntry(request) => {
+            let kind = b"DE"[usize::from(request.is_enabled)];
+            (kind, request.user_ref, vec![firm_at(5, request.firm)])
+        }
     };
-    holds(bytes, &fields)
+    holds(bytes, &with(fields, &[(0, 1, u64::from(kind)), (1, 4, u64::from(user_ref.0))]))
 }
 
 /// True when an OUCH request has the number and the client's text of a logged refusal; only new orders have a text.
@@ -255,7 +230,6 @@ pub(super) fn soup_packet(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
     Some((*kind, payload, 2 + len))
 }
 
-/// A MoldUDP64 packet of messages.
 pub(super) struct Mold<'a> {
     pub(super) sequence: u64,
     pub(super) messages: Vec<&'a [u8]>,
@@ -285,7 +259,7 @@ impl<'a> Mold<'a> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::{Liquidity, MatchId, ModifyOrder, Nanos, OrderId, Qty, Sequence, SessionId};
+    use tickpath_types::{Liquidity, MatchId, ModifyOrder, Nanos, Qty, Sequence, SessionId, SetOrderEntry};
 
     use super::*;
 
@@ -320,12 +294,8 @@ mod tests {
 
     #[test]
     fn a_level_at_another_price_is_found() {
-        let kind = MarketEventKind::Add {
-            order_id: OrderId(3),
-            side: Side::Sell,
-            price: Price(10_000),
-            qty: Qty(1),
-        };
+        let (order_id, price, qty) = (OrderId(3), Price(10_000), Qty(1));
+        let kind = MarketEventKind::Add { order_id, side: Side::Sell, price, qty };
         let (sequence, command, ts, instrument) = (Sequence(1), Sequence(1), Nanos(2), InstrumentId(4));
         let event = MarketEvent { sequence, command, ts, instrument, kind };
         let symbol = Symbol::new("ONLY").ok();

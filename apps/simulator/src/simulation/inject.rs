@@ -2,6 +2,8 @@
 
 use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
 use tickpath_journal::DiskFaults;
+use tickpath_matching::CommandKind;
+use tickpath_simnet::HostId;
 use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
 
 use super::{End, STRANGER, Simulation};
@@ -22,17 +24,8 @@ impl Simulation {
     fn inject(&mut self, event: FaultEvent) {
         let now = self.now;
         match event {
-            FaultEvent::KillVenue | FaultEvent::CutPower if !self.site.is_alive() => {}
-            FaultEvent::KillVenue => {
-                self.count("venue killed");
-                self.site.crash(now, Death::Process);
-                self.schedule_restart();
-            }
-            FaultEvent::CutPower => {
-                self.count("venue lost power");
-                self.site.crash(now, Death::Power);
-                self.schedule_restart();
-            }
+            FaultEvent::KillVenue => self.crash_venue(Death::Process, "venue killed"),
+            FaultEvent::CutPower => self.crash_venue(Death::Power, "venue lost power"),
             FaultEvent::CutPowerAfter(changes) => {
                 self.count("power cut during a write");
                 self.site.disk.crash_after(changes);
@@ -62,13 +55,7 @@ impl Simulation {
                 let part = part % self.faults.starved.len();
                 self.faults.starved[part] = self.faults.starved[part].max(now + time);
             }
-            FaultEvent::StepClock(host, ahead_ns) => {
-                let is_venue = host == VENUE;
-                self.count(if is_venue { "clock stepped" } else { "trader's clock stepped" });
-                self.faults.clock_steps.extend(is_venue.then_some(now));
-                let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
-                self.network.wires().network.set_clock(host, ahead);
-            }
+            FaultEvent::StepClock(host, ahead_ns) => self.step_clock(host, ahead_ns),
             FaultEvent::Connects(count, time) => self.connect_strangers(count, time),
             FaultEvent::Admin(bits) => self.administrate(bits),
             FaultEvent::AddInstrument(place) => {
@@ -91,13 +78,31 @@ impl Simulation {
                 self.count("trader stopped and started");
                 self.traders[place].stop(now);
             }
-            FaultEvent::StallTrader(place, time) => {
-                self.count("trader stalled");
-                let first = self.faults.starved.len() - trader::AGENTS * (self.traders.len() - place);
-                for until in &mut self.faults.starved[first..first + trader::AGENTS] {
-                    *until = (*until).max(now + time);
-                }
-            }
+            FaultEvent::StallTrader(place, time) => self.stall_trader(place, now + time),
+        }
+    }
+
+    fn crash_venue(&mut self, death: Death, counted: &'static str) {
+        if self.site.is_alive() {
+            self.count(counted);
+            self.site.crash(self.now, death);
+            self.schedule_restart();
+        }
+    }
+
+    fn step_clock(&mut self, host: HostId, ahead_ns: i64) {
+        let is_venue = host == VENUE;
+        self.count(if is_venue { "clock stepped" } else { "trader's clock stepped" });
+        self.faults.clock_steps.extend(is_venue.then_some(self.now));
+        let ahead = self.profile.epoch.saturating_add_signed(ahead_ns) as i64;
+        self.network.wires().network.set_clock(host, ahead);
+    }
+
+    fn stall_trader(&mut self, place: usize, end: Nanos) {
+        self.count("trader stalled");
+        let first = self.faults.starved.len() - trader::AGENTS * (self.traders.len() - place);
+        for until in &mut self.faults.starved[first..first + trader::AGENTS] {
+            *until = (*until).max(end);
         }
     }
 
@@ -140,23 +145,23 @@ impl Simulation {
         let one = (bits >> 41 & 1 == 1).then_some(instrument);
         let many = bits >> 48;
         let command = match bits % 20 {
-            0..3 => AdminCommand::SetTradingState { instrument, state },
+            0..3 => AdminCommand::log(CommandKind::SetTradingState { instrument, state }),
             3 => AdminCommand::Kill(Some(user)),
             4 => AdminCommand::Unkill(Some(user)),
             5 => AdminCommand::Kill(None),
             6 => AdminCommand::Unkill(None),
             7 => AdminCommand::Disconnect(user),
-            8 => AdminCommand::SuspendInstrument { instrument },
+            8 => AdminCommand::log(CommandKind::SuspendInstrument { instrument }),
             9 => AdminCommand::SetPriceBand {
                 instrument: one,
                 width: [BandWidth::Off, BandWidth::Price(Price(100 * (1 + many as i64 % 8)))]
                     [many as usize % 2],
                 reference: None,
             },
-            10 | 11 => AdminCommand::BreakTrade {
+            10 | 11 => AdminCommand::log(CommandKind::BreakTrade {
                 match_id: MatchId(1 + many % 64),
                 reason: BrokenReason::Supervisory,
-            },
+            }),
             12 => AdminCommand::SetLimits {
                 session: user,
                 change: LimitsChange {

@@ -1,18 +1,21 @@
 //! A run as it would be seen: the engine behind perfect wires, two lives of the venue, four clients, one feed handler.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
-use tickpath_exchange::{Definition, LogCommand, LogCommandKind, Replica, VenueCommandKind};
+use std::collections::BTreeMap;
+
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Order, OrderBooks};
+use tickpath_exchange::{
+    Definition, LogCommand, LogCommandKind, Password, Replica, UserSettings, VenueCommandKind,
+};
 use tickpath_feed::{BookBuilder, MessageBooks, UpdateListener};
-use tickpath_journal::Policy;
+use tickpath_journal::{Policy, Snapshot};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 use tickpath_nasdaq::itch50::encode_market_event;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
 use tickpath_nasdaq::soupbintcp::Packet;
 use tickpath_simulator::{
-    ClientEvent, ClientEventKind, ClientLog, Death, DeliveredOrder, DisconnectCause, FeedLife, FinalVenue,
-    Line, Log, LoginOutcome, Observed, OpenOrder, Published, Setup, SnapshotOnDisk, Timed, UserTerms,
-    VenueEvent,
+    ClientEvent, ClientEventKind, ClientLog, Death, DisconnectCause, FeedLife, FinalVenue, Line, Log,
+    LoginOutcome, Observed, Setup, Timed, VenueEvent,
 };
 use tickpath_types::Draw;
 use tickpath_types::*;
@@ -120,11 +123,11 @@ impl World {
             max_recent_executions: 1 << 6,
             max_instruments: 0,
         };
-        let user = |session: u16| UserTerms {
-            name: format!("USER{session}"),
+        let user = |session: u16| UserSettings {
             cancel_on_disconnect: session.is_multiple_of(2).then_some(GRACE),
+            ..UserSettings::new(format!("USER{session}"), Password::plain("secret"))
         };
-        let users: Vec<UserTerms> = (1..=USERS).map(user).collect();
+        let users: Vec<UserSettings> = (1..=USERS).map(user).collect();
         let client = |session| ClientLog { session: SessionId(session), events: Vec::new() };
         let definition = Definition {
             instruments: instruments.clone(),
@@ -176,7 +179,7 @@ impl World {
         let mut payload = Vec::new();
         replica.encode(&mut payload);
         let state_hash = replica.state_hash();
-        self.observed.log.snapshots.push(SnapshotOnDisk { sequence: last, state_hash, payload });
+        self.observed.log.snapshots.push(Snapshot { sequence: last, state_hash, payload });
         let journal = self.observed.log.commands.clone();
         self.venue(VenueEvent::Started { last, state_hash, journal });
     }
@@ -419,7 +422,7 @@ impl World {
             let bytes = self.packet.finish().to_vec();
             self.packet.start_next();
             for line in [Line::A, Line::B] {
-                self.observed.published.push(Published { at: self.now, line, bytes: bytes.clone() });
+                self.observed.published.push(Timed { at: self.now, what: (line, bytes.clone()) });
             }
         }
     }
@@ -442,18 +445,16 @@ impl World {
         for instrument in &observed.setup.instruments {
             for side in Side::BOTH {
                 displayed.extend(engine.books().orders(instrument.id, side).map(|(_, order)| {
-                    let (instrument, order_id) = (instrument.id, order.id);
-                    DeliveredOrder { instrument, order_id, side, price: order.price, qty: order.qty }
+                    let Order { id, instrument, side, price, qty, .. } = order;
+                    Order { id, instrument, side, price, qty, data: () }
                 }));
             }
         }
-        let mut open_orders = Vec::new();
+        let mut open_orders = BTreeMap::new();
         for (session, next) in (1..).zip(&self.next_ref) {
             let session = SessionId(session);
             for user_ref in (1..=*next).map(UserRefNum) {
-                if let Some((executed, leaves)) = engine.open_qty(session, user_ref) {
-                    open_orders.push(OpenOrder { session, user_ref, executed, leaves });
-                }
+                open_orders.extend(engine.open_qty(session, user_ref).map(|qty| ((session, user_ref), qty)));
             }
         }
         let (commands, events) = (observed.log.commands.len() as u64, engine.last_market().0);
@@ -492,8 +493,8 @@ fn feed(observed: &Observed) -> FeedLife {
     let mut builder = BookBuilder::new(DirectBooks::new(limits));
     let mut updates = Updates::default();
     let mut next = Sequence(1);
-    for sent in observed.published.iter().filter(|sent| sent.line == Line::A) {
-        let packet = tickpath_nasdaq::moldudp64::Packet::parse(&sent.bytes).unwrap();
+    for sent in observed.published.iter().filter(|sent| sent.what.0 == Line::A) {
+        let packet = tickpath_nasdaq::moldudp64::Packet::parse(&sent.what.1).unwrap();
         for (sequence, message) in packet.messages() {
             builder.handle_message(sequence, message, &mut updates);
             next = sequence.next();
@@ -504,13 +505,7 @@ fn feed(observed: &Observed) -> FeedLife {
     for instrument in &observed.setup.instruments {
         health.push((instrument.id, builder.instrument(instrument.id).unwrap().health));
         for side in Side::BOTH {
-            orders.extend(builder.books().orders(instrument.id, side).map(|order| DeliveredOrder {
-                instrument: instrument.id,
-                order_id: order.id,
-                side,
-                price: order.price,
-                qty: order.qty,
-            }));
+            orders.extend(builder.books().orders(instrument.id, side));
         }
     }
     let (handler, started_at, ended_at) = (1, Nanos(1), None);

@@ -205,7 +205,7 @@ fn a_client_that_was_heard_first_and_is_second() {
 #[test]
 fn an_order_that_was_lost() {
     for checker in ["final state", "client orders"] {
-        found(checker, |observed| _ = observed.last.open_orders.pop());
+        found(checker, |observed| _ = observed.last.open_orders.pop_last());
     }
 }
 
@@ -213,11 +213,9 @@ fn an_order_that_was_lost() {
 fn an_order_that_is_open_again() {
     for checker in ["final state", "client orders"] {
         found(checker, |observed| {
-            let again = observed.last.open_orders[0];
-            observed
-                .last
-                .open_orders
-                .push(tickpath_simulator::OpenOrder { user_ref: UserRefNum(1 << 20), ..again });
+            let (&(session, _), qty) = observed.last.open_orders.first_key_value().unwrap();
+            let again = ((session, UserRefNum(1 << 20)), *qty);
+            observed.last.open_orders.extend([again]);
         });
     }
 }
@@ -309,7 +307,7 @@ fn an_execution_at_two_prices() {
 #[test]
 fn a_packet_on_one_line_alone() {
     found("lines", |observed| {
-        let place = observed.published.iter().position(|sent| sent.line == Line::B).unwrap();
+        let place = observed.published.iter().position(|sent| sent.what.0 == Line::B).unwrap();
         observed.published.remove(place);
     });
 }
@@ -317,8 +315,8 @@ fn a_packet_on_one_line_alone() {
 #[test]
 fn a_packet_that_is_another_on_line_b() {
     found("lines", |observed| {
-        let sent = observed.published.iter_mut().rev().find(|sent| sent.line == Line::B).unwrap();
-        *sent.bytes.last_mut().unwrap() ^= 1;
+        let sent = observed.published.iter_mut().rev().find(|sent| sent.what.0 == Line::B).unwrap();
+        *sent.what.1.last_mut().unwrap() ^= 1;
     });
 }
 
@@ -326,7 +324,7 @@ fn a_packet_that_is_another_on_line_b() {
 fn a_message_that_is_another_when_it_is_sent_again() {
     found("lines", |observed| {
         let sent = observed.published[0].clone();
-        let mut bytes = sent.bytes;
+        let mut bytes = sent.what.1;
         assert!(Packet::parse(&bytes).unwrap().message_count() > 0);
         *bytes.last_mut().unwrap() ^= 1;
         observed.retransmitted.push(Timed { at: sent.at, what: bytes });
@@ -344,8 +342,8 @@ fn messages_that_were_never_published() {
 #[test]
 fn an_update_with_another_price() {
     found("feeds", |observed| {
-        let update = observed.feeds[0].updates.iter_mut().rev().find(|update| update.bid_qty > 0).unwrap();
-        update.bid_price += 1;
+        let update = observed.feeds[0].updates.iter_mut().rev().find(|update| update.bid.qty > 0).unwrap();
+        update.bid.price += 1;
     });
 }
 

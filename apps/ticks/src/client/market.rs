@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tickpath_lockfree::table;
 use tickpath_shm::SegmentWriter;
 use tickpath_ticks::message::{Quote, Status, SymbolDefinition, Tick, TickKind, Trade};
-use tickpath_types::{BookHealth, Price, Qty, Symbol, TopOfBook};
+use tickpath_types::{BookHealth, Price, PriceLevel, Qty, Symbol, TopOfBook};
 
 /// What a server says of a symbol beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,10 +212,9 @@ impl MarketWriter {
 
 #[inline]
 fn set_quote(top: &mut TopOfBook, quote: &Quote) {
-    let bid = quote.bid().unwrap_or_default();
-    let ask = quote.ask().unwrap_or_default();
-    (top.bid_price, top.bid_qty) = (bid.0.0, u64::from(bid.1));
-    (top.ask_price, top.ask_qty) = (ask.0.0, u64::from(ask.1));
+    let level =
+        |side: Option<(Price, u32)>| PriceLevel::of(side.map(|(price, qty)| (price, Qty(qty.into()))));
+    (top.bid, top.ask) = (level(quote.bid()), level(quote.ask()));
 }
 
 #[inline]

@@ -132,8 +132,8 @@ impl Board {
         for row in &view.rows {
             let seen = &mut self.seen[usize::from(row.instrument)];
             let (before, now) = (seen.top, row.top);
-            seen.moves.bid = Move::between(before.bid_price, now.bid_price);
-            seen.moves.ask = Move::between(before.ask_price, now.ask_price);
+            seen.moves.bid = Move::between(before.bid.price, now.bid.price);
+            seen.moves.ask = Move::between(before.ask.price, now.ask.price);
             if before.last_qty != 0 && before.last_price != now.last_price {
                 seen.moves.last = Move::between(before.last_price, now.last_price);
             }

@@ -4,7 +4,9 @@ use tickpath_agent::Agent;
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter};
 use tickpath_trader::FeedStream;
 use tickpath_trading::{Context, NewOrder, Refusal, Strategy};
-use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
+use tickpath_types::{
+    BookHealth, InstrumentId, MarketUpdate, Nanos, Price, PriceLevel, Qty, Side, UpdateKind,
+};
 
 /// Notes what it sees, and tries to buy.
 #[derive(Default)]
@@ -24,8 +26,8 @@ impl Strategy for Watcher {
         if update.kind() == Some(UpdateKind::Status) {
             return;
         }
-        self.bids.push((update.instrument(), Price(update.bid_price)));
-        let order = NewOrder::limit(update.instrument(), Side::Buy, Qty(1), Price(update.bid_price));
+        self.bids.push((update.instrument(), Price(update.bid.price)));
+        let order = NewOrder::limit(update.instrument(), Side::Buy, Qty(1), Price(update.bid.price));
         self.refusals.extend(cx.enter(&order).err());
     }
 }
@@ -34,7 +36,7 @@ fn update(row: u16, bid: i64) -> MarketUpdate {
     let mut update: MarketUpdate = zerocopy::FromZeros::new_zeroed();
     update.instrument = row;
     update.kind = UpdateKind::Add as u8;
-    (update.bid_price, update.bid_qty) = (bid, 100);
+    update.bid = PriceLevel { price: bid, qty: 100 };
     update
 }
 

@@ -53,7 +53,7 @@ impl Strategy for Slow {
 fn links(stamps: &mut records::Consumer<Stamp>) -> Vec<(Token, MarketId)> {
     let mut links = vec![];
     stamps.drain(usize::MAX, |stamp| {
-        if let Some(StampKind::TokenFromMarket { child, parent }) = stamp.decode() {
+        if let Some(StampKind::TokenFromMarket(child, parent)) = stamp.decode() {
             links.push((child, parent));
         }
     });

@@ -7,7 +7,7 @@ use tickpath_exchange::{MarketRecoverySettings, SnapshotSettings, VenueSettings}
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel, MessageBooks};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::broadcast;
-use tickpath_net::free_multicast_group;
+use tickpath_net::{Kernel, free_multicast_group};
 use tickpath_test_support::Deadline;
 use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
@@ -70,7 +70,7 @@ impl Market {
         change(&mut settings);
         let view = FeedView::default();
         let (sender, _) = broadcast::channel(1 << 10);
-        let feed = FeedHandler::open(&settings, sender, TscClock::system(), &view, NoTrace).unwrap();
+        let feed = FeedHandler::open(&Kernel, &settings, sender, TscClock::system(), &view, NoTrace).unwrap();
         self.agents.push(started("feed", vec![Box::new(feed)]));
         view
     }

@@ -10,6 +10,7 @@ use tickpath_exchange::{Endpoints, VenueSettings, VenueView};
 use tickpath_feed::ArbiterConfig;
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
 use tickpath_lockfree::{broadcast, spsc};
+use tickpath_net::Kernel;
 use tickpath_test_support::{Deadline, listen_nonblocking};
 use tickpath_test_venue::{PASSWORD, build};
 use tickpath_timing::NoTrace;
@@ -90,7 +91,7 @@ impl Site {
             snapshots: SnapshotSources::none(),
             loss: None,
         };
-        let feed = FeedHandler::open(&feed, sender, clock, &FeedView::default(), NoTrace).unwrap();
+        let feed = FeedHandler::open(&Kernel, &feed, sender, clock, &FeedView::default(), NoTrace).unwrap();
         let (script, kill) = (Script::default(), KillSwitch::default());
         let limits = [Limits::default().in_lots(&instruments().as_slice()[0])];
         let engine =

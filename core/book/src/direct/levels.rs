@@ -64,7 +64,7 @@ impl BookSide {
 pub(super) struct Levels {
     sides: Vec<BookSide>,
     /// The pool of the levels outside, then the cells of each side.
-    records: Vec<LevelRecord>,
+    pub(super) records: Vec<LevelRecord>,
     /// The first cell of the first side.
     first_cell: u32,
     ladders: Ladders,
@@ -120,11 +120,6 @@ impl Levels {
     }
 
     #[inline(always)]
-    pub(super) fn records(&self) -> &[LevelRecord] {
-        &self.records
-    }
-
-    #[inline(always)]
     pub(super) fn get(&self, index: u32) -> &LevelRecord {
         &self.records[index as usize]
     }
@@ -170,7 +165,6 @@ impl Levels {
         self.count >= self.max_levels
     }
 
-    /// The open level of a key.
     pub(super) fn find(&self, side: u32, key: i64) -> Option<u32> {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
@@ -361,8 +355,7 @@ impl Levels {
         }
     }
 
-    /// The same, where a level of another ring wrap is nearer, or one outside may be the best: looks at each open cell
-    /// once.
+    /// The same, where another ring wrap's level is nearer, or one outside may be best: looks at each open cell once.
     #[inline(never)]
     fn find_best_of_all(&mut self, side: u32) {
         let BookSide { open, ladder, outside_key, .. } = *self.side(side);
@@ -398,7 +391,7 @@ impl Levels {
         let grid = *self.grids.get(grid);
         let first = self.first_cell + side * CELLS as u32;
         let wraps = std::iter::successors(self.best_cell(side, open, i64::MAX), move |(_, best)| {
-            self.best_cell(side, open, best.checked_sub_unsigned(grid.span())?)
+            self.best_cell(side, open, best.checked_sub_unsigned(grid.span)?)
         });
         wraps.flat_map(move |(cell, best)| {
             // Downwards from behind the best, which so is the first.

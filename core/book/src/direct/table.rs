@@ -24,7 +24,7 @@ const ORDERS_MAX: u32 = 1 << 29;
 #[derive(Clone, Debug)]
 pub(super) struct OrderBuckets {
     /// That of NIL, then the buckets.
-    records: Vec<OrderRecord>,
+    pub(super) records: Vec<OrderRecord>,
     /// The slot of the first bucket.
     first: u32,
 }
@@ -114,16 +114,6 @@ impl OrderTable {
     }
 
     #[inline(always)]
-    pub(super) fn records(&self) -> &[OrderRecord] {
-        &self.buckets.records
-    }
-
-    #[inline(always)]
-    pub(super) fn records_mut(&mut self) -> &mut [OrderRecord] {
-        &mut self.buckets.records
-    }
-
-    #[inline(always)]
     pub(super) fn get(&self, slot: u32) -> &OrderRecord {
         &self.buckets.records[slot as usize]
     }
@@ -133,7 +123,6 @@ impl OrderTable {
         &mut self.buckets.records[slot as usize]
     }
 
-    /// The slot of a place.
     #[inline(always)]
     pub(super) const fn slot(&self, spot: Spot) -> u32 {
         self.buckets.slot(spot.bucket) as u32 + spot.place()
@@ -145,7 +134,6 @@ impl OrderTable {
         self.find(id).map(|spot| self.slot(spot))
     }
 
-    /// Starts to fetch a record.
     #[inline(always)]
     pub(super) fn prefetch_slot(&self, slot: u32) {
         prefetch_index(&self.buckets.records, slot as usize);

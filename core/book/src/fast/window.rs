@@ -19,7 +19,7 @@ pub(super) struct Window {
     base: i64,
     grid: u8,
     /// True while a level outside may be better than one inside.
-    is_led_from_outside: bool,
+    pub(super) is_led_from_outside: bool,
     /// Orders that may still come to levels outside before the window is moved.
     outside_adds_left: u16,
 }
@@ -34,8 +34,7 @@ impl Window {
         outside_adds_left: FIRST_ADDS_MAX,
     };
 
-    /// Where a window belongs whose side has the best level `best` and such a distance between levels, all of it
-    /// better than `bound`.
+    /// The place for the window of a side with the best level `best` and such a step, all of it better than `bound`.
     pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;
@@ -66,22 +65,15 @@ impl Window {
         self.is_led_from_outside |= key >= self.base;
     }
 
-    /// True while a level outside may be better than one inside.
-    #[inline(always)]
-    pub(super) const fn is_led_from_outside(&self) -> bool {
-        self.is_led_from_outside
-    }
-
     /// The cell of a key, or a very large number when it is outside.
     #[inline(always)]
     pub(super) const fn cell(&self, grids: &Grids, key: i64) -> u64 {
         grids.get(self.grid).steps(self.base, key)
     }
 
-    /// The key of a cell.
     #[inline(always)]
     pub(super) const fn key(&self, grids: &Grids, cell: usize) -> i64 {
-        self.base.wrapping_add((cell as u64).wrapping_mul(grids.get(self.grid).size()).cast_signed())
+        self.base.wrapping_add((cell as u64).wrapping_mul(grids.get(self.grid).size).cast_signed())
     }
 
     /// Opens or closes a cell.
@@ -90,7 +82,6 @@ impl Window {
         self.open.set(cell, is_open);
     }
 
-    /// The best open cell.
     #[inline(always)]
     pub(super) fn best(&self) -> Option<usize> {
         self.open.last()

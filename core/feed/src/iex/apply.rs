@@ -3,8 +3,8 @@
 use tickpath_book::{BooksById, Order};
 use tickpath_iex::{
     AddOrder, ClearBook, Listener, ModifyFlags, OperationalHalt, OperationalHaltStatus, OrderDelete,
-    OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate, SystemEvent, SystemEventCode, TradeBreak,
-    TradeReport, TradingStatus, wire,
+    OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate, SystemEvent, SystemEventCode, TradeReport,
+    TradingStatus, wire,
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side, TradingState, UpdateKind};
 
@@ -144,7 +144,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline(always)]
     fn on_price_level_update(&mut self, message: &PriceLevelUpdate) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         self.state.statuses[usize::from(instrument.0)].has_book = true;
         let (side, price) = (message.side(), message.price.get());
         let is_complete = message.event_flags.is_complete();
@@ -155,14 +154,9 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         }
         let (id, qty) = (level_id(instrument, side, price), message.size.get());
         let set = self.set_level(Order { id, instrument, side, price, qty, data: () });
-        if set.is_none() && qty.is_zero() {
-            self.state.counters.absent_levels += 1;
-        }
-        if is_complete {
-            self.state.counters.transitions += 1;
-            if had_several || self.state.instruments.books().would_trade(instrument, side, price) {
-                self.state.instruments.check_crossed(instrument);
-            }
+        if is_complete && (had_several || self.state.instruments.books().would_trade(instrument, side, price))
+        {
+            self.state.instruments.check_crossed(instrument);
         }
         if L::WANTS_UPDATES {
             // The last of a change is told even where it changed nothing: it shows the best prices of all of it.
@@ -175,7 +169,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline]
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         self.state.statuses[usize::from(id.0)].has_book = true;
         // A quote says all of its book.
         if self.state.instruments.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
@@ -193,21 +186,15 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_trade_report(&mut self, message: &TradeReport) {
-        self.state.counters.trades += 1;
         let Some(instrument) = self.id_of(message.symbol) else { return };
         let (ts, price, qty) = (self.ts(message.timestamp), message.price.get(), message.size.get());
         let State { instruments, transitions, .. } = &mut *self.state;
         instruments.report_trade(instrument, ts, (price, qty), &mut Held { transitions, out: self.out });
     }
 
-    fn on_trade_break(&mut self, _: &TradeBreak) {
-        self.state.counters.trade_breaks += 1;
-    }
-
     #[inline]
     fn on_add_order(&mut self, message: &AddOrder) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         self.state.statuses[usize::from(instrument.0)].has_book = true;
         let Some(side) = message.side.side() else {
             self.state.instruments.refuse(instrument);
@@ -227,7 +214,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline]
     fn on_order_modify(&mut self, message: &OrderModify) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         let (order_id, ts) = (message.order_id.get(), self.ts(message.timestamp));
         let (price, qty) = (message.price.get(), message.size.get());
         let instruments = &mut self.state.instruments;
@@ -255,7 +241,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     #[inline]
     fn on_order_delete(&mut self, message: &OrderDelete) {
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         let order_id = message.order_id.get();
         if let Some(order) = self.state.instruments.take(instrument, order_id) {
             let (ts, kind) = (self.ts(message.timestamp), UpdateKind::Delete);
@@ -266,9 +251,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     #[inline]
     fn on_order_executed(&mut self, message: &OrderExecuted) {
-        self.state.counters.trades += 1;
         let Some(instrument) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         let (ts, order_id) = (self.ts(message.timestamp), message.order_id.get());
         let (qty, price) = (message.size.get(), Some(message.price.get()));
         let State { instruments, transitions, .. } = &mut *self.state;
@@ -278,7 +261,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     /// What was wrong with the book went away with its orders.
     fn on_clear_book(&mut self, message: &ClearBook) {
         let Some(id) = self.id_of(message.symbol) else { return };
-        self.state.counters.book_messages += 1;
         self.state.empty(id);
         self.state.instruments.set_health(id, BookHealth::Live, None);
         let ts = self.ts(message.timestamp);

@@ -5,7 +5,7 @@ use tickpath_iex::{Feed, decode};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, Symbol};
 
 use super::apply::Apply;
-use super::state::{AT_REST, Counters, Held, State, Status, UNTOLD, symbol_of};
+use super::state::{AT_REST, Held, State, Status, UNTOLD, symbol_of};
 use crate::instruments::{BuilderCounters, Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
 
@@ -37,13 +37,9 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Gives these symbols the numbers from 1 on, before any message names them.
-    #[must_use]
-    pub fn naming(mut self, symbols: &[Symbol]) -> BookBuilder<B> {
-        for symbol in symbols {
-            self.state.id_of(*symbol);
-        }
-        self
+    /// Gives a symbol the next number, before any message names it.
+    pub fn name(&mut self, symbol: Symbol) {
+        self.state.id_of(symbol);
     }
 
     /// Gives times in updates since this midnight, itself since the Unix epoch. Without it they are since the epoch.
@@ -98,7 +94,6 @@ impl<B: BooksById> BookBuilder<B> {
         let before = *self.state.instruments.counters();
         self.apply(sequence, message, out);
         if was_open && !goes_on {
-            self.state.counters.transitions += 1;
             if self.state.instruments.counters().crossed == before.crossed {
                 self.state.instruments.check_crossed(id);
                 self.state.instruments.end_message(out);
@@ -113,10 +108,8 @@ impl<B: BooksById> BookBuilder<B> {
     #[inline(always)]
     fn apply(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         self.state.instruments.begin_message(sequence);
-        let Some(&message_type) = message.first() else {
-            self.state.counters.empty += 1;
-            return;
-        };
+        // An empty message takes a number and says nothing.
+        let Some(&message_type) = message.first() else { return };
         if !self.listed[usize::from(message_type)] {
             self.state.instruments.count_unknown_type();
             return;
@@ -157,12 +150,6 @@ impl<B: BooksById> BookBuilder<B> {
     #[must_use]
     pub const fn symbol_count(&self) -> u16 {
         self.state.symbols.count()
-    }
-
-    /// Counts that only IEX has.
-    #[must_use]
-    pub const fn iex_counters(&self) -> &Counters {
-        &self.state.counters
     }
 }
 
@@ -213,7 +200,6 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
-        self.state.counters.session_starts += 1;
         for id in self.state.symbols.ids() {
             self.restart(id, out);
         }

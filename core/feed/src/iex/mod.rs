@@ -30,4 +30,4 @@ mod state;
 
 pub use builder::BookBuilder;
 pub use recovery::IexRecovery;
-pub use state::{Counters, PRICE_MAX};
+pub use state::PRICE_MAX;

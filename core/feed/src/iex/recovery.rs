@@ -43,12 +43,6 @@ impl IexRecovery {
             counters: RecoveryCounters::default(),
         }
     }
-
-    fn abandon<B: MessageBooks, L>(target: &mut Target<'_, B, L>) {
-        if let Some((healer, _)) = target.channel.healer() {
-            healer.abandon();
-        }
-    }
 }
 
 impl RecoveryClient for IexRecovery {
@@ -88,7 +82,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
     fn begin_turn(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {
         let is_possible = target.channel.needs_snapshot() && target.channel.arbiter().session().is_some();
         if self.needs_snapshot && !is_possible {
-            Self::abandon(target);
+            target.abandon_snapshot();
         }
         self.needs_snapshot = is_possible;
     }
@@ -151,6 +145,6 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
 
     fn handle_disconnected(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {
         self.is_request_due = false;
-        Self::abandon(target);
+        target.abandon_snapshot();
     }
 }

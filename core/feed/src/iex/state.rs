@@ -1,7 +1,7 @@
 //! The symbols, books and counts of one feed of IEX: all that its messages change.
 
 use tickpath_book::BooksById;
-use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, Symbol, TradingState};
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, PriceLevel, Side, Symbol, TradingState};
 
 use crate::instruments::{Instruments, UpdateListener};
 use crate::numbering::Numbering;
@@ -9,33 +9,12 @@ use crate::numbering::Numbering;
 /// The highest price of a level of DEEP: 47 bits of 10^-4 dollars. A level beyond it is refused.
 pub const PRICE_MAX: Price = Price((1 << 47) - 1);
 
-/// Counts beside those of [`BuilderCounters`](crate::BuilderCounters).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Messages of the books: levels, orders, quotes.
-    pub book_messages: u64,
-    /// Trades told of, executions of displayed orders included.
-    pub trades: u64,
-    /// Trades taken back.
-    pub trade_breaks: u64,
-    /// Messages of no bytes, which take a number and say nothing.
-    pub empty: u64,
-    /// Levels that went away and were not there.
-    pub absent_levels: u64,
-    /// Changes of a DEEP book that were complete, and those of a DEEP+ book of which several messages told.
-    pub transitions: u64,
-    /// Numberings that began again; the books were reset with them.
-    pub session_starts: u64,
-    /// Messages about symbols beyond the books' bound, which have no book.
-    pub beyond_symbols: u64,
-}
-
 /// Best prices of a book while it is between two states.
 #[derive(Clone, Copy)]
 pub(super) struct Transition {
     pub(super) is_open: bool,
-    /// The best price and quantity before, of each side; the quantity is 0 where there was none.
-    pub(super) best: [(i64, u64); 2],
+    /// The best price before, of each side.
+    pub(super) best: [PriceLevel; 2],
 }
 
 /// The statuses of a symbol from which its trading state follows.
@@ -49,7 +28,8 @@ pub(super) struct Status {
     pub(super) has_book: bool,
 }
 
-pub(super) const AT_REST: Transition = Transition { is_open: false, best: [(0, 0); 2] };
+pub(super) const AT_REST: Transition =
+    Transition { is_open: false, best: [PriceLevel { price: 0, qty: 0 }; 2] };
 
 pub(super) const UNTOLD: Status = Status { told: None, is_halted_here: false, has_book: false };
 
@@ -60,7 +40,6 @@ pub(super) struct State<B> {
     pub(super) symbols: Numbering<u64>,
     pub(super) transitions: Box<[Transition]>,
     pub(super) statuses: Box<[Status]>,
-    pub(super) counters: Counters,
     /// Of the exchange's day, since the Unix epoch.
     pub(super) midnight: Nanos,
 }
@@ -78,7 +57,6 @@ impl<B: BooksById> State<B> {
             symbols: Numbering::new(max),
             transitions: vec![AT_REST; count].into_boxed_slice(),
             statuses: vec![UNTOLD; count].into_boxed_slice(),
-            counters: Counters::default(),
             midnight: Nanos::ZERO,
         }
     }
@@ -103,10 +81,7 @@ impl<B: BooksById> State<B> {
         let entered = self.symbols.find_or_enter(u64::from_le_bytes(symbol.0));
         match entered {
             Some(id) => self.instruments.name(id, symbol),
-            None => {
-                self.counters.beyond_symbols += 1;
-                self.instruments.note_bookless();
-            }
+            None => self.instruments.note_bookless(),
         }
         entered
     }
@@ -117,11 +92,8 @@ impl<B: BooksById> State<B> {
     }
 
     #[inline]
-    pub(super) fn best_now(&self, id: InstrumentId, side: Side) -> (i64, u64) {
-        match self.instruments.books().best(id, side) {
-            Some(level) => (level.price.0, level.qty.0),
-            None => (0, 0),
-        }
+    pub(super) fn best_now(&self, id: InstrumentId, side: Side) -> PriceLevel {
+        PriceLevel::of(self.instruments.books().best(id, side).map(|level| (level.price, level.qty)))
     }
 
     pub(super) fn empty(&mut self, id: InstrumentId) {
@@ -158,13 +130,9 @@ impl<L: UpdateListener> UpdateListener for Held<'_, L> {
     #[inline]
     fn on_update(&mut self, update: &MarketUpdate) {
         match self.transitions.get(usize::from(update.instrument)) {
-            Some(Transition { is_open: true, best: [bid, ask] }) => self.out.on_update(&MarketUpdate {
-                bid_price: bid.0,
-                bid_qty: bid.1,
-                ask_price: ask.0,
-                ask_qty: ask.1,
-                ..*update
-            }),
+            Some(&Transition { is_open: true, best: [bid, ask] }) => {
+                self.out.on_update(&MarketUpdate { bid, ask, ..*update });
+            }
             _ => self.out.on_update(update),
         }
     }

@@ -1,7 +1,7 @@
 //! Recovery of an ITCH channel: lost messages from the MoldUDP64 request server, lost books from snapshots.
 
 use tickpath_nasdaq::moldudp64::{Packet, Request};
-use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession};
+use tickpath_nasdaq::soupbintcp::{ClientEvent, ClientSession, LoginRequest};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::framing::MoldUdp64;
@@ -49,7 +49,7 @@ type Target<'a, B, L> = Recovering<'a, B, MoldUdp64, L>;
 /// Asks the MoldUDP64 request server for messages, and gets snapshots while books need one: of the market by GLIMPSE, or when
 /// that fails of one instrument after another from a group.
 pub struct ItchRecovery {
-    login: ClientConfig,
+    login: LoginRequest,
     has_glimpse: bool,
     has_group: bool,
     state: State,
@@ -61,7 +61,7 @@ pub struct ItchRecovery {
 impl ItchRecovery {
     /// A client with a GLIMPSE server, a group of snapshots, both, or neither. `login` is for the server.
     #[must_use]
-    pub const fn new(login: ClientConfig, has_glimpse: bool, has_group: bool) -> ItchRecovery {
+    pub const fn new(login: LoginRequest, has_glimpse: bool, has_group: bool) -> ItchRecovery {
         let (state, request, requests, has_healed) = (State::Idle, None, 0, false);
         ItchRecovery { login, has_glimpse, has_group, state, request, requests, has_healed }
     }
@@ -69,7 +69,7 @@ impl ItchRecovery {
     fn stop(&mut self, target: &mut Target<'_, impl MessageBooks, impl UpdateListener>) {
         if !matches!(self.state, State::Idle) {
             self.state = State::Idle;
-            abandon(target);
+            target.abandon_snapshot();
         }
     }
 
@@ -153,7 +153,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
             && now >= until
             && self.has_glimpse
         {
-            abandon(target);
+            target.abandon_snapshot();
             self.state = State::Waiting { until: now, next: Source::Glimpse };
         }
     }
@@ -175,10 +175,9 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
     }
 
     fn handle_connected(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
-        let mut config = self.login;
-        config.login.session = target.channel.arbiter().session().unwrap_or(config.login.session);
-        config.login.sequence = Sequence(1);
-        let session = Box::new(ClientSession::new(config, now));
+        let session = target.channel.arbiter().session().unwrap_or(self.login.session);
+        let login = LoginRequest { session, sequence: Sequence(1), ..self.login };
+        let session = Box::new(ClientSession::new(login, now));
         self.state = State::Reading { session, deadline: now + SILENCE_MAX };
     }
 
@@ -233,13 +232,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
 
     /// The server failed: the turn is the group's.
     fn handle_disconnected(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
-        abandon(target);
+        target.abandon_snapshot();
         self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Group };
-    }
-}
-
-fn abandon<B: MessageBooks, L>(target: &mut Target<'_, B, L>) {
-    if let Some((healer, _)) = target.channel.healer() {
-        healer.abandon();
     }
 }

@@ -2,7 +2,7 @@
 
 use tickpath_book::BooksById;
 use tickpath_nasdaq::moldudp64::Request;
-use tickpath_nasdaq::soupbintcp::{ClientConfig, ClientEvent, ClientSession, LoginRejectReason, Session};
+use tickpath_nasdaq::soupbintcp::{ClientEvent, ClientSession, LoginRejectReason, LoginRequest, Session};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::builder::BookBuilder;
@@ -21,7 +21,7 @@ type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, MoldUdp64, L>;
 
 /// One stream of ITCH messages, which loses none: after a lost connection it continues where it was.
 pub struct SoupStream {
-    login: ClientConfig,
+    login: LoginRequest,
     /// The login of the connection, while there is one.
     connection: Option<Box<ClientSession>>,
     /// The session of the books.
@@ -39,7 +39,7 @@ pub struct SoupStream {
 impl SoupStream {
     /// A stream from the start of the server's current session.
     #[must_use]
-    pub fn new(login: ClientConfig) -> SoupStream {
+    pub fn new(login: LoginRequest) -> SoupStream {
         SoupStream {
             login,
             connection: None,
@@ -112,12 +112,12 @@ impl RecoveryClient for SoupStream {
 
 impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for SoupStream {
     fn handle_connected(&mut self, now: Nanos, _: &mut Target<'_, B, L>) {
-        let mut config = self.login;
+        let mut login = self.login;
         if let Some(session) = self.session.filter(|_| !self.is_session_gone) {
-            (config.login.session, config.login.sequence) = (session, self.counters.next);
+            (login.session, login.sequence) = (session, self.counters.next);
         }
         self.is_incomplete = false;
-        self.connection = Some(Box::new(ClientSession::new(config, now)));
+        self.connection = Some(Box::new(ClientSession::new(login, now)));
     }
 
     fn poll_transmit(&mut self, now: Nanos, _: &mut Target<'_, B, L>, buffer: &mut [u8]) -> usize {

@@ -4,8 +4,8 @@ use tickpath_book::BooksById;
 use tickpath_nyse::{
     AddOrder, AddOrderRefresh, CrossCorrection, CrossTrade, DeleteOrder, HaltCondition, Imbalance, Listener,
     MarketState, ModifyOrder, NonDisplayedTrade, OrderExecution, PositionChange, ReplaceOrder,
-    RetailPriceImprovement, SecurityStatus, SecurityStatusCode, SequenceNumberReset, SourceTimeReference,
-    SymbolClear, SymbolIndexMapping, TradeCancel,
+    RetailPriceImprovement, SecurityStatus, SecurityStatusCode, SourceTimeReference, SymbolClear,
+    SymbolIndexMapping, TradeCancel,
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, TradingState, UpdateKind};
 
@@ -70,10 +70,8 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
 
     /// A trade of no order that rests.
     fn traded(&mut self, id: InstrumentId, source_time_ns: u32, units: u32, volume: u32) {
-        let Some(price) = self.price(id, units) else {
-            self.state.counters.finer_prices += 1;
-            return;
-        };
+        // No update can tell a price that is finer than the project's; no book has it.
+        let Some(price) = self.price(id, units) else { return };
         let (ts, qty) = (self.time(source_time_ns), Qty(u64::from(volume)));
         self.state.instruments.report_trade(id, ts, (price, qty), self.out);
     }
@@ -168,10 +166,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         // No update can tell a price that is finer than the project's: what can be said is that the order has less.
         let (kind, price) = match self.price(id, message.price.get()) {
             Some(price) => (UpdateKind::Trade, price),
-            None => {
-                self.state.counters.finer_prices += 1;
-                (UpdateKind::Reduce, order.price)
-            }
+            None => (UpdateKind::Reduce, order.price),
         };
         self.report(&Change { instrument: id, ts, kind, order_id, side: order.side, price, qty });
     }
@@ -194,7 +189,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_add_order_refresh(&mut self, message: &AddOrderRefresh) {
-        self.state.counters.refreshed_orders += 1;
         let id = self.state.symbols.find(message.symbol_index.get());
         if id.0 == 0 {
             return self.state.instruments.count_unmapped(id);
@@ -206,7 +200,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_source_time_reference(&mut self, message: &SourceTimeReference) {
-        self.state.counters.time_references += 1;
         let midnight_secs = self.state.midnight_secs;
         self.state.clocks[usize::from(self.channel.0)].refer(message.source_time.get(), midnight_secs);
     }
@@ -216,7 +209,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_symbol_clear(&mut self, message: &SymbolClear) {
-        self.state.counters.clears += 1;
         let id = self.state.symbols.find(message.symbol_index.get());
         if id.0 == 0 {
             return self.state.instruments.count_unmapped(id);
@@ -228,7 +220,6 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_security_status(&mut self, message: &SecurityStatus) {
-        self.state.counters.statuses += 1;
         let id = instrument!(self, message);
         let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
         if message.security_status == SecurityStatusCode::CLOSED {
@@ -241,39 +232,29 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 
     fn on_imbalance(&mut self, message: &Imbalance) {
-        self.state.counters.imbalances += 1;
         self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
     }
 
     fn on_non_displayed_trade(&mut self, message: &NonDisplayedTrade) {
-        self.state.counters.hidden_trades += 1;
         let id = instrument!(self, message);
         self.traded(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
     }
 
     fn on_cross_trade(&mut self, message: &CrossTrade) {
-        self.state.counters.crosses += 1;
         let id = instrument!(self, message);
         self.traded(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
     }
 
     fn on_trade_cancel(&mut self, message: &TradeCancel) {
-        self.state.counters.trade_cancels += 1;
         self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
     }
 
     fn on_cross_correction(&mut self, message: &CrossCorrection) {
-        self.state.counters.cross_corrections += 1;
         self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
     }
 
     fn on_retail_price_improvement(&mut self, message: &RetailPriceImprovement) {
-        self.state.counters.retail_indicators += 1;
         self.instrument(message.symbol_index.get(), message.symbol_seq_num.get());
-    }
-
-    fn on_sequence_number_reset(&mut self, _: &SequenceNumberReset) {
-        self.state.counters.resets += 1;
     }
 
     fn on_unknown(&mut self, _: u16, _: &[u8]) {

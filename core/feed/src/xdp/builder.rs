@@ -3,15 +3,16 @@
 use std::hint::select_unpredictable;
 
 use tickpath_book::{BooksById, Coming};
-use tickpath_nyse::{Packet, ReplaceOrder, SendTime, decode};
+use tickpath_nyse::{DeliveryFlag, Header, Packet, ReplaceOrder, SendTime, decode};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Sequence, Side};
+use zerocopy::FromBytes;
 
 use super::apply::Apply;
-use super::counters::Counters;
 use super::message::{Channel, Message};
 use super::state::State;
 use crate::instruments::{Instruments, UpdateListener};
 use crate::look_ahead::{handle_in_groups, part};
+use crate::message_books::MessageBooks;
 
 /// Builds order-by-order books from the messages of any number of channels, each in sequence, and says of each book whether
 /// it can be believed.
@@ -22,10 +23,14 @@ use crate::look_ahead::{handle_in_groups, part};
 /// channel [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it live again: whatever rests is told
 /// anew. At the close the orders that are left vanish.
 ///
-/// Books have prices of four decimals. An order with more makes its book suspect.
+/// Books have prices of four decimals. An order with more makes its book suspect. As [`MessageBooks`] it takes the messages of
+/// one channel.
 pub struct BookBuilder<B> {
     pub(super) state: State<B>,
 }
+
+/// The channel of books of one channel.
+const ONLY: Channel = Channel(0);
 
 impl<B: BooksById> BookBuilder<B> {
     /// Starts with empty books. `midnight` is that of the exchange's day, since the Unix epoch: updates count from it.
@@ -41,7 +46,7 @@ impl<B: BooksById> BookBuilder<B> {
         self.handle_batch(messages.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
     }
 
-    /// Applies messages that wait together, in order; the same as [`handle_message`](Self::handle_message) for each, but the
+    /// Applies messages that wait together, in order; the same as [`handle_message_on`](Self::handle_message_on) for each, but the
     /// memory that they need is fetched beforehand. Returns how many there were.
     #[inline]
     pub fn handle_batch<'a>(
@@ -108,7 +113,7 @@ impl<B: BooksById> BookBuilder<B> {
 
     /// Applies the message of `sequence` of a channel and reports its effect.
     #[inline]
-    pub fn handle_message(
+    pub fn handle_message_on(
         &mut self,
         channel: Channel,
         sequence: Sequence,
@@ -137,7 +142,7 @@ impl<B: BooksById> BookBuilder<B> {
     }
 
     /// Messages of a channel were lost for good before the next one.
-    pub fn handle_lost(&mut self, channel: Channel, out: &mut impl UpdateListener) {
+    pub fn handle_lost_on(&mut self, channel: Channel, out: &mut impl UpdateListener) {
         for id in self.state.symbols.ids() {
             if self.state.row(id).channel == channel.0 {
                 self.state.instruments.handle_lost_of(id, out);
@@ -147,7 +152,7 @@ impl<B: BooksById> BookBuilder<B> {
 
     /// The numbers of a channel begin again, and with them those of its symbols: their books are empty and live, and no
     /// trading state is known.
-    pub fn handle_restart(&mut self, channel: Channel, out: &mut impl UpdateListener) {
+    pub fn handle_restart_on(&mut self, channel: Channel, out: &mut impl UpdateListener) {
         for id in self.state.symbols.ids() {
             let row = self.state.row_mut(id);
             if row.channel != channel.0 {
@@ -161,27 +166,9 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// The books with what is known of each instrument.
-    #[must_use]
-    pub const fn instruments(&self) -> &Instruments<B> {
-        &self.state.instruments
-    }
-
-    /// The same, to be changed.
-    #[must_use]
-    pub const fn instruments_mut(&mut self) -> &mut Instruments<B> {
-        &mut self.state.instruments
-    }
-
-    /// What came besides orders.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.state.counters
-    }
-
     /// The instrument of a symbol index; `None` while it is not mapped.
     #[must_use]
-    pub fn instrument_of(&self, symbol_index: u32) -> Option<InstrumentId> {
+    pub fn find(&self, symbol_index: u32) -> Option<InstrumentId> {
         self.state.instrument_of(symbol_index)
     }
 
@@ -201,6 +188,78 @@ impl<B: BooksById> BookBuilder<B> {
     pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
         if self.symbol_index(id).is_some() {
             self.state.row_mut(id).next_seq = last.wrapping_add(1);
+        }
+    }
+
+    /// The instrument whose symbol a message names, whatever the message; 0 for one that names none or one that is not
+    /// mapped.
+    pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
+        match message.get(2..8) {
+            Some(&[3, 0, a, b, c, d]) => self.state.symbols.find(u32::from_le_bytes([a, b, c, d])),
+            _ => self.state.named_by(message),
+        }
+    }
+}
+
+impl<B: BooksById> MessageBooks for BookBuilder<B> {
+    type Books = B;
+
+    fn instruments(&self) -> &Instruments<B> {
+        &self.state.instruments
+    }
+
+    fn instruments_mut(&mut self) -> &mut Instruments<B> {
+        &mut self.state.instruments
+    }
+
+    /// Every packet says when it was sent: until there is a time reference its messages have that time.
+    #[inline]
+    fn admits(&mut self, datagram: &[u8]) -> bool {
+        if let Ok((header, _)) = Header::ref_from_prefix(datagram)
+            && header.delivery_flag == DeliveryFlag::ORIGINAL
+        {
+            let sent = SendTime { secs: header.send_time.get(), nanos: header.send_time_ns.get() };
+            self.begin_packet(ONLY, sent);
+        }
+        true
+    }
+
+    #[inline]
+    fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        self.handle_message_on(ONLY, sequence, message, out);
+    }
+
+    #[inline]
+    fn handle_messages<'a>(
+        &mut self,
+        first: Sequence,
+        messages: impl Iterator<Item = &'a [u8]>,
+        out: &mut impl UpdateListener,
+    ) {
+        let mut sequence = first.0 as u32;
+        let numbered = messages.map(|message| {
+            let numbered = Message::new(ONLY, sequence, message);
+            sequence = sequence.wrapping_add(1);
+            numbered
+        });
+        self.handle_batch(numbered, out);
+    }
+
+    /// The symbols' own numbers begin again as well.
+    fn handle_restart(&mut self, out: &mut impl UpdateListener) {
+        self.state.instruments.restart(out);
+        for id in self.state.symbols.ids() {
+            self.state.row_mut(id).next_seq = 0;
+        }
+    }
+
+    /// A mapping is applied whatever the book waits for: without it nothing about the symbol can be understood. A clear
+    /// says all of its book, but it is not the whole of what a refresh says, so it waits with the others.
+    #[inline]
+    fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
+        match message.get(2..4) {
+            Some([3, 0]) => InstrumentId(0),
+            _ => self.named_by(message),
         }
     }
 }

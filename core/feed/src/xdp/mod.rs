@@ -2,8 +2,8 @@
 //!
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};
-//! use tickpath_feed::BooksAlone;
 //! use tickpath_feed::xdp::{BookBuilder, Channel};
+//! use tickpath_feed::{BooksAlone, MessageBooks};
 //! use tickpath_nyse::Packet;
 //! use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 //! use tickpath_types::{InstrumentId, Nanos};
@@ -23,8 +23,6 @@
 mod apply;
 mod builder;
 mod clock;
-mod counters;
-mod live;
 mod message;
 mod packets;
 mod recovery;
@@ -33,8 +31,6 @@ mod state;
 
 pub use apply::trading_state;
 pub use builder::BookBuilder;
-pub use counters::Counters;
-pub use live::LiveBooks;
 pub use message::{Channel, Message};
-pub use packets::{Missing, Packets};
+pub use packets::{Missing, Packets, widened};
 pub use recovery::{RequestSource, XdpRecovery};

@@ -67,7 +67,8 @@ impl Framing for Packets {
 
 /// The number of 64 bits that is nearest to `near` and ends in these 32.
 #[inline]
-const fn widened(sequence: u32, near: u64) -> u64 {
+#[must_use]
+pub const fn widened(sequence: u32, near: u64) -> u64 {
     let ahead = sequence.wrapping_sub(near as u32).cast_signed() as i64;
     match near.checked_add_signed(ahead) {
         Some(wide) => wide,

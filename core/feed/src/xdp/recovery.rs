@@ -8,7 +8,7 @@ use tickpath_nyse::{
 use tickpath_types::Nanos;
 use zerocopy::{Immutable, IntoBytes};
 
-use super::live::LiveBooks;
+use super::builder::BookBuilder;
 use super::packets::{Missing, Packets};
 use super::refresh::Refresh;
 use crate::framing::Framing;
@@ -21,7 +21,7 @@ use crate::recovery::{
 /// The server sends a heartbeat every minute. After this time without a packet it is lost.
 const SILENCE_MAX: Nanos = Nanos::from_secs(150);
 
-type Target<'a, B, L> = Recovering<'a, LiveBooks<B>, Packets, L>;
+type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, Packets, L>;
 
 /// The client and the channel as requests name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

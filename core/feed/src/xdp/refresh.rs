@@ -4,8 +4,8 @@ use tickpath_book::BooksById;
 use tickpath_nyse::{DeliveryFlag, Message, Packet, RefreshHeader};
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
-use super::live::LiveBooks;
-use super::packets::Packets;
+use super::builder::BookBuilder;
+use super::packets::{Packets, widened};
 use crate::channel::Channel;
 use crate::framing::Framing;
 use crate::heal::{SnapshotHealer, SnapshotScope};
@@ -62,7 +62,7 @@ impl Refresh {
     pub(super) fn poll_request<B: BooksById>(
         &mut self,
         now: Nanos,
-        channel: &Channel<LiveBooks<B>, Packets>,
+        channel: &Channel<BookBuilder<B>, Packets>,
     ) -> Option<Option<u32>> {
         let healer = channel.snapshots().filter(|healer| healer.needs_snapshot())?;
         match self.requested {
@@ -72,7 +72,7 @@ impl Refresh {
         }
         self.requested = None;
         let single = healer.first_waiting().filter(|_| healer.waiting() <= SINGLE_MAX);
-        Some(single.and_then(|id| channel.books().builder.symbol_index(id)))
+        Some(single.and_then(|id| channel.books().symbol_index(id)))
     }
 
     /// The request that was due has been sent.
@@ -93,7 +93,7 @@ impl Refresh {
         &mut self,
         now: Nanos,
         packet: &Packet<'_>,
-        channel: &mut Channel<LiveBooks<B>, Packets>,
+        channel: &mut Channel<BookBuilder<B>, Packets>,
         out: &mut impl UpdateListener,
     ) -> bool {
         let flag = packet.delivery_flag();
@@ -113,7 +113,7 @@ impl Refresh {
         for (_, message) in packet.messages() {
             let parsed = Message::parse(message);
             if let Ok(Message::RefreshHeader(refresh)) = parsed {
-                header = Some((refresh, message.len() >= RefreshHeader::LEN));
+                header = Some(refresh);
                 continue;
             }
             let is_mapping = matches!(parsed, Ok(Message::SymbolIndexMapping(_)));
@@ -121,8 +121,8 @@ impl Refresh {
                 // Without it no other message about the symbol can be read.
                 books.handle_message(Sequence(near), message, &mut BooksAlone);
             }
-            if let Some((refresh, is_full)) = header {
-                self.begin(refresh, is_full, near, message, healer, books);
+            if let Some(refresh) = header {
+                self.begin(refresh, near, message, healer, books);
             }
             if let Some(loading) = self.loading.filter(|_| !is_mapping) {
                 healer.load(loading.instrument, message, books);
@@ -135,26 +135,22 @@ impl Refresh {
     fn begin<B: BooksById>(
         &mut self,
         refresh: RefreshHeader,
-        is_full: bool,
         near: u64,
         message: &[u8],
         healer: &mut Healer,
-        books: &mut LiveBooks<B>,
+        books: &mut BookBuilder<B>,
     ) {
         let (packet, packets) = (refresh.current_refresh_pkt.get(), refresh.total_refresh_pkts.get());
         let instrument = books.named_by(message);
-        match self.loading {
-            Some(loading) if loading.packet == packet && loading.instrument == instrument => {}
-            Some(loading) if loading.packet + 1 == packet && loading.instrument == instrument => {
+        match (self.loading, refresh.covered()) {
+            (Some(loading), _) if loading.packet == packet && loading.instrument == instrument => {}
+            (Some(loading), _) if loading.packet + 1 == packet && loading.instrument == instrument => {
                 self.loading = Some(Loading { packet, ..loading });
             }
-            _ if packet == 1 && is_full && instrument.0 != 0 => {
-                let last = refresh.last_seq_num.get();
-                let ahead = last.wrapping_sub(near as u32).cast_signed();
-                let last = near.checked_add_signed(i64::from(ahead)).unwrap_or(u64::from(last));
+            (_, Some((last, last_symbol_seq))) if packet == 1 && instrument.0 != 0 => {
                 healer.begin(SnapshotScope::Instrument);
                 healer.begin_instrument(instrument, books);
-                let (end, last_symbol_seq) = (last + 1, refresh.last_symbol_seq_num.get());
+                let end = widened(last, near) + 1;
                 self.loading = Some(Loading { instrument, packet, packets, end, last_symbol_seq });
             }
             // A packet was missed: the symbol waits for the next refresh.
@@ -171,7 +167,7 @@ impl Refresh {
         now: Nanos,
         flag: DeliveryFlag,
         healer: &mut Healer,
-        books: &mut LiveBooks<B>,
+        books: &mut BookBuilder<B>,
         out: &mut impl UpdateListener,
     ) -> bool {
         let Some(loading) = self.loading.filter(|loading| loading.packet == loading.packets) else {
@@ -179,7 +175,7 @@ impl Refresh {
         };
         self.loading = None;
         if healer.is_waiting(loading.instrument) {
-            books.builder.set_symbol_seq(loading.instrument, loading.last_symbol_seq);
+            books.set_symbol_seq(loading.instrument, loading.last_symbol_seq);
         }
         healer.end(Some(Sequence(loading.end)), books, out);
         if flag == DeliveryFlag::REFRESH_START {

@@ -5,7 +5,6 @@ use tickpath_nyse::{PriceScale, SymbolIndexMapping};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, SuspectReason, Symbol};
 
 use super::clock::{ChannelClock, since_midnight};
-use super::counters::Counters;
 use super::message::Channel;
 use crate::instruments::{Change, Instruments};
 use crate::numbering::Numbering;
@@ -38,7 +37,6 @@ pub(super) struct State<B> {
     pub(super) midnight_secs: u64,
     /// Orders in the books whose number another symbol's order had when they came.
     shared: u32,
-    pub(super) counters: Counters,
 }
 
 /// Bytes of the symbol index in messages about orders and trades.
@@ -56,7 +54,6 @@ impl<B: BooksById> State<B> {
             clocks: Box::new([ChannelClock::default(); CHANNELS]),
             midnight_secs: midnight.0 / 1_000_000_000,
             shared: 0,
-            counters: Counters::default(),
         }
     }
 
@@ -99,11 +96,8 @@ impl<B: BooksById> State<B> {
     #[cold]
     fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
         let health = self.instruments.instrument(id).map_or(BookHealth::Suspect, |state| state.health);
-        if expected == 0 {
-            // The first that is heard of the symbol.
-        } else if health >= BookHealth::Stale {
-            self.counters.symbol_gaps_in_stale += 1;
-        } else {
+        // Nothing is missing before the first message of a symbol, and a stale book lacks messages anyway.
+        if expected != 0 && health < BookHealth::Stale {
             self.instruments.count_symbol_gap(id);
         }
     }
@@ -134,7 +128,7 @@ impl<B: BooksById> State<B> {
         let crosses = books.would_trade(instrument, side, price);
         match books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
             Ok(()) => {}
-            Err(AddError::DuplicateId { .. }) => self.add_beside(change),
+            Err(AddError::DuplicateId(_)) => self.add_beside(change),
             Err(_) => self.instruments.refuse(instrument),
         }
         if crosses {
@@ -152,7 +146,6 @@ impl<B: BooksById> State<B> {
             return;
         }
         self.shared += 1;
-        self.counters.shared_order_ids += 1;
         self.instruments
             .add(&Change { order_id: shared_key(change.instrument, change.order_id.0), ..*change });
     }
@@ -167,25 +160,19 @@ impl<B: BooksById> State<B> {
     /// Takes what a symbol index means.
     #[cold]
     pub(super) fn map(&mut self, channel: Channel, message: &SymbolIndexMapping) {
-        self.counters.mappings += 1;
         let index = message.symbol_index.get();
         let Some(scale) = PriceScale::new(message.price_scale_code) else {
-            self.counters.refused_mappings += 1;
             if let Some(id) = self.instrument_of(index) {
                 self.instruments.refuse(id);
             }
             return;
         };
         let is_new = self.instrument_of(index).is_none();
-        let Some(id) = self.symbols.find_or_enter(index) else {
-            self.counters.refused_mappings += 1;
-            return;
-        };
+        let Some(id) = self.symbols.find_or_enter(index) else { return };
         let symbol = message.symbol.symbol().unwrap_or_else(|| unnamed(index));
         let named = self.instruments.instrument(id).and_then(|state| state.symbol);
         let before = self.row(id).scale;
         if !is_new && (before != scale || named.is_some_and(|named| named != symbol)) {
-            self.counters.remapped += 1;
             self.instruments.suspect(id, SuspectReason::OtherSymbol);
         }
         let row = self.row_mut(id);

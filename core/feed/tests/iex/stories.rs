@@ -39,9 +39,9 @@ fn a_level_is_set_not_added_to_and_goes_away_with_size_zero() {
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 500, 100))), (UpdateKind::Add, 100, bid(500)));
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 150, 100))), (UpdateKind::Reduce, 350, bid(150)));
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 0, 100))), (UpdateKind::Delete, 150, None));
-    // Of a level that is not there: counted, and no contradiction.
+    // Of a level that is not there: no contradiction.
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 0, 100))), (UpdateKind::Reduce, 0, None));
-    assert_eq!((deep.builder.iex_counters().absent_levels, deep.health("ALPHA")), (1, BookHealth::Live));
+    assert_eq!(deep.health("ALPHA"), BookHealth::Live);
 }
 
 #[test]
@@ -56,8 +56,7 @@ fn best_prices_change_when_the_last_level_of_a_change_came() {
     assert_eq!(best(&deep.send(&trade(10, 100))[0]), (Some(100), Some(110)));
     assert_eq!(best(&deep.halt("ALPHA", OperationalHalt::HALTED)[0]), (Some(100), Some(110)));
     let update = deep.send(&level(Side::Sell, true, 70, 95))[0];
-    assert_eq!((best(&update), update.ask_qty), ((Some(90), Some(95)), 70));
-    assert_eq!(deep.builder.iex_counters().transitions, 3);
+    assert_eq!((best(&update), update.ask.qty), ((Some(90), Some(95)), 70));
 }
 
 #[test]
@@ -110,9 +109,7 @@ fn trades_change_no_level_and_state_no_side() {
         assert_eq!(seen(deep.send(&trade(5, price))), (UpdateKind::Trade, price, None));
     }
     deep.send(&TradeBreak::new(SaleFlags(0), Nanos(9), ticker("ALPHA"), 5, 110, 1));
-    let counters = deep.builder.iex_counters();
-    assert_eq!((counters.trades, counters.trade_breaks), (5, 1));
-    assert_eq!(deep.builder.books().order_count(), 2);
+    assert_eq!((deep.builder.books().order_count(), deep.health("ALPHA")), (2, BookHealth::Live));
 }
 
 #[test]
@@ -199,7 +196,6 @@ fn messages_of_one_time_change_the_best_prices_together() {
     let updates = deep.send_together(&[later.as_bytes(), other.as_bytes(), status.as_bytes()]);
     let bests: Vec<_> = updates.iter().map(|update| best(update).0).collect();
     assert_eq!(bests, [Some(40), Some(41), Some(41)]);
-    assert_eq!(deep.builder.iex_counters().transitions, 1);
 }
 
 #[test]
@@ -284,7 +280,7 @@ fn what_is_not_of_the_feed_is_counted_and_skipped() {
     deep.send_bytes(b"zzz");
     deep.send_bytes(&[]);
     assert_eq!(deep.builder.counters().unknown_type, 2);
-    assert_eq!((deep.builder.iex_counters().empty, deep.health("ALPHA")), (1, BookHealth::Live));
+    assert_eq!(deep.health("ALPHA"), BookHealth::Live);
     // Longer than is known is no damage.
     let mut grown = level(Side::Buy, true, 5, 50).as_bytes().to_vec();
     grown.extend([1, 2, 3]);
@@ -304,8 +300,7 @@ fn symbols_take_books_in_their_order_and_those_beyond_the_bound_have_none() {
     }
     assert_eq!(["A", "B", "C"].map(|symbol| deep.id(symbol)), [1, 2, 3].map(InstrumentId));
     assert_eq!(deep.builder.find(Symbol::new("D").unwrap()), None);
-    let (beyond, count) = (deep.builder.iex_counters().beyond_symbols, deep.builder.symbol_count());
-    assert_eq!((beyond, count), (1, 3));
+    assert_eq!((deep.builder.instruments().is_whole(), deep.builder.symbol_count()), (false, 3));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What each message does to its book.
 
+use tickpath_feed::MessageBooks;
 use tickpath_nyse as xdp;
 use tickpath_nyse::{HaltCondition, MarketState, PositionChange, SecurityStatusCode};
 use tickpath_types::{BookHealth, InstrumentId, Side, SuspectReason, TradingState, UpdateKind};
@@ -143,16 +144,10 @@ fn an_index_that_was_never_mapped_is_counted() {
     // The third symbol has no room.
     feed.send(&mapping(2, "GAMMA", 4));
     feed.send(&add_of(2, 1, 10, Side::Buy, 100_000, 1));
-    assert_eq!(
-        (feed.builder.counters().refused_mappings, feed.builder.instruments().counters().unmapped),
-        (1, 2)
-    );
-    assert_eq!(feed.builder.instrument_of(INDEX + 1), Some(InstrumentId(2)));
+    assert_eq!(feed.builder.instruments().counters().unmapped, 2);
+    assert_eq!(feed.builder.find(INDEX + 1), Some(InstrumentId(2)));
     assert_eq!(feed.builder.symbol_index(InstrumentId(2)), Some(INDEX + 1));
-    assert_eq!(
-        (feed.builder.instrument_of(INDEX + 2), feed.builder.symbol_index(InstrumentId(3))),
-        (None, None)
-    );
+    assert_eq!((feed.builder.find(INDEX + 2), feed.builder.symbol_index(InstrumentId(3))), (None, None));
 }
 
 #[test]
@@ -165,7 +160,6 @@ fn an_index_that_means_another_symbol_makes_the_book_suspect() {
     let mut feed = Feed::trading();
     feed.send(&mapping(0, "ALPHA", 6));
     check_suspect(&feed, SuspectReason::OtherSymbol);
-    assert_eq!(feed.builder.counters().remapped, 1);
     let mut feed = Feed::trading();
     feed.send(&mapping(0, "ALPHA", 9));
     check_suspect(&feed, SuspectReason::Refused);
@@ -181,7 +175,6 @@ fn prices_are_those_of_the_scale_exactly() {
     // A trade between two prices changes the order all the same; the price is told by nobody.
     feed.send(&execution(2, 10, 10_010_050, 200));
     assert_eq!((feed.last().kind(), feed.last().qty), (Some(UpdateKind::Reduce), 200));
-    assert_eq!(feed.builder.counters().finer_prices, 1);
     check_health(&feed, BookHealth::Live, None);
     feed.send(&add(3, 11, Side::Buy, 10_010_001, 1));
     check_suspect(&feed, SuspectReason::Refused);
@@ -195,7 +188,6 @@ fn numbers_of_orders_are_a_symbols_own() {
     let mut feed = Feed::trading();
     feed.send(&add(2, 10, Side::Buy, 100_000, 1));
     feed.send(&add_of(1, 2, 10, Side::Buy, 50_000, 2));
-    assert_eq!(feed.builder.counters().shared_order_ids, 1);
     feed.send(&xdp::DeleteOrder::new(7, INDEX + 1, 3, 10, 0));
     assert_eq!((feed.orders(1, Side::Buy).len(), feed.orders(2, Side::Buy).len()), (1, 0));
     assert_eq!(feed.last().order_id, 10, "the venue's number is told");
@@ -261,13 +253,13 @@ fn the_close_empties_the_book_and_a_halt_does_not() {
 fn lost_messages_make_a_channels_books_stale_until_they_are_told_anew() {
     let mut feed = Feed::trading();
     feed.send(&add(2, 10, Side::Buy, 100_000, 1));
-    feed.builder.handle_lost(CHANNEL, &mut feed.updates);
+    feed.builder.handle_lost_on(CHANNEL, &mut feed.updates);
     check_health(&feed, BookHealth::Stale, None);
     assert_eq!(feed.last().health(), BookHealth::Stale);
     // That numbers of the symbol are missing is no news then.
     feed.send(&add(5, 12, Side::Buy, 99_000, 1));
     check_health(&feed, BookHealth::Stale, None);
-    assert_eq!(feed.builder.counters().symbol_gaps_in_stale, 1);
+    assert_eq!(feed.builder.instruments().counters().symbol_gaps, 0);
     feed.send(&xdp::SymbolClear::new(MIDNIGHT_SECS, 0, INDEX, 6));
     assert_eq!(feed.orders(1, Side::Buy), []);
     check_health(&feed, BookHealth::Live, None);
@@ -304,10 +296,8 @@ fn trades_beside_the_book_are_told_and_change_nothing() {
     feed.send(&xdp::CrossCorrection::new(7, INDEX, 6, 6, 800));
     feed.send(&xdp::RetailPriceImprovement::new(7, INDEX, 7, xdp::RpiIndicator::BID));
     feed.send_bytes(&[5, 0, 140, 0, 1]);
-    let counters = feed.builder.counters();
-    let counted = [counters.hidden_trades, counters.crosses, counters.trade_cancels];
-    assert_eq!((counted, counters.cross_corrections, counters.retail_indicators), ([1; 3], 1, 1));
-    assert_eq!(feed.builder.instruments().counters().unknown_type, 1);
+    let counters = feed.builder.instruments().counters();
+    assert_eq!((counters.unknown_type, counters.symbol_gaps), (1, 0));
     assert_eq!(feed.orders(1, Side::Buy), [(10, 100_000, 1)]);
     check_health(&feed, BookHealth::Live, None);
 }

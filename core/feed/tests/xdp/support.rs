@@ -1,8 +1,8 @@
 //! Messages and books for the tests.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_feed::UpdateListener;
 use tickpath_feed::xdp::{BookBuilder, Channel};
+use tickpath_feed::{MessageBooks, UpdateListener};
 use tickpath_nyse as xdp;
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence, Side};
 use zerocopy::IntoBytes;
@@ -54,7 +54,7 @@ impl Feed {
 
     pub fn send_bytes(&mut self, message: &[u8]) {
         self.sequence += 1;
-        self.builder.handle_message(CHANNEL, Sequence(self.sequence), message, &mut self.updates);
+        self.builder.handle_message_on(CHANNEL, Sequence(self.sequence), message, &mut self.updates);
     }
 
     /// Orders of a side from the front: number, price, quantity.

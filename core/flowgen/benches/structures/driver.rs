@@ -156,7 +156,7 @@ impl UpdateListener for Tops {
     #[inline]
     fn on_update(&mut self, update: &MarketUpdate) {
         if update.kind != UpdateKind::Status as u8 {
-            self.fold(update.bid_price, update.ask_price);
+            self.fold(update.bid.price, update.ask.price);
         }
     }
 }

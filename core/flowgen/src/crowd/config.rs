@@ -14,8 +14,7 @@ pub(super) const SUBTICKS: i64 = 1_024;
 pub struct CrowdConfig {
     /// Chooses the whole flow.
     pub seed: u64,
-    /// New orders per second over all instruments: 1 to [`CrowdConfig::RATE_MAX`]. Cancels, replacements and
-    /// reductions come in addition.
+    /// New orders per second over all instruments: 1 to [`CrowdConfig::RATE_MAX`]. All other requests come in addition.
     pub rate: u32,
     /// Order entry sessions that share the flow: 1 to [`CrowdConfig::SESSIONS_MAX`].
     pub sessions: u16,

@@ -119,7 +119,6 @@ fn position(maker: u64, at: At, stock: Stock, out: &mut Buffer) -> usize {
     put_about!(out, at, MarketParticipantPosition(mpid(maker), stock, is_primary, mode, state))
 }
 
-/// The name of a market maker.
 pub(super) fn mpid(number: u64) -> Alpha<4> {
     let number = (number % MPIDS) as u8;
     Alpha([b'T', b'P', b'A' + number / 26, b'A' + number % 26])

@@ -74,7 +74,6 @@ struct Imbalances {
     next: usize,
 }
 
-/// The state of the order flow.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub schedule: Schedule,
@@ -308,10 +307,7 @@ impl Flow {
     fn replace(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
         let choice = self.draw.next();
         let chased = if choice & 0x10 == 0 { self.chased(at.security) } else { None };
-        let handle = match chased {
-            Some(handle) => handle,
-            None => self.pick(at.security)?,
-        };
+        let handle = chased.or_else(|| self.pick(at.security))?;
         let old = self.resting.remove(at.security, handle);
         let price = if choice & 1 == 0 {
             self.passive_price(at.security, old.side)
@@ -349,9 +345,7 @@ impl Flow {
     fn side_that_trades(&mut self, security: usize) -> Option<(Side, OrderHandle)> {
         let either = Side::BOTH[(self.draw.next() & 1) as usize];
         let first = self.stale_side(security).unwrap_or(either);
-        [first, first.opposite()]
-            .into_iter()
-            .find_map(|side| Some((side, self.resting.front(security, side)?)))
+        [first, first.opposite()].into_iter().find_map(|it| Some((it, self.resting.front(security, it)?)))
     }
 
     fn begin_sweep(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
@@ -411,10 +405,8 @@ impl Flow {
         self.imbalances.left = self.imbalances.left.saturating_sub(1);
         let security = self.imbalances.next;
         self.imbalances.next = (security + 1) % self.securities.list.len();
-        let cross_type = match self.schedule.session() {
-            Session::PreMarket => CrossType::OPENING,
-            Session::Market | Session::PostMarket => CrossType::CLOSING,
-        };
+        let is_early = self.schedule.session() == Session::PreMarket;
+        let cross_type = if is_early { CrossType::OPENING } else { CrossType::CLOSING };
         imbalance(At { ts, security }, &self.securities.list[security], cross_type, &mut self.draw, out)
     }
 }

@@ -40,7 +40,6 @@ macro_rules! put_about {
 }
 pub(super) use put_about;
 
-/// A price as ITCH carries it.
 #[inline]
 pub(super) fn wire_price(price: Price) -> u32 {
     u32::try_from(price.0).expect("prices lie between a cent and a few thousand dollars")

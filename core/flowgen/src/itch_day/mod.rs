@@ -44,7 +44,6 @@ impl ItchDayCounters {
     }
 }
 
-/// What is sent next.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// Message so-and-so of those before system hours.
@@ -157,11 +156,8 @@ impl ItchDay {
     /// What came so far.
     #[must_use]
     pub fn counters(&self) -> ItchDayCounters {
-        ItchDayCounters {
-            live: self.flow.resting.total(),
-            order_refs: self.flow.ref_count,
-            ..self.counters.clone()
-        }
+        let (live, order_refs) = (self.flow.resting.total(), self.flow.ref_count);
+        ItchDayCounters { live, order_refs, ..self.counters.clone() }
     }
 
     /// Where the price of a security walks now, by its locate code less one.

@@ -12,8 +12,7 @@ type ListIndex = u32;
 
 /// All resting orders of the day, in books and in lists.
 ///
-/// Nothing that is read from here depends on how the books are kept: handles go in and out and are never
-/// compared.
+/// Nothing that is read from here depends on how the books are kept: handles are never compared.
 pub(super) struct Resting {
     books: FastBooks<ListIndex>,
     /// By locate code less one; the newest orders last, by and large.

@@ -261,10 +261,6 @@ mod tests {
         let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<u64>() / gaps.len() as u64;
         let short = gaps.iter().filter(|gap| **gap < mean / 100).count();
-        assert!(
-            short * 10 > gaps.len() * 7,
-            "{short} of {}: independent times would have 1 in 100",
-            gaps.len()
-        );
+        assert!(short * 10 > gaps.len() * 7, "{short} of {}: independent ones have 1 in 100", gaps.len());
     }
 }

@@ -23,7 +23,6 @@ const WEIGHT_UNIT: u64 = 1 << 40;
 const SYMBOL_LEN: u32 = 4;
 const LETTERS: u32 = 26;
 
-/// One security.
 #[derive(Clone, Debug)]
 pub(super) struct Security {
     pub stock: Stock,
@@ -66,10 +65,7 @@ impl Security {
         let front = self.front_tick();
         // An order lies at most half of the reference price away.
         let distance = (power_law(draw, self.reach) % (front as u64 / 2)) as i64;
-        match side {
-            Side::Buy => front - distance,
-            Side::Sell => front + 1 + distance,
-        }
+        if side == Side::Buy { front - distance } else { front + 1 + distance }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{BookBuilder, BooksAlone, BuilderCounters, MessageBooks};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
-use tickpath_nasdaq::itch50::{self, Message};
+use tickpath_nasdaq::itch50::{self, AddOrder, AddOrderMpid, Message};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, OrderId, Sequence, Side, SystemEventCode};
 use xxhash_rust::xxh3::xxh3_64;
@@ -117,13 +117,10 @@ impl Reader {
                     _ => {}
                 }
             }
-            Message::AddOrder(add) => {
-                positive(add.price.get().0 > 0 && add.shares.get().0 > 0);
-                self.born(add.order_ref.get().0, Birth { ts, chain: 0 });
-            }
-            Message::AddOrderMpid(add) => {
-                positive(add.price.get().0 > 0 && add.shares.get().0 > 0);
-                self.born(add.order_ref.get().0, Birth { ts, chain: 0 });
+            Message::AddOrder(AddOrder { price, shares, order_ref, .. })
+            | Message::AddOrderMpid(AddOrderMpid { price, shares, order_ref, .. }) => {
+                positive(price.get().0 > 0 && shares.get().0 > 0);
+                self.born(order_ref.get().0, Birth { ts, chain: 0 });
             }
             Message::OrderReplace(replace) => {
                 positive(replace.price.get().0 > 0 && replace.shares.get().0 > 0);
@@ -139,11 +136,9 @@ impl Reader {
                 positive(execution.executed_shares.get().0 > 0);
                 self.check_turn(execution.stock_locate.get(), execution.order_ref.get());
             }
-            Message::OrderExecutedWithPrice(execution) => {
-                let is_positive =
-                    execution.executed_shares.get().0 > 0 && execution.execution_price.get().0 > 0;
-                positive(is_positive);
-                self.check_turn(execution.stock_locate.get(), execution.order_ref.get());
+            Message::OrderExecutedWithPrice(trade) => {
+                positive(trade.executed_shares.get().0 > 0 && trade.execution_price.get().0 > 0);
+                self.check_turn(trade.stock_locate.get(), trade.order_ref.get());
             }
             Message::NonCrossTrade(trade) => positive(trade.price.get().0 > 0 && trade.shares.get().0 > 0),
             Message::Unknown(bytes) => panic!("{bytes:?}"),

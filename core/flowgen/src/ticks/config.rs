@@ -12,9 +12,7 @@ const SYMBOLS_MAX: usize = 1 << 16;
 const START_TICKS_MIN: i64 = 256;
 /// ... and so many.
 const START_TICKS_MAX: i64 = 1 << 16;
-/// The largest tick size.
 const TICK_SIZE_MAX: i64 = 100 * Price::SCALE;
-/// The greatest mean quantity.
 const QTY_MAX: u32 = 1 << 23;
 /// Bounds of what is given in basis points: 100 times a year, and a jump by half.
 const YEARLY_BP_MAX: u32 = 1_000_000;
@@ -88,13 +86,8 @@ impl TickGeneratorConfig {
     pub fn market(mood: MarketMood, symbols: usize, seed: u64) -> TickGeneratorConfig {
         let mut draw = Draw::new(seed);
         let symbols = (0..symbols).map(|index| symbol(index, mood, &mut draw)).collect();
-        TickGeneratorConfig {
-            seed: draw.next(),
-            first_symbol: 0,
-            symbols,
-            step: Nanos::from_secs(1),
-            trade_ppm: 300_000,
-        }
+        let (seed, step) = (draw.next(), Nanos::from_secs(1));
+        TickGeneratorConfig { seed, first_symbol: 0, symbols, step, trade_ppm: 300_000 }
     }
 
     /// The same with jumps: so many of a million ticks, with a deviation of so many basis points.

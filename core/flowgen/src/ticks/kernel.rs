@@ -22,8 +22,7 @@ const EXPONENT_OF_ONE: u32 = 127;
 /// Logarithm to the base 2 of the factor within which a price stays.
 const WANDER_LOG: f64 = 5.0;
 
-/// Places of the draws within 64 bits: four of 8 bits for quantities and spread, 20 for the jump, 11 for the trade, and
-/// the last one for its side.
+/// Places of draws in 64 bits: four of 8 for quantities and spread, 20 for the jump, 11 for the trade, 1 for its side.
 const SPREAD_SHIFT: u32 = 24;
 const JUMP_SHIFT: u32 = 32;
 const TRADE_SHIFT: u32 = 52;

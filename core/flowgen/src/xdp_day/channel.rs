@@ -1,6 +1,6 @@
 //! One channel: messages into packets.
 
-use tickpath_nyse::{DeliveryFlag, PACKET_LEN_MAX, PacketBuilder, PushError, SendTime, SourceTimeReference};
+use tickpath_nyse::{DeliveryFlag, PACKET_LEN_MAX, PacketBuilder, SendTime, SourceTimeReference};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::clock::{NANOS_PER_SECOND, round_down};
@@ -71,7 +71,7 @@ impl Channel {
     }
 
     fn push_one<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
-        if let Err(PushError::NoRoom { .. } | PushError::TooMany) = self.builder.push(message) {
+        if self.builder.push(message).is_err() {
             self.flush(ts_ns, lines);
             self.builder.push(message).expect("an empty packet has room for any message");
         }

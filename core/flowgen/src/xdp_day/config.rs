@@ -4,7 +4,6 @@ use tickpath_feed::LossConfig;
 
 use crate::{ConfigError, ItchDayConfig};
 
-/// Channels of a day at most.
 const CHANNELS_MAX: u8 = 16;
 /// An order's number on the wire has 32 bits for the order itself.
 const MESSAGES_MAX: u64 = 1_000_000_000;

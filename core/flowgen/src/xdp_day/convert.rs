@@ -34,7 +34,6 @@ const RETAIL_ONE_IN: u32 = 4;
 const CORRECTED_ONE_IN: u32 = 64;
 /// Prices from this on do not fit four bytes with six decimals as they move.
 const SIX_DECIMALS_MAX: Price = Price(5_000_000);
-/// A round lot.
 const LOT: u32 = 100;
 /// Since midnight: where the core session begins and ends.
 const CORE_START: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);

@@ -115,8 +115,7 @@ impl XdpDay {
     fn finish(&mut self) {
         self.is_over = true;
         let Converter { channels, lines, .. } = &mut self.converter;
-        let mut waiting: Vec<_> =
-            channels.iter_mut().filter(|channel| channel.due_ns(false) < u64::MAX).collect();
+        let mut waiting: Vec<_> = channels.iter_mut().filter(|it| it.due_ns(false) < u64::MAX).collect();
         waiting.sort_by_key(|channel| channel.due_ns(false));
         for channel in waiting {
             channel.flush(channel.due_ns(false), lines);

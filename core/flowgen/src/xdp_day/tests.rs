@@ -34,10 +34,7 @@ fn a_seed_gives_the_same_capture_for_ever() {
     let bytes = capture(small);
     assert_eq!(bytes, capture(small));
     assert_ne!(bytes, capture(XdpDayConfig { flow: ItchDayConfig { seed: 2, ..flow }, ..small }));
-    assert_eq!(
-        (bytes.len(), format!("{:016x}", xxh3_64(&bytes))),
-        (1_084_012, "2e13ea4c660d7ee4".to_owned())
-    );
+    assert_eq!((bytes.len(), format!("{:016x}", xxh3_64(&bytes))), (1_084_012, "2e13ea4c660d7ee4".into()));
 }
 
 /// Numbers without a gap on each channel, and times that never run backwards.
@@ -72,9 +69,7 @@ fn each_channel_is_one_row_of_messages() {
                 }
                 Message::SymbolIndexMapping(_) | Message::SymbolClear(_) => continue,
                 Message::Imbalance(message) => (message.source_time_ns.get(), message.symbol_index.get()),
-                Message::SecurityStatus(message) => {
-                    (message.source_time_ns.get(), message.symbol_index.get())
-                }
+                Message::SecurityStatus(status) => (status.source_time_ns.get(), status.symbol_index.get()),
                 Message::Unknown(_) => panic!("an unknown message"),
                 // All others have them at the same places.
                 _ => {
@@ -83,10 +78,7 @@ fn each_channel_is_one_row_of_messages() {
                 }
             };
             let ts = u64::from(seconds[&packet.channel]) * NANOS_PER_SECOND + u64::from(nanos);
-            assert!(
-                ts <= packet.ts_ns && ts + SMALL.window_ns >= packet.ts_ns,
-                "a message waits for the window"
-            );
+            assert!(ts <= packet.ts_ns && ts + SMALL.window_ns >= packet.ts_ns, "it waits for the window");
             assert!(times.insert(packet.channel, ts).unwrap_or(0) <= ts);
             let seq = symbol_seqs.entry(symbol).or_insert(0);
             *seq += 1;
@@ -135,12 +127,8 @@ fn messages_look_like_the_recorded_ones() {
             let Some(real) = real.get(&message_type) else { continue };
             let (_, constant) = CONSTANT.iter().find(|(of, _)| *of == message_type).unwrap();
             assert_eq!(message.len(), real.len(), "type {message_type}");
-            for (from, to) in *constant {
-                assert_eq!(
-                    message[*from..*to],
-                    real[*from..*to],
-                    "type {message_type}, bytes {from} to {to}"
-                );
+            for &(from, to) in *constant {
+                assert_eq!(message[from..to], real[from..to], "type {message_type}, bytes {from} to {to}");
             }
             // The venue's clock counts in steps of 256 ns, so the lowest byte is zero, there as here.
             let nanos_at = if matches!(message_type, 2 | 34 | 105) { 8 } else { 4 };

@@ -10,8 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{CodecError, Header};
 
-/// A field of fixed length. Most types are fields themselves; where a value has another form in some place, a type of its
-/// own describes that form.
+/// A field of fixed length: most types themselves, or a type for the form that a value has in some place.
 pub trait Field {
     /// The value that the bytes stand for.
     type Value: Copy;
@@ -52,15 +51,8 @@ impl<'a> FieldReader<'a> {
     /// [`CodecError::Length`] when there are more or fewer.
     #[inline(always)]
     pub fn new(tag: u8, fields: &'a [u8], len: usize) -> Result<FieldReader<'a>, CodecError> {
-        if fields.len() == len {
-            Ok(FieldReader(fields))
-        } else {
-            Err(CodecError::Length {
-                kind: tag,
-                expected: Header::LEN + len,
-                len: Header::LEN + fields.len(),
-            })
-        }
+        let (expected, len) = (Header::LEN + len, Header::LEN + fields.len());
+        if len == expected { Ok(Self(fields)) } else { Err(CodecError::Length { kind: tag, expected, len }) }
     }
 
     /// Takes the next bytes.
@@ -97,10 +89,7 @@ impl<const N: usize> Field for Reserved<N> {
     #[inline(always)]
     fn read(_: &'static str, bytes: &mut FieldReader<'_>) -> Result<(), CodecError> {
         let bytes: [u8; N] = bytes.take();
-        match bytes == [0; N] {
-            true => Ok(()),
-            false => Err(CodecError::Value { field: "reserved", value: bytes[0] }),
-        }
+        if bytes == [0; N] { Ok(()) } else { Err(CodecError::Value { field: "reserved", value: bytes[0] }) }
     }
 }
 
@@ -127,8 +116,8 @@ impl<F: Field> Field for Spaced<F> {
 
 /// Integers, and names that are kept as their bytes.
 macro_rules! plain {
-    ($($name:ty: $len:literal, |$value:ident| $bytes:expr, $of:expr;)*) => { $(
-        impl Field for $name {
+    ($($(const $n:ident,)? $name:ty: $len:tt, |$value:ident| $bytes:expr, $of:expr;)*) => { $(
+        impl$(<const $n: usize>)? Field for $name {
             type Value = $name;
             const LEN: usize = $len;
 
@@ -163,7 +152,7 @@ plain! {
     ClientOrderId: 14, |value| value.0, ClientOrderId;
     Symbol: 8, |value| value.0, Symbol;
     UserName: 6, |value| value.0, UserName;
-    [u8; 4]: 4, |value| value, |bytes| bytes;
+    const N, [u8; N]: N, |value| value, |bytes| bytes;
 }
 
 /// Values that a byte stands for.

@@ -58,7 +58,6 @@ impl<L: EventListener> Context<'_, L> {
         self.out.on_market_event(&MarketEvent { sequence, command, ts, instrument, kind });
     }
 
-    /// Counts a command without effect.
     #[inline]
     pub(super) fn ignore(&mut self) {
         self.progress.counters.ignored += 1;

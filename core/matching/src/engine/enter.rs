@@ -18,8 +18,7 @@ use crate::EventListener;
 
 /// An accepted order on its way into the book.
 ///
-/// Passed as separate arguments where the order is going to rest at once, which is most of them: so it
-/// never leaves the registers.
+/// Passed as separate arguments where the order is going to rest at once, mostly: it never leaves the registers.
 #[derive(Clone, Copy, Debug)]
 struct Incoming<'a> {
     order: &'a EnterOrder,
@@ -41,7 +40,7 @@ impl Incoming<'_> {
 
 impl<B: OrderBooks<Owner>> Matcher<B> {
     #[inline(always)]
-    pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
         let Some(owner) = self.orders.use_number(order.user_ref, order.client_order_id, context) else {
             return;
@@ -61,14 +60,14 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Accepts or refuses an order that is not plain.
     #[cold]
     #[inline(never)]
-    fn enter_special(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
+    fn enter_special(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let checked = self.check_entry(context.command.session, order, context.command.ts);
         self.enter_checked(order, checked, context);
     }
 
     /// Enters the venue's own order for the session, for which the rules of the session do not hold.
     #[cold]
-    pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
         if self.orders.use_number(order.user_ref, order.client_order_id, context).is_none() {
             return;
@@ -86,7 +85,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         &mut self,
         order: &EnterOrder,
         checked: Result<Price, RejectReason>,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         match checked {
             Ok(limit) => {
@@ -107,20 +106,19 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         user_ref: UserRefNum,
         reason: RejectReason,
         client_order_id: ClientOrderId,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         if self.orders.use_number(user_ref, client_order_id, context).is_some() {
             context.reject(user_ref, reason, client_order_id);
         }
     }
 
-    /// Takes an order away and enters another of its side, instrument, capacity and cross type, with a new id
-    /// and at the tail.
+    /// Replaces an order by another of its side, instrument, capacity and cross type, with a new id and at the tail.
     ///
     /// The executed quantity of the old one counts towards the new one's size. If that is all of it or more, the old one
     /// is cancelled and no new one is entered.
     #[inline(never)]
-    pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
         if self.orders.use_number(request.user_ref, request.client_order_id, context).is_none() {
             return;
@@ -141,7 +139,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         old: &Open,
         order: &EnterOrder,
         limit: Price,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let session = context.command.session;
         self.orders.forget(session, old.user_ref);
@@ -255,7 +253,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 
     /// Matches an order that has been answered, and rests or cancels what is left.
     #[inline(always)]
-    fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+    fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
         if self.orders.books.would_trade(order.instrument, order.side, limit) {
             self.take(order, id, limit, executed, replaced, context);
@@ -275,7 +273,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         limit: Price,
         executed: u64,
         replaced: Option<OrderId>,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let mut incoming = Incoming { order, id, limit, executed, replaced };
         self.delete_replaced(&mut incoming, context);
@@ -308,7 +306,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 
     /// Trades with the other side, which the order crosses, best level first and earliest order first, until
     /// the order is filled or no price is left that it accepts. Bounded by the orders that rest.
-    fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+    fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<impl EventListener>) {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
         let mut last = Price(0);
@@ -355,12 +353,12 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 
     /// The copy of `rest` for orders that traded first; the other is part of `work`.
     #[inline(never)]
-    fn rest_remainder(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+    fn rest_remainder(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         self.rest(incoming, context);
     }
 
     #[inline(always)]
-    fn rest(&mut self, incoming: Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+    fn rest(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         let Incoming { order, id, limit: price, executed, replaced } = incoming;
         let EnterOrder { user_ref, instrument, side, .. } = *order;
         let session = context.command.session;
@@ -384,7 +382,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         &mut self,
         mut incoming: Incoming<'_>,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         self.delete_replaced(&mut incoming, context);
         let user_ref = incoming.order.user_ref;
@@ -393,7 +391,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Publishes the deletion of the order that this one replaced, unless that is done.
-    fn delete_replaced(&self, incoming: &mut Incoming<'_>, context: &mut Context<'_, impl EventListener>) {
+    fn delete_replaced(&self, incoming: &mut Incoming<'_>, context: &mut Context<impl EventListener>) {
         if let Some(order_id) = incoming.replaced.take() {
             context.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id });
         }

@@ -81,7 +81,7 @@ impl Executions {
         rested: Liquidity,
         qty: Qty,
         price: Price,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) -> MatchId {
         let progress = &mut *context.progress;
         progress.counters.executions += 1;
@@ -105,7 +105,7 @@ impl Executions {
         &mut self,
         match_id: MatchId,
         reason: BrokenReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let Some(execution) = self.make_void(match_id, context.progress.last_match_id) else {
             return context.ignore();

@@ -5,7 +5,6 @@ use tickpath_types::{Instrument, InstrumentId, Price, TradingState};
 
 use super::grid::Grid;
 
-/// An instrument and its state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing {
     pub(super) instrument: Instrument,

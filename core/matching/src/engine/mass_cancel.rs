@@ -19,7 +19,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     #[cold]
     pub(super) fn set_rules(
         &mut self,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
         change: impl FnOnce(&mut SessionRules),
     ) -> bool {
         let is_known = self.sessions.set_rules(context.command.session, change);
@@ -30,7 +30,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     #[cold]
-    pub(super) fn kill_session(&mut self, is_killed: bool, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn kill_session(&mut self, is_killed: bool, context: &mut Context<impl EventListener>) {
         if self.set_rules(context, |rules| rules.is_killed = is_killed) && is_killed {
             failpoint!(KillKeepsOrders => return);
             self.cancel_all(CancelReason::Supervisory, context);
@@ -38,7 +38,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     #[cold]
-    pub(super) fn kill_venue(&mut self, is_killed: bool, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn kill_venue(&mut self, is_killed: bool, context: &mut Context<impl EventListener>) {
         self.sessions.set_killed(is_killed);
         if is_killed {
             self.cancel_everywhere(CancelReason::Supervisory, context, |_, _| true);
@@ -50,7 +50,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn set_order_entry(
         &mut self,
         request: &SetOrderEntry,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         if self.use_number(request.user_ref, ClientOrderId::default(), context).is_some() {
             self.set_rules(context, |rules| rules.is_disabled = !request.is_enabled);
@@ -60,11 +60,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Cancels the session's orders of one instrument or all, of one side or both, in the order of entry.
     #[cold]
-    pub(super) fn mass_cancel(
-        &mut self,
-        request: &MassCancel,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    pub(super) fn mass_cancel(&mut self, request: &MassCancel, context: &mut Context<impl EventListener>) {
         let MassCancel { user_ref, instrument, side, .. } = *request;
         if self.use_number(user_ref, ClientOrderId::default(), context).is_none() {
             return;
@@ -82,11 +78,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Halts an instrument and cancels all orders in it, session by session, in the order of entry.
     #[cold]
-    pub(super) fn suspend_instrument(
-        &mut self,
-        id: InstrumentId,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    pub(super) fn suspend_instrument(&mut self, id: InstrumentId, context: &mut Context<impl EventListener>) {
         if self.listings.find(id).is_none() {
             return context.ignore();
         }
@@ -101,14 +93,14 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ///
     /// One command, however many they are: a session that is gone must not trade a little longer.
     #[inline(never)]
-    pub(super) fn cancel_all(&mut self, reason: CancelReason, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn cancel_all(&mut self, reason: CancelReason, context: &mut Context<impl EventListener>) {
         self.cancel_some(context.command.session, true, reason, context, |_, _| true);
     }
 
     fn cancel_everywhere(
         &mut self,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
         is_meant: impl Fn(&Self, OrderHandle) -> bool,
     ) {
         for session in self.sessions.ids() {
@@ -123,7 +115,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         session: SessionId,
         mut is_reply: bool,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
         is_meant: impl Fn(&Self, OrderHandle) -> bool,
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
@@ -148,7 +140,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Cancels the orders whose time has come, in the order of entry.
     #[cold]
-    pub(super) fn expire_orders(&mut self, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn expire_orders(&mut self, context: &mut Context<impl EventListener>) {
         let now = context.command.ts;
         failpoint!(GttNeverExpires => return);
         if !self.specials.may_expire(now) {
@@ -175,7 +167,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Cancels all orders but those that are good till cancelled, and begins to count from 1 again.
     #[cold]
-    pub(super) fn end_day(&mut self, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn end_day(&mut self, context: &mut Context<impl EventListener>) {
         self.cancel_everywhere(CancelReason::EndOfDay, context, |orders, handle| {
             failpoint!(DayOrderSurvives => return !is_special(handle));
             !is_special(handle) || orders.specials.order(handle).order.time_in_force != TimeInForce::Gtc
@@ -190,7 +182,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Gives what is left new numbers and references in the order of entry, and its old place in the books.
-    fn carry_orders(&mut self, context: &mut Context<'_, impl EventListener>) {
+    fn carry_orders(&mut self, context: &mut Context<impl EventListener>) {
         let mut parts = std::mem::take(&mut self.carried);
         for instrument in self.listings.ids() {
             self.collect_parts(instrument, &mut parts);
@@ -248,12 +240,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Gives an order the next number of its session, and tells it.
-    fn renumber(
-        &mut self,
-        handle: OrderHandle,
-        order_id: OrderId,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    fn renumber(&mut self, handle: OrderHandle, id: OrderId, context: &mut Context<impl EventListener>) {
         let special = *self.specials.order(handle);
         let (part, leaves) = self.special_whole(&special);
         let user_ref = self.sessions.use_next_number(special.session);
@@ -263,10 +250,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             .expect("the same orders under neighbouring numbers take no more room");
         let order = self.specials.order(handle).as_entered(Qty(part.data.executed + leaves.0));
         let (orig_user_ref, state) = (special.order.user_ref, OrderState::Live);
-        context.tell(
-            special.session,
-            false,
-            OrderEventKind::Replaced { order, orig_user_ref, order_id, state },
-        );
+        let kind = OrderEventKind::Replaced { order, orig_user_ref, order_id: id, state };
+        context.tell(special.session, false, kind);
     }
 }

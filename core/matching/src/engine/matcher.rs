@@ -25,7 +25,6 @@ pub(super) struct Matcher<B> {
     pub(super) executions: Executions,
 }
 
-/// An accepted order on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Working {
     pub(super) order: EnterOrder,
@@ -60,7 +59,6 @@ impl Working {
     }
 }
 
-/// Why matching ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// It is filled, or nothing is left that it accepts.
@@ -74,11 +72,7 @@ enum End {
 impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Parks, matches, rests or cancels an order that has been answered, and then those that its trades trigger.
     #[inline(never)]
-    pub(super) fn work_special(
-        &mut self,
-        mut working: Working,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    pub(super) fn work_special(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
         if is_stop(&working.order) && !self.is_triggered(&working.order) {
             publish_replaced(&mut working, context);
             self.park(&working);
@@ -89,11 +83,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Matches an order if its instrument trades, and rests or cancels what is left.
-    pub(super) fn match_and_rest(
-        &mut self,
-        mut working: Working,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    pub(super) fn match_and_rest(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
         let EnterOrder { instrument, side, post_only, .. } = working.order;
         let listing = self.orders.listings.find(instrument);
         let is_trading = listing.is_some_and(|listing| listing.state == TradingState::Trading);
@@ -121,15 +111,12 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
         let rests = may_rest(&working.order);
         failpoint!(IocRests: rests = rests || working.order.price != Price::MARKET);
-        match rests {
-            true => self.rest_special(working, context),
-            false => self.end_working(working, reason, context),
-        }
+        if rests { self.rest_special(working, context) } else { self.end_working(working, reason, context) }
     }
 
     /// Trades with what rests until the order is filled or nothing is left that it accepts. Bounded by what rests:
     /// each turn ends the order or a part that rested.
-    fn trade_special(&mut self, working: &mut Working, context: &mut Context<'_, impl EventListener>) -> End {
+    fn trade_special(&mut self, working: &mut Working, context: &mut Context<impl EventListener>) -> End {
         let EnterOrder { instrument, side, .. } = working.order;
         let (low, high) = self.orders.listings.band(instrument);
         let mut traded: Option<(Price, Price)> = None;
@@ -183,7 +170,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         working: &mut Working,
         (layer, resting): (Layer, &Order<Owner>),
         prevented: Qty,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) -> bool {
         use SelfTradePrevention::{CancelBoth, CancelNewest, CancelOldest, Decrement};
         let Owner { session, user_ref, .. } = resting.data;
@@ -262,7 +249,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Rests what is left of an order, displayed, in part or not at all.
-    fn rest_special(&mut self, mut working: Working, context: &mut Context<'_, impl EventListener>) {
+    fn rest_special(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
         let Working { order, session, id, executed, .. } = working;
         let EnterOrder { instrument, side, price, .. } = order;
         let leaves = working.leaves();
@@ -324,7 +311,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         &mut self,
         mut working: Working,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         publish_replaced(&mut working, context);
         let (user_ref, decrement) = (working.order.user_ref, working.leaves());
@@ -362,8 +349,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.update_listing(instrument);
     }
 
-    /// Notes the first and the last price of a command's trades, and who was waiting for one of them or of those
-    /// between.
+    /// Notes the first and the last price of a command's trades, and who waited for a price between them.
     #[inline(always)]
     pub(super) fn note_trades(&mut self, instrument: InstrumentId, first: Price, last: Price) {
         let Some(listing) = self.orders.listings.find_mut(instrument) else { return };
@@ -376,17 +362,17 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Works the orders whose stop price was reached, and those that their trades reach, until no more are. Each order
     /// is triggered once, so it is bounded by how many wait.
     #[inline]
-    pub(super) fn work_triggered(&mut self, context: &mut Context<'_, impl EventListener>) {
-        if self.orders.stops.has_triggered() {
+    pub(super) fn work_triggered(&mut self, context: &mut Context<impl EventListener>) {
+        if !self.orders.stops.triggered.is_empty() {
             self.work_all_triggered(context);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn work_all_triggered(&mut self, context: &mut Context<'_, impl EventListener>) {
+    fn work_all_triggered(&mut self, context: &mut Context<impl EventListener>) {
         let mut next = 0;
-        while let Some(triggered) = self.orders.stops.triggered(next) {
+        while let Some(triggered) = self.orders.stops.triggered.get(next).copied() {
             next += 1;
             let Triggered { session, user_ref, qty, executed, .. } = triggered;
             let key = order_key(session, user_ref);
@@ -400,12 +386,12 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             let working = Working::new(order, session, id, limit, executed);
             self.match_and_rest(Working { is_known: true, ..working }, context);
         }
-        self.orders.stops.clear_triggered();
+        self.orders.stops.triggered.clear();
     }
 }
 
 /// Publishes the deletion of the order that this one replaced, unless that is done.
-fn publish_replaced(working: &mut Working, context: &mut Context<'_, impl EventListener>) {
+fn publish_replaced(working: &mut Working, context: &mut Context<impl EventListener>) {
     if let Some(order_id) = working.replaced.take() {
         context.publish(working.order.instrument, MarketEventKind::Deleted { order_id });
     }

@@ -132,7 +132,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         &mut self,
         user_ref: UserRefNum,
         client_order_id: ClientOrderId,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) -> Option<Session> {
         let used = self.sessions.use_number(context.command.session, user_ref);
         if used.is_none() {
@@ -149,7 +149,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         &mut self,
         user_ref: UserRefNum,
         client_order_id: ClientOrderId,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let id = context.command.session;
         let Some(session) = self.sessions.find(id) else {
@@ -286,7 +286,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         &mut self,
         id: InstrumentId,
         state: TradingState,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         if let Some(listing) = self.listings.find_mut(id) {
             listing.state = state;
@@ -296,20 +296,16 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// The order that trades next of all that rests on a side: the best price first, displayed before undisplayed.
-    pub(super) fn next(
-        &self,
-        instrument: InstrumentId,
-        side: Side,
-    ) -> Option<(Layer, OrderHandle, Order<Owner>)> {
-        let displayed = self.books.best_price(instrument, side);
-        let hidden = self.hidden.best_price(instrument, side);
+    pub(super) fn next(&self, id: InstrumentId, side: Side) -> Option<(Layer, OrderHandle, Order<Owner>)> {
+        let displayed = self.books.best_price(id, side);
+        let hidden = self.hidden.best_price(id, side);
         failpoint!(HiddenBeforeDisplayed: displayed = displayed.filter(|_| hidden.is_none()));
         let layer = match (displayed, hidden) {
             (Some(displayed), Some(hidden)) if side.is_better(hidden, displayed) => Layer::Hidden,
             (Some(_), _) => Layer::Displayed,
             (None, _) => Layer::Hidden,
         };
-        let handle = self.layer(layer).front(instrument, side)?;
+        let handle = self.layer(layer).front(id, side)?;
         Some((layer, handle, self.layer(layer).order(handle)?))
     }
 
@@ -341,13 +337,9 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Quantity of all that rests on a side by price, from the best, displayed or not.
-    pub(super) fn all_levels(
-        &self,
-        instrument: InstrumentId,
-        side: Side,
-    ) -> impl Iterator<Item = (Price, u64)> {
-        let mut displayed = self.books.levels(instrument, side).peekable();
-        let mut hidden = self.hidden.levels(instrument, side).peekable();
+    pub(super) fn all_levels(&self, id: InstrumentId, side: Side) -> impl Iterator<Item = (Price, u64)> {
+        let mut displayed = self.books.levels(id, side).peekable();
+        let mut hidden = self.hidden.levels(id, side).peekable();
         std::iter::from_fn(move || {
             let price = match (displayed.peek(), hidden.peek()) {
                 (Some(a), Some(b)) if side.is_better(b.price, a.price) => b.price,

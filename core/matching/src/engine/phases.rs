@@ -36,7 +36,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         &mut self,
         id: InstrumentId,
         state: TradingState,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         if self.orders.listings.find(id).is_some() {
             context.publish(id, MarketEventKind::Directory);
@@ -50,16 +50,13 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         &mut self,
         id: InstrumentId,
         state: TradingState,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         if self.orders.listings.find(id).is_none() {
             return context.ignore();
         }
         let best = |side| self.orders.next(id, side).map(|(_, _, order)| order.price);
-        let is_crossed = match (best(Side::Buy), best(Side::Sell)) {
-            (Some(bid), Some(ask)) => bid >= ask,
-            _ => false,
-        };
+        let is_crossed = best(Side::Buy).zip(best(Side::Sell)).is_some_and(|(bid, ask)| bid >= ask);
         match state == TradingState::Trading && is_crossed {
             true => self.uncross(id, CrossKind::Halt, state, context),
             false => self.orders.change_state(id, state, context),
@@ -72,7 +69,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         id: InstrumentId,
         reference: Price,
         width: Price,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         match self.orders.listings.find_mut(id) {
             Some(listing) if listing.instrument.is_within_collar(reference) && width >= Price(0) => {
@@ -86,7 +83,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    fn publish_band(&mut self, id: InstrumentId, context: &mut Context<'_, impl EventListener>) {
+    fn publish_band(&mut self, id: InstrumentId, context: &mut Context<impl EventListener>) {
         let Some(listing) = self.orders.listings.find(id) else { return };
         let (low, high) = listing.band();
         let reference = listing.band_reference;
@@ -96,7 +93,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Trading pauses: the next trade would leave the band.
     #[cold]
     #[inline(never)]
-    pub(super) fn pause(&mut self, id: InstrumentId, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn pause(&mut self, id: InstrumentId, context: &mut Context<impl EventListener>) {
         self.publish_band(id, context);
         self.orders.change_state(id, TradingState::Paused, context);
     }
@@ -124,7 +121,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         &mut self,
         instrument: InstrumentId,
         kind: CrossKind,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         match self.indicative(instrument, kind) {
             Some(imbalance) => context.publish(instrument, MarketEventKind::Imbalance(imbalance)),
@@ -132,15 +129,14 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Crosses what rests, tells of it as a whole, and changes the state; then orders that waited for the price are
-    /// triggered.
+    /// Crosses what rests, tells of it as a whole, and changes the state; then triggers who waited for the price.
     #[cold]
     pub(super) fn uncross(
         &mut self,
         instrument: InstrumentId,
         kind: CrossKind,
         state: TradingState,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let Some(imbalance) = self.indicative(instrument, kind) else {
             return context.ignore();
@@ -170,7 +166,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         price: Price,
         qty: Qty,
         kind: CrossKind,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let liquidity = match kind {
             CrossKind::Closing => Liquidity::ClosingCross,
@@ -201,8 +197,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 }
 
 impl Meeting {
-    /// Walks the bids from the best down and the asks from the best up, and pairs them off; `None` when they do not
-    /// cross.
+    /// Walks bids and asks from the best on, and pairs them off; `None` when they do not cross.
     fn of<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, instrument: InstrumentId) -> Option<Meeting> {
         let mut bids = orders.all_levels(instrument, Side::Buy);
         let mut asks = orders.all_levels(instrument, Side::Sell);
@@ -234,19 +229,16 @@ impl Meeting {
         Some(meeting)
     }
 
-    /// The price nearest to `reference` of those at which the most trades and the least is left over, what is left
-    /// over there, and of which side.
+    /// The price nearest to `reference` at which the most trades and the least is left, what is left, and of which side.
     ///
     /// The most trades from the worst ask to the worst bid that trade, both included. Upwards demand only falls and
     /// supply only grows, so what is left over is least where neither has passed its next level.
     fn choose(&self, tick: i64, reference: Price) -> (Price, u64, Option<Side>) {
-        let above = |level: Option<(Price, u64)>, low: Price| match level {
-            Some((price, _)) => low.max(Price(price.0 + tick)),
-            None => low,
+        let above = |level: Option<(Price, u64)>, low: Price| {
+            level.map_or(low, |(price, _)| low.max(Price(price.0 + tick)))
         };
-        let below = |level: Option<(Price, u64)>, high: Price| match level {
-            Some((price, _)) => high.min(Price(price.0 - tick)),
-            None => high,
+        let below = |level: Option<(Price, u64)>, high: Price| {
+            level.map_or(high, |(price, _)| high.min(Price(price.0 - tick)))
         };
         let Meeting { bid, ask, bid_rest, ask_rest, next_bids, next_asks, .. } = *self;
         if bid_rest > 0 {

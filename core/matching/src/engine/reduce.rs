@@ -18,7 +18,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ///
     /// A cancel is never rejected: one that comes too late, or asks for what is not less, is ignored.
     #[inline(always)]
-    pub(super) fn cancel(&mut self, request: &CancelOrder, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn cancel(&mut self, request: &CancelOrder, context: &mut Context<impl EventListener>) {
         let CancelOrder { user_ref, qty } = *request;
         let session = context.command.session;
         if !qty.is_zero() {
@@ -36,7 +36,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Reduces an order to an intended size above zero.
     #[inline(never)]
-    fn cancel_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<'_, impl EventListener>) {
+    fn cancel_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
         let Some(open) = self.open_order(session, user_ref) else { return context.ignore() };
         if qty.0 <= open.executed {
@@ -55,7 +55,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// Changes the side marking, and the intended size downwards; what is left keeps its priority. An order that is gone
     /// has had its last event, and a refusal under its number would seem to be another: there is no answer.
     #[inline(never)]
-    pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<'_, impl EventListener>) {
+    pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<impl EventListener>) {
         let ModifyOrder { user_ref, side_marking, qty } = *request;
         let session = context.command.session;
         let Some(open) = self.open_order(session, user_ref) else { return context.ignore() };
@@ -92,7 +92,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         name: (SessionId, UserRefNum),
         is_reply: bool,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         if is_special(handle) {
             return self.close_special(handle, name, is_reply, reason, context);
@@ -112,7 +112,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (session, user_ref): (SessionId, UserRefNum),
         is_reply: bool,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let removed = self.remove_special(handle);
         let kind = OrderEventKind::Canceled { user_ref, decrement: removed.leaves, reason };
@@ -129,19 +129,14 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (session, user_ref): (SessionId, UserRefNum),
         is_reply: bool,
         reason: CancelReason,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let handle = self.forget(session, user_ref);
         self.close(handle, (session, user_ref), is_reply, reason, context);
     }
 
     /// Takes less than all off an order: what waits or is not displayed goes first.
-    pub(super) fn reduce_open(
-        &mut self,
-        open: &Open,
-        qty: Qty,
-        context: &mut Context<'_, impl EventListener>,
-    ) {
+    pub(super) fn reduce_open(&mut self, open: &Open, qty: Qty, context: &mut Context<impl EventListener>) {
         let (displayed, visible) = if is_special(open.handle) {
             let (displayed, rest) = self.reduce_undisplayed(open.handle, qty);
             let Some(displayed) = displayed.filter(|_| !rest.is_zero()) else { return };
@@ -155,8 +150,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         failpoint!(ReductionLosesPriority => self.send_to_tail(displayed));
     }
 
-    /// Takes `qty` off the undisplayed parts, as far as it goes; returns the displayed part and what is
-    /// left to take.
+    /// Takes `qty` off the undisplayed parts, as far as it goes; returns the displayed part and what is left.
     #[cold]
     fn reduce_undisplayed(&mut self, handle: OrderHandle, qty: Qty) -> (Option<OrderHandle>, Qty) {
         let special = self.specials.order_mut(handle);
@@ -185,7 +179,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         handle: OrderHandle,
         resting: &Order<Owner>,
         qty: Qty,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let books = self.layer_mut(layer);
         if qty < resting.qty {
@@ -203,7 +197,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         layer: Layer,
         part: &Order<Owner>,
         executed: u64,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let handle = self.handle_of(&part.data);
         if is_special(handle) {
@@ -225,7 +219,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         handle: OrderHandle,
         rest: OrderHandle,
         executed: u64,
-        context: &mut Context<'_, impl EventListener>,
+        context: &mut Context<impl EventListener>,
     ) {
         let hidden = self.hidden.order(rest).expect("it is open");
         let id = context.next_order_id();

@@ -109,8 +109,7 @@ impl Sessions {
         &self.rules[usize::from(id.0)]
     }
 
-    /// Uses up a number for a request, and returns its session; `None` when there is no such session or the number is not
-    /// above all earlier ones.
+    /// Uses up a number for a request; its session. `None` when there is none or the number is not above all earlier ones.
     #[inline]
     pub(super) fn use_number(&mut self, id: SessionId, user_ref: UserRefNum) -> Option<Session> {
         let session = self.sessions.get_mut(usize::from(id.0))?;
@@ -133,13 +132,11 @@ impl Sessions {
         (0..self.sessions.len() as u16).map(SessionId)
     }
 
-    /// Counts an order that opened.
     #[inline]
     pub(super) fn count_opened(&mut self, id: SessionId) {
         self.sessions[usize::from(id.0)].open_orders += 1;
     }
 
-    /// Counts an order that closed.
     #[inline]
     pub(super) fn count_closed(&mut self, id: SessionId) {
         self.sessions[usize::from(id.0)].open_orders -= 1;

@@ -1,6 +1,6 @@
 //! The engine's state as bytes, and back; and its digest.
 
-use tickpath_book::{Order, OrderBooks};
+use tickpath_book::{Order, OrderBooks, state_hash};
 use tickpath_faults::failpoint;
 use tickpath_types::{
     EnterOrder, Instrument, InstrumentId, MatchId, OrderId, Price, Qty, SessionId, Side, TradingState,
@@ -22,7 +22,9 @@ use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};
 use crate::{EngineCounters, EngineLimits, SnapshotError};
 
-const SPECIAL_ORDER: SnapshotError = SnapshotError::Value { field: "special order" };
+type Result<T, E = SnapshotError> = std::result::Result<T, E>;
+
+const SPECIAL_ORDER: SnapshotError = SnapshotError::Value("special order");
 
 impl<B: OrderBooks<Owner>> Engine<B> {
     /// Digest (XXH3, 64 bits) of everything that later events depend on. Walks all books.
@@ -34,7 +36,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         let layers: &[Layer] = &Layer::ALL;
         failpoint!(StateHashIgnoresHidden: layers = &layers[..1]);
         for layer in layers {
-            hasher.update(&hash_of(orders.layer(*layer)).to_le_bytes());
+            let hash = state_hash(orders.layer(*layer), |hasher, order| hash_field(order.data, hasher));
+            hasher.update(&hash.to_le_bytes());
         }
         for counter in [last_command.0, last_market.0, last_order_id.0, last_match_id.0] {
             hash_field(counter, &mut hasher);
@@ -109,11 +112,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// # Errors
     /// [`SnapshotError`] when the bytes are damaged or do not suit instruments and limits. What is allocated
     /// follows from the limits alone.
-    pub fn restore(
-        instruments: &[Instrument],
-        limits: EngineLimits,
-        bytes: &[u8],
-    ) -> Result<Engine<B>, SnapshotError> {
+    pub fn restore(instruments: &[Instrument], limits: EngineLimits, bytes: &[u8]) -> Result<Engine<B>> {
         let mut reader = Reader::new(bytes)?;
         let mut engine: Engine<B> = Engine::untouched(instruments, limits)?;
         let Engine { matcher: Matcher { orders, executions }, progress } = &mut engine;
@@ -132,7 +131,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             let instrument: Instrument = reader.take("instrument")?;
             check_instrument(&instrument, &limits)?;
             if !orders.add_instrument(&instrument) {
-                return Err(SnapshotError::Instrument { instrument: instrument.id });
+                return Err(SnapshotError::Instrument(instrument.id));
             }
         }
         restore_listings(&mut orders.listings, &mut reader)?;
@@ -158,10 +157,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
         restore_executions(executions, progress.last_match_id, &mut reader)?;
         reader.finish()?;
-        match engine.state_hash() {
-            found if found == expected => Ok(engine),
-            found => Err(SnapshotError::StateHash { expected, found }),
-        }
+        let found = engine.state_hash();
+        if found == expected { Ok(engine) } else { Err(SnapshotError::StateHash { expected, found }) }
     }
 }
 
@@ -192,17 +189,17 @@ fn put_added_instruments(listings: &Listings, writer: &mut Writer<'_>) {
     }
 }
 
-fn restore_listings(listings: &mut Listings, reader: &mut Reader<'_>) -> Result<(), SnapshotError> {
+fn restore_listings(listings: &mut Listings, reader: &mut Reader<'_>) -> Result<()> {
     for Listing { instrument, state, .. } in listings.iter_mut() {
         let id: InstrumentId = reader.take("instrument")?;
         if reader.take::<u64>("definition")? != definition_hash(instrument) || id != instrument.id {
-            return Err(SnapshotError::Instrument { instrument: id.min(instrument.id) });
+            return Err(SnapshotError::Instrument(id.min(instrument.id)));
         }
         *state = reader.take::<TradingState>("state")?;
     }
     match reader.take("instrument")? {
         InstrumentId(0) => Ok(()),
-        instrument => Err(SnapshotError::Instrument { instrument }),
+        instrument => Err(SnapshotError::Instrument(instrument)),
     }
 }
 
@@ -227,25 +224,25 @@ fn restore_layer<B: OrderBooks<Owner>>(
     orders: &mut OpenOrders<B>,
     layer: Layer,
     reader: &mut Reader<'_>,
-) -> Result<(), SnapshotError> {
+) -> Result<()> {
     for (instrument, side) in sides(&orders.listings).collect::<Vec<_>>() {
         for _ in 0..reader.take::<u32>("orders")? {
             let id = OrderId(reader.take("id")?);
             let (price, qty): (Price, Qty) = (reader.take("price")?, reader.take("qty")?);
             let data: Owner = reader.take("owner")?;
             if data.executed.checked_add(qty.0).is_none() {
-                return Err(SnapshotError::Value { field: "executed" });
+                return Err(SnapshotError::Value("executed"));
             }
             let order = Order { id, instrument, side, price, qty, data };
             let handle = orders.layer_mut(layer).add(order).map_err(|_| SnapshotError::Limits)?;
             let key = order_key(data.session, data.user_ref);
             if layer == Layer::Displayed {
-                orders.sessions.find(data.session).ok_or(SnapshotError::Value { field: "session" })?;
+                orders.sessions.find(data.session).ok_or(SnapshotError::Value("session"))?;
                 orders.sessions.count_opened(data.session);
                 orders.index.insert(key, handle).map_err(|_| SnapshotError::Limits)?;
                 continue;
             }
-            let wrong = SnapshotError::Value { field: "part of a special order" };
+            let wrong = SnapshotError::Value("part of a special order");
             let entry = orders.index.find(key).filter(|handle| is_special(*handle)).ok_or(wrong)?;
             if orders.specials.order_mut(entry).in_layers[layer as usize].replace(handle).is_some() {
                 return Err(wrong);
@@ -300,7 +297,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
 }
 
 /// An entry, and whether it has a displayed part.
-fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool), SnapshotError> {
+fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool)> {
     let (entry, session) = (reader.take("entry")?, reader.take("session")?);
     let mut order = EnterOrder::limit(
         reader.take("user_ref")?,
@@ -317,15 +314,12 @@ fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool), SnapshotE
     order.time_in_force = reader.take("time_in_force")?;
     order.post_only = reader.take("flag")?;
     let terms = TermsBytes { ahead, behind: reader.take_bytes()? }.terms();
-    order.special = Some(terms.map_err(|_| SnapshotError::Value { field: "terms" })?);
+    order.special = Some(terms.map_err(|_| SnapshotError::Value("terms"))?);
     let is_displayed = reader.take("flag")?;
     Ok((SpecialOrder { session, order, entry, parts, in_layers: [None; 3] }, is_displayed))
 }
 
-fn restore_entries<B: OrderBooks<Owner>>(
-    orders: &mut OpenOrders<B>,
-    reader: &mut Reader<'_>,
-) -> Result<(), SnapshotError> {
+fn restore_entries<B: OrderBooks<Owner>>(orders: &mut OpenOrders<B>, reader: &mut Reader<'_>) -> Result<()> {
     orders.specials.last_entry = reader.take_count("last_entry")?;
     for _ in 0..reader.take::<u32>("entries")? {
         let (mut special, is_displayed) = take_entry(reader)?;
@@ -333,7 +327,7 @@ fn restore_entries<B: OrderBooks<Owner>>(
             return Err(SnapshotError::Limits);
         }
         let (session, user_ref) = special.name();
-        orders.sessions.find(session).ok_or(SnapshotError::Value { field: "session" })?;
+        orders.sessions.find(session).ok_or(SnapshotError::Value("session"))?;
         let key = order_key(session, user_ref);
         let known = orders.index.remove(key);
         match (known, is_displayed) {
@@ -359,30 +353,20 @@ fn put_executions(executions: &Executions, last: MatchId, writer: &mut Writer<'_
     }
 }
 
-fn restore_executions(
-    executions: &mut Executions,
-    last: MatchId,
-    reader: &mut Reader<'_>,
-) -> Result<(), SnapshotError> {
+fn restore_executions(executions: &mut Executions, last: MatchId, reader: &mut Reader<'_>) -> Result<()> {
     let mut before = MatchId(0);
     for _ in 0..reader.take::<u32>("executions")? {
         let id = reader.take("match_id")?;
         if id <= before || !executions.is_remembered(id, last) {
-            return Err(SnapshotError::Value { field: "match id" });
+            return Err(SnapshotError::Value("match id"));
         }
         before = id;
-        let mut name = || -> Result<(SessionId, UserRefNum), SnapshotError> {
-            Ok((reader.take("session")?, reader.take("user_ref")?))
-        };
+        let mut name =
+            || -> Result<(SessionId, UserRefNum)> { Ok((reader.take("session")?, reader.take("user_ref")?)) };
         let (first, rested) = (name()?, name()?);
         executions.record(id, Execution::new(first, rested, reader.take("instrument")?));
     }
     Ok(())
-}
-
-/// Digest of books and of what is kept with their orders.
-fn hash_of<B: OrderBooks<Owner>>(books: &B) -> u64 {
-    tickpath_book::state_hash(books, |hasher, order| hash_field(order.data, hasher))
 }
 
 /// Digest of everything that a definition says.

@@ -10,8 +10,7 @@ use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
 const TAG: u32 = 1 << 31;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// An open order with an entry: it is hidden, has a displayed part, waits for its stop price, or does not end
-/// with the day.
+/// An open order with an entry: hidden, displayed in part, waiting for its stop price, or not ending with the day.
 ///
 /// Its quantity is in the books of the layers in which it has a part. How much it has executed is kept there too, with
 /// the first of the parts that it has.

@@ -22,8 +22,8 @@ pub(super) struct Triggered {
 #[derive(Clone, Debug)]
 pub(super) struct Stops<B> {
     pub(super) books: B,
-    /// In the order in which they are worked; empty between commands.
-    triggered: Vec<Triggered>,
+    /// Those that were reached, in the order in which they are worked; empty between commands.
+    pub(super) triggered: Vec<Triggered>,
 }
 
 impl<B: OrderBooks<Owner>> Stops<B> {
@@ -51,20 +51,5 @@ impl<B: OrderBooks<Owner>> Stops<B> {
             }
         }
         self.triggered[begin..].sort_unstable_by_key(|triggered| triggered.entry);
-    }
-
-    #[inline]
-    pub(super) fn has_triggered(&self) -> bool {
-        !self.triggered.is_empty()
-    }
-
-    /// One of the orders that were reached, in the order in which they are worked.
-    pub(super) fn triggered(&self, place: usize) -> Option<Triggered> {
-        self.triggered.get(place).copied()
-    }
-
-    /// Forgets the orders that were reached: all of them have been worked.
-    pub(super) fn clear_triggered(&mut self) {
-        self.triggered.clear();
     }
 }

@@ -9,8 +9,7 @@ use super::listing::Listing;
 use super::special::expiry;
 
 impl Listing {
-    /// Checks the terms of an order; `leaves` is what of its quantity has not been executed. Returns the limit to match
-    /// at.
+    /// Checks the terms of an order of which `leaves` is not executed. Returns the limit to match at.
     pub(super) fn check_terms(
         &self,
         order: &EnterOrder,

@@ -362,14 +362,10 @@ const fn recent_place(first: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn addresses() -> [SocketAddrV4; 2] {
-        ["233.1.1.1:1".parse().unwrap(), "233.1.1.2:1".parse().unwrap()]
-    }
-
-    fn of_two_lines() -> Channel {
+    fn of_lines(count: u8) -> Channel {
         let mut channel = Channel::new("C".to_owned());
-        for address in addresses() {
-            channel.line(address);
+        for line in 1..=count {
+            channel.line(format!("233.1.1.{line}:1").parse().unwrap());
         }
         channel
     }
@@ -384,7 +380,7 @@ mod tests {
 
     #[test]
     fn the_other_line_fills_a_gap_and_copies_are_counted() {
-        let mut channel = of_two_lines();
+        let mut channel = of_lines(2);
         assert_eq!(judge(&mut channel, 5, 3, 0), Verdict::Take(0));
         assert_eq!(judge(&mut channel, 5, 3, 1), Verdict::Duplicate);
         assert_eq!(judge(&mut channel, 10, 2, 2), Verdict::Hold);
@@ -399,8 +395,7 @@ mod tests {
 
     #[test]
     fn what_never_comes_is_lost_after_its_time_or_at_the_end() {
-        let mut channel = Channel::new("C".to_owned());
-        channel.line(addresses()[0]);
+        let mut channel = of_lines(1);
         judge(&mut channel, 1, 1, 0);
         judge(&mut channel, 3, 1, 10);
         judge(&mut channel, 6, 1, 20);
@@ -417,7 +412,7 @@ mod tests {
 
     #[test]
     fn lines_that_disagree_are_told_and_a_restart_forgets() {
-        let mut channel = of_two_lines();
+        let mut channel = of_lines(2);
         channel.judge(0, 1, 2, 0, 1);
         channel.judge(1, 1, 2, 0, 2);
         assert_eq!(channel.report.disagreements, 1);
@@ -429,7 +424,7 @@ mod tests {
     #[test]
     fn numbers_that_jump_back_are_no_copies() {
         const SECOND: u64 = COPY_LATE_NS;
-        let mut channel = of_two_lines();
+        let mut channel = of_lines(2);
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
@@ -451,8 +446,7 @@ mod tests {
 
     #[test]
     fn numbers_that_come_again_with_other_contents_are_no_copies() {
-        let mut channel = Channel::new("C".to_owned());
-        channel.line(addresses()[0]);
+        let mut channel = of_lines(1);
         for number in 1..=3 {
             assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
         }
@@ -466,8 +460,7 @@ mod tests {
 
     #[test]
     fn held_packets_have_a_bound() {
-        let mut channel = Channel::new("C".to_owned());
-        channel.line(addresses()[0]);
+        let mut channel = of_lines(1);
         judge(&mut channel, 1, 1, 0);
         let packet = vec![0; 1 << 20];
         for index in 0..16 {

@@ -1,12 +1,13 @@
 //! Databento DBN: orders (mbo) as events; of every other schema levels into books, trades and definitions.
 
 use tickpath_book::{BooksById, Order};
-use tickpath_feed::{BuilderCounters, UpdateListener};
+use tickpath_feed::{BuilderCounters, Change, UpdateListener};
 use tickpath_types::{
-    InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, SIDE_NOT_STATED, Side, UpdateKind, Zone,
+    BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, Qty, SIDE_NOT_STATED, Side, UpdateKind,
+    Zone,
 };
 
-use super::event_books::{instrument_id, market_update};
+use super::event_books::instrument_id;
 use super::events::EventFormat;
 use crate::digest::Checksums;
 use crate::error::{Error, Result};
@@ -159,7 +160,7 @@ impl RecordedProtocol for DbnLevelRecords {
         }
     }
 
-    fn check_tables(&self, tables: Tables) -> Result {
+    fn check_tables(&self, tables: Tables<bool>) -> Result {
         let has_levels = self.schema.level_count() > 0;
         let wanted = [
             (tables.orders, "--orders", false),
@@ -273,11 +274,9 @@ impl<B: BooksById> LevelBooks<B> {
     }
 
     fn update(&self, number: u64, instrument: InstrumentId, record: &DbnRecord) -> MarketUpdate {
-        MarketUpdate {
-            price: record.price.map_or(0, |price| price.0),
-            qty: record.qty.0,
-            side: record.side.map_or(SIDE_NOT_STATED, |side| side as u8),
-            ..market_update(&self.books, number, record.ts_ns, instrument, UpdateKind::Replace)
-        }
+        let (kind, price, qty) = (UpdateKind::Replace, record.price.unwrap_or(Price(0)), record.qty);
+        let change = Change { kind, price, qty, ..Change::status(instrument, Nanos(record.ts_ns)) };
+        let side = record.side.map_or(SIDE_NOT_STATED, |side| side as u8);
+        MarketUpdate { side, ..change.update(number, &self.books, BookHealth::Live) }
     }
 }

@@ -1,10 +1,8 @@
 //! Books from recorded events of any format.
 
 use tickpath_book::{BooksById, Order};
-use tickpath_feed::{BuilderCounters, UpdateListener};
-use tickpath_types::{
-    BookHealth, InstrumentId, MarketUpdate, OrderId, Price, Qty, SIDE_NOT_STATED, Side, UpdateKind,
-};
+use tickpath_feed::{BuilderCounters, Change, UpdateListener};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Qty, Side, UpdateKind};
 
 use crate::updates::Updates;
 use crate::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
@@ -28,14 +26,6 @@ pub struct EventBooks<B> {
 /// The id in the books of an instrument of a recording; `None` beyond the last one.
 pub(crate) fn instrument_id(index: u32) -> Option<InstrumentId> {
     u16::try_from(index + 1).ok().map(InstrumentId)
-}
-
-/// One event being applied, and what it did.
-struct Applied {
-    kind: UpdateKind,
-    order_id: u64,
-    level: Level,
-    qty: Qty,
 }
 
 impl<B: BooksById> EventBooks<B> {
@@ -78,52 +68,52 @@ impl<B: BooksById> EventBooks<B> {
         if let (Depth::Partial { levels }, Some(level)) = (self.depth, event.kind.level()) {
             self.take_out_unreported(instrument, &event.kind, level, levels == Some(1));
         }
-        if let Some(applied) = self.handle_kind(instrument, &event.kind) {
-            let Applied { kind, order_id, level: Level { side, price }, qty } = applied;
-            let (price, qty, side) = (price.0, qty.0, side as u8);
-            let update = market_update(&self.books, number, event.ts_ns, instrument, kind);
-            updates.on_update(&MarketUpdate { order_id, price, qty, side, ..update });
+        if let Some(change) = self.handle_kind(instrument, Nanos(event.ts_ns), &event.kind) {
+            updates.on_update(&change.update(number, &self.books, BookHealth::Live));
         }
     }
 
-    fn handle_kind(&mut self, instrument: InstrumentId, kind: &EventKind) -> Option<Applied> {
+    fn handle_kind(&mut self, instrument: InstrumentId, ts: Nanos, kind: &EventKind) -> Option<Change> {
+        let change = |kind, order_id, level, qty| {
+            let (Level { side, price }, order_id) = (level, OrderId(order_id));
+            Some(Change { instrument, ts, kind, order_id, side, price, qty })
+        };
         match *kind {
             EventKind::Add { order_id, level, qty } => {
                 self.add(instrument, order_id, level, qty);
-                Some(Applied { kind: UpdateKind::Add, order_id, level, qty })
+                change(UpdateKind::Add, order_id, level, qty)
             }
             EventKind::Delete { order_id, qty, .. } => {
                 let order = self.resting(instrument, order_id)?;
                 let qty = qty.unwrap_or(order.qty);
                 self.reduce(&order, qty);
-                Some(Applied { kind: UpdateKind::Delete, order_id, level: level(&order), qty })
+                change(UpdateKind::Delete, order_id, level(&order), qty)
             }
             EventKind::Reduce { order_id, by, .. } => {
                 let order = self.resting(instrument, order_id)?;
                 self.reduce(&order, by);
-                Some(Applied { kind: UpdateKind::Reduce, order_id, level: level(&order), qty: by })
+                change(UpdateKind::Reduce, order_id, level(&order), by)
             }
             EventKind::Modify { order_id, level, qty } => {
                 self.modify(instrument, order_id, level, qty);
-                Some(Applied { kind: UpdateKind::Replace, order_id, level, qty })
+                change(UpdateKind::Replace, order_id, level, qty)
             }
             EventKind::Replace { order_id, new_order_id, price, qty } => {
                 let order = self.resting(instrument, order_id)?;
                 self.books.remove(instrument, OrderId(order_id));
                 let level = Level { side: order.side, price };
                 self.add(instrument, new_order_id, level, qty);
-                Some(Applied { kind: UpdateKind::Replace, order_id: new_order_id, level, qty })
+                change(UpdateKind::Replace, new_order_id, level, qty)
             }
             EventKind::Fill { order_id, qty, price, in_auction: false, .. } if self.do_fills_change_books => {
                 let order = self.resting(instrument, order_id)?;
                 self.reduce(&order, qty);
                 let level = Level { side: order.side, price: price.unwrap_or(order.price) };
-                Some(Applied { kind: UpdateKind::Trade, order_id, level, qty })
+                change(UpdateKind::Trade, order_id, level, qty)
             }
             EventKind::Clear => {
                 self.clear(instrument);
-                let level = Level { side: Side::Buy, price: Price(0) };
-                Some(Applied { kind: UpdateKind::Status, order_id: 0, level, qty: Qty::ZERO })
+                Some(Change::status(instrument, ts))
             }
             EventKind::Fill { .. }
             | EventKind::Trade { .. }
@@ -207,36 +197,6 @@ impl<B: BooksById> EventBooks<B> {
     fn reduce(&mut self, order: &Order<()>, by: Qty) {
         self.counters.beyond_qty += u64::from(by > order.qty);
         self.books.reduce(order.instrument, order.id, by.min(order.qty));
-    }
-}
-
-/// An update of an instrument's best prices; everything about an order is left blank.
-pub(super) fn market_update(
-    books: &impl BooksById,
-    number: u64,
-    ts_ns: u64,
-    instrument: InstrumentId,
-    kind: UpdateKind,
-) -> MarketUpdate {
-    let best = |side| books.best(instrument, side).map_or((0, 0), |level| (level.price.0, level.qty.0));
-    let ((bid_price, bid_qty), (ask_price, ask_qty)) = (best(Side::Buy), best(Side::Sell));
-    MarketUpdate {
-        sequence: number,
-        ts_event: ts_ns,
-        order_id: 0,
-        price: 0,
-        qty: 0,
-        bid_price,
-        bid_qty,
-        ask_price,
-        ask_qty,
-        instrument: instrument.0,
-        kind: kind as u8,
-        side: SIDE_NOT_STATED,
-        health: BookHealth::Live as u8,
-        reason: 0,
-        trading: 0,
-        reserved: 0,
     }
 }
 

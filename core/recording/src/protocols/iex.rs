@@ -11,7 +11,7 @@ use tickpath_iex::{
 use tickpath_nyse::SendTime;
 use tickpath_types::{InstrumentId, Nanos, Sequence, Symbol, SystemEventCode, TradingState};
 
-use crate::books::BookPair;
+use crate::books::{BookPair, in_both};
 use crate::captures::{
     Delivery, Numbers, Origin, PacketFormat, PacketProtocol, PacketReader, Place, Recordings, Run,
     is_countable, state_of,
@@ -129,7 +129,8 @@ impl Iex {
 
 impl RecordedProtocol for Iex {
     type Message<'a> = IexMessage<'a>;
-    type Books<B: BooksById> = IexBooks<B>;
+    /// Their numbers of symbols are those of [`Iex`].
+    type Books<B: BooksById> = iex::BookBuilder<B>;
     /// Times of different symbols and types are in no order.
     const IS_ORDERED_BY_TIME: bool = false;
 
@@ -146,38 +147,40 @@ impl RecordedProtocol for Iex {
         true
     }
 
-    fn books<B: BooksById>(&self, empty: B, _midnight: Nanos) -> IexBooks<B> {
-        IexBooks { builder: Some(iex::BookBuilder::new(self.feed, empty)) }
+    fn books<B: BooksById>(&self, empty: B, _midnight: Nanos) -> iex::BookBuilder<B> {
+        iex::BookBuilder::new(self.feed, empty)
     }
 
-    fn orders<B: BooksById>(books: &IexBooks<B>) -> &B {
-        books.builder.as_ref().expect("it is put back at once").books()
+    fn orders<B: BooksById>(books: &iex::BookBuilder<B>) -> &B {
+        books.books()
     }
 
     #[inline(never)]
     fn apply<B: BooksById>(
-        books: &mut IexBooks<B>,
+        books: &mut iex::BookBuilder<B>,
         first: u64,
         messages: &[IexMessage<'_>],
         updates: &mut Updates,
     ) {
         let mut start = 0;
         for group in messages.chunks(LOOK_AHEAD_LEN) {
-            let before = *books.builder_mut().counters();
+            let before = *books.counters();
             for (at, message) in (start..).zip(group) {
-                if message.is_first {
-                    books.enter(message.bytes);
+                if message.is_first
+                    && let Some(symbol) = message.bytes.get(SYMBOL).and_then(|bytes| bytes.try_into().ok())
+                {
+                    books.name(Symbol(symbol));
                 }
                 let (sequence, next) = (Sequence(first + at as u64), messages.get(at + 1));
                 let waiting = next.map(|next| next.bytes);
-                books.builder_mut().handle_next(sequence, message.bytes, waiting, updates);
+                books.handle_next(sequence, message.bytes, waiting, updates);
             }
-            updates.note(&before, books.builder_mut().counters(), || start..=start + group.len() - 1);
+            updates.note(&before, books.counters(), || start..=start + group.len() - 1);
             start += group.len();
         }
     }
 
-    fn check_tables(&self, tables: Tables) -> Result {
+    fn check_tables(&self, tables: Tables<bool>) -> Result {
         match self.feed {
             Feed::DeepPlus10 => Ok(()),
             feed if tables.orders => Err(Error::NoOrders { feed: feed.name() }),
@@ -277,36 +280,6 @@ fn stage(event: Stage) -> Option<SystemEventCode> {
     })
 }
 
-/// The feed's books, whose numbers of symbols are those of [`Iex`].
-pub(crate) struct IexBooks<B> {
-    /// Taken out only while a symbol is entered.
-    builder: Option<iex::BookBuilder<B>>,
-}
-
-impl<B: BooksById> IexBooks<B> {
-    /// The books of these instruments are empty, and nothing is known of them.
-    fn restart(&mut self, instruments: &[u16]) {
-        for number in instruments {
-            self.builder_mut().restart(InstrumentId(*number), &mut BooksAlone);
-        }
-    }
-
-    fn lose(&mut self) {
-        self.builder_mut().handle_lost(&mut BooksAlone);
-    }
-
-    fn builder_mut(&mut self) -> &mut iex::BookBuilder<B> {
-        self.builder.as_mut().expect("it is put back at once")
-    }
-
-    #[cold]
-    fn enter(&mut self, message: &[u8]) {
-        if let Some(symbol) = message.get(SYMBOL).and_then(|bytes| bytes.try_into().ok()) {
-            self.builder = self.builder.take().map(|builder| builder.naming(&[Symbol(symbol)]));
-        }
-    }
-}
-
 /// A segment of a feed that is known. Its header says so much that one without messages is enough.
 fn is_iex(payload: &[u8], _is_asked: bool) -> bool {
     Segment::parse(payload).is_ok_and(|segment| segment.feed().is_some())
@@ -329,12 +302,14 @@ impl PacketProtocol for Iex {
     }
 
     fn lose(&mut self, books: &mut BookPair<Iex>, _channel: u8, _next: u64) {
-        books.change(IexBooks::lose, IexBooks::lose);
+        in_both!(books, books => books.handle_lost(&mut BooksAlone));
     }
 
     fn restart(&mut self, books: &mut BookPair<Iex>, channel: u8) -> Vec<u16> {
         let instruments = self.forget(channel);
-        books.change(|books| books.restart(&instruments), |books| books.restart(&instruments));
+        for number in &instruments {
+            in_both!(books, books => books.restart(InstrumentId(*number), &mut BooksAlone));
+        }
         instruments
     }
 }

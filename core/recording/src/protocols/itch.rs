@@ -237,6 +237,6 @@ mod tests {
         Itch::apply(&mut builder(), 1, &slices, &mut updates);
         let places: Vec<_> = updates.contradictions.iter().map(|found| found.messages.clone()).collect();
         assert_eq!(places, [96..=127, 128..=159]);
-        assert_eq!(updates.contradictions.iter().map(|found| found.beyond_qty).sum::<u64>(), 50);
+        assert_eq!(updates.contradictions.iter().map(|found| found.counts[0]).sum::<u64>(), 50);
     }
 }

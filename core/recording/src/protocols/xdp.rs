@@ -9,7 +9,7 @@ pub(crate) use packets::packets;
 use rustc_hash::FxHashMap;
 use tickpath_book::BooksById;
 use tickpath_feed::xdp::{self, Channel, trading_state};
-use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN};
+use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, MessageBooks};
 use tickpath_nyse::{
     Fields, Message, PriceScale, PrintableFlag, SendTime, SourceTimeReference, SymbolClear,
     SymbolIndexMapping, decode,
@@ -349,21 +349,6 @@ impl RecordedProtocol for Xdp {
     }
 }
 
-/// Messages of a channel were lost for good.
-fn lose<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
-    books.handle_lost(Channel(channel), &mut BooksAlone);
-}
-
-/// The numbers of a channel begin again.
-fn restart<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8) {
-    books.handle_restart(Channel(channel), &mut BooksAlone);
-}
-
-/// Takes a mapping that came beside a channel.
-fn learn<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, mapping: &[u8]) {
-    books.handle_message(Channel(channel), Sequence(0), mapping, &mut BooksAlone);
-}
-
 /// Rebuilds the book of a symbol: true when it is whole then and nothing contradicted it.
 fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cure<'_>) -> bool {
     let Cure { refresh, held } = cure;
@@ -372,20 +357,20 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cu
         of_symbol(refresh).filter(move |message| is_type(message, SymbolIndexMapping::TYPE) == wants_mappings)
     };
     for message in of(true) {
-        books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
+        books.handle_message_on(channel, Sequence(0), message, &mut BooksAlone);
     }
-    let Some(id) = books.instrument_of(refresh.index) else { return false };
+    let Some(id) = books.find(refresh.index) else { return false };
     books.instruments_mut().clear(id);
     // Numbers of its own that do not join those of the stale book are no gap.
     books.instruments_mut().set_health(id, BookHealth::Stale, None);
     let before = books.instruments().contradictions();
     for message in of(false) {
-        books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
+        books.handle_message_on(channel, Sequence(0), message, &mut BooksAlone);
     }
     books.set_symbol_seq(id, refresh.last_symbol_seq);
     books.instruments_mut().set_health(id, BookHealth::Live, None);
     for message in behind(held, refresh.last_symbol_seq) {
-        books.handle_message(channel, Sequence(0), message, &mut BooksAlone);
+        books.handle_message_on(channel, Sequence(0), message, &mut BooksAlone);
     }
     books.instruments().contradictions() == before
 }

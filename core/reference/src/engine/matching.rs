@@ -4,7 +4,7 @@ use tickpath_types::*;
 
 use super::ReferenceEngine;
 use super::requests::{is_special, may_rest, parts_of};
-use super::state::{End, Execution, Incoming, Open};
+use super::state::{End, Execution, Incoming, ReferenceOrder};
 
 /// Why an entry is found.
 const KNOWN: &str = "an order that waited is open";
@@ -14,10 +14,7 @@ impl ReferenceEngine {
         let Incoming { order, .. } = incoming;
         let stop_price = order.special.unwrap_or_default().stop_price;
         let last = self.instruments[&order.instrument].last_price;
-        let is_reached = match order.side {
-            Side::Buy => last >= stop_price,
-            Side::Sell => last <= stop_price,
-        };
+        let is_reached = if order.side == Side::Buy { last >= stop_price } else { last <= stop_price };
         if stop_price == Price(0) || last != Price(0) && is_reached {
             return self.match_and_rest(incoming);
         }
@@ -45,10 +42,7 @@ impl ReferenceEngine {
         if incoming.leaves == 0 {
             return self.drop_entry(&incoming);
         }
-        match may_rest(&incoming.order) {
-            true => self.rest(incoming),
-            false => self.end(&mut incoming, reason),
-        }
+        if may_rest(&incoming.order) { self.rest(incoming) } else { self.end(&mut incoming, reason) }
     }
 
     /// Tries it on a copy of everything.
@@ -70,8 +64,9 @@ impl ReferenceEngine {
     }
 
     pub(super) fn in_priority(&self, instrument: InstrumentId, side: Side) -> Vec<usize> {
-        let rests =
-            |open: &Open| !open.waits && open.order.instrument == instrument && open.order.side == side;
+        let rests = |open: &ReferenceOrder| {
+            !open.waits && open.order.instrument == instrument && open.order.side == side
+        };
         let mut places: Vec<usize> = (0..self.orders.len()).filter(|at| rests(&self.orders[*at])).collect();
         places.sort_by_key(|at| {
             let open = &self.orders[*at];
@@ -174,7 +169,7 @@ impl ReferenceEngine {
     pub(super) fn execute(
         &mut self,
         (session, user_ref, liquidity): (SessionId, UserRefNum, Liquidity),
-        resting: &Open,
+        resting: &ReferenceOrder,
         rested: Liquidity,
         qty: u64,
         price: Price,
@@ -253,7 +248,7 @@ impl ReferenceEngine {
         self.last.entry += 1;
         let entry = entry.unwrap_or(self.last.entry);
         let is_reached = false;
-        let open = Open {
+        let open = ReferenceOrder {
             order,
             session,
             entry,
@@ -291,7 +286,7 @@ impl ReferenceEngine {
     }
 
     /// Tells the public that an order is gone, if it knew of it.
-    pub(super) fn delete(&mut self, gone: &Open) {
+    pub(super) fn delete(&mut self, gone: &ReferenceOrder) {
         if gone.shown > 0 {
             self.publish(gone.order.instrument, MarketEventKind::Deleted { order_id: gone.id });
         }
@@ -303,7 +298,7 @@ impl ReferenceEngine {
             return;
         };
         self.listing_mut(instrument).last_price = *last;
-        let is_reached = |open: &Open| {
+        let is_reached = |open: &ReferenceOrder| {
             let stop_price = open.order.special.unwrap_or_default().stop_price;
             open.order.instrument == instrument
                 && open.waits
@@ -325,7 +320,7 @@ impl ReferenceEngine {
     pub(super) fn work_triggered(&mut self) {
         while let Some(entry) = self.triggered.pop_front() {
             let at = self.orders.iter().position(|open| open.entry == entry).expect(KNOWN);
-            let Open { order, session, executed, .. } = self.orders[at];
+            let ReferenceOrder { order, session, executed, .. } = self.orders[at];
             let leaves = self.orders[at].leaves();
             let id = self.next_id();
             let limit = self.limit_of(&order);

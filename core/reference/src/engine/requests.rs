@@ -4,7 +4,7 @@ use tickpath_matching::CommandKind;
 use tickpath_types::*;
 
 use super::ReferenceEngine;
-use super::state::{Incoming, Open};
+use super::state::{Incoming, ReferenceOrder};
 
 impl ReferenceEngine {
     pub(super) fn handle_request(&mut self, request: OrderRequest) {
@@ -174,12 +174,11 @@ impl ReferenceEngine {
         session: SessionId,
         mut is_reply: bool,
         reason: CancelReason,
-        is_meant: impl Fn(&Open) -> bool,
+        is_meant: impl Fn(&ReferenceOrder) -> bool,
     ) {
         loop {
             let places = 0..self.orders.len();
-            let meant =
-                places.filter(|at| self.orders[*at].session == session && is_meant(&self.orders[*at]));
+            let meant = places.filter(|&at| self.orders[at].session == session && is_meant(&self.orders[at]));
             let Some(at) = meant.min_by_key(|at| self.orders[*at].order.user_ref) else { return };
             self.close(at, is_reply, reason);
             is_reply = false;
@@ -187,19 +186,23 @@ impl ReferenceEngine {
     }
 
     /// Session by session.
-    pub(super) fn cancel_everywhere(&mut self, reason: CancelReason, is_meant: impl Fn(&Open) -> bool) {
+    pub(super) fn cancel_where(&mut self, reason: CancelReason, is_meant: impl Fn(&ReferenceOrder) -> bool) {
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_all(session, false, reason, &is_meant);
         }
     }
 
-    fn is_in_lots(&self, open: &Open, qty: Qty) -> bool {
+    fn is_in_lots(&self, open: &ReferenceOrder, qty: Qty) -> bool {
         qty.0.is_multiple_of(self.instruments[&open.order.instrument].instrument.lot_size.0)
     }
 
-    /// The limit to match a new order at, or why it is refused. `leaves` is what of its quantity is not executed, `old`
-    /// the order that it replaces.
-    fn check(&self, order: &EnterOrder, leaves: u64, old: Option<&Open>) -> Result<Price, RejectReason> {
+    /// The limit to match an order at, of which `leaves` is not executed and which replaces `old`, or why it is refused.
+    fn check(
+        &self,
+        order: &EnterOrder,
+        leaves: u64,
+        old: Option<&ReferenceOrder>,
+    ) -> Result<Price, RejectReason> {
         use RejectReason as Reason;
         let refuse = |is_wrong: bool, reason| if is_wrong { Err(reason) } else { Ok(()) };
         let listing = self.instruments.get(&order.instrument).ok_or(Reason::UnknownInstrument)?;
@@ -251,7 +254,7 @@ impl ReferenceEngine {
         matches!(self.command.kind, CommandKind::Force(_))
     }
 
-    fn check_room(&self, order: &EnterOrder, old: Option<&Open>) -> Result<(), RejectReason> {
+    fn check_room(&self, order: &EnterOrder, old: Option<&ReferenceOrder>) -> Result<(), RejectReason> {
         let session = self.command.session;
         let taken: u64 = self.orders.iter().map(|open| open.parts).sum();
         let needed = if is_special(order) { parts_of(order) } else { 0 };

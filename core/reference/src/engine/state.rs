@@ -13,32 +13,6 @@ pub(super) struct LastNumbers {
     pub(super) arrival: u64,
 }
 
-/// An open order, as it is seen from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReferenceOrder {
-    /// The session that entered it.
-    pub session: SessionId,
-    /// The client's number of it.
-    pub user_ref: UserRefNum,
-    /// Of which instrument.
-    pub instrument: InstrumentId,
-    /// Its side.
-    pub side: Side,
-    /// Its limit.
-    pub price: Price,
-    /// Executed quantity, with that of the orders that it replaced.
-    pub executed: Qty,
-    /// Open quantity.
-    pub leaves: Qty,
-    /// Displayed part of the open quantity.
-    pub shown: Qty,
-    /// The reference that it is displayed under.
-    pub order_id: OrderId,
-    /// The time of day at which it expires; `None` when it does not within the day.
-    pub expires_at: Option<Nanos>,
-}
-
-/// An event for the listener.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     Order(OrderEvent),
@@ -70,15 +44,20 @@ pub(super) struct Session {
 
 /// An open order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
-    pub(super) order: EnterOrder,
-    pub(super) session: SessionId,
+pub struct ReferenceOrder {
+    /// As it was entered.
+    pub order: EnterOrder,
+    /// The session that entered it.
+    pub session: SessionId,
     /// Place in the order of entry.
     pub(super) entry: u64,
-    pub(super) executed: u64,
-    /// Displayed quantity, its reference, and its place in the order of arrival at its level.
-    pub(super) shown: u64,
-    pub(super) id: OrderId,
+    /// Executed quantity, with that of the orders that it replaced.
+    pub executed: u64,
+    /// Displayed part of the open quantity.
+    pub shown: u64,
+    /// The reference that it is displayed under.
+    pub id: OrderId,
+    /// The displayed part's place in the order of arrival at its level.
     pub(super) shown_at: u64,
     /// Hidden quantity, and its place in the order of arrival at its level.
     pub(super) unseen: u64,
@@ -90,12 +69,16 @@ pub(super) struct Open {
     pub(super) parts: u64,
 }
 
-impl Open {
-    pub(super) fn leaves(&self) -> u64 {
+impl ReferenceOrder {
+    /// Open quantity.
+    #[must_use]
+    pub fn leaves(&self) -> u64 {
         self.shown + self.unseen
     }
 
-    pub(super) fn expires_at(&self) -> Option<Nanos> {
+    /// The time of day at which it expires; `None` when it does not within the day.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Nanos> {
         let seconds = self.order.special.unwrap_or_default().expire_at;
         (self.order.time_in_force == TimeInForce::Gtt).then(|| Nanos::from_secs(seconds.into()))
     }
@@ -107,7 +90,6 @@ pub(super) struct Execution {
     pub(super) instrument: InstrumentId,
 }
 
-/// An order that is being matched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     pub(super) order: EnterOrder,
@@ -126,23 +108,6 @@ pub(super) enum End {
     Matched,
     Paused,
     Prevented,
-}
-
-impl ReferenceOrder {
-    pub(super) fn of(open: &Open) -> ReferenceOrder {
-        ReferenceOrder {
-            session: open.session,
-            user_ref: open.order.user_ref,
-            instrument: open.order.instrument,
-            side: open.order.side,
-            price: open.order.price,
-            executed: Qty(open.executed),
-            leaves: Qty(open.leaves()),
-            shown: Qty(open.shown),
-            order_id: open.id,
-            expires_at: open.expires_at(),
-        }
-    }
 }
 
 impl Listing {

@@ -72,7 +72,7 @@ impl MarketMaker {
             self.was_refused |= !pull(instrument, cx);
             return;
         }
-        let Some(fair) = features.fair_price() else { return };
+        let Some(fair) = features.bbo().fair_price() else { return };
         for side in Side::BOTH {
             let wanted = self.wanted(instrument, side, fair, cx);
             let is_done = self.move_quote(instrument, side, wanted, fair, cx);

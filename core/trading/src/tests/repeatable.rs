@@ -21,8 +21,8 @@ fn requests_of<S: Strategy>(strategy: S) -> Vec<String> {
         let update = if below(4) == 0 {
             let aggressor = Side::BOTH[below(2) as usize];
             let mut update = trade(id, aggressor, middle, 10 + below(400), step);
-            (update.bid_price, update.bid_qty) = bid;
-            (update.ask_price, update.ask_qty) = ask;
+            (update.bid.price, update.bid.qty) = bid;
+            (update.ask.price, update.ask.qty) = ask;
             update
         } else {
             quote(id, bid, ask)

@@ -1,4 +1,4 @@
-use tickpath_types::{CancelReason, Liquidity, MarketUpdate, OrderEventKind, Qty, Side};
+use tickpath_types::{CancelReason, Liquidity, MarketUpdate, OrderEventKind, PriceLevel, Qty, Side};
 
 use crate::testing::{LIMITS, Rig, canceled, executed, quote, trade};
 use crate::{EngineConfig, Limits, LiquidityTaker};
@@ -16,9 +16,10 @@ fn it_follows_a_large_trade_at_the_best_that_is_left() {
     assert_eq!(rig().market(trade(1, Side::Buy, 101, 50, 7)), "#1 buy 100 @101 ioc");
     assert_eq!(rig().market(trade(1, Side::Sell, 100, 50, 7)), "#1 sell 100 @100 ioc");
     assert_eq!(rig().market(trade(1, Side::Sell, 100, 49, 7)), "", "just below the threshold");
-    let little_left = MarketUpdate { ask_price: 103, ask_qty: 25, ..trade(1, Side::Buy, 101, 100, 7) };
+    let little_left =
+        MarketUpdate { ask: PriceLevel { price: 103, qty: 25 }, ..trade(1, Side::Buy, 101, 100, 7) };
     assert_eq!(rig().market(little_left), "#1 buy 20 @103 ioc", "whole lots of what is there");
-    let nothing_left = MarketUpdate { ask_qty: 0, ..trade(1, Side::Buy, 101, 100, 7) };
+    let nothing_left = MarketUpdate { ask: PriceLevel::default(), ..trade(1, Side::Buy, 101, 100, 7) };
     assert_eq!(rig().market(nothing_left), "");
 }
 
@@ -27,7 +28,8 @@ fn where_there_is_no_lot_to_ask_for_it_asks_for_nothing() {
     let limits = Limits { threshold: 500_000, clip: Qty(0), ..LIMITS };
     let mut no_clip = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));
     let mut rig = rig();
-    let no_lot_left = MarketUpdate { ask_price: 103, ask_qty: 9, ..trade(1, Side::Buy, 101, 100, 7) };
+    let no_lot_left =
+        MarketUpdate { ask: PriceLevel { price: 103, qty: 9 }, ..trade(1, Side::Buy, 101, 100, 7) };
     assert_eq!(no_clip.market(trade(1, Side::Buy, 101, 50, 7)), "");
     assert_eq!(rig.market(no_lot_left), "");
     for counters in [no_clip.engine.desk().counters(), rig.engine.desk().counters()] {

@@ -7,8 +7,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// No order expires.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// The seconds of the day at which an order expires, if it is still open: a bit for each, so that there may be any
-/// number of orders.
+/// The seconds of the day at which an open order may expire, a bit each, for any number of orders.
 pub(crate) struct Expiries {
     seconds: Box<[u64]>,
     /// The first of them, since midnight.

@@ -17,8 +17,7 @@ pub struct DaySettings {
     pub imbalance_interval: Nanos,
     /// How long trading pauses after a trade that would have left the price band; then it resumes by an auction.
     pub pause: Nanos,
-    /// Width of the price band that an instrument opens with, of its reference price in parts per million; no band
-    /// when `None`.
+    /// Width of an instrument's first price band, of its reference price in parts per million; no band when `None`.
     pub price_band_ppm: Option<u32>,
     /// What happens when. Without it all instruments open for trading at the start, and the day ends by command.
     pub schedule: Option<Schedule>,

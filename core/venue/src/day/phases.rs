@@ -13,12 +13,10 @@ use super::schedule::Place;
 use super::{DaySettings, Phase};
 use crate::log_command::{LogCommandKind, VenueCommandKind};
 
-/// Most commands that one phase needs for each instrument: its definition, its band, its state, its imbalance, its
-/// cross.
+/// Most commands of a phase for each instrument: its definition, band, state, imbalance and cross.
 const COMMANDS_PER_INSTRUMENT: usize = 4;
 /// Most that it needs beside those: four stages, the end of the day, how far the schedule is, orders that expire.
 const COMMANDS_OF_VENUE: usize = 8;
-/// Stages of a day.
 const STAGES: usize = 6;
 /// No pause is due for an instrument that has been told to resume.
 const RESUMING: Nanos = Nanos(u64::MAX);
@@ -195,11 +193,6 @@ impl Day {
         CommandKind::SetPriceBand { instrument: instrument.id, reference, width }
     }
 
-    /// What opens an instrument that was not there before.
-    pub fn open_added(&mut self, id: InstrumentId, emit: &mut impl FnMut(CommandKind)) {
-        self.open_listing(id, TradingState::Halted, emit);
-    }
-
     /// What opens the instruments that came while the venue was down, if its day goes on.
     pub fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_started() {
@@ -314,11 +307,12 @@ impl Day {
 
     fn open_listings(&mut self, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
         for id in 1..self.instruments.next_id().0 {
-            self.open_listing(InstrumentId(id), state, emit);
+            self.open_new(InstrumentId(id), state, emit);
         }
     }
 
-    fn open_listing(&mut self, id: InstrumentId, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
+    /// Opens an instrument in a state, unless it is opened already.
+    pub fn open_new(&mut self, id: InstrumentId, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
         let Some(instrument) = self.instruments.get(id) else { return };
         let listing = &mut self.listings[usize::from(id.0)];
         if listing.is_opened {
@@ -343,10 +337,8 @@ impl Day {
 
     /// The cross that would end what an instrument is in.
     fn cross(&self, id: InstrumentId) -> CrossKind {
-        match self.state(id) {
-            TradingState::Paused => CrossKind::Halt,
-            _ => self.listings[usize::from(id.0)].cross,
-        }
+        let next = self.listings[usize::from(id.0)].cross;
+        if self.state(id) == TradingState::Paused { CrossKind::Halt } else { next }
     }
 
     fn end(&mut self, emit: &mut impl FnMut(CommandKind)) {

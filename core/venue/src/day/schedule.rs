@@ -124,8 +124,7 @@ impl<I: PartialEq> ScheduleStep<I> {
             return Err(format!("the day has started at {} already", time_of_day(first.second)));
         }
         let is_same = |other: &&ScheduleStep<I>| {
-            let share =
-                |list: &Vec<I>| instruments.iter().flatten().any(|instrument| list.contains(instrument));
+            let share = |list: &Vec<I>| instruments.iter().flatten().any(|it| list.contains(it));
             other.second == *second
                 && !other.phase.is_of_venue()
                 && (instruments.is_none() || other.instruments.as_ref().is_none_or(share))
@@ -143,10 +142,7 @@ impl<I: PartialEq> ScheduleStep<I> {
 impl std::fmt::Display for ScheduleStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} due at {}", self.phase.name(), time_of_day(self.second))?;
-        match &self.instruments {
-            Some(instruments) => write!(f, " for {} instruments", instruments.len()),
-            None => Ok(()),
-        }
+        self.instruments.iter().try_for_each(|them| write!(f, " for {} instruments", them.len()))
     }
 }
 
@@ -200,11 +196,7 @@ mod tests {
     #[test]
     fn the_schedules_clock_is_not_that_of_utc() {
         let new_york = schedule(-5 * 3_600);
-        assert_eq!(
-            new_york.missed(None, false, at(100, 12)),
-            Vec::<String>::new(),
-            "seven in the morning there"
-        );
+        assert_eq!(new_york.missed(None, false, at(100, 12)), [""; 0], "seven in the morning there");
         assert_eq!(new_york.missed(None, false, at(100, 14)).len(), 2);
         let (day, second) = new_york.local(at(100, 3));
         assert_eq!((day, second), (99, 22 * 3_600));

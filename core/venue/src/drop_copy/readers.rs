@@ -9,7 +9,6 @@ use crate::logins::{Denial, LoginUsers, is_current};
 use crate::password::Password;
 use crate::user_registry::{UserRegistry, UserView};
 
-/// A user of the drop copy port.
 struct Reader {
     /// True for each user that it watches, by the user's place.
     watched: Vec<bool>,

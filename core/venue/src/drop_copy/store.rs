@@ -55,7 +55,6 @@ pub struct CopyStore {
     slots: Box<[Entry]>,
     /// Place of the next message, counted from the first that was ever put here.
     next: u64,
-    /// Each user's next number.
     next_numbers: Vec<u64>,
 }
 
@@ -90,13 +89,10 @@ impl CopyStore {
         self.next
     }
 
-    fn oldest(&self) -> u64 {
-        self.next.saturating_sub(self.slots.len() as u64)
-    }
-
     /// The message at a place, unless it is overwritten.
     pub fn entry(&self, at: u64) -> Option<&Entry> {
-        (at >= self.oldest() && at < self.next).then(|| &self.slots[self.index(at)])
+        let oldest = self.next.saturating_sub(self.slots.len() as u64);
+        (oldest..self.next).contains(&at).then(|| &self.slots[self.index(at)])
     }
 
     /// The number of a reader's next message.

@@ -8,7 +8,7 @@ use tickpath_types::{Nanos, Sequence};
 use super::store::{CopyStore, Entry, Place, Watched, count};
 use crate::log_follower::LogFollower;
 use crate::replica::Replica;
-use crate::stored_log::{LogReadError, StoredLog};
+use crate::stored_log::{LogReadError, LogResult, StoredLog};
 
 /// Commands taken from the log in one run.
 const COMMANDS_PER_RUN: usize = 1 << 12;
@@ -112,13 +112,13 @@ impl CopyStreams {
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be followed any more.
-    pub fn follow(&mut self) -> Result<FollowRun, LogReadError> {
+    pub fn follow(&mut self) -> LogResult<FollowRun> {
         let log = &*self.log;
         let limit = log.durable();
         let live = match &mut self.live {
             Some(live) => live,
             live => {
-                let follower = LogFollower::from_newest(log)?;
+                let follower = LogFollower::from_snapshot(log, |_| true)?.ok_or(LogReadError::NoSnapshot)?;
                 let store = CopyStore::new(self.retained, follower.replica().next_numbers().collect());
                 live.insert(Live { follower, store, waiting: VecDeque::new(), ready_at: limit })
             }
@@ -160,10 +160,7 @@ impl CopyStreams {
     /// Begins the stream of the reader `key` with the message `number`, or with the next one when 0.
     pub fn start(&mut self, key: usize, watched: &Watched, number: u64, now: Nanos) -> CopyStart {
         let Some(live) = &self.live else { return CopyStart::NotAvailable };
-        let number = match number {
-            0 => live.store.next_number(watched),
-            number => number,
-        };
+        let number = if number == 0 { live.store.next_number(watched) } else { number };
         match live.store.find(watched, number) {
             Place::At(at) => return CopyStart::At(number, CopySource::Store(at)),
             Place::Beyond => return CopyStart::NotAvailable,
@@ -256,12 +253,7 @@ impl CopyStreams {
 
 impl Rewind {
     /// Reads some of the log, as far as there is capacity for what follows; returns how many commands.
-    fn read_on(
-        &mut self,
-        log: &dyn StoredLog,
-        limit: Sequence,
-        watched: &Watched,
-    ) -> Result<usize, LogReadError> {
+    fn read_on(&mut self, log: &dyn StoredLog, limit: Sequence, watched: &Watched) -> LogResult<usize> {
         let Rewind { follower, next_number, wanted, out, .. } = self;
         let mut commands = 0;
         while commands < COMMANDS_PER_RUN

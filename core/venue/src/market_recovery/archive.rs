@@ -11,11 +11,10 @@ use super::counters::RecoveryCounters;
 use crate::market_image::MarketImage;
 use crate::message_log::MessageStore;
 use crate::replica::{Definition, Replica};
-use crate::stored_log::{LogReadError, StoredCommands, StoredLog};
+use crate::stored_log::{LogResult, StoredCommands, StoredLog};
 
 /// Requests that wait for the archive, and answers that wait to be sent; further requests are dropped and counted.
 const RING_CAPACITY: usize = 16;
-/// Commands applied at a time.
 const COMMANDS_PER_RUN: usize = 1 << 13;
 /// A snapshot is read at most so often: requests for now this, now that must not keep the disk busy.
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
@@ -330,7 +329,7 @@ fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Def
 
 impl State {
     /// Applies commands until a packet of the messages `first..end` is there.
-    fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> Result<Progress, LogReadError> {
+    fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> LogResult<Progress> {
         let limit = self.until.min(durable);
         let enough = end.min(first + MESSAGES_PER_PACKET);
         let count = self.read_on(limit, |replica| store(replica).next_sequence() < enough)?;
@@ -347,11 +346,7 @@ impl State {
     }
 
     /// Applies commands up to `limit` while more are wanted, some at a time; how many there were.
-    fn read_on(
-        &mut self,
-        limit: Sequence,
-        mut wants_more: impl FnMut(&Replica) -> bool,
-    ) -> Result<usize, LogReadError> {
+    fn read_on(&mut self, limit: Sequence, mut wants_more: impl FnMut(&Replica) -> bool) -> LogResult<usize> {
         let mut count = 0;
         while count < COMMANDS_PER_RUN && wants_more(&self.replica) {
             let Some(command) = self.commands.next(limit)? else { break };
@@ -406,7 +401,7 @@ mod tests {
             Sequence(COMMANDS)
         }
 
-        fn snapshots(&self) -> Result<Vec<Sequence>, LogReadError> {
+        fn snapshots(&self) -> LogResult<Vec<Sequence>> {
             Ok(vec![Sequence(0)])
         }
 
@@ -414,7 +409,7 @@ mod tests {
             Replica::new(definition()).ok()
         }
 
-        fn commands_from(&self, first: Sequence) -> Result<Option<Box<dyn StoredCommands>>, LogReadError> {
+        fn commands_from(&self, first: Sequence) -> LogResult<Option<Box<dyn StoredCommands>>> {
             Ok(Some(Box::new(StagesFrom(first))))
         }
 
@@ -424,7 +419,7 @@ mod tests {
     struct StagesFrom(Sequence);
 
     impl StoredCommands for StagesFrom {
-        fn next(&mut self, limit: Sequence) -> Result<Option<LogCommand>, LogReadError> {
+        fn next(&mut self, limit: Sequence) -> LogResult<Option<LogCommand>> {
             if self.0 > limit {
                 return Ok(None);
             }

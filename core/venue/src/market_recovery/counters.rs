@@ -16,8 +16,7 @@ tickpath_lockfree::counters! {
         pub glimpse_logins => "glimpse_logins",
         /// GLIMPSE logins beyond the bound, to another session, or while no snapshot can be taken.
         pub glimpse_refused => "glimpse_refused",
-        /// GLIMPSE connections closed before their login, because others came and there was no capacity, or it did not come in
-        /// time.
+        /// GLIMPSE connections closed before their login, for want of capacity or because it did not come in time.
         pub glimpse_evicted => "glimpse_evicted",
         /// GLIMPSE clients that said what no client says.
         pub glimpse_malformed => "glimpse_malformed",

@@ -1,6 +1,7 @@
 //! Requests for messages that were published, and the packets that answer them.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Request, Session};
 use tickpath_types::{Nanos, Sequence};
@@ -8,7 +9,6 @@ use tickpath_types::{Nanos, Sequence};
 use crate::retransmission_limits::RequestLimits;
 use crate::token_bucket::RateLimit;
 
-/// Requests that wait for their answer.
 const PENDING_MAX: usize = 64;
 /// Requests that one poll of a socket takes at most: more than may wait, so that a flood is dropped at once.
 pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
@@ -22,14 +22,9 @@ pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
 pub struct RetransmissionQueue<P, H> {
     session: Session,
     limits: RequestLimits<H>,
-    pending: VecDeque<Pending<P>>,
+    /// Addresses, and the messages that they want.
+    pending: VecDeque<(P, Range<u64>)>,
     packet: Box<[u8]>,
-}
-
-struct Pending<P> {
-    to: P,
-    first: u64,
-    end: u64,
 }
 
 /// The reason why a request is dropped.
@@ -84,16 +79,16 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
     pub fn push(&mut self, to: P, first: u64, end: u64) -> bool {
         let has_capacity = self.pending.len() < PENDING_MAX;
         if has_capacity {
-            self.pending.push_back(Pending { to, first, end });
+            self.pending.push_back((to, first..end));
         }
         has_capacity
     }
 
     /// The answer to the request that waits longest, out of the messages that are kept.
     pub fn poll_answer<'m>(&mut self, message: impl Fn(u64) -> Option<&'m [u8]>) -> Option<Answer<'_, P>> {
-        let Pending { to, first, end } = self.pending.pop_front()?;
-        let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(first));
-        for message in (first..end).map_while(message) {
+        let (to, wanted) = self.pending.pop_front()?;
+        let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(wanted.start));
+        for message in wanted.map_while(message) {
             if packet.push(message).is_err() {
                 break;
             }

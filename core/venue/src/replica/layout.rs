@@ -27,29 +27,20 @@ const COUNT_MAX: u64 = 1 << 26;
 #[non_exhaustive]
 pub enum ReplicaError {
     /// Take an older snapshot.
-    #[error("not a venue's snapshot, or it is damaged: {field}")]
-    Damaged {
-        /// Where it was noticed.
-        field: &'static str,
-    },
+    #[error("not a venue's snapshot, or it is damaged: {0}")]
+    Damaged(&'static str),
     /// Use the version of the program that wrote it.
     #[error(
-        "version {version} of a venue's snapshot, which this program cannot read: use the version of the program that \
+        "version {0} of a venue's snapshot, which this program cannot read: use the version of the program that \
          wrote it"
     )]
-    Version {
-        /// What it says.
-        version: u8,
-    },
+    Version(u8),
     /// Give the venue the instruments that it had, or begin a new session.
     #[error(
-        "the instrument file lacks what the journal's session has: {symbols}; put them back (tickpath admin instrument \
+        "the instrument file lacks what the journal's session has: {0}; put them back (tickpath admin instrument \
          suspend SYMBOL takes one out of trading), or begin another session by --new-session"
     )]
-    InstrumentsGone {
-        /// All of them.
-        symbols: String,
-    },
+    InstrumentsGone(String),
     /// Give the instrument the definition that it had, or begin a new session.
     #[error(
         "instrument {symbol} has changed since the journal's session got it ({field}): put its definition back, or begin \
@@ -77,13 +68,10 @@ pub enum ReplicaError {
     },
     /// Give the venue the users that it had, more only behind them, or begin a new session.
     #[error(
-        "the users of the journal's session are {names}: keep them in this order, with new ones behind them, or \
+        "the users of the journal's session are {0}: keep them in this order, with new ones behind them, or \
          begin another session by --new-session"
     )]
-    Users {
-        /// Their names.
-        names: String,
-    },
+    Users(String),
     /// Begin a new session, which has room for the users that there are then and some more.
     #[error(
         "the journal's session has room for {room} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
@@ -105,7 +93,7 @@ pub enum ReplicaError {
 }
 
 const fn damaged(field: &'static str) -> ReplicaError {
-    ReplicaError::Damaged { field }
+    ReplicaError::Damaged(field)
 }
 
 impl Replica {
@@ -114,10 +102,10 @@ impl Replica {
         let Replica { definition, engine, streams, replayed } = self;
         out.extend(MAGIC);
         out.push(VERSION);
-        put_definition(out, definition);
+        definition.put(out);
         put_facts(out, replayed);
         let at = out.len();
-        put(out, 0);
+        0_u64.put(out);
         engine.snapshot(out);
         let len = (out.len() - at - 8) as u64;
         out[at..at + 8].copy_from_slice(&len.to_le_bytes());
@@ -131,22 +119,23 @@ impl Replica {
     /// [`ReplicaError`] when they are not.
     pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
         let mut fields = Fields { bytes };
-        if fields.take("header")? != MAGIC {
+        if fields.array("header")? != MAGIC {
             return Err(damaged("header"));
         }
-        let [version] = fields.take("header")?;
+        let [version] = fields.array("header")?;
         if !(1..=VERSION).contains(&version) {
-            return Err(ReplicaError::Version { version });
+            return Err(ReplicaError::Version(version));
         }
-        let definition = fields.definition()?;
+        let definition: Definition = fields.take("definition")?;
+        if (1..).zip(&definition.instruments).any(|(id, instrument)| instrument.id != InstrumentId(id)) {
+            return Err(damaged("instruments"));
+        }
         let replayed = fields.replayed(definition.users.len(), version)?;
-        let len = fields.u64("engine")?;
+        let len: u64 = fields.take("engine")?;
         let state = usize::try_from(len).ok().and_then(|len| fields.slice(len)).ok_or(damaged("engine"))?;
         let engine = Engine::restore(&definition.instruments, definition.limits, state)?;
-        let mut users = Vec::with_capacity(definition.users.len());
-        for _ in &definition.users {
-            users.push(fields.stream(definition.retained_responses)?);
-        }
+        let users = definition.users.iter().map(|_| fields.stream(definition.retained_responses));
+        let users = users.collect::<Result<_, _>>()?;
         let market = fields.stream(definition.retained_messages)?;
         if !fields.bytes.is_empty() {
             return Err(damaged("length"));
@@ -162,13 +151,75 @@ impl Replica {
     }
 }
 
-fn put(out: &mut Vec<u8>, field: u64) {
-    out.extend(field.to_le_bytes());
+/// A part of a snapshot that is written and read in the same way in all versions.
+trait Part: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    /// Reads what [`Part::put`] writes; `field` is its name in errors.
+    fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<Self, ReplicaError>;
 }
 
-fn put_definition(out: &mut Vec<u8>, definition: &Definition) {
-    let Definition { instruments, limits, users, retained_responses, retained_messages } = definition;
-    let EngineLimits {
+/// Values with a fixed number of bytes: 8 for numbers of any width, one for codes.
+macro_rules! values {
+    ($($Value:ty: |$value:ident| $bytes:expr, $of:expr;)*) => { $(
+        impl Part for $Value {
+            fn put(&self, out: &mut Vec<u8>) {
+                let $value = *self;
+                out.extend($bytes);
+            }
+
+            fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<$Value, ReplicaError> {
+                fields.array(field).map($of)?.ok_or(damaged(field))
+            }
+        }
+    )* };
+}
+
+values! {
+    u16: |number| u64::from(number).to_le_bytes(), |bytes| u64::from_le_bytes(bytes).try_into().ok();
+    u32: |number| u64::from(number).to_le_bytes(), |bytes| u64::from_le_bytes(bytes).try_into().ok();
+    u64: |number| number.to_le_bytes(), |bytes| Some(u64::from_le_bytes(bytes));
+    usize: |count| (count as u64).to_le_bytes(), |bytes| count(u64::from_le_bytes(bytes));
+    InstrumentId: |id| u64::from(id.0).to_le_bytes(),
+        |bytes| u64::from_le_bytes(bytes).try_into().ok().map(InstrumentId);
+    Nanos: |time| time.0.to_le_bytes(), |bytes| Some(Nanos(u64::from_le_bytes(bytes)));
+    Qty: |qty| qty.0.to_le_bytes(), |bytes| Some(Qty(u64::from_le_bytes(bytes)));
+    Price: |price| price.0.to_le_bytes(), |bytes| Some(Price(i64::from_le_bytes(bytes)));
+    Symbol: |symbol| symbol.0, |bytes| Some(Symbol(bytes));
+    bool: |flag| [u8::from(flag)], |[code]: [u8; 1]| [false, true].get(usize::from(code)).copied();
+    SystemEventCode: |stage| [stage.code()], |[code]| SystemEventCode::from_code(code);
+    CrossKind: |cross| [cross.code()], |[code]| CrossKind::from_code(code);
+}
+
+fn count(number: u64) -> Option<usize> {
+    (number <= COUNT_MAX).then_some(number as usize)
+}
+
+/// Structures: their fields one after the other. A field without a name has that of the structure.
+macro_rules! structures {
+    ($($Type:ident { $($field:ident $(= $name:literal)?),* $(,)? })*) => { $(
+        impl Part for $Type {
+            fn put(&self, out: &mut Vec<u8>) {
+                let $Type { $($field),* } = self;
+                $($field.put(out);)*
+            }
+
+            fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<$Type, ReplicaError> {
+                $(let $field = Part::take(fields, [$($name,)? field][0])?;)*
+                Ok($Type { $($field),* })
+            }
+        }
+    )* };
+}
+
+structures! {
+    Definition {
+        limits = "limits",
+        retained_responses = "retained_responses",
+        retained_messages = "retained_messages",
+        users = "users",
+        instruments = "instruments",
+    }
+    EngineLimits {
         max_open_orders,
         max_open_orders_per_session,
         max_sessions,
@@ -177,88 +228,91 @@ fn put_definition(out: &mut Vec<u8>, definition: &Definition) {
         max_special_orders,
         max_recent_executions,
         max_instruments,
-    } = *limits;
-    for limit in [
-        max_open_orders,
-        max_open_orders_per_session,
-        max_sessions.into(),
-        max_index_pages,
-        max_index_pages_per_session,
-        max_special_orders,
-        max_recent_executions,
-        max_instruments.into(),
-    ] {
-        put(out, limit.into());
     }
-    put(out, *retained_responses as u64);
-    put(out, *retained_messages as u64);
-    put(out, users.len() as u64);
-    for user in users {
-        put(out, user.len() as u64);
-        out.extend(user.as_bytes());
+    Instrument { id, symbol, tick_size, reference_price, collar_low, collar_high, lot_size, max_qty }
+    ReplayedDay { stages = "stages", opened = "opened", crosses = "crosses", schedule = "schedule" }
+    ReplayedUser { is_killed = "is_killed", limits, configured, commanded }
+    Configured { limits, instruments }
+}
+
+impl Part for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.len().put(out);
+        out.extend(self.as_bytes());
     }
-    put(out, instruments.len() as u64);
-    for instrument in instruments {
-        let Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high } =
-            *instrument;
-        put(out, id.0.into());
-        out.extend(symbol.0);
-        for price in [tick_size, reference_price, collar_low, collar_high] {
-            out.extend(price.0.to_le_bytes());
+
+    fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<String, ReplicaError> {
+        let len = usize::take(fields, field)?;
+        let text = fields.slice(len).and_then(|text| std::str::from_utf8(text).ok());
+        text.map(str::to_owned).ok_or(damaged(field))
+    }
+}
+
+impl<T: Part> Part for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.len().put(out);
+        self.iter().for_each(|part| part.put(out));
+    }
+
+    fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<Vec<T>, ReplicaError> {
+        (0..usize::take(fields, field)?).map(|_| T::take(fields, field)).collect()
+    }
+}
+
+impl<A: Part, B: Part> Part for (A, B) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+    }
+
+    fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<(A, B), ReplicaError> {
+        Ok((A::take(fields, field)?, B::take(fields, field)?))
+    }
+}
+
+impl<T: Part> Part for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        self.iter().for_each(|part| part.put(out));
+    }
+
+    fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<Option<T>, ReplicaError> {
+        bool::take(fields, field)?.then(|| T::take(fields, field)).transpose()
+    }
+}
+
+/// A limit that is not set has its bytes too.
+impl Part for UserLimits {
+    fn put(&self, out: &mut Vec<u8>) {
+        let UserLimits { rate, open_orders, order_qty, order_notional } = *self;
+        let rate = rate.map(|RateLimit { per_second, burst }| [per_second, burst].map(u64::from));
+        let engine = [open_orders.map(u64::from), order_qty.map(|qty| qty.0), order_notional];
+        for limit in rate.map_or([None, None], |rate| rate.map(Some)).into_iter().chain(engine) {
+            (limit.is_some(), limit.unwrap_or(0)).put(out);
         }
-        put(out, lot_size.0);
-        put(out, max_qty.0);
+    }
+
+    fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<UserLimits, ReplicaError> {
+        fn limit<T: Part>(fields: &mut Fields<'_>, field: &'static str) -> Result<Option<T>, ReplicaError> {
+            Part::take(fields, field).map(|(is_set, limit): (bool, T)| is_set.then_some(limit))
+        }
+        let (per_second, burst) = (limit(fields, field)?, limit(fields, field)?);
+        let rate = per_second.zip(burst).map(|(per_second, burst)| RateLimit { per_second, burst });
+        let (open_orders, order_qty) = (limit(fields, field)?, limit(fields, field)?);
+        Ok(UserLimits { rate, open_orders, order_qty, order_notional: limit(fields, field)? })
     }
 }
 
 fn put_facts(out: &mut Vec<u8>, replayed: &ReplayedState) {
     let ReplayedState { last_ts, is_killed, day, users } = replayed;
-    let ReplayedDay { stages, opened, crosses, schedule } = day;
-    put(out, last_ts.0);
-    out.push((*is_killed).into());
-    put(out, stages.len() as u64);
-    out.extend(stages.iter().map(|stage| stage.code()));
-    put(out, opened.len() as u64);
-    opened.iter().for_each(|id| put(out, id.0.into()));
-    put(out, crosses.len() as u64);
-    for (id, cross) in crosses {
-        put(out, id.0.into());
-        out.push(cross.code());
-    }
-    out.push(schedule.is_some().into());
-    if let Some((day, second)) = schedule {
-        put(out, (*day).into());
-        put(out, (*second).into());
-    }
-    for ReplayedUser { is_killed, limits, configured, commanded } in users {
-        out.push((*is_killed).into());
-        put_limits(out, limits);
-        out.push(configured.is_some().into());
-        if let Some(Configured { limits, instruments }) = configured {
-            put_limits(out, limits);
-            put(out, *instruments);
-        }
-        put(out, commanded.len() as u64);
-        for (id, is_allowed) in commanded {
-            put(out, id.0.into());
-            out.push((*is_allowed).into());
-        }
-    }
-}
-
-fn put_limits(out: &mut Vec<u8>, limits: &UserLimits) {
-    let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
-    let rate = rate.map(|RateLimit { per_second, burst }| [per_second, burst].map(u64::from));
-    let engine = [open_orders.map(u64::from), order_qty.map(|qty| qty.0), order_notional];
-    for limit in rate.map_or([None, None], |rate| rate.map(Some)).into_iter().chain(engine) {
-        out.push(limit.is_some().into());
-        put(out, limit.unwrap_or(0));
-    }
+    (*last_ts, *is_killed).put(out);
+    day.put(out);
+    users.iter().for_each(|user| user.put(out));
 }
 
 fn put_stream<const LEN_MAX: usize>(out: &mut Vec<u8>, Stream { messages, digest }: &Stream<LEN_MAX>) {
     let (first, next) = (messages.oldest(), messages.next_sequence());
-    [first, next, *digest].into_iter().for_each(|field| put(out, field));
+    ((first, next), *digest).put(out);
     for message in (first..next).filter_map(|sequence| messages.message(sequence)) {
         out.extend((message.len() as u16).to_le_bytes());
         out.extend(message);
@@ -277,142 +331,31 @@ impl<'a> Fields<'a> {
         Some(slice)
     }
 
-    fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ReplicaError> {
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ReplicaError> {
         self.slice(N).and_then(|slice| slice.try_into().ok()).ok_or(damaged(field))
     }
 
-    fn u64(&mut self, field: &'static str) -> Result<u64, ReplicaError> {
-        self.take(field).map(u64::from_le_bytes)
-    }
-
-    fn small<T: TryFrom<u64>>(&mut self, field: &'static str) -> Result<T, ReplicaError> {
-        self.u64(field)?.try_into().map_err(|_| damaged(field))
-    }
-
-    fn count(&mut self, field: &'static str) -> Result<usize, ReplicaError> {
-        match self.u64(field)? {
-            count if count <= COUNT_MAX => Ok(count as usize),
-            _ => Err(damaged(field)),
-        }
-    }
-
-    fn flag(&mut self, field: &'static str) -> Result<bool, ReplicaError> {
-        match self.take(field)? {
-            [0] => Ok(false),
-            [1] => Ok(true),
-            _ => Err(damaged(field)),
-        }
-    }
-
-    fn price(&mut self, field: &'static str) -> Result<Price, ReplicaError> {
-        self.take(field).map(|bytes| Price(i64::from_le_bytes(bytes)))
-    }
-
-    fn definition(&mut self) -> Result<Definition, ReplicaError> {
-        let limits = EngineLimits {
-            max_open_orders: self.small("limits")?,
-            max_open_orders_per_session: self.small("limits")?,
-            max_sessions: self.small("limits")?,
-            max_index_pages: self.small("limits")?,
-            max_index_pages_per_session: self.small("limits")?,
-            max_special_orders: self.small("limits")?,
-            max_recent_executions: self.small("limits")?,
-            max_instruments: self.small("limits")?,
-        };
-        let retained_responses = self.count("retained_responses")?;
-        let retained_messages = self.count("retained_messages")?;
-        let mut users = Vec::new();
-        for _ in 0..self.count("users")? {
-            let len = self.count("users")?;
-            let name = self.slice(len).and_then(|name| std::str::from_utf8(name).ok());
-            users.push(name.ok_or(damaged("users"))?.to_owned());
-        }
-        let mut instruments = Vec::new();
-        for place in 1..=self.count("instruments")? {
-            let instrument = self.instrument()?;
-            if usize::from(instrument.id.0) != place {
-                return Err(damaged("instruments"));
-            }
-            instruments.push(instrument);
-        }
-        Ok(Definition { instruments, limits, users, retained_responses, retained_messages })
-    }
-
-    fn instrument(&mut self) -> Result<Instrument, ReplicaError> {
-        let field = "instruments";
-        let (id, symbol) = (InstrumentId(self.small(field)?), Symbol(self.take(field)?));
-        let (tick_size, reference_price) = (self.price(field)?, self.price(field)?);
-        let (collar_low, collar_high) = (self.price(field)?, self.price(field)?);
-        let (lot_size, max_qty) = (Qty(self.u64(field)?), Qty(self.u64(field)?));
-        Ok(Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high })
+    fn take<T: Part>(&mut self, field: &'static str) -> Result<T, ReplicaError> {
+        T::take(self, field)
     }
 
     fn replayed(&mut self, user_count: usize, version: u8) -> Result<ReplayedState, ReplicaError> {
-        let last_ts = Nanos(self.u64("time")?);
-        let is_killed = self.flag("is_killed")?;
-        let mut stages = Vec::new();
-        for _ in 0..self.count("stages")? {
-            let [code] = self.take("stages")?;
-            stages.push(SystemEventCode::from_code(code).ok_or(damaged("stages"))?);
-        }
-        let mut opened = Vec::new();
-        for _ in 0..self.count("opened")? {
-            opened.push(InstrumentId(self.small("opened")?));
-        }
-        let (mut crosses, mut schedule) = (Vec::new(), None);
-        if version > 1 {
-            for _ in 0..self.count("crosses")? {
-                let (id, [code]) = (InstrumentId(self.small("crosses")?), self.take("crosses")?);
-                crosses.push((id, CrossKind::from_code(code).ok_or(damaged("crosses"))?));
-            }
-            if self.flag("schedule")? {
-                schedule = Some((self.small("schedule")?, self.small("schedule")?));
-            }
-        }
-        let mut users = Vec::new();
-        for _ in 0..user_count {
-            users.push(if version > 2 { self.user()? } else { self.user_without_notes()? });
-        }
-        let day = ReplayedDay { stages, opened, crosses, schedule };
-        Ok(ReplayedState { last_ts, is_killed, day, users })
-    }
-
-    fn user(&mut self) -> Result<ReplayedUser, ReplicaError> {
-        let field = "user limits";
-        let (is_killed, limits) = (self.flag("is_killed")?, self.limits()?);
-        let configured = match self.flag(field)? {
-            false => None,
-            true => Some(Configured { limits: self.limits()?, instruments: self.u64(field)? }),
+        let (last_ts, is_killed) = (self.take("time")?, self.take("is_killed")?);
+        let day = if version > 1 {
+            self.take("day")?
+        } else {
+            let (stages, opened) = (self.take("stages")?, self.take("opened")?);
+            ReplayedDay { stages, opened, ..ReplayedDay::default() }
         };
-        let mut commanded = Vec::new();
-        for _ in 0..self.count(field)? {
-            commanded.push((InstrumentId(self.small(field)?), self.flag(field)?));
-        }
-        Ok(ReplayedUser { is_killed, limits, configured, commanded })
-    }
-
-    fn limits(&mut self) -> Result<UserLimits, ReplicaError> {
-        let (per_second, burst) = (self.limit()?, self.limit()?);
-        let rate = per_second.zip(burst).map(|(per_second, burst)| RateLimit { per_second, burst });
-        Ok(UserLimits {
-            rate,
-            open_orders: self.limit()?,
-            order_qty: self.limit()?.map(Qty),
-            order_notional: self.limit()?,
-        })
-    }
-
-    fn limit<T: TryFrom<u64>>(&mut self) -> Result<Option<T>, ReplicaError> {
-        let (is_there, limit) = (self.flag("user limits")?, self.small("user limits")?);
-        Ok(is_there.then_some(limit))
+        let user = |_| if version > 2 { self.take("user limits") } else { self.user_without_notes() };
+        let users = (0..user_count).map(user).collect::<Result<_, _>>()?;
+        Ok(ReplayedState { last_ts, is_killed, day, users })
     }
 
     /// As versions 1 and 2 have it.
     fn user_without_notes(&mut self) -> Result<ReplayedUser, ReplicaError> {
-        let mut user = ReplayedUser { is_killed: self.flag("is_killed")?, ..ReplayedUser::default() };
-        if self.flag("user limits")? {
-            let (open_orders, order_qty) = (self.small("user limits")?, Qty(self.u64("user limits")?));
-            let order_notional = self.u64("user limits")?;
+        let mut user = ReplayedUser { is_killed: self.take("is_killed")?, ..ReplayedUser::default() };
+        if let Some(((open_orders, order_qty), order_notional)) = self.take("user limits")? {
             user.note(&CommandKind::SetLimits { open_orders, order_qty, order_notional }.into());
         }
         Ok(ReplayedUser { configured: None, ..user })
@@ -420,14 +363,13 @@ impl<'a> Fields<'a> {
 
     /// First and next sequence, and the digest.
     fn stream<const LEN_MAX: usize>(&mut self, capacity: usize) -> Result<Stream<LEN_MAX>, ReplicaError> {
-        let (first, next) = (self.u64("messages")?, self.u64("messages")?);
+        let ((first, next), digest): ((u64, u64), u64) = self.take("messages")?;
         if first == 0 || first > next || next - first > COUNT_MAX {
             return Err(damaged("messages"));
         }
-        let digest = self.u64("messages")?;
         let mut messages = MessageLog::starting_at(first, capacity);
         for _ in first..next {
-            let len = usize::from(u16::from_le_bytes(self.take("messages")?));
+            let len = usize::from(u16::from_le_bytes(self.array("messages")?));
             let message = self.slice(len).filter(|_| (1..=LEN_MAX).contains(&len));
             messages.append(message.ok_or(damaged("messages"))?);
         }
@@ -451,7 +393,7 @@ mod tests {
             out.truncate(at + 8 + 1 + 8 + 8);
         }
         out.extend([1, limits.is_some().into()]);
-        limits.into_iter().flatten().for_each(|limit| put(out, limit));
+        limits.into_iter().flatten().for_each(|limit: u64| limit.put(out));
     }
 
     #[test]
@@ -474,7 +416,7 @@ mod tests {
         assert_eq!(Replica::decode(&now).unwrap().replayed, replica.replayed);
 
         let (mut head, mut replayed) = (Vec::new(), Vec::new());
-        put_definition(&mut head, &replica.definition);
+        replica.definition.put(&mut head);
         put_facts(&mut replayed, &replica.replayed);
         let rest = &now[8 + head.len() + replayed.len()..];
         for version in [1, 2] {
@@ -483,12 +425,8 @@ mod tests {
                 put_facts_before(&mut before, version, limits);
                 before.extend(rest);
                 let replayed = Replica::decode(&before).unwrap().replayed;
-                let engine = UserLimits {
-                    rate: None,
-                    open_orders: Some(5),
-                    order_qty: Some(Qty(6)),
-                    order_notional: Some(7),
-                };
+                let (open_orders, order_qty, order_notional) = (Some(5), Some(Qty(6)), Some(7));
+                let engine = UserLimits { rate: None, open_orders, order_qty, order_notional };
                 let user = ReplayedUser {
                     is_killed: true,
                     limits: limits.map_or(UserLimits::default(), |_| engine),
@@ -500,7 +438,7 @@ mod tests {
         }
         for version in [0, VERSION + 1] {
             now[7] = version;
-            assert_eq!(Replica::decode(&now).err(), Some(ReplicaError::Version { version }));
+            assert_eq!(Replica::decode(&now).err(), Some(ReplicaError::Version(version)));
         }
         now[0] ^= 1;
         assert_eq!(Replica::decode(&now).err(), Some(damaged("header")));

@@ -1,6 +1,6 @@
 //! The shadow: what the venue holds once every request so far was handled.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use tickpath_types::{Price, Qty, Side, UserRefNum};
@@ -36,13 +36,26 @@ pub(crate) struct Order {
     rank: u64,
 }
 
-/// Order references by rank.
-type Queue = BTreeMap<u64, u64>;
+/// Orders from the first that trades on: price, lower for a better one; rank; reference.
+type Queue = BTreeSet<(i64, u64, u64)>;
 
 #[derive(Default)]
 struct InstrumentBook {
-    sides: [BTreeMap<Price, Queue>; 2],
+    sides: [Queue; 2],
+    /// Oldest first.
     held_back: Queue,
+}
+
+impl InstrumentBook {
+    /// The queue of an order, and its price there.
+    fn queue(&mut self, order: &Order) -> Option<(&mut Queue, i64)> {
+        let Level { side, price } = order.level;
+        match order.place {
+            Place::Resting(_) => Some((&mut self.sides[side.index()], -side.sign() * price.0)),
+            Place::HeldBack => Some((&mut self.held_back, 0)),
+            Place::Refused(_) => None,
+        }
+    }
 }
 
 /// All orders of all instruments.
@@ -64,19 +77,12 @@ impl Books {
 
     /// The best price of resting orders.
     pub(crate) fn best(&self, instrument: u32, side: Side) -> Option<Price> {
-        let levels = &self.instruments.get(instrument as usize)?.sides[side.index()];
-        match side {
-            Side::Buy => levels.last_key_value(),
-            Side::Sell => levels.first_key_value(),
-        }
-        .map(|(price, _)| *price)
+        self.resting(instrument, side).next().map(|(_, order)| order.level.price)
     }
 
     /// The resting order that trades next.
     pub(crate) fn front(&self, instrument: u32, side: Side) -> Option<Key> {
-        let best = self.best(instrument, side)?;
-        let queue = &self.instruments[instrument as usize].sides[side.index()][&best];
-        queue.first_key_value().map(|(_, order_id)| (instrument, *order_id))
+        self.resting(instrument, side).next().map(|(key, _)| key)
     }
 
     /// True when an order at this level would trade on entry.
@@ -87,81 +93,52 @@ impl Books {
 
     /// Resting orders of one side in priority.
     pub(crate) fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (Key, &Order)> {
-        let levels = self.instruments.get(instrument as usize).map(|book| &book.sides[side.index()]);
-        let (up, down) = match side {
-            Side::Buy => (None, levels),
-            Side::Sell => (levels, None),
-        };
-        let up = up.into_iter().flat_map(|levels| levels.values());
-        let down = down.into_iter().flat_map(|levels| levels.values().rev());
-        up.chain(down)
-            .flat_map(|queue| queue.values())
-            .map(move |order_id| ((instrument, *order_id), &self.orders[&(instrument, *order_id)]))
+        let queue = self.instruments.get(instrument as usize).map(|book| &book.sides[side.index()]);
+        queue.into_iter().flatten().map(move |(_, _, order_id)| {
+            let key = (instrument, *order_id);
+            (key, &self.orders[&key])
+        })
     }
 
     /// Orders held back, oldest first.
-    pub(crate) fn held_back(&self, instrument: u32) -> impl Iterator<Item = Key> {
+    pub(crate) fn held_back(&self, instrument: u32) -> Vec<Key> {
         let queue = self.instruments.get(instrument as usize).map(|book| &book.held_back);
-        queue.into_iter().flat_map(Queue::values).map(move |order_id| (instrument, *order_id))
+        queue.into_iter().flatten().map(|(_, _, order_id)| (instrument, *order_id)).collect()
     }
 
     pub(crate) fn held_back_len(&self, instrument: u32) -> usize {
         self.instruments.get(instrument as usize).map_or(0, |book| book.held_back.len())
     }
 
-    /// Puts an order behind all others.
-    pub(crate) fn insert(&mut self, key: Key, level: Level, qty: Qty, place: Place, is_synthesised: bool) {
-        let rank = self.next_rank;
-        self.next_rank += 1;
-        self.orders.insert(key, Order { level, qty, executed: Qty::ZERO, place, is_synthesised, rank });
-        self.enqueue(key, rank, level, place);
+    /// Puts a new order behind all others.
+    pub(crate) fn add(&mut self, key: Key, level: Level, qty: Qty, place: Place, is_synthesised: bool) {
+        self.insert(key, Order { level, qty, executed: Qty::ZERO, place, is_synthesised, rank: 0 });
     }
 
     /// Moves an order behind all others, with a new level, quantity and place.
     pub(crate) fn move_to(&mut self, from: Key, to: Key, level: Level, qty: Qty, place: Place) {
         if let Some(order) = self.remove(from) {
-            self.insert(to, level, qty, place, order.is_synthesised);
-            if let Some(moved) = self.orders.get_mut(&to) {
-                moved.executed = order.executed;
-            }
+            self.insert(to, Order { level, qty, place, ..order });
         }
     }
 
-    fn enqueue(&mut self, key: Key, rank: u64, level: Level, place: Place) {
-        let index = key.0 as usize;
+    fn insert(&mut self, key: Key, order: Order) {
+        let (index, rank) = (key.0 as usize, self.next_rank);
+        self.next_rank += 1;
         if self.instruments.len() <= index {
             self.instruments.resize_with(index + 1, InstrumentBook::default);
         }
-        let book = &mut self.instruments[index];
-        match place {
-            Place::Resting(_) => {
-                book.sides[level.side.index()].entry(level.price).or_default().insert(rank, key.1);
-            }
-            Place::HeldBack => {
-                book.held_back.insert(rank, key.1);
-            }
-            Place::Refused(_) => {}
+        if let Some((queue, price)) = self.instruments[index].queue(&order) {
+            queue.insert((price, rank, key.1));
         }
+        self.orders.insert(key, Order { rank, ..order });
     }
 
     /// Takes an order out.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Order> {
         let order = self.orders.remove(&key)?;
-        let book = &mut self.instruments[key.0 as usize];
-        match order.place {
-            Place::Resting(_) => {
-                let levels = &mut book.sides[order.level.side.index()];
-                if let Some(queue) = levels.get_mut(&order.level.price) {
-                    queue.remove(&order.rank);
-                    if queue.is_empty() {
-                        levels.remove(&order.level.price);
-                    }
-                }
-            }
-            Place::HeldBack => {
-                book.held_back.remove(&order.rank);
-            }
-            Place::Refused(_) => {}
+        if let Some((queue, price)) = self.instruments[key.0 as usize].queue(&order) {
+            queue.remove(&(price, order.rank, key.1));
         }
         Some(order)
     }
@@ -184,15 +161,10 @@ impl Books {
         }
     }
 
-    /// Every order of an instrument, resting ones in priority, in a fixed sequence.
+    /// Every order of an instrument, oldest first.
     pub(crate) fn keys(&self, instrument: u32) -> Vec<Key> {
-        let mut keys: Vec<(u64, Key)> = self
-            .orders
-            .iter()
-            .filter(|(key, _)| key.0 == instrument)
-            .map(|(key, order)| (order.rank, *key))
-            .collect();
-        keys.sort_unstable();
-        keys.into_iter().map(|(_, key)| key).collect()
+        let mut keys: Vec<Key> = self.orders.keys().copied().filter(|key| key.0 == instrument).collect();
+        keys.sort_unstable_by_key(|key| self.orders[key].rank);
+        keys
     }
 }

@@ -7,7 +7,7 @@ use tickpath_types::{
     UserRefNum,
 };
 
-use super::{Expected, FlowStep, RequestCounts, Role};
+use super::{Expected, FlowStep, Role};
 use crate::Level;
 
 /// Numbers requests and queues them for the caller.
@@ -15,74 +15,62 @@ pub(crate) struct Desk {
     /// Time of the event that is mapped.
     pub(crate) ts_ns: u64,
     pub(crate) steps: VecDeque<FlowStep>,
-    pub(crate) counts: RequestCounts,
-    next_maker: u32,
-    next_taker: u32,
+    /// The next number of each [`Role`].
+    next: [u32; 2],
 }
 
 impl Desk {
     pub(crate) fn new() -> Self {
-        Desk {
-            ts_ns: 0,
-            steps: VecDeque::new(),
-            counts: RequestCounts::default(),
-            next_maker: 1,
-            next_taker: 1,
-        }
+        Desk { ts_ns: 0, steps: VecDeque::new(), next: [1; 2] }
     }
 
     /// True when either session has used its last number.
-    pub(crate) const fn is_exhausted(&self) -> bool {
-        self.next_maker == u32::MAX || self.next_taker == u32::MAX
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.next.contains(&u32::MAX)
     }
 
     fn push(&mut self, role: Role, request: OrderRequest, expected: Option<Expected>) {
         self.steps.push_back(FlowStep { ts_ns: self.ts_ns, role, request, expected });
     }
 
-    fn next_maker(&mut self) -> UserRefNum {
-        let user_ref = UserRefNum(self.next_maker);
-        self.next_maker += 1;
-        user_ref
+    fn next(&mut self, role: Role) -> UserRefNum {
+        let next = &mut self.next[role as usize];
+        *next += 1;
+        UserRefNum(*next - 1)
     }
 
     /// Enters a resting order.
     pub(crate) fn enter(&mut self, instrument: InstrumentId, level: Level, qty: Qty) -> UserRefNum {
-        let user_ref = self.next_maker();
+        let user_ref = self.next(Role::Maker);
         let order = EnterOrder {
             post_only: true,
             ..EnterOrder::limit(user_ref, instrument, level.side, qty, level.price)
         };
-        self.counts.enters += 1;
         self.push(Role::Maker, OrderRequest::Enter(order), None);
         user_ref
     }
 
     /// Executes a resting order.
     pub(crate) fn take(&mut self, instrument: InstrumentId, side: Side, expected: Expected) {
-        let user_ref = UserRefNum(self.next_taker);
-        self.next_taker += 1;
+        let user_ref = self.next(Role::Taker);
         let order = EnterOrder {
             time_in_force: TimeInForce::Ioc,
             ..EnterOrder::limit(user_ref, instrument, side, expected.qty, expected.price)
         };
-        self.counts.takes += 1;
         self.push(Role::Taker, OrderRequest::Enter(order), Some(expected));
     }
 
     /// Replaces a resting order; `qty` counts what was executed.
     pub(crate) fn replace(&mut self, orig_user_ref: UserRefNum, price: Price, qty: Qty) -> UserRefNum {
-        let user_ref = self.next_maker();
+        let user_ref = self.next(Role::Maker);
         let order =
             ReplaceOrder { post_only: true, ..ReplaceOrder::limit(orig_user_ref, user_ref, qty, price) };
-        self.counts.replaces += 1;
         self.push(Role::Maker, OrderRequest::Replace(order), None);
         user_ref
     }
 
     /// Reduces a resting order to `qty`, which counts what was executed; zero cancels it.
     pub(crate) fn cancel(&mut self, user_ref: UserRefNum, qty: Qty) {
-        self.counts.cancels += 1;
         self.push(Role::Maker, OrderRequest::Cancel(CancelOrder { user_ref, qty }), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use tickpath_types::{Price, Qty, Side};
 
 use super::Exclusion;
@@ -23,11 +23,9 @@ pub(crate) struct Fill {
 /// The fills of one transaction.
 #[derive(Default)]
 pub(crate) struct Fills {
-    /// `None` where the fill was taken out.
-    fills: Vec<Option<Fill>>,
-    by_order: FxHashMap<Key, VecDeque<usize>>,
-    /// Everything before it was taken out.
-    next: usize,
+    /// Those that were not taken out.
+    fills: VecDeque<Fill>,
+    orders: FxHashSet<Key>,
 }
 
 impl Fills {
@@ -56,52 +54,38 @@ impl Fills {
         (fills, incoming_count)
     }
 
-    fn push(&mut self, fill: Fill) {
-        self.by_order.entry(fill.key).or_default().push_back(self.fills.len());
-        self.fills.push(Some(fill));
+    /// Adds a fill, or puts one back that was executed in part.
+    pub(crate) fn push(&mut self, fill: Fill) {
+        self.orders.insert(fill.key);
+        self.fills.push_back(fill);
     }
 
+    /// The number of fills that were not taken out.
     pub(crate) fn len(&self) -> usize {
         self.fills.len()
     }
 
+    /// True when nothing traded in this transaction.
     pub(crate) fn is_empty(&self) -> bool {
-        self.fills.is_empty()
+        self.orders.is_empty()
     }
 
     /// True when the order trades, or traded, in this transaction.
     pub(crate) fn is_about(&self, key: Key) -> bool {
-        self.by_order.contains_key(&key)
+        self.orders.contains(&key)
     }
 
     /// Takes out the fill that price-time priority puts first: that of the front order on the side of
     /// the earliest reported one, otherwise that one.
     pub(crate) fn pop(&mut self, books: &Books) -> Option<Fill> {
-        while self.fills.get(self.next).is_some_and(Option::is_none) {
-            self.next += 1;
-        }
-        let earliest = (*self.fills.get(self.next)?)?;
-        let front = books
-            .order(earliest.key)
-            .and_then(|order| books.front(earliest.key.0, order.level.side))
-            .filter(|front| self.by_order.get(front).is_some_and(|indexes| !indexes.is_empty()))
-            .unwrap_or(earliest.key);
-        let index = self.by_order.get_mut(&front)?.pop_front()?;
-        self.fills[index].take()
-    }
-
-    /// Puts a fill back that was executed in part.
-    pub(crate) fn put_back(&mut self, rest: Fill) {
-        self.push(rest);
+        let earliest = self.fills.front()?.key;
+        let front = books.order(earliest).and_then(|order| books.front(earliest.0, order.level.side));
+        let place = self.fills.iter().position(|fill| Some(fill.key) == front).unwrap_or(0);
+        self.fills.remove(place)
     }
 }
 
 impl Fill {
-    /// The same fill with `qty` left to execute.
-    pub(crate) const fn with_qty(self, qty: Qty) -> Fill {
-        Fill { qty, ..self }
-    }
-
     /// Why the venue would not execute this order for this quantity now, if so.
     pub(crate) fn obstacle(&self, books: &Books, sums_fills: bool) -> Result<(), Exclusion> {
         if self.in_auction {
@@ -122,9 +106,6 @@ impl Fill {
             (books.best(instrument, level.side) != Some(level.price), Exclusion::NotBestPrice),
             (books.front(instrument, level.side) != Some(self.key), Exclusion::NotFrontOfQueue),
         ];
-        match obstacles.into_iter().find(|(stands, _)| *stands) {
-            Some((_, reason)) => Err(reason),
-            None => Ok(()),
-        }
+        obstacles.into_iter().find(|(stands, _)| *stands).map_or(Ok(()), |(_, reason)| Err(reason))
     }
 }

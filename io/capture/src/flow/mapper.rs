@@ -1,8 +1,8 @@
 //! Recorded events in, order requests out.
 
-use tickpath_types::{InstrumentId, Qty, Side, UserRefNum};
+use tickpath_types::{InstrumentId, Price, Qty, Side, UserRefNum};
 
-use super::book::{Books, Key, Order, Place};
+use super::book::{Books, Key, Place};
 use super::desk::Desk;
 use super::fills::{Fill, Fills};
 use super::survey::is_price;
@@ -18,30 +18,12 @@ pub struct FlowLimits {
     pub held_back_count_max: usize,
     /// Events of one transaction; a longer one is mapped in parts.
     pub transaction_len_max: usize,
-    /// Whether what a partial recording leaves out is reconstructed.
-    pub reconstruct: bool,
 }
 
 impl Default for FlowLimits {
     fn default() -> Self {
-        FlowLimits {
-            open_order_count_max: 1 << 20,
-            held_back_count_max: 4_096,
-            transaction_len_max: 4_096,
-            reconstruct: true,
-        }
+        FlowLimits { open_order_count_max: 1 << 20, held_back_count_max: 4_096, transaction_len_max: 4_096 }
     }
-}
-
-/// An order that rests at the venue once every request so far was handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RestingOrder {
-    /// The maker's number of it.
-    pub user_ref: UserRefNum,
-    /// Where.
-    pub level: Level,
-    /// What is left of it.
-    pub qty: Qty,
 }
 
 /// Maps a recording to order requests, see the [module](super).
@@ -83,12 +65,11 @@ impl Mapper {
     /// Takes the next event.
     pub fn handle_event(&mut self, event: &RecordedEvent) {
         let event = &self.survey.at_venue(event);
-        self.counts.events.count(&event.kind);
         if self.transaction.first().is_some_and(|first| first.ts_ns != event.ts_ns) {
             self.map_transaction();
         }
         self.desk.ts_ns = event.ts_ns;
-        if self.limits.reconstruct && self.survey.history.is_some() {
+        if self.survey.history.is_some() {
             self.enter_missing(event);
             self.evict_contradicted(event);
         }
@@ -111,21 +92,15 @@ impl Mapper {
 
     /// What was done so far.
     #[must_use]
-    pub fn counts(&self) -> FlowCounts {
-        FlowCounts { requests: self.desk.counts, ..self.counts }
+    pub const fn counts(&self) -> FlowCounts {
+        self.counts
     }
 
-    /// The survey that it was made with.
-    #[must_use]
-    pub const fn survey(&self) -> &Survey {
-        &self.survey
-    }
-
-    /// Orders of one side of an instrument, by the recording's index, that rest at the venue, in
-    /// priority.
-    pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = RestingOrder> {
+    /// Orders of one side of an instrument, by the recording's index, that rest at the venue once every request so far
+    /// was handled, in priority: the maker's number, the price, and what is left.
+    pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (UserRefNum, Price, Qty)> {
         self.books.resting(instrument, side).filter_map(|(_, order)| match order.place {
-            Place::Resting(user_ref) => Some(RestingOrder { user_ref, level: order.level, qty: order.qty }),
+            Place::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
             _ => None,
         })
     }
@@ -136,14 +111,14 @@ impl Mapper {
         let mut events = std::mem::take(&mut self.transaction);
         let (mut fills, incoming_count) = Fills::of(&events);
         self.counts.executions.seen += fills.len() as u64 + incoming_count;
-        for _ in 0..incoming_count {
-            self.counts.executions.excluded.add(Exclusion::IncomingOrder);
-        }
+        self.counts.executions.excluded[Exclusion::IncomingOrder.index()] += incoming_count;
         // Self-match prevention cancels before the trade, and is reported after it.
         if !fills.is_empty() {
-            for key in events.iter().filter_map(deleted) {
-                if !fills.is_about(key) {
-                    self.reduce_to(key, Qty::ZERO);
+            for event in &events {
+                if let EventKind::Delete { order_id, .. } = event.kind
+                    && !fills.is_about((event.instrument, order_id))
+                {
+                    self.reduce_to((event.instrument, order_id), Qty::ZERO);
                 }
             }
         }
@@ -159,7 +134,7 @@ impl Mapper {
     }
 
     fn map_fills(&mut self, fills: &mut Fills) {
-        let sums_fills = self.survey.info().sums_fills;
+        let sums_fills = self.survey.info.sums_fills;
         while let Some(fill) = fills.pop(&self.books) {
             let obstacle = match fill.obstacle(&self.books, sums_fills) {
                 Ok(()) if self.desk.is_exhausted() => Err(Exclusion::TooManyOrders),
@@ -168,7 +143,7 @@ impl Mapper {
             match obstacle {
                 Ok(()) => {
                     if let Some(rest) = self.execute(fill) {
-                        fills.put_back(rest);
+                        fills.push(rest);
                     }
                 }
                 Err(reason) => self.exclude(fill, reason),
@@ -177,8 +152,9 @@ impl Mapper {
     }
 
     /// Repeats an execution; what the order did not show is left, and was entered as a new slice.
-    fn execute(&mut self, fill: Fill) -> Option<Fill> {
-        let (order, resting) = self.resting_order(fill.key)?;
+    fn execute(&mut self, mut fill: Fill) -> Option<Fill> {
+        let order = *self.books.order(fill.key)?;
+        let Place::Resting(resting) = order.place else { return None };
         let qty = fill.qty.min(order.qty);
         let expected = Expected { resting, price: order.level.price, qty };
         self.desk.take(instrument_id(fill.key.0), order.level.side.opposite(), expected);
@@ -187,21 +163,19 @@ impl Mapper {
         if !rest.is_zero() {
             self.counts.replenished += 1;
             self.add(fill.key, order.level, rest, order.is_synthesised);
-            return Some(fill.with_qty(rest));
+            fill.qty = rest;
+            return Some(fill);
         }
         let executions = &mut self.counts.executions;
         executions.eligible_by_eviction += u64::from(self.evicted_for_fill);
-        *(if order.is_synthesised {
-            &mut executions.eligible_synthesised
-        } else {
-            &mut executions.eligible
-        }) += 1;
+        executions.eligible_synthesised += u64::from(order.is_synthesised);
+        executions.eligible += u64::from(!order.is_synthesised);
         None
     }
 
     /// Leaves an execution out; the shadow and the venue follow by a cancel.
     fn exclude(&mut self, fill: Fill, reason: Exclusion) {
-        self.counts.executions.excluded.add(reason);
+        self.counts.executions.excluded[reason.index()] += 1;
         if let Some(order) = self.books.order(fill.key) {
             let left = Qty(order.qty.0.saturating_sub(fill.qty.0));
             self.reduce_to(fill.key, left);
@@ -241,7 +215,7 @@ impl Mapper {
             }
             EventKind::Trade { is_hidden: true, .. } => {
                 self.counts.executions.seen += 1;
-                self.counts.executions.excluded.add(Exclusion::HiddenExecution);
+                self.counts.executions.excluded[Exclusion::HiddenExecution.index()] += 1;
             }
             EventKind::Fill { .. }
             | EventKind::Trade { .. }
@@ -282,14 +256,14 @@ impl Mapper {
             self.reduce_to(key, Qty::ZERO);
         }
         if self.books.len() >= self.limits.open_order_count_max {
-            self.counts.adds_excluded.add(Exclusion::TooManyOrders);
+            self.counts.adds_excluded[Exclusion::TooManyOrders.index()] += 1;
             return;
         }
         let place = self.place(key, level, qty);
         if let Place::Refused(reason) = place {
-            self.counts.adds_excluded.add(reason);
+            self.counts.adds_excluded[reason.index()] += 1;
         }
-        self.books.insert(key, level, qty, place, is_synthesised);
+        self.books.add(key, level, qty, place, is_synthesised);
     }
 
     /// Where a new order goes; one that can rest is entered.
@@ -303,7 +277,7 @@ impl Mapper {
         if self.books.held_back_len(key.0) >= self.limits.held_back_count_max {
             return Place::Refused(Exclusion::CrossedAdd);
         }
-        self.counts.adds_excluded.add(Exclusion::CrossedAdd);
+        self.counts.adds_excluded[Exclusion::CrossedAdd.index()] += 1;
         Place::HeldBack
     }
 
@@ -351,25 +325,13 @@ impl Mapper {
 
     /// Enters, oldest first, what was held back and no longer crosses.
     fn enter_held_back(&mut self, instrument: u32) {
-        if self.books.held_back_len(instrument) == 0 {
-            return;
-        }
-        let waiting: Vec<Key> = self.books.held_back(instrument).collect();
-        for key in waiting {
+        for key in self.books.held_back(instrument) {
             let Some(order) = self.books.order(key).copied() else { continue };
             if !self.books.crosses(instrument, order.level) && !self.desk.is_exhausted() {
                 let user_ref = self.desk.enter(instrument_id(instrument), order.level, order.qty);
                 self.books.move_to(key, key, order.level, order.qty, Place::Resting(user_ref));
                 self.counts.entered_later += 1;
             }
-        }
-    }
-
-    fn resting_order(&self, key: Key) -> Option<(Order, UserRefNum)> {
-        let order = self.books.order(key)?;
-        match order.place {
-            Place::Resting(user_ref) => Some((*order, user_ref)),
-            _ => None,
         }
     }
 }
@@ -396,7 +358,7 @@ impl Mapper {
         let instrument = event.instrument;
         let is_fill = matches!(event.kind, EventKind::Fill { .. });
         self.evicted_for_fill = false;
-        let is_best_level = self.survey.info().depth == Depth::Partial { levels: Some(1) };
+        let is_best_level = self.survey.info.depth == Depth::Partial { levels: Some(1) };
         if is_best_level || is_fill {
             // What the recording reports here is the best level.
             while let Some(best) = self.books.best(instrument, level.side)
@@ -444,13 +406,6 @@ impl Mapper {
 /// The id under which requests name an instrument; only what has one is entered.
 const fn instrument_id(instrument: u32) -> InstrumentId {
     InstrumentId(instrument as u16 + 1)
-}
-
-fn deleted(event: &RecordedEvent) -> Option<Key> {
-    match event.kind {
-        EventKind::Delete { order_id, .. } => Some((event.instrument, order_id)),
-        _ => None,
-    }
 }
 
 /// The resting order that an event of a partial recording is about.

@@ -41,8 +41,8 @@ mod survey;
 
 use tickpath_types::{OrderRequest, Price, Qty, UserRefNum};
 
-pub use counts::{EventCounts, Exclusion, ExecutionCounts, FlowCounts, RequestCounts};
-pub use mapper::{FlowLimits, Mapper, RestingOrder};
+pub use counts::{Exclusion, ExecutionCounts, FlowCounts};
+pub use mapper::{FlowLimits, Mapper};
 pub use survey::{Survey, SurveyBuilder, survey};
 
 /// Largest quantity of one order that OUCH accepts.

@@ -34,6 +34,7 @@ impl History {
 
 #[derive(Default)]
 pub(crate) struct HistoryBuilder {
+    event_count: u64,
     last_event: FxHashMap<Key, u64>,
     /// Orders not announced so far; what they stand for in all.
     missing: FxHashMap<Key, MissingAdd>,
@@ -44,7 +45,9 @@ pub(crate) struct HistoryBuilder {
 }
 
 impl HistoryBuilder {
-    pub(crate) fn handle_event(&mut self, index: u64, event: &RecordedEvent) {
+    pub(crate) fn handle_event(&mut self, event: &RecordedEvent) {
+        let index = self.event_count;
+        self.event_count += 1;
         let (order_id, taken, level) = match event.kind {
             EventKind::Add { order_id, .. } => {
                 self.is_unordered |= order_id < self.last_add;

@@ -5,21 +5,16 @@ use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
 
 use super::partial::{History, HistoryBuilder};
 use super::{ORDER_PRICE_MAX, ORDER_QTY_MAX};
-use crate::{
-    CaptureError, Depth, EventKind, Level, PRICE_DECIMALS, ReadError, RecordedEvent, Recording, RecordingInfo,
-};
+use crate::{CaptureError, Depth, EventKind, Level, PRICE_DECIMALS, RecordedEvent, Recording, RecordingInfo};
 
 /// Largest tick that is derived: one unit of currency.
 const TICK_SIZE_MAX: i64 = Price::SCALE;
 
 /// What one reading of a recording tells.
 pub struct Survey {
-    info: RecordingInfo,
+    pub(crate) info: RecordingInfo,
     symbols: Vec<String>,
     seen: Vec<Seen>,
-    event_count: u64,
-    span_ns: Option<(u64, u64)>,
-    truncated_at: Option<u64>,
     pub(crate) history: Option<History>,
 }
 
@@ -46,19 +41,17 @@ struct Seen {
 
 /// Reads a recording to its end.
 ///
-/// A recording that is cut short is surveyed up to the cut, see [`Survey::truncated_at`].
+/// A recording that is cut short is surveyed up to the cut.
 ///
 /// # Errors
 /// [`CaptureError`] for any other failure to read.
 pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
-    let mut builder = SurveyBuilder::new(recording.info());
+    let mut builder = SurveyBuilder::new(recording.reader().info());
     loop {
         match recording.next_event() {
             Ok(Some(event)) => builder.handle_event(&event),
-            Ok(None) => return Ok(builder.finish(recording.symbols())),
-            Err(CaptureError::Read { source: ReadError::Truncated { offset }, .. }) => {
-                builder.survey.truncated_at = Some(offset);
-            }
+            Ok(None) => return Ok(builder.finish(recording.reader().symbols())),
+            Err(error) if error.is_truncation() => {}
             Err(error) => return Err(error),
         }
     }
@@ -66,7 +59,8 @@ pub fn survey(recording: &mut Recording) -> Result<Survey, CaptureError> {
 
 /// Collects a [`Survey`] event by event.
 pub struct SurveyBuilder {
-    survey: Survey,
+    info: RecordingInfo,
+    seen: Vec<Seen>,
     history: Option<HistoryBuilder>,
 }
 
@@ -75,28 +69,13 @@ impl SurveyBuilder {
     #[must_use]
     pub fn new(info: RecordingInfo) -> Self {
         let is_partial = matches!(info.depth, Depth::Partial { .. });
-        let survey = Survey {
-            info,
-            symbols: Vec::new(),
-            seen: Vec::new(),
-            event_count: 0,
-            span_ns: None,
-            truncated_at: None,
-            history: None,
-        };
-        SurveyBuilder { survey, history: is_partial.then(HistoryBuilder::default) }
+        SurveyBuilder { info, seen: Vec::new(), history: is_partial.then(HistoryBuilder::default) }
     }
 
     /// Takes the next event.
     pub fn handle_event(&mut self, event: &RecordedEvent) {
-        let survey = &mut self.survey;
         if let Some(history) = &mut self.history {
-            history.handle_event(survey.event_count, event);
-        }
-        survey.event_count += 1;
-        if event.ts_ns != 0 && !event.is_snapshot {
-            let (first, last) = survey.span_ns.unwrap_or((event.ts_ns, event.ts_ns));
-            survey.span_ns = Some((first, last.max(event.ts_ns)));
+            history.handle_event(event);
         }
         let (price, qty, is_order) = match event.kind {
             EventKind::Add { level, qty, .. } | EventKind::Modify { level, qty, .. } => {
@@ -122,11 +101,11 @@ impl SurveyBuilder {
         if index >= usize::from(u16::MAX) {
             return;
         }
-        if survey.seen.len() <= index {
-            survey.seen.resize(index + 1, Seen::default());
+        if self.seen.len() <= index {
+            self.seen.resize(index + 1, Seen::default());
         }
-        let seen = &mut survey.seen[index];
-        let is_price = |price: &Price| is_recorded_price(*price, survey.info.price_decimals);
+        let seen = &mut self.seen[index];
+        let is_price = |price: &Price| is_recorded_price(*price, self.info.price_decimals);
         if let Some(price) = trade.filter(is_price) {
             seen.first_trade.get_or_insert(price);
         }
@@ -139,7 +118,7 @@ impl SurveyBuilder {
     #[must_use]
     pub fn finish(self, symbols: &[String]) -> Survey {
         let history = self.history.and_then(HistoryBuilder::finish);
-        Survey { symbols: symbols.to_vec(), history, ..self.survey }
+        Survey { info: self.info, symbols: symbols.to_vec(), seen: self.seen, history }
     }
 }
 
@@ -188,30 +167,6 @@ impl Seen {
 }
 
 impl Survey {
-    /// What the recording says about itself.
-    #[must_use]
-    pub const fn info(&self) -> RecordingInfo {
-        self.info
-    }
-
-    /// Events in the recording.
-    #[must_use]
-    pub const fn event_count(&self) -> u64 {
-        self.event_count
-    }
-
-    /// Times of the first and the last event, in nanoseconds as the recording counts.
-    #[must_use]
-    pub fn span_ns(&self) -> (u64, u64) {
-        self.span_ns.unwrap_or_default()
-    }
-
-    /// Where the recording ends inside a record, in bytes of its uncompressed data.
-    #[must_use]
-    pub const fn truncated_at(&self) -> Option<u64> {
-        self.truncated_at
-    }
-
     /// Definitions of the instruments, under which every request of a mapper is in order.
     ///
     /// The instrument at index `i` of the recording has id `i + 1`. Its tick is the greatest common

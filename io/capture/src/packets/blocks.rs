@@ -80,11 +80,6 @@ impl Blocks {
         Blocks { order: ByteOrder::Little, interfaces: Vec::new() }
     }
 
-    /// True for the first bytes of such a file.
-    pub(super) const fn is_magic(bytes: [u8; 4]) -> bool {
-        matches!(bytes, [0x0a, 0x0d, 0x0d, 0x0a])
-    }
-
     /// The block that some data begins with.
     pub(super) fn next<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
         let Some(header) = data.first_chunk::<12>() else { return Step::Incomplete };
@@ -96,17 +91,14 @@ impl Blocks {
             }
             self.interfaces.clear();
         }
-        let (kind, len) = (self.order.u32(header, 0), self.order.u32(header, 4));
-        if len < FRAMING_LEN as u32 || !len.is_multiple_of(4) {
-            return Step::Malformed(format!("a block that claims {len} bytes"));
-        }
+        let (kind, len) = (self.order.u32(header, 0), self.order.u32(header, 4) as usize);
         let is_taken =
             matches!(kind, SECTION_HEADER | INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
-        let len = len as usize;
-        match (is_taken, len > BLOCK_LEN_MAX) {
-            (false, _) => return Step::Skip(len as u64),
-            (true, true) => return Step::Malformed(format!("a block that claims {len} bytes")),
-            (true, false) => {}
+        if len < FRAMING_LEN || !len.is_multiple_of(4) || is_taken && len > BLOCK_LEN_MAX {
+            return Step::Malformed(format!("a block that claims {len} bytes"));
+        }
+        if !is_taken {
+            return Step::Skip(len as u64);
         }
         let Some(block) = data.get(..len) else { return Step::Incomplete };
         if self.order.u32(block, len - 4) as usize != len {
@@ -114,18 +106,14 @@ impl Blocks {
         }
         let body = &block[8..len - 4];
         let step = match kind {
-            INTERFACE_DESCRIPTION => self.interface(body).map(|()| None),
-            ENHANCED_PACKET => self.enhanced(body).map(Some),
-            PACKET => self.obsolete(body).map(Some),
-            SIMPLE_PACKET => Ok(None),
-            _ => Ok(None),
+            INTERFACE_DESCRIPTION => self.interface(body).map(|()| Step::Skip(len as u64)),
+            ENHANCED_PACKET | PACKET => {
+                self.record(kind == PACKET, body).map(|record| Step::Record(record, len))
+            }
+            SIMPLE_PACKET => Ok(Step::WithoutTime(len)),
+            _ => Ok(Step::Skip(len as u64)),
         };
-        match step {
-            Ok(Some(record)) => Step::Record(record, len),
-            Ok(None) if kind == SIMPLE_PACKET => Step::WithoutTime(len),
-            Ok(None) => Step::Skip(len as u64),
-            Err(what) => Step::Malformed(what),
-        }
+        step.unwrap_or_else(Step::Malformed)
     }
 
     fn interface(&mut self, body: &[u8]) -> Result<(), String> {
@@ -165,24 +153,14 @@ impl Blocks {
         Ok(())
     }
 
-    #[inline]
-    fn enhanced<'a>(&self, body: &'a [u8]) -> Result<Record<'a>, String> {
-        let Some(fixed) = body.first_chunk::<20>() else {
-            return Err("a packet block that is too short".to_owned());
-        };
-        self.record(self.order.u32(fixed, 0), fixed, body)
-    }
-
-    fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Record<'a>, String> {
-        let Some(fixed) = body.first_chunk::<20>() else {
-            return Err("a packet block that is too short".to_owned());
-        };
-        self.record(u32::from(self.order.u16(fixed, 0)), fixed, body)
-    }
-
     /// A packet whose block has time and lengths from byte 4 on.
     #[inline]
-    fn record<'a>(&self, interface: u32, fixed: &[u8; 20], body: &'a [u8]) -> Result<Record<'a>, String> {
+    fn record<'a>(&self, is_obsolete: bool, body: &'a [u8]) -> Result<Record<'a>, String> {
+        let Some(fixed) = body.first_chunk::<20>() else {
+            return Err("a packet block that is too short".to_owned());
+        };
+        let interface =
+            if is_obsolete { u32::from(self.order.u16(fixed, 0)) } else { self.order.u32(fixed, 0) };
         let Some(interface) = self.interfaces.get(interface as usize) else {
             return Err(format!("a packet of interface {interface}, which is not described,"));
         };

@@ -64,22 +64,41 @@ pub(super) struct Datagram<'a> {
     pub(super) payload: &'a [u8],
 }
 
-/// Why a frame gives no payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Skip {
-    /// A link layer that is not known.
-    LinkLayer,
-    /// Not IP: ARP, LLDP and the like.
-    NotIp,
-    Ipv6,
-    /// A part of an IPv4 datagram.
-    Fragment,
-    /// Neither UDP nor TCP.
-    Transport,
-    /// Fewer bytes were captured than the headers speak of, because the capture was told to keep no more.
-    Cut,
-    /// Headers that contradict each other or the length of the frame.
-    Malformed,
+tickpath_types::enumerated! {
+    /// Why a frame gives no payload.
+    pub enum Skip {
+        /// A link layer that is not known.
+        LinkLayer,
+        /// Not IP: ARP, LLDP and the like.
+        NotIp,
+        Ipv6,
+        /// A part of an IPv4 datagram.
+        Fragment,
+        /// Neither UDP nor TCP.
+        Transport,
+        /// Fewer bytes were captured than the headers claim, because of the capture's snap length.
+        Cut,
+        /// Headers that contradict each other or the length of the frame.
+        Malformed,
+        /// No time: a Simple Packet Block of pcapng.
+        Time,
+    }
+}
+
+impl Skip {
+    /// The frames of this kind, for a report.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Skip::LinkLayer => "of an unknown link layer",
+            Skip::NotIp => "not IP",
+            Skip::Ipv6 => "IPv6",
+            Skip::Fragment => "IPv4 fragments",
+            Skip::Transport => "neither UDP nor TCP",
+            Skip::Cut => "cut by the capture's snap length",
+            Skip::Malformed => "with malformed headers",
+            Skip::Time => "without a time stamp",
+        }
+    }
 }
 
 /// Finds the payload of a frame; `is_cut` when the capture kept only its beginning.

@@ -10,20 +10,17 @@ mod tests;
 use std::io::Read;
 use std::net::SocketAddrV4;
 use std::ops::Range;
-use std::path::Path;
 
 use blocks::Blocks;
 use classic::Classic;
 use frame::{Datagram, LinkLayer, Skip, decode, plain_udp};
 use record::{Record, Step};
 
-use tickpath_agent::StopSignal;
 use tickpath_recording::{Packet, Transport};
 
-use crate::format::open;
-use crate::input::{Input, InputMeter};
+use crate::input::Input;
 use crate::window::Window;
-use crate::{CaptureError, Position, ReadError, RecordingFile};
+use crate::{Format, Position, ReadError, RecordingFile};
 
 pub use record::PACKET_LEN_MAX;
 
@@ -39,50 +36,14 @@ pub struct PacketCounters {
     pub udp: u64,
     /// TCP segments.
     pub tcp: u64,
-    /// Frames of a link layer that is not known.
-    pub link_layer: u64,
-    /// Not IP: ARP, LLDP and the like.
-    pub not_ip: u64,
-    /// IPv6.
-    pub ipv6: u64,
-    /// Parts of IPv4 datagrams.
-    pub fragments: u64,
-    /// IPv4 that is neither UDP nor TCP.
-    pub other_transport: u64,
-    /// Frames of which the capture kept only the beginning.
-    pub cut: u64,
-    /// Headers that contradict each other or the length of the frame.
-    pub malformed: u64,
-    /// Packets without a time (Simple Packet Blocks of pcapng).
-    pub without_time: u64,
+    skipped: [u64; Skip::COUNT],
 }
 
 impl PacketCounters {
     /// Everything that was skipped, with a name.
     #[must_use]
-    pub const fn skipped(&self) -> [(&'static str, u64); 8] {
-        [
-            ("of an unknown link layer", self.link_layer),
-            ("not IP", self.not_ip),
-            ("IPv6", self.ipv6),
-            ("IPv4 fragments", self.fragments),
-            ("neither UDP nor TCP", self.other_transport),
-            ("cut by the capture's snap length", self.cut),
-            ("with malformed headers", self.malformed),
-            ("without a time stamp", self.without_time),
-        ]
-    }
-
-    fn skip(&mut self, why: Skip) {
-        *match why {
-            Skip::LinkLayer => &mut self.link_layer,
-            Skip::NotIp => &mut self.not_ip,
-            Skip::Ipv6 => &mut self.ipv6,
-            Skip::Fragment => &mut self.fragments,
-            Skip::Transport => &mut self.other_transport,
-            Skip::Cut => &mut self.cut,
-            Skip::Malformed => &mut self.malformed,
-        } += 1;
+    pub fn skipped(&self) -> [(&'static str, u64); Skip::COUNT] {
+        Skip::ALL.map(|why| (why.words(), self.skipped[why.index()]))
     }
 }
 
@@ -133,17 +94,8 @@ pub struct Packets<R> {
 }
 
 impl Packets<Input> {
-    /// Opens a file, through gzip and Zstandard.
-    ///
-    /// # Errors
-    /// [`CaptureError`] when it cannot be opened.
-    pub fn open(path: impl AsRef<Path>) -> Result<(Self, InputMeter), CaptureError> {
-        let (input, meter) = open(path.as_ref(), &StopSignal::new())?;
-        Ok((Packets::new(input), meter))
-    }
-
-    /// Reads an open file, whose format should be [`Format::Pcap`](crate::Format::Pcap) or
-    /// [`Format::PcapNg`](crate::Format::PcapNg).
+    /// Reads an open file, whose format should be [`Format::Pcap`] or
+    /// [`Format::PcapNg`].
     #[must_use]
     pub fn of(file: RecordingFile) -> Self {
         Packets::new(file.input)
@@ -185,12 +137,7 @@ impl<R: Read> Packets<R> {
     fn read(&mut self) -> Result<bool, ReadError> {
         let offset = self.window.offset();
         if let Some(what) = self.state.malformed.take() {
-            let error = ReadError::malformed(Position::Byte(offset), what);
-            // Damage that the decompressor finds later is the cause of what makes no sense here.
-            return Err(match self.window.failure_ahead() {
-                Some(ReadError::Damaged { source, .. }) => ReadError::Damaged { offset, source },
-                _ => error,
-            });
+            return Err(self.window.damage_or(ReadError::malformed(Position::Byte(offset), what), None));
         }
         loop {
             let skipped = self.state.skip.min(self.window.data().len() as u64);
@@ -311,7 +258,7 @@ impl State {
                 Step::WithoutTime(len) => {
                     *taken += len;
                     self.counters.frames += 1;
-                    self.counters.without_time += 1;
+                    self.counters.skipped[Skip::Time.index()] += 1;
                 }
                 Step::Skip(len) => {
                     let here = len.min(rest.len() as u64);
@@ -332,7 +279,7 @@ impl State {
         let datagram = match decode(record.link, record.frame, record.is_cut) {
             Ok(datagram) => datagram,
             Err(why) => {
-                self.counters.skip(why);
+                self.counters.skipped[why.index()] += 1;
                 return None;
             }
         };
@@ -355,19 +302,19 @@ impl State {
     #[cold]
     fn begin<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
         let Some(magic) = data.first_chunk::<4>() else { return Step::Incomplete };
-        if Blocks::is_magic(*magic) {
-            self.framing = Framing::Blocks(Blocks::new());
-            return Step::Skip(0);
-        }
-        if Classic::magic(*magic).is_none() {
-            return Step::Malformed("neither pcap nor pcapng".to_owned());
-        }
-        match Classic::parse(data) {
-            Some((classic, len)) => {
-                self.framing = Framing::Classic(classic);
-                Step::Skip(len as u64)
+        match Format::of_bytes(magic) {
+            Ok(Format::PcapNg) => {
+                self.framing = Framing::Blocks(Blocks::new());
+                Step::Skip(0)
             }
-            None => Step::Incomplete,
+            Ok(Format::Pcap) => match Classic::parse(data) {
+                Some((classic, len)) => {
+                    self.framing = Framing::Classic(classic);
+                    Step::Skip(len as u64)
+                }
+                None => Step::Incomplete,
+            },
+            _ => Step::Malformed("neither pcap nor pcapng".to_owned()),
         }
     }
 }

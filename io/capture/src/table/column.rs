@@ -65,32 +65,59 @@ impl Cell<'_> {
     }
 }
 
-pub(super) const fn column(name: &'static str, kind: ColumnKind) -> Column {
-    Column::new(name, kind)
+/// A value of a row that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Empty,
+    Integer(u64),
+    Price(Decimal),
+    Text(String),
+}
+
+impl Value {
+    pub(super) fn cell(&self) -> Cell<'_> {
+        match self {
+            Value::Empty => Cell::Empty,
+            Value::Integer(number) => Cell::Integer(*number),
+            Value::Price(price) => Cell::Price(*price),
+            Value::Text(text) => Cell::Text(text),
+        }
+    }
+}
+
+/// A table that is read.
+pub(super) struct ReadTable {
+    pub(super) columns: Vec<Column>,
+    /// One after the other, in constant memory.
+    pub(super) rows: Box<dyn Iterator<Item = Result<Vec<Value>, String>>>,
+    /// Their number, where the table has it.
+    pub(super) row_count: Option<u64>,
+    /// Whether the table says what its times count from.
+    pub(super) knows_times: bool,
 }
 
 /// The columns of the tables that are exported, whose names say what they hold.
 const KNOWN_COLUMNS: [Column; 22] = [
-    column("file", ColumnKind::Text),
-    column("recording", ColumnKind::Integer),
-    column("ts_ns", ColumnKind::Time { is_utc: false }),
-    column("message", ColumnKind::Integer),
-    column("symbol", ColumnKind::Text),
-    column("bid_price", ColumnKind::Price),
-    column("bid_qty", ColumnKind::Integer),
-    column("ask_price", ColumnKind::Price),
-    column("ask_qty", ColumnKind::Integer),
-    column("price", ColumnKind::Price),
-    column("qty", ColumnKind::Integer),
-    column("aggressor", ColumnKind::Text),
-    column("kind", ColumnKind::Text),
-    column("order_id", ColumnKind::Integer),
-    column("replaced_id", ColumnKind::Integer),
-    column("event", ColumnKind::Text),
-    column("side", ColumnKind::Text),
-    column("level", ColumnKind::Integer),
-    column("orders", ColumnKind::Integer),
-    column("sequence", ColumnKind::Integer),
-    column("health", ColumnKind::Text),
-    column("channel", ColumnKind::Text),
+    Column::new("file", ColumnKind::Text),
+    Column::new("recording", ColumnKind::Integer),
+    Column::new("ts_ns", ColumnKind::Time { is_utc: false }),
+    Column::new("message", ColumnKind::Integer),
+    Column::new("symbol", ColumnKind::Text),
+    Column::new("bid_price", ColumnKind::Price),
+    Column::new("bid_qty", ColumnKind::Integer),
+    Column::new("ask_price", ColumnKind::Price),
+    Column::new("ask_qty", ColumnKind::Integer),
+    Column::new("price", ColumnKind::Price),
+    Column::new("qty", ColumnKind::Integer),
+    Column::new("aggressor", ColumnKind::Text),
+    Column::new("kind", ColumnKind::Text),
+    Column::new("order_id", ColumnKind::Integer),
+    Column::new("replaced_id", ColumnKind::Integer),
+    Column::new("event", ColumnKind::Text),
+    Column::new("side", ColumnKind::Text),
+    Column::new("level", ColumnKind::Integer),
+    Column::new("orders", ColumnKind::Integer),
+    Column::new("sequence", ColumnKind::Integer),
+    Column::new("health", ColumnKind::Text),
+    Column::new("channel", ColumnKind::Text),
 ];

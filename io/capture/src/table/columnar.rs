@@ -18,7 +18,7 @@ use parquet::record::reader::RowIter;
 use parquet::schema::types::{ColumnPath, Type};
 use tickpath_types::Decimal;
 
-use super::column::{Cell, Column, ColumnKind};
+use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 
 /// Rows of a group, which are kept in memory until it is written.
 const GROUP_ROWS: usize = 65_536;
@@ -177,89 +177,80 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 }
 
 /// The rows of a file, group by group.
-pub(super) struct ParquetRows {
+struct ParquetRows {
     rows: RowIter<'static>,
-    kinds: Vec<Column>,
+    columns: Vec<Column>,
     /// By column: the decimals of a price.
     scales: Vec<u8>,
-    /// Whether it says what its times count from: tables of earlier versions have them as whole numbers.
-    pub(super) knows_times: bool,
-    /// Rows that it says there are.
-    count: u64,
-    /// Those that were read.
-    read: u64,
+    /// Rows that it says there are, and that were not read.
+    left: u64,
+}
+
+/// Columns and rows of a file. Tables of earlier versions have their times as whole numbers.
+pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let reader = guarded(|| SerializedFileReader::new(file))?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let (mut columns, mut scales, mut knows_times) = (Vec::new(), Vec::new(), true);
+    for found in schema.columns() {
+        let column = Column::known(found.name())?;
+        let scale = u8::try_from(found.type_scale()).ok().filter(|scale| *scale <= DECIMAL_SCALE);
+        let is_utc = match found.logical_type_ref() {
+            Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS => {
+                Some(time.is_adjusted_to_u_t_c)
+            }
+            _ => None,
+        };
+        let kind = match (found.physical_type(), found.converted_type(), column.kind) {
+            (PhysicalType::INT64, ConvertedType::DECIMAL, kind @ ColumnKind::Price) => scale.map(|_| kind),
+            (PhysicalType::INT64, ConvertedType::NONE, kind @ ColumnKind::Integer) => {
+                is_utc.is_none().then_some(kind)
+            }
+            (PhysicalType::INT64, ConvertedType::NONE, ColumnKind::Time { .. }) => {
+                knows_times &= is_utc.is_some();
+                Some(ColumnKind::Time { is_utc: is_utc.unwrap_or_default() })
+            }
+            (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8, kind @ ColumnKind::Text) => Some(kind),
+            _ => None,
+        };
+        let kind =
+            kind.ok_or_else(|| format!("column {} holds something else than in our tables", column.name))?;
+        columns.push(Column { kind, ..column });
+        scales.push(scale.unwrap_or_default());
+    }
+    let count = reader.metadata().file_metadata().num_rows();
+    let left = u64::try_from(count).map_err(|_| "it is damaged: it says no number of rows".to_owned())?;
+    let rows = guarded(|| Ok(RowIter::from_file_into(Box::new(reader))))?;
+    let mut rows = ParquetRows { rows, columns: columns.clone(), scales, left };
+    let rows = Box::new(std::iter::from_fn(move || rows.read().transpose()));
+    Ok(ReadTable { columns, rows, row_count: Some(left), knows_times })
 }
 
 impl ParquetRows {
-    /// Columns and rows of a file.
-    pub(super) fn open(path: &Path) -> Result<(Vec<Column>, ParquetRows), String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let reader = guarded(|| SerializedFileReader::new(file))?;
-        let schema = reader.metadata().file_metadata().schema_descr_ptr();
-        let (mut columns, mut scales, mut knows_times) = (Vec::new(), Vec::new(), true);
-        for found in schema.columns() {
-            let column = Column::known(found.name())?;
-            let scale = u8::try_from(found.type_scale()).ok().filter(|scale| *scale <= DECIMAL_SCALE);
-            let is_utc = match found.logical_type_ref() {
-                Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS => {
-                    Some(time.is_adjusted_to_u_t_c)
-                }
-                _ => None,
-            };
-            let kind = match (found.physical_type(), found.converted_type(), column.kind) {
-                (PhysicalType::INT64, ConvertedType::DECIMAL, kind @ ColumnKind::Price) => {
-                    scale.map(|_| kind)
-                }
-                (PhysicalType::INT64, ConvertedType::NONE, kind @ ColumnKind::Integer) => {
-                    is_utc.is_none().then_some(kind)
-                }
-                (PhysicalType::INT64, ConvertedType::NONE, ColumnKind::Time { .. }) => {
-                    knows_times &= is_utc.is_some();
-                    Some(ColumnKind::Time { is_utc: is_utc.unwrap_or_default() })
-                }
-                (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8, kind @ ColumnKind::Text) => Some(kind),
-                _ => None,
-            };
-            let kind = kind
-                .ok_or_else(|| format!("column {} holds something else than in our tables", column.name))?;
-            columns.push(Column { kind, ..column });
-            scales.push(scale.unwrap_or_default());
-        }
-        let count = reader.metadata().file_metadata().num_rows();
-        let count =
-            u64::try_from(count).map_err(|_| "it is damaged: it says no number of rows".to_owned())?;
-        let rows = guarded(|| Ok(RowIter::from_file_into(Box::new(reader))))?;
-        Ok((columns.clone(), ParquetRows { rows, kinds: columns, scales, knows_times, count, read: 0 }))
-    }
-
-    /// How many rows there are.
-    pub(super) const fn row_count(&self) -> u64 {
-        self.count
-    }
-
-    /// Gives the cells of the next row: false when there are no more.
-    pub(super) fn next_row(&mut self, mut cell: impl FnMut(Cell<'_>)) -> Result<bool, String> {
-        let row = match (guarded(|| self.rows.next().transpose())?, self.count - self.read) {
-            (None, 0) => return Ok(false),
+    fn read(&mut self) -> Result<Option<Vec<Value>>, String> {
+        let row = match (guarded(|| self.rows.next().transpose())?, self.left) {
+            (None, 0) => return Ok(None),
             (Some(row), 1..) => row,
             _ => return Err("it is damaged: it has another number of rows than it says".to_owned()),
         };
-        self.read += 1;
-        for ((_, field), (column, scale)) in row.get_column_iter().zip(self.kinds.iter().zip(&self.scales)) {
-            match (field, column.kind) {
-                (Field::Null, _) => cell(Cell::Empty),
+        self.left -= 1;
+        let mut values = Vec::with_capacity(self.columns.len());
+        for ((_, field), (column, scale)) in row.get_column_iter().zip(self.columns.iter().zip(&self.scales))
+        {
+            values.push(match (field, column.kind) {
+                (Field::Null, _) => Value::Empty,
                 (Field::Long(number), ColumnKind::Integer | ColumnKind::Time { .. }) if *number >= 0 => {
-                    cell(Cell::Integer(number.cast_unsigned()));
+                    Value::Integer(number.cast_unsigned())
                 }
                 (Field::Decimal(decimal), ColumnKind::Price) => {
                     let bytes = decimal.data().try_into().map_err(|_| "a price is too long".to_owned())?;
-                    cell(Cell::price(Decimal { units: i64::from_be_bytes(bytes), decimals: *scale }));
+                    Value::Price(Decimal { units: i64::from_be_bytes(bytes), decimals: *scale })
                 }
-                (Field::Str(text), ColumnKind::Text) => cell(Cell::Text(text)),
+                (Field::Str(text), ColumnKind::Text) => Value::Text(text.clone()),
                 _ => return Err(format!("column {} has a value out of range", column.name)),
-            }
+            });
         }
-        Ok(true)
+        Ok(Some(values))
     }
 }
 
@@ -352,12 +343,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<u64, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
-        let (_, mut rows) = ParquetRows::open(file.path())?;
-        let mut count = 0;
-        while rows.next_row(|_| ())? {
-            count += 1;
-        }
-        Ok(count)
+        open(file.path())?.rows.try_fold(0, |count, row| row.map(|_| count + 1))
     }
 
     #[test]
@@ -375,12 +361,10 @@ mod tests {
             let mut sink = ParquetSink::new(file.reopen().unwrap(), &columns).unwrap();
             sink.row(&[Cell::Integer(1_703_422_805_243_925_307), Cell::price(price)]).unwrap();
             sink.finish().unwrap();
-            let (found, mut rows) = ParquetRows::open(file.path()).unwrap();
-            assert_eq!(found, columns);
-            let mut cells = Vec::new();
-            rows.next_row(|cell| cells.push(format!("{cell:?}"))).unwrap();
-            let written = [Cell::Integer(1_703_422_805_243_925_307), Cell::price(price)];
-            assert_eq!(cells, written.map(|cell| format!("{cell:?}")));
+            let mut table = open(file.path()).unwrap();
+            assert_eq!(table.columns, columns);
+            let written = [Value::Integer(1_703_422_805_243_925_307), Value::Price(price)];
+            assert_eq!(table.rows.next().unwrap().unwrap(), written);
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tickpath_agent::StopSignal;
 use tickpath_types::{Decimal, Price};
 
-use super::column::{Cell, Column, ColumnKind};
+use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 use super::{TableError, TableWriter};
 use crate::CaptureError;
 use crate::format::open;
@@ -37,42 +37,6 @@ pub enum ConvertError {
         /// What is wrong, and where.
         what: String,
     },
-}
-
-/// A value of a row that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
-    Empty,
-    Integer(u64),
-    Price(Decimal),
-    Text(String),
-}
-
-impl Value {
-    fn cell(&self) -> Cell<'_> {
-        match self {
-            Value::Empty => Cell::Empty,
-            Value::Integer(number) => Cell::Integer(*number),
-            Value::Price(price) => Cell::Price(*price),
-            Value::Text(text) => Cell::Text(text),
-        }
-    }
-}
-
-/// The rows of a table, one after the other, in constant memory.
-trait Rows {
-    /// Reads the next row: false when there are no more.
-    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String>;
-
-    /// How many there are, where the table says so.
-    fn count(&self) -> Option<u64> {
-        None
-    }
-
-    /// Whether the table says what its times count from.
-    fn knows_times(&self) -> bool {
-        false
-    }
 }
 
 /// How far a conversion is.
@@ -124,12 +88,13 @@ fn convert_all(
 ) -> Result<Option<Converted>, ConvertError> {
     let (input, meter) = open(from, stop)?;
     let malformed = |what| ConvertError::Malformed { path: from.to_owned(), what };
-    let (mut columns, mut rows) = open_rows(from, input).map_err(malformed)?;
-    let mut row = Vec::with_capacity(columns.len());
-    let at_row = |number: u64, what: String| malformed(format!("row {number}: {what}"));
-    let mut has_row = rows.next(&mut row).map_err(|what| at_row(1, what))?;
-    if !rows.knows_times() {
-        for (column, value) in columns.iter_mut().zip(&row) {
+    let ReadTable { mut columns, mut rows, row_count, knows_times } =
+        read_table(from, input).map_err(malformed)?;
+    let mut next =
+        |number: u64| rows.next().transpose().map_err(|what| malformed(format!("row {number}: {what}")));
+    let mut row = next(1)?;
+    if !knows_times {
+        for (column, value) in columns.iter_mut().zip(row.iter().flatten()) {
             if let (ColumnKind::Time { is_utc }, Value::Integer(ns)) = (&mut column.kind, value) {
                 *is_utc = *ns >= OF_DAY_NS_MAX;
             }
@@ -139,49 +104,45 @@ fn convert_all(
     loop {
         let count = table.row_count();
         if count.is_multiple_of(ROWS_AT_ONCE) {
-            let (done, total) = rows.count().map_or((meter.position(), meter.len()), |all| (count, all));
+            let (done, total) = row_count.map_or((meter.position(), meter.len()), |all| (count, all));
             observer(&ConvertProgress { rows: count, done, total });
             if stop.is_stopped() {
                 return Ok(None);
             }
         }
-        if !has_row {
-            break;
-        }
-        let cells: Vec<Cell<'_>> = row.iter().map(Value::cell).collect();
+        let Some(values) = &row else { break };
+        let cells: Vec<Cell<'_>> = values.iter().map(Value::cell).collect();
         table.row(&cells)?;
-        has_row = rows.next(&mut row).map_err(|what| at_row(count + 2, what))?;
+        row = next(count + 2)?;
     }
     Ok(Some(Converted { rows: table.finish()?, columns: columns.len() }))
 }
 
 /// Columns and rows of a table, whatever its format.
-fn open_rows(path: &Path, input: Input) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
+#[cfg_attr(
+    not(feature = "parquet"),
+    expect(unused_variables, reason = "a Parquet file is opened by its path")
+)]
+fn read_table(path: &Path, input: Input) -> Result<ReadTable, String> {
     let mut input = BufReader::new(input);
     let begin = input.fill_buf().map_err(|error| error.to_string())?;
     if begin.is_empty() {
         return Err("it is empty".to_owned());
     }
     if begin.starts_with(b"PAR1") {
-        return parquet_rows(path);
+        #[cfg(feature = "parquet")]
+        return super::columnar::open(path);
+        #[cfg(not(feature = "parquet"))]
+        return Err("it is a Parquet file, and this program has no Parquet".to_owned());
     }
     let mut csv = CsvRows { input, columns: Vec::new(), line: Vec::new() };
     if !csv.read_line()? {
         return Err("it has no line of column names".to_owned());
     }
     csv.columns = fields(&csv.line)?.iter().map(|name| Column::known(name)).collect::<Result<_, _>>()?;
-    Ok((csv.columns.clone(), Box::new(csv)))
-}
-
-#[cfg(feature = "parquet")]
-fn parquet_rows(path: &Path) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
-    let (columns, rows) = super::columnar::ParquetRows::open(path)?;
-    Ok((columns, Box::new(rows)))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet_rows(_: &Path) -> Result<(Vec<Column>, Box<dyn Rows>), String> {
-    Err("it is a Parquet file, and this program has no Parquet".to_owned())
+    let columns = csv.columns.clone();
+    let rows = Box::new(std::iter::from_fn(move || csv.read().transpose()));
+    Ok(ReadTable { columns, rows, row_count: None, knows_times: false })
 }
 
 struct CsvRows {
@@ -216,26 +177,22 @@ impl CsvRows {
         }
         Ok(is_there)
     }
-}
 
-impl Rows for CsvRows {
-    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String> {
-        row.clear();
+    fn read(&mut self) -> Result<Option<Vec<Value>>, String> {
         if !self.read_line()? {
-            return Ok(false);
+            return Ok(None);
         }
         let fields = fields(&self.line)?;
-        if fields.len() != self.columns.len() {
-            return Err(format!(
-                "it has {} fields, and there are {} columns",
-                fields.len(),
-                self.columns.len()
-            ));
+        let (count, columns) = (fields.len(), self.columns.len());
+        if count != columns {
+            return Err(format!("it has {count} fields, and there are {columns} columns"));
         }
-        for (column, field) in self.columns.iter().zip(fields) {
-            row.push(value(column, field)?);
-        }
-        Ok(true)
+        self.columns
+            .iter()
+            .zip(fields)
+            .map(|(column, field)| value(column, field))
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 }
 
@@ -286,34 +243,10 @@ fn price(text: &str) -> Option<Decimal> {
     Decimal::parse(text, decimals)
 }
 
-#[cfg(feature = "parquet")]
-impl Rows for super::columnar::ParquetRows {
-    fn count(&self) -> Option<u64> {
-        Some(self.row_count())
-    }
-
-    fn knows_times(&self) -> bool {
-        self.knows_times
-    }
-
-    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, String> {
-        row.clear();
-        self.next_row(|field| {
-            row.push(match field {
-                Cell::Empty => Value::Empty,
-                Cell::Integer(number) => Value::Integer(number),
-                Cell::Price(price) => Value::Price(price),
-                Cell::Text(text) => Value::Text(text.to_owned()),
-            });
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use super::super::column::column;
     use super::*;
 
     #[cfg(feature = "parquet")]
@@ -369,7 +302,7 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         for name in ["a.csv", "a.parquet"] {
             let mut table =
-                TableWriter::create(&path(name), &[column("order_id", ColumnKind::Integer)]).unwrap();
+                TableWriter::create(&path(name), &[Column::new("order_id", ColumnKind::Integer)]).unwrap();
             for number in [i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX] {
                 table.row(&[Cell::Integer(number)]).unwrap();
             }

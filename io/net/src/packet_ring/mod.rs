@@ -15,7 +15,7 @@ use crate::error::NetError;
 use crate::multicast::{check_group, join_error};
 use crate::sockets;
 
-use datagram::Datagram;
+use datagram::{Datagram, Reject};
 use frames::{Frames, Status};
 
 /// Bounds of a [`PacketRing`].
@@ -123,20 +123,14 @@ impl PacketRing {
             counters.truncated += 1;
             return None;
         }
-        match Datagram::parse(packet, status.contains(Status::CHECKED)) {
-            Ok(Datagram { from, to, payload }) => {
-                let group = self.groups.iter().position(|group| *group == to)?;
-                Some(RingDatagram { group, from, payload, kernel_ns })
-            }
-            Err(datagram::Reject::Fragment) => {
-                counters.fragments += 1;
-                None
-            }
-            Err(datagram::Reject::Damaged) => {
-                counters.damaged += 1;
-                None
-            }
-        }
+        let datagram = Datagram::parse(packet, status.contains(Status::CHECKED));
+        let datagram = datagram.inspect_err(|reject| match reject {
+            Reject::Fragment => counters.fragments += 1,
+            Reject::Damaged => counters.damaged += 1,
+        });
+        let Datagram { from, to, payload } = datagram.ok()?;
+        let group = self.groups.iter().position(|group| *group == to)?;
+        Some(RingDatagram { group, from, payload, kernel_ns })
     }
 
     /// What was not handed out so far.

@@ -5,11 +5,10 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_wire::{Bits, message, messages};
+use tickpath_wire::{Bits, Malformed, message, messages};
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned, transmute_ref};
 
-use super::DecodeError;
 use super::codes::*;
 use crate::wire::{
     Alpha, IndexLevel, Locate, LongShares, LongTimestamp, MatchNumber, OrderRef, Shares, ShortPrice, Stock,
@@ -64,10 +63,10 @@ macro_rules! itch_messages {
         /// Calls the listener's method for one message.
         ///
         /// # Errors
-        /// [`DecodeError`] when the message is empty, or is not as long as its type says; the listener
+        /// [`Malformed`] when the message is empty, or is not as long as its type says; the listener
         /// is then not called. An unknown type is not an error, see [`Listener::on_unknown`].
         #[inline(always)]
-        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+        pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             match AddOrDelete::new(message) {
                 Some(message) => {
                     listener.on_add_or_delete(message);
@@ -80,7 +79,7 @@ macro_rules! itch_messages {
         /// What is neither an add nor a delete, or not as long as one: kept out of the caller's loop, which is short
         /// then.
         #[inline(never)]
-        fn decode_other(message: &[u8], listener: &mut impl Listener) -> Result<(), DecodeError> {
+        fn decode_other(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             match type_of(message)? {
                 $( $name::TYPE => read(message, |message: &$name| listener.$handler(message))?, )*
                 unknown => listener.on_unknown(unknown, message),
@@ -138,17 +137,19 @@ macro_rules! itch_messages {
 
 /// The type byte.
 #[inline(always)]
-fn type_of(message: &[u8]) -> Result<u8, DecodeError> {
-    message.first().copied().ok_or(DecodeError::Empty)
+fn type_of(message: &[u8]) -> Result<u8, Malformed> {
+    message.first().copied().ok_or(Malformed("an empty message"))
 }
 
 /// Gives a function the message that these bytes are.
 #[inline(always)]
-fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, DecodeError>
+fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
     M: FromBytes + KnownLayout + Immutable + Unaligned + 'a,
 {
-    M::ref_from_bytes(message).map(take).map_err(|_| DecodeError::wrong_length(message, size_of::<M>()))
+    M::ref_from_bytes(message)
+        .map(take)
+        .map_err(|_| Malformed("a message of another length than its type has"))
 }
 
 impl Checksum {

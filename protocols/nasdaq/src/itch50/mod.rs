@@ -39,33 +39,3 @@ pub use publish::{EncodeError, encode_market_event, market_event_len, market_eve
 
 /// The longest message of ITCH 5.0, in bytes.
 pub const MESSAGE_LEN_MAX: usize = NetOrderImbalance::LEN;
-
-/// A message that is not ITCH 5.0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DecodeError {
-    /// No bytes: count it and go on; an empty MoldUDP64 block still takes a sequence number.
-    #[error("the message is empty: count it and go on")]
-    Empty,
-    /// The type is known and the length is another: count it and go on with the next message.
-    #[error("type '{}' has {expected} bytes and this has {len}: count it and go on", *message_type as char)]
-    WrongLength {
-        /// The type byte.
-        message_type: u8,
-        /// What the specification says, in bytes.
-        expected: u8,
-        /// What came, in bytes.
-        len: u32,
-    },
-}
-
-// Returned in a register with every message.
-const _: () = assert!(size_of::<Result<(), DecodeError>>() == 8 && MESSAGE_LEN_MAX <= u8::MAX as usize);
-
-impl DecodeError {
-    #[cold]
-    fn wrong_length(message: &[u8], expected: usize) -> Self {
-        let len = u32::try_from(message.len()).unwrap_or(u32::MAX);
-        DecodeError::WrongLength { message_type: message[0], expected: expected as u8, len }
-    }
-}

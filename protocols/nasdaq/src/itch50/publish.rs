@@ -48,14 +48,6 @@ pub enum EncodeError {
     NoInstrument,
 }
 
-impl EncodeError {
-    /// True when the same event fits another packet.
-    #[must_use]
-    pub const fn is_full(&self) -> bool {
-        matches!(self, EncodeError::BufferTooShort { .. } | EncodeError::PacketFull(_))
-    }
-}
-
 /// Length of the ITCH message that [`encode_market_event`] writes for an event of this kind.
 #[inline]
 #[must_use]

@@ -22,8 +22,8 @@ mod request;
 
 pub use builder::{PacketBuilder, PushError};
 pub use header::Header;
-pub use packet::{Kind, Messages, Packet, PacketError};
-pub use request::{Request, RequestError};
+pub use packet::{Kind, Messages, Packet};
+pub use request::Request;
 
 pub use crate::session::Session;
 

@@ -1,11 +1,10 @@
 //! Reading a downstream packet.
 
-use std::iter::FusedIterator;
-
 use tickpath_types::Sequence;
+use tickpath_wire::Malformed;
 use zerocopy::FromBytes;
 
-use super::{BLOCK_PREFIX_LEN, END_OF_SESSION, HEADER_LEN, Header, Session};
+use super::{BLOCK_PREFIX_LEN, END_OF_SESSION, Header, Session};
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,41 +15,6 @@ pub enum Kind {
     Heartbeat,
     /// It says that the session is over and which number would have come next.
     EndOfSession,
-}
-
-/// A datagram is not a packet: count it and drop it whole; its messages come by the other line or by
-/// request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PacketError {
-    /// Shorter than a header.
-    #[error("{len} bytes are no packet, a header has {HEADER_LEN}: drop the datagram")]
-    NoHeader {
-        /// Length of the datagram.
-        len: usize,
-    },
-    /// It ends before or inside one of the messages that its header announces.
-    #[error("the datagram ends in message {index} of {count}: drop it")]
-    Truncated {
-        /// The message, counted from 0.
-        index: u16,
-        /// How many the header announces.
-        count: u16,
-    },
-    /// Bytes follow the last message.
-    #[error("{len} bytes follow the last message: drop the datagram")]
-    TrailingBytes {
-        /// How many.
-        len: usize,
-    },
-    /// Its messages would be numbered past the largest number.
-    #[error("{count} messages from {sequence} run past the largest number: drop the datagram")]
-    SequenceOverflow {
-        /// Number of the first message.
-        sequence: u64,
-        /// How many the header announces.
-        count: u16,
-    },
 }
 
 /// A downstream packet, checked from end to end.
@@ -65,25 +29,22 @@ impl<'a> Packet<'a> {
     /// given out.
     ///
     /// # Errors
-    /// [`PacketError`] says what is wrong with it.
+    /// [`Malformed`]: drop the datagram; its messages come by the other line or by request.
     #[inline]
-    pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Ok((header, blocks)) = Header::ref_from_prefix(datagram) else {
-            return Err(PacketError::NoHeader { len: datagram.len() });
+            return Err(Malformed("a packet shorter than its header"));
         };
         let packet = Packet { header, blocks };
         let count = packet.message_count();
         if header.sequence.get().checked_add(u64::from(count)).is_none() {
-            return Err(PacketError::SequenceOverflow { sequence: header.sequence.get(), count });
+            return Err(Malformed("message numbers past the largest number"));
         }
         let mut rest = blocks;
-        for index in 0..count {
-            (_, rest) = split_block(rest).ok_or(PacketError::Truncated { index, count })?;
+        for _ in 0..count {
+            (_, rest) = split_block(rest).ok_or(Malformed("a packet that ends within its messages"))?;
         }
-        match rest.len() {
-            0 => Ok(packet),
-            len => Err(PacketError::TrailingBytes { len }),
-        }
+        if rest.is_empty() { Ok(packet) } else { Err(Malformed("bytes after the last message")) }
     }
 
     /// The session.
@@ -159,15 +120,7 @@ impl<'a> Iterator for Messages<'a> {
         self.next += 1;
         Some((sequence, message))
     }
-
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (usize::from(self.left), Some(usize::from(self.left)))
-    }
 }
-
-impl ExactSizeIterator for Messages<'_> {}
-impl FusedIterator for Messages<'_> {}
 
 /// The first message of `blocks` and what follows it, or `None` when it is not all there.
 #[inline]
@@ -180,10 +133,12 @@ fn split_block(blocks: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use zerocopy::IntoBytes;
 
+    use super::super::HEADER_LEN;
     use super::*;
 
     /// Session SESSION001, sequence 5, messages "abc" and "d".
     const VECTOR: &[u8] = b"SESSION001\0\0\0\0\0\0\0\x05\0\x02\0\x03abc\0\x01d";
+    const TRAILING: Malformed = Malformed("bytes after the last message");
 
     #[test]
     fn the_published_vector_is_read() {
@@ -193,22 +148,19 @@ mod tests {
         assert_eq!(packet.kind(), Kind::Messages);
         let messages: Vec<_> = packet.messages().collect();
         assert_eq!(messages, [(Sequence(5), &b"abc"[..]), (Sequence(6), &b"d"[..])]);
-        assert_eq!(packet.messages().len(), 2);
+        assert_eq!(packet.messages().count(), 2);
     }
 
     #[test]
     fn every_truncation_is_an_error_and_so_is_every_byte_too_much() {
         for len in 0..VECTOR.len() {
             let error = Packet::parse(&VECTOR[..len]).unwrap_err();
-            let expected = match len {
-                0..HEADER_LEN => PacketError::NoHeader { len },
-                HEADER_LEN..25 => PacketError::Truncated { index: 0, count: 2 },
-                _ => PacketError::Truncated { index: 1, count: 2 },
-            };
-            assert_eq!(error, expected);
+            let is_headless = len < HEADER_LEN;
+            assert_eq!(error.0.contains("header"), is_headless, "{len}: {error}");
+            assert_eq!(error.0.contains("ends within"), !is_headless, "{len}: {error}");
         }
         let long = [VECTOR, &[0]].concat();
-        assert_eq!(Packet::parse(&long), Err(PacketError::TrailingBytes { len: 1 }));
+        assert_eq!(Packet::parse(&long), Err(TRAILING));
     }
 
     #[test]
@@ -222,17 +174,14 @@ mod tests {
         assert_eq!((packet.kind(), packet.next_sequence()), (Kind::EndOfSession, Sequence(u64::MAX)));
         assert_eq!(packet.messages().count(), 0);
         let trailing = [end.as_bytes(), b"\0\0"].concat();
-        assert_eq!(Packet::parse(&trailing), Err(PacketError::TrailingBytes { len: 2 }));
+        assert_eq!(Packet::parse(&trailing), Err(TRAILING));
     }
 
     #[test]
     fn numbers_do_not_wrap() {
         let mut datagram = VECTOR.to_vec();
         datagram[10..18].copy_from_slice(&(u64::MAX - 1).to_be_bytes());
-        assert_eq!(
-            Packet::parse(&datagram),
-            Err(PacketError::SequenceOverflow { sequence: u64::MAX - 1, count: 2 })
-        );
+        assert_eq!(Packet::parse(&datagram), Err(Malformed("message numbers past the largest number")));
         datagram[10..18].copy_from_slice(&(u64::MAX - 2).to_be_bytes());
         assert_eq!(Packet::parse(&datagram).unwrap().next_sequence(), Sequence(u64::MAX));
     }

@@ -1,6 +1,7 @@
 //! Asking for messages that were lost.
 
 use tickpath_types::Sequence;
+use tickpath_wire::Malformed;
 use zerocopy::FromBytes;
 
 use super::{HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
@@ -22,47 +23,22 @@ pub struct Request {
     pub message_count: u16,
 }
 
-/// A datagram is not a request: count it and drop it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// It is not as long as a request.
-    #[error("a request has {HEADER_LEN} bytes and this has {len}: drop it")]
-    WrongLength {
-        /// Length of the datagram.
-        len: usize,
-    },
-    /// It asks for nothing, or for more than a packet can count.
-    #[error("a request is for 1 to {MESSAGE_COUNT_MAX} messages and this is for {message_count}: drop it")]
-    BadCount {
-        /// How many it asks for.
-        message_count: u16,
-    },
-    /// Its messages would be numbered past the largest number.
-    #[error("{message_count} messages from {sequence} run past the largest number: drop it")]
-    SequenceOverflow {
-        /// Number of the first message.
-        sequence: u64,
-        /// How many it asks for.
-        message_count: u16,
-    },
-}
+const WRONG_LENGTH: Malformed = Malformed("a request of another length than 20 bytes");
+const BAD_COUNT: Malformed = Malformed("a request for no message, or for more than a packet can count");
 
 impl Request {
     /// Reads a request.
     ///
     /// # Errors
-    /// [`RequestError`] says what is wrong with it.
-    pub fn parse(datagram: &[u8]) -> Result<Request, RequestError> {
-        let Ok(header) = Header::ref_from_bytes(datagram) else {
-            return Err(RequestError::WrongLength { len: datagram.len() });
-        };
+    /// [`Malformed`]: drop the datagram.
+    pub fn parse(datagram: &[u8]) -> Result<Request, Malformed> {
+        let header = Header::ref_from_bytes(datagram).map_err(|_| WRONG_LENGTH)?;
         let (sequence, message_count) = (header.sequence.get(), header.message_count.get());
         if message_count == 0 || message_count > MESSAGE_COUNT_MAX {
-            return Err(RequestError::BadCount { message_count });
+            return Err(BAD_COUNT);
         }
         if sequence.checked_add(u64::from(message_count)).is_none() {
-            return Err(RequestError::SequenceOverflow { sequence, message_count });
+            return Err(Malformed("message numbers past the largest number"));
         }
         Ok(Request { session: header.session, sequence: Sequence(sequence), message_count })
     }
@@ -89,7 +65,7 @@ mod tests {
         assert_eq!(&bytes, b"SESSION001\0\0\0\0\0\0\0\x05\xff\xfe");
         assert_eq!(Request::parse(&bytes), Ok(request));
         for len in 0..bytes.len() {
-            assert_eq!(Request::parse(&bytes[..len]), Err(RequestError::WrongLength { len }));
+            assert_eq!(Request::parse(&bytes[..len]), Err(WRONG_LENGTH));
         }
     }
 
@@ -97,10 +73,10 @@ mod tests {
     fn senseless_requests_are_refused() {
         for message_count in [0, 0xffff] {
             let bytes = Request { session: Session::BLANK, sequence: Sequence(1), message_count }.to_bytes();
-            assert_eq!(Request::parse(&bytes), Err(RequestError::BadCount { message_count }));
+            assert_eq!(Request::parse(&bytes), Err(BAD_COUNT));
         }
         let sequence = Sequence(u64::MAX);
         let bytes = Request { session: Session::BLANK, sequence, message_count: 1 }.to_bytes();
-        assert!(matches!(Request::parse(&bytes), Err(RequestError::SequenceOverflow { .. })));
+        assert_eq!(Request::parse(&bytes), Err(Malformed("message numbers past the largest number")));
     }
 }

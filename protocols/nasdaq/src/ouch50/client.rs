@@ -4,7 +4,7 @@ use tickpath_types::{InstrumentTable, Nanos, OrderRequest, UserRefNum};
 
 use super::{AccountQuery, Answer, EncodeError, OrderAnswer, Outbound, decode_event, encode_request};
 use crate::soupbintcp::{
-    BufferTooShort, ClientConfig, ClientEvent, ClientSession, LoginRejectReason, SessionError,
+    BufferTooShort, ClientEvent, ClientSession, LoginRejectReason, LoginRequest, SessionError,
 };
 
 /// Bytes of requests gathered for one write.
@@ -44,9 +44,9 @@ pub struct Client {
 impl Client {
     /// A client on a connection that is made at `now`.
     #[must_use]
-    pub fn new(config: ClientConfig, instruments: InstrumentTable, now: Nanos) -> Client {
+    pub fn new(login: LoginRequest, instruments: InstrumentTable, now: Nanos) -> Client {
         Client {
-            soup: ClientSession::new(config, now),
+            soup: ClientSession::new(login, now),
             instruments,
             // A pattern other than zero touches every page here, and not with the first requests.
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
@@ -60,13 +60,13 @@ impl Client {
 
     /// How to log in again so that no numbered message is missed or seen twice.
     #[must_use]
-    pub fn resume(&self) -> ClientConfig {
+    pub fn resume(&self) -> LoginRequest {
         self.soup.resume()
     }
 
     /// Another connection was made at `now`.
-    pub fn reconnect(&mut self, config: ClientConfig, now: Nanos) {
-        self.soup = ClientSession::new(config, now);
+    pub fn reconnect(&mut self, login: LoginRequest, now: Nanos) {
+        self.soup = ClientSession::new(login, now);
     }
 
     /// True once the venue let the user in, and while requests may be sent.

@@ -151,43 +151,8 @@ pub struct OrderAnswer {
     pub ts: Nanos,
     /// What happened, in the nearest words that the vocabulary has.
     pub kind: OrderEventKind,
-    /// The venue's own code.
-    pub code: AnswerCode,
-}
-
-/// The code that a venue gave with an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerCode {
-    /// None.
-    None,
-    /// Why quantity left an order.
-    Cancel(CancelReasonCode),
-    /// Why a request was refused.
-    Reject(RejectCode),
-    /// How an execution came about.
-    Liquidity(LiquidityFlag),
-    /// How long an accepted order may rest.
-    TimeInForce(TimeInForceCode),
-    /// Why an execution is void.
-    Broken(BrokenTradeReason),
-    /// Which rule kept an order from trading with its owner, if the venue says so.
-    Aiq(Option<AiqStrategy>),
-}
-
-impl OrderAnswer {
-    /// False when `kind` is only the nearest word for the venue's code; act on `code` then.
-    #[must_use]
-    pub fn is_exact(&self) -> bool {
-        match self.code {
-            AnswerCode::None => true,
-            AnswerCode::Cancel(code) => code.reason().is_some(),
-            AnswerCode::Reject(code) => code.reason().is_some(),
-            AnswerCode::Liquidity(flag) => flag.liquidity().is_some(),
-            AnswerCode::TimeInForce(code) => code.time_in_force().is_some(),
-            AnswerCode::Broken(code) => code.reason().is_some(),
-            AnswerCode::Aiq(strategy) => strategy.is_some_and(|code| code.strategy().is_some()),
-        }
-    }
+    /// The venue's own code for why a request was refused.
+    pub reject: Option<RejectCode>,
 }
 
 /// A message of the venue cannot be taken.
@@ -210,9 +175,9 @@ pub enum EventError {
 
 /// Reads an answer of a venue.
 ///
-/// Where the vocabulary has no word for a code, the nearest one is taken and [`OrderAnswer::is_exact`] is false: a cancel
-/// reason becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the
-/// order may rest, the reason of a broken trade `Supervisory`, the strategy of an AIQ cancel `None`.
+/// A code that the vocabulary lacks becomes the nearest that it has: a cancel reason `System`, a reject reason
+/// `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may rest, the reason of a broken trade
+/// `Supervisory`, the strategy of an AIQ cancel `None`.
 ///
 /// # Errors
 /// [`EventError`] says what is wrong with it.
@@ -221,7 +186,8 @@ pub fn decode_event(
     message: &[u8],
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<Answer<'_>, EventError> {
-    let (ts, kind, code) = match Outbound::parse(message)? {
+    let mut reject = None;
+    let (ts, kind) = match Outbound::parse(message)? {
         Outbound::Executed(executed, _) => (
             executed.timestamp,
             OrderEventKind::Executed {
@@ -231,7 +197,6 @@ pub fn decode_event(
                 liquidity: executed.liquidity_flag.liquidity().unwrap_or(Liquidity::Removed),
                 match_id: executed.match_number.get(),
             },
-            AnswerCode::Liquidity(executed.liquidity_flag),
         ),
         Outbound::Accepted(accepted, options) => (
             accepted.timestamp,
@@ -240,7 +205,6 @@ pub fn decode_event(
                 order_id: accepted.order.order_ref.get(),
                 state: order_state(accepted.order.order_state),
             },
-            AnswerCode::TimeInForce(accepted.order.time_in_force),
         ),
         Outbound::Replaced(replaced, options) => (
             replaced.timestamp,
@@ -250,7 +214,6 @@ pub fn decode_event(
                 order_id: replaced.order.order_ref.get(),
                 state: order_state(replaced.order.order_state),
             },
-            AnswerCode::TimeInForce(replaced.order.time_in_force),
         ),
         Outbound::Canceled(canceled, _) => (
             canceled.timestamp,
@@ -259,7 +222,6 @@ pub fn decode_event(
                 decrement: canceled.quantity.get(),
                 reason: canceled.reason.reason().unwrap_or(CancelReason::System),
             },
-            AnswerCode::Cancel(canceled.reason),
         ),
         Outbound::Modified(modified, _) => (
             modified.timestamp,
@@ -268,20 +230,19 @@ pub fn decode_event(
                 side_marking: modified.side.0,
                 qty: modified.quantity.get(),
             },
-            AnswerCode::None,
         ),
-        Outbound::Rejected(rejected, _) => (
-            rejected.timestamp,
-            OrderEventKind::Rejected {
+        Outbound::Rejected(rejected, _) => {
+            reject = Some(rejected.reason);
+            let kind = OrderEventKind::Rejected {
                 user_ref: rejected.user_ref.get(),
                 reason: rejected.reason.reason().unwrap_or(RejectReason::OptionNotOffered),
                 client_order_id: ClientOrderId(rejected.client_order_id.0),
-            },
-            AnswerCode::Reject(rejected.reason),
-        ),
+            };
+            (rejected.timestamp, kind)
+        }
         other => return decode_rare(other, instrument_of),
     };
-    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
+    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, reject }))
 }
 
 /// Takes what few sessions are ever told.
@@ -290,7 +251,7 @@ fn decode_rare(
     message: Outbound<'_>,
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<Answer<'_>, EventError> {
-    let (ts, kind, code) = match message {
+    let (ts, kind) = match message {
         Outbound::AiqCanceled(canceled, options) => {
             let strategy = options.aiq_strategy().map(AiqStrategy);
             let kind = OrderEventKind::SelfTradePrevented {
@@ -301,7 +262,7 @@ fn decode_rare(
                 liquidity: canceled.liquidity_flag.liquidity().unwrap_or(Liquidity::Removed),
                 strategy: strategy.and_then(AiqStrategy::strategy).unwrap_or(SelfTradePrevention::None),
             };
-            (canceled.timestamp, kind, AnswerCode::Aiq(strategy))
+            (canceled.timestamp, kind)
         }
         Outbound::Restated(restated, options) if restated.reason == RestateReason::REFRESH => {
             let (mut order_id, mut display_qty) = (None, None);
@@ -317,7 +278,7 @@ fn decode_rare(
             };
             let user_ref = restated.user_ref.get();
             let kind = OrderEventKind::Restated { user_ref, order_id, display_qty };
-            (restated.timestamp, kind, AnswerCode::None)
+            (restated.timestamp, kind)
         }
         Outbound::PriorityUpdate(update, _) => {
             let kind = OrderEventKind::Triggered {
@@ -325,30 +286,29 @@ fn decode_rare(
                 order_id: update.order_ref.get(),
                 price: update.price.get(),
             };
-            (update.timestamp, kind, AnswerCode::None)
+            (update.timestamp, kind)
         }
         Outbound::BrokenTrade(broken, _) => {
-            let code = broken.reason;
             let kind = OrderEventKind::Broken {
                 user_ref: broken.user_ref.get(),
                 match_id: broken.match_number.get(),
-                reason: code.reason().unwrap_or(BrokenReason::Supervisory),
+                reason: broken.reason.reason().unwrap_or(BrokenReason::Supervisory),
             };
-            (broken.timestamp, kind, AnswerCode::Broken(code))
+            (broken.timestamp, kind)
         }
         Outbound::MassCancelResponse(response, options) => {
             let mass_cancel = mass_cancel(response, options, instrument_of)?;
-            (response.timestamp, OrderEventKind::MassCanceled(mass_cancel), AnswerCode::None)
+            (response.timestamp, OrderEventKind::MassCanceled(mass_cancel))
         }
         Outbound::DisableOrderEntryResponse(response, _) => {
-            (response.timestamp, order_entry_set(response.user_ref, false, response.firm), AnswerCode::None)
+            (response.timestamp, order_entry_set(response.user_ref, false, response.firm))
         }
         Outbound::EnableOrderEntryResponse(response, _) => {
-            (response.timestamp, order_entry_set(response.user_ref, true, response.firm), AnswerCode::None)
+            (response.timestamp, order_entry_set(response.user_ref, true, response.firm))
         }
         other => return Ok(Answer::Other(other)),
     };
-    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, code }))
+    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, reject: None }))
 }
 
 fn order_entry_set(user_ref: UserRef, is_enabled: bool, firm: Alpha<4>) -> OrderEventKind {

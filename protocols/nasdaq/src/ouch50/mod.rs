@@ -36,14 +36,12 @@ pub use request::{RequestError, decode_request, encode_request};
 
 use tickpath_types::InstrumentId;
 
+use self::options::OPTIONS_LEN_MAX;
 use crate::soupbintcp::{BufferTooShort, SendError};
 use crate::wire::OutOfRange;
 
 /// Longest message that [`encode_request`] and [`encode_event`] write, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
-/// Minimum quantity, largest displayed quantity and expire time (6 bytes each) and post-only (3 bytes), the options that
-/// this venue offers.
-const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 /// Highest price of an order with a limit, 199,999.9900.
 pub const PRICE_MAX: u64 = 1_999_999_900;
 

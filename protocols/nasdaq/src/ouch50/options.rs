@@ -13,6 +13,9 @@ use crate::wire::Alpha;
 
 const TOTAL_LEN: usize = 2;
 const ELEMENT_HEADER_LEN: usize = 2;
+/// Minimum quantity, largest displayed quantity and expire time (6 bytes each) and post-only (3 bytes), the options that
+/// this venue offers.
+pub(super) const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 
 /// What follows a message's fixed part is no list of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,42 +5,8 @@ use tickpath_types::{Nanos, Sequence};
 use super::endpoint::{self, Endpoint};
 use super::packet::encode_data_with;
 use super::{
-    HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason, LoginRequest, PEER_TIMEOUT, Packet,
-    Password, SendError, Session, SessionError, Username, next_packet,
+    LoginAccepted, LoginRejectReason, LoginRequest, Packet, SendError, Session, SessionError, next_packet,
 };
-
-/// How a client logs in.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientConfig {
-    /// What it says of itself and where it wants to go on.
-    pub login: LoginRequest,
-    /// After how much silence of its own it sends a heartbeat.
-    pub heartbeat_interval: Nanos,
-    /// After how much silence of the server it gives up.
-    pub peer_timeout: Nanos,
-    /// How long it waits for the answer to its login.
-    pub login_timeout: Nanos,
-}
-
-impl ClientConfig {
-    /// Logs in to the current session from its start, by edition 3.00 and with the specification's
-    /// times; `None` when the name is longer than 6, the password longer than 10, or either not ASCII.
-    #[must_use]
-    pub fn new(username: &str, password: &str) -> Option<ClientConfig> {
-        Some(ClientConfig {
-            login: LoginRequest {
-                username: Username::new(username)?,
-                password: Password::new(password)?,
-                session: Session::BLANK,
-                sequence: Sequence(1),
-                heartbeat_timeout: None,
-            },
-            heartbeat_interval: HEARTBEAT_INTERVAL,
-            peer_timeout: PEER_TIMEOUT,
-            login_timeout: LOGIN_TIMEOUT,
-        })
-    }
-}
 
 /// What the server said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,27 +57,21 @@ impl endpoint::State for State {
 /// Performs no IO and reads no clock. After a lost connection, make another of [`resume`](Self::resume).
 #[derive(Clone, Debug)]
 pub struct ClientSession {
-    config: ClientConfig,
+    login: LoginRequest,
     endpoint: Endpoint<State>,
 }
 
 impl ClientSession {
     /// A connection that was made at `now`.
     #[must_use]
-    pub fn new(config: ClientConfig, now: Nanos) -> Self {
-        let ClientConfig { login, heartbeat_interval, peer_timeout, login_timeout } = config;
-        let timeouts = [heartbeat_interval, peer_timeout, login_timeout];
-        let endpoint = Endpoint::new(now, State::Connected, timeouts, login.session, login.sequence);
-        ClientSession { config, endpoint }
+    pub fn new(login: LoginRequest, now: Nanos) -> Self {
+        ClientSession { login, endpoint: Endpoint::new(now, State::Connected, login.session, login.sequence) }
     }
 
     /// How to log in again so that no numbered message is missed or seen twice.
     #[must_use]
-    pub fn resume(&self) -> ClientConfig {
-        let mut config = self.config;
-        config.login.session = self.endpoint.session;
-        config.login.sequence = self.endpoint.next_sequence;
-        config
+    pub fn resume(&self) -> LoginRequest {
+        LoginRequest { session: self.endpoint.session, sequence: self.endpoint.next_sequence, ..self.login }
     }
 
     /// Takes one packet from the start of `bytes`, which are all that was received and not yet
@@ -182,18 +142,6 @@ impl ClientSession {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) and
-    /// [`poll_transmit`](Self::poll_transmit) next, or `None` when the connection is over.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Nanos> {
-        match self.endpoint.state {
-            State::Closed => None,
-            State::Connected | State::LoggingOut => Some(self.endpoint.started),
-            State::LoginSent => Some(self.endpoint.login_deadline()),
-            State::Active => Some(self.endpoint.next_deadline()),
-        }
-    }
-
     /// Writes the next control packet that is due - login, heartbeat, logout - and returns its length,
     /// 0 when none is. To be called after each `handle_*`.
     ///
@@ -201,7 +149,7 @@ impl ClientSession {
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
     pub fn poll_transmit(&mut self, now: Nanos, out: &mut [u8]) -> usize {
         let (packet, state) = match self.endpoint.state {
-            State::Connected => (Packet::LoginRequest(self.config.login), State::LoginSent),
+            State::Connected => (Packet::LoginRequest(self.login), State::LoginSent),
             State::LoggingOut => (Packet::LogoutRequest, State::Closed),
             State::Active if now >= self.endpoint.heartbeat_at() => (Packet::ClientHeartbeat, State::Active),
             State::Active | State::LoginSent | State::Closed => return 0,

@@ -2,7 +2,7 @@
 
 use tickpath_types::{Nanos, Sequence};
 
-use super::{CONTROL_LEN_MAX, FrameError, Packet, Session};
+use super::{CONTROL_LEN_MAX, FrameError, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, PEER_TIMEOUT, Packet, Session};
 
 /// A connection is over: close the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,28 +44,23 @@ pub(super) trait State: Copy {
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint<S> {
     pub(super) state: S,
-    pub(super) started: Nanos,
+    started: Nanos,
     last_sent: Nanos,
     last_received: Nanos,
-    heartbeat_interval: Nanos,
+    /// After how much silence of the other side it gives up.
     pub(super) peer_timeout: Nanos,
-    login_timeout: Nanos,
     pub(super) session: Session,
     pub(super) next_sequence: Sequence,
 }
 
 impl<S: State> Endpoint<S> {
-    /// `[heartbeat_interval, peer_timeout, login_timeout]`
-    pub(super) fn new(now: Nanos, state: S, timeouts: [Nanos; 3], session: Session, next: Sequence) -> Self {
-        let [heartbeat_interval, peer_timeout, login_timeout] = timeouts;
+    pub(super) fn new(now: Nanos, state: S, session: Session, next: Sequence) -> Self {
         Endpoint {
             state,
             started: now,
             last_sent: now,
             last_received: now,
-            heartbeat_interval,
-            peer_timeout,
-            login_timeout,
+            peer_timeout: PEER_TIMEOUT,
             session,
             next_sequence: next,
         }
@@ -77,27 +72,19 @@ impl<S: State> Endpoint<S> {
         error
     }
 
-    pub(super) fn login_deadline(&self) -> Nanos {
-        self.started + self.login_timeout
-    }
-
     pub(super) fn heartbeat_at(&self) -> Nanos {
-        self.last_sent + self.heartbeat_interval
+        self.last_sent + HEARTBEAT_INTERVAL
     }
 
     fn silent_at(&self) -> Nanos {
         self.last_received + self.peer_timeout
     }
 
-    pub(super) fn next_deadline(&self) -> Nanos {
-        self.heartbeat_at().min(self.silent_at())
-    }
-
     pub(super) fn check_login(&mut self, now: Nanos) -> Result<(), SessionError> {
-        if now < self.login_deadline() {
+        if now < self.started + LOGIN_TIMEOUT {
             return Ok(());
         }
-        Err(self.close(SessionError::LoginTimeout { timeout: self.login_timeout }))
+        Err(self.close(SessionError::LoginTimeout { timeout: LOGIN_TIMEOUT }))
     }
 
     pub(super) fn check_peer(&mut self, now: Nanos) -> Result<(), SessionError> {

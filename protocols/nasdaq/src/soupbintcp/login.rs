@@ -83,6 +83,21 @@ pub struct LoginRequest {
     pub heartbeat_timeout: Option<Nanos>,
 }
 
+impl LoginRequest {
+    /// Logs in to the current session from its start, by edition 3.00; `None` when the name is longer than 6, the
+    /// password longer than 10, or either not ASCII.
+    #[must_use]
+    pub fn new(username: &str, password: &str) -> Option<LoginRequest> {
+        Some(LoginRequest {
+            username: Username::new(username)?,
+            password: Password::new(password)?,
+            session: Session::BLANK,
+            sequence: Sequence(1),
+            heartbeat_timeout: None,
+        })
+    }
+}
+
 /// Login Accepted (`A`).
 ///
 /// Source: SoupBinTCP 3.00, "Login Accepted Packet"; 33 bytes with its length.
@@ -120,13 +135,7 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
-        let request = LoginRequest {
-            username: Username::new("USR").unwrap(),
-            password: Password::new("hunter2").unwrap(),
-            session: Session::BLANK,
-            sequence: Sequence(1),
-            heartbeat_timeout: None,
-        };
+        let request = LoginRequest::new("USR", "hunter2").unwrap();
         let shown = format!("{request:?} {request:#?}");
         assert!(
             shown.contains("USR") && shown.contains("Password(..)") && !shown.contains("hunter2"),

@@ -4,17 +4,17 @@
 //! [`ClientSession`] and [`ServerSession`] are the two ends of one connection: they own no socket and
 //! read no clock. Received bytes go in by `handle_bytes`, which gives back one event at a time; control
 //! packets to send come out of `poll_transmit`, application messages are framed by `encode_message`;
-//! `poll_timeout` says when `handle_timeout` and `poll_transmit` must next be called.
+//! `handle_timeout` and `poll_transmit` are called again and again while time passes.
 //!
 //! ```
 //! use tickpath_nasdaq::soupbintcp::{
-//!     ClientConfig, ClientEvent, ClientSession, ServerConfig, ServerEvent, ServerSession, Session,
+//!     ClientEvent, ClientSession, LoginRequest, ServerEvent, ServerSession, Session,
 //! };
 //! use tickpath_types::{Nanos, Sequence};
 //!
 //! let now = Nanos::from_secs(1);
-//! let mut client = ClientSession::new(ClientConfig::new("TRADER", "secret").unwrap(), now);
-//! let mut server = ServerSession::new(ServerConfig::default(), now);
+//! let mut client = ClientSession::new(LoginRequest::new("TRADER", "secret").unwrap(), now);
+//! let mut server = ServerSession::new(now);
 //! let mut wire = [0; 128];
 //!
 //! let len = client.poll_transmit(now, &mut wire);
@@ -41,14 +41,14 @@ mod login;
 mod packet;
 mod server;
 
-pub use client::{ClientConfig, ClientEvent, ClientSession};
+pub use client::{ClientEvent, ClientSession};
 pub use endpoint::SessionError;
 pub(crate) use frame::parse_ascii_number;
 pub use frame::{FrameError, next_packet, packet_len};
 pub use login::{LoginAccepted, LoginRejectReason, LoginRequest, Password, Username};
 pub(crate) use packet::ascii_number;
 pub use packet::{BufferTooShort, Packet, SendError};
-pub use server::{ServerConfig, ServerEvent, ServerSession};
+pub use server::{ServerEvent, ServerSession};
 
 pub use crate::session::Session;
 

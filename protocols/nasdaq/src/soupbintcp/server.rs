@@ -5,33 +5,9 @@ use tickpath_types::{Nanos, Sequence};
 use super::endpoint::{self, Endpoint};
 use super::packet::encode_data_with;
 use super::{
-    BufferTooShort, HEADER_LEN, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, LoginAccepted, LoginRejectReason,
-    LoginRequest, PEER_TIMEOUT, PEER_TIMEOUT_MAX, PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError,
-    next_packet,
+    BufferTooShort, HEADER_LEN, LoginAccepted, LoginRejectReason, LoginRequest, PEER_TIMEOUT_MAX,
+    PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError, next_packet,
 };
-
-/// The times that a server keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerConfig {
-    /// After how much silence of its own it sends a heartbeat.
-    pub heartbeat_interval: Nanos,
-    /// After how much silence of the client it gives up. A client of edition 4.1 chooses its own,
-    /// between [`PEER_TIMEOUT_MIN`] and [`PEER_TIMEOUT_MAX`].
-    pub peer_timeout: Nanos,
-    /// How long a connection may last without a login.
-    pub login_timeout: Nanos,
-}
-
-impl Default for ServerConfig {
-    /// The specification's times.
-    fn default() -> Self {
-        ServerConfig {
-            heartbeat_interval: HEARTBEAT_INTERVAL,
-            peer_timeout: PEER_TIMEOUT,
-            login_timeout: LOGIN_TIMEOUT,
-        }
-    }
-}
 
 /// What the client said.
 #[derive(Clone, Copy, Debug)]
@@ -80,11 +56,8 @@ pub struct ServerSession {
 impl ServerSession {
     /// A connection that was accepted at `now`.
     #[must_use]
-    pub fn new(config: ServerConfig, now: Nanos) -> Self {
-        let ServerConfig { heartbeat_interval, peer_timeout, login_timeout } = config;
-        let timeouts = [heartbeat_interval, peer_timeout, login_timeout];
-        let endpoint = Endpoint::new(now, State::AwaitingLogin, timeouts, Session::BLANK, Sequence(1));
-        ServerSession { endpoint }
+    pub fn new(now: Nanos) -> Self {
+        ServerSession { endpoint: Endpoint::new(now, State::AwaitingLogin, Session::BLANK, Sequence(1)) }
     }
 
     /// Takes one packet from the start of `bytes`, which are all that was received and not yet
@@ -180,18 +153,6 @@ impl ServerSession {
             State::Accepting | State::Active | State::Rejecting(_) | State::Ending => {
                 self.endpoint.check_peer(now)
             }
-        }
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout) and
-    /// [`poll_transmit`](Self::poll_transmit) next, or `None` when the connection is over.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Nanos> {
-        match self.endpoint.state {
-            State::Closed => None,
-            State::AwaitingLogin | State::Deciding => Some(self.endpoint.login_deadline()),
-            State::Accepting | State::Rejecting(_) | State::Ending => Some(self.endpoint.started),
-            State::Active => Some(self.endpoint.next_deadline()),
         }
     }
 

@@ -9,7 +9,6 @@ use tickpath_net::{BufferSizes, Network, ReconnectConfig};
 use tickpath_types::Nanos;
 
 use crate::live::channel::LiveFeed;
-use crate::live::error::LiveError;
 use crate::live::protocol::{LiveProtocol, Opening};
 use crate::live::section::ChannelSection;
 use crate::recovery_sockets::RecoveryServers;
@@ -37,7 +36,7 @@ impl<N: Network> LiveProtocol<N> for Iex {
         Ok(())
     }
 
-    fn open(&self, opening: Opening<'_, N>) -> Result<Box<dyn LiveFeed>, LiveError> {
+    fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>> {
         let section = opening.section;
         let token = Alpha::new(&opening.secret(section.token.as_ref())?)
             .ok_or_else(|| opening.wrong("a token has at most 40 characters"))?;

@@ -5,7 +5,6 @@ use tickpath_feed::{BookBuilder, MoldUdp64};
 use tickpath_net::Network;
 
 use crate::live::channel::LiveFeed;
-use crate::live::error::LiveError;
 use crate::live::protocol::{LiveProtocol, Opening};
 use crate::recovery_sockets::RecoveryServers;
 use crate::snapshots::GLIMPSE;
@@ -17,7 +16,7 @@ impl<N: Network> LiveProtocol<N> for Itch {
         &["retransmission", "glimpse", "snapshots"]
     }
 
-    fn open(&self, opening: Opening<'_, N>) -> Result<Box<dyn LiveFeed>, LiveError> {
+    fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>> {
         let section = opening.section;
         let servers = RecoveryServers {
             requests: section.retransmission,

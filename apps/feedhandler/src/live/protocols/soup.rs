@@ -6,7 +6,6 @@ use tickpath_net::{BufferSizes, Network, ReconnectConfig};
 use tickpath_types::Nanos;
 
 use crate::live::channel::LiveFeed;
-use crate::live::error::LiveError;
 use crate::live::protocol::{LiveProtocol, Opening};
 use crate::recovery_sockets::RecoveryServers;
 
@@ -29,7 +28,7 @@ impl<N: Network> LiveProtocol<N> for ItchSoup {
         true
     }
 
-    fn open(&self, opening: Opening<'_, N>) -> Result<Box<dyn LiveFeed>, LiveError> {
+    fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>> {
         let servers = RecoveryServers {
             connection: opening.section.server.map(|server| (server, SERVER)),
             ..opening.servers()

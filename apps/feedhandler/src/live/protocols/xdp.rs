@@ -6,7 +6,6 @@ use tickpath_nyse::SourceId;
 use tickpath_types::Nanos;
 
 use crate::live::channel::LiveFeed;
-use crate::live::error::LiveError;
 use crate::live::protocol::{LiveProtocol, Opening};
 use crate::live::section::ChannelSection;
 use crate::recovery_sockets::RecoveryServers;
@@ -31,7 +30,7 @@ impl<N: Network> LiveProtocol<N> for Xdp {
         Ok(())
     }
 
-    fn open(&self, opening: Opening<'_, N>) -> Result<Box<dyn LiveFeed>, LiveError> {
+    fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>> {
         let section = opening.section;
         let mut groups = [None; _];
         groups[XdpRecovery::RETRANSMISSION_GROUP] = section.retransmission_group;
@@ -43,8 +42,7 @@ impl<N: Network> LiveProtocol<N> for Xdp {
             product_id: section.product,
             channel_id: section.channel_id,
         });
-        let channel = xdp::Channel(section.channel_id);
-        let books = xdp::LiveBooks::new(opening.books(), channel, opening.midnight);
+        let books = xdp::BookBuilder::new(opening.books(), opening.midnight);
         opening.channel::<_, xdp::Packets, _>(books, servers, recovery)
     }
 }

@@ -11,7 +11,7 @@ use tickpath_types::Zone;
 
 use super::soup::{Messages, SoupStream, is_soup_of_itch};
 use super::{Itch, is_end_of_snapshot, is_of_snapshot, is_whole};
-use crate::books::BookPair;
+use crate::books::{BookPair, in_both};
 use crate::captures::{
     Delivery, Numbered, Numbers, Origin, PacketFormat, PacketMark, PacketProtocol, PacketReader, Place,
     Recordings, Run, WAIT_NS, Waiting, content, is_countable, state_of,
@@ -57,14 +57,11 @@ impl PacketProtocol for Itch {
     }
 
     fn lose(&mut self, books: &mut BookPair<Itch>, _channel: u8, _next: u64) {
-        books.change(|books| books.handle_lost(&mut BooksAlone), |books| books.handle_lost(&mut BooksAlone));
+        in_both!(books, books => books.handle_lost(&mut BooksAlone));
     }
 
     fn restart(&mut self, books: &mut BookPair<Itch>, _channel: u8) -> Vec<u16> {
-        books.change(
-            |books| books.handle_restart(&mut BooksAlone),
-            |books| books.handle_restart(&mut BooksAlone),
-        );
+        in_both!(books, books => books.handle_restart(&mut BooksAlone));
         (0..=u16::MAX).collect()
     }
 

@@ -3,13 +3,16 @@
 use core::net::SocketAddrV4;
 use std::borrow::Cow;
 
+use tickpath_feed::BooksAlone;
+use tickpath_feed::xdp::{Channel, widened};
 use tickpath_nyse::{self as nyse, DeliveryFlag, HEADER_LEN, RefreshHeader, SendTime, SequenceNumberReset};
+use tickpath_types::Sequence;
 
 use super::fields::{index_of, is_type, market_of};
 use super::refresh::Refresh;
 use super::{Xdp, XdpMessage};
 use crate::Packet;
-use crate::books::BookPair;
+use crate::books::{BookPair, in_both};
 use crate::captures::{
     CapturedRecording, Delivery, NO_LINE, Numbers, PacketFormat, PacketProtocol, PacketReader, Place,
     Recordings, Run, WAIT_NS, Waiting, content, state_of,
@@ -76,11 +79,11 @@ impl PacketProtocol for Xdp {
 
     fn lose(&mut self, books: &mut BookPair<Xdp>, channel: u8, next: u64) {
         self.lose_symbols(channel, next as u32);
-        books.change(|books| super::lose(books, channel), |books| super::lose(books, channel));
+        in_both!(books, books => books.handle_lost_on(Channel(channel), &mut BooksAlone));
     }
 
     fn restart(&mut self, books: &mut BookPair<Xdp>, channel: u8) -> Vec<u16> {
-        books.change(|books| super::restart(books, channel), |books| super::restart(books, channel));
+        in_both!(books, books => books.handle_restart_on(Channel(channel), &mut BooksAlone));
         self.forget(channel).collect()
     }
 }
@@ -89,11 +92,11 @@ impl CapturedRecording<Xdp> {
     /// The whole of a symbol came beside a channel: true when its book was not whole and is now.
     fn refresh(&mut self, selection: &Selection, channel: u8, refresh: &Refresh) -> bool {
         let Some((cure, number, name)) = self.replay.protocol.refresh(channel, refresh) else { return false };
-        let mut is_whole = false;
-        self.replay.pair.change(
-            |books| is_whole = super::recover(books, channel, &cure),
-            |books| _ = super::recover(books, channel, &cure),
-        );
+        let BookPair { books, model } = &mut self.replay.pair;
+        let is_whole = books.as_mut().is_some_and(|books| super::recover(books, channel, &cure));
+        if let Some(model) = model {
+            super::recover(&mut model.books, channel, &cure);
+        }
         self.learn(selection, number, name);
         is_whole
     }
@@ -101,10 +104,8 @@ impl CapturedRecording<Xdp> {
     /// The meaning of a symbol index came beside a channel.
     fn learn_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
         if let Some((number, name)) = self.replay.protocol.learn(channel, mapping) {
-            self.replay.pair.change(
-                |books| super::learn(books, channel, mapping),
-                |books| super::learn(books, channel, mapping),
-            );
+            let (pair, channel) = (&mut self.replay.pair, Channel(channel));
+            in_both!(pair, books => books.handle_message_on(channel, Sequence(0), mapping, &mut BooksAlone));
             self.learn(selection, number, name);
         }
     }
@@ -208,7 +209,7 @@ impl XdpPackets {
         numbered.channel.count_packet(place.line);
         let (sequence, count) = (xdp.sequence(), u64::from(xdp.message_count()));
         let (next, ordinal) = (numbered.channel.next(), usize::from(numbered.ordinal));
-        let mut first = next.map_or(u64::from(sequence), |next| nearest(next, sequence));
+        let mut first = next.map_or(u64::from(sequence), |next| widened(sequence, next));
         if next.is_none() && first > 1 {
             // Messages before it are not in the capture.
             out.lose(place.channel, first);
@@ -244,7 +245,7 @@ impl XdpPackets {
         let content = content(packet.payload, HEADER_LEN);
         let same = |known: &usize| {
             let channel = &out.channels[*known].channel;
-            channel.remembers(nearest(channel.next().unwrap_or_default(), first), count, content)
+            channel.remembers(widened(first, channel.next().unwrap_or_default()), count, content)
         };
         let known = self.channels.iter().map(|channel| channel.number).find(same);
         let waiting = &mut self.flows[flow].waiting;
@@ -357,7 +358,7 @@ impl XdpPackets {
         let numbered = &mut out.channels[channel].channel;
         numbered.count_packet(line);
         if let (Purpose::Retransmission, Some(next)) = (purpose, numbered.next()) {
-            let (first, count) = (nearest(next, xdp.sequence()), u64::from(xdp.message_count()));
+            let (first, count) = (widened(xdp.sequence(), next), u64::from(xdp.message_count()));
             let numbers = Numbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
             let messages = xdp.messages().map(|(_, message)| message);
             return out.take(Place { channel, line: NO_LINE }, numbers, packet, messages);
@@ -431,10 +432,4 @@ fn is_new_reset<L: Listener>(place: Place, xdp: &nyse::Packet<'_>, out: &mut Rec
     let first = xdp.messages().next().map(|(_, message)| message);
     let is_reset = first.is_some_and(|message| is_type(message, SequenceNumberReset::TYPE));
     is_reset && sent > latest && numbered.channel.next().is_some_and(|next| next != end)
-}
-
-/// The number that a sequence of 32 bits means, as near to another as it can be: it wraps.
-fn nearest(near: u64, sequence: u32) -> u64 {
-    let distance = sequence.wrapping_sub(near as u32).cast_signed();
-    near.checked_add_signed(i64::from(distance)).unwrap_or(u64::from(sequence))
 }

@@ -1,7 +1,7 @@
 //! Refreshes of XDP: what waits for one, and one that is read packet by packet.
 
 use rustc_hash::FxHashMap;
-use tickpath_nyse::{Message, RefreshHeader};
+use tickpath_nyse::Message;
 
 use super::fields::index_of;
 
@@ -175,14 +175,8 @@ impl Refresh {
     ) -> Option<Refresh> {
         let Ok(Message::RefreshHeader(parsed)) = Message::parse(header) else { return None };
         let (current, total) = (parsed.current_refresh_pkt.get(), parsed.total_refresh_pkts.get());
-        if header.len() >= RefreshHeader::LEN {
-            *at_hand = Some(Refresh {
-                last_seq: parsed.last_seq_num.get(),
-                last_symbol_seq: parsed.last_symbol_seq_num.get(),
-                total,
-                next: 1,
-                ..Refresh::default()
-            });
+        if let Some((last_seq, last_symbol_seq)) = parsed.covered() {
+            *at_hand = Some(Refresh { last_seq, last_symbol_seq, total, next: 1, ..Refresh::default() });
         }
         let mut refresh =
             at_hand.take().filter(|refresh| (refresh.next, refresh.total) == (current, total))?;
@@ -203,7 +197,7 @@ impl Refresh {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_nyse::DeleteOrder;
+    use tickpath_nyse::{DeleteOrder, RefreshHeader};
     use zerocopy::IntoBytes;
 
     use super::*;
