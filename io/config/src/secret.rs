@@ -74,7 +74,7 @@ impl Secret {
         Some(config.map_or_else(|| path.to_owned(), |config| beside(config, path)))
     }
 
-    /// What is kept as secrets are and is none, such as the id of a key: others may read it.
+    /// The value of a setting that is not secret although it is configured as secrets are, such as the id of a key.
     ///
     /// # Errors
     /// [`ConfigError`] when the named variable or file is missing.
