@@ -1,8 +1,7 @@
 //! Third-party clients of the venue: Nassau's SoupBinTCP and MoldUDP64, Juncture's ITCH parser and QuickFIX/J in Java, and
 //! clients of Deribit in Python. See docs/interop.md.
 //!
-//! CI runs them as a step of its own, because they need PyPI and Maven: the tests of the whole workspace leave out
-//! what is in `third_party`.
+//! CI runs them in a separate step, because they need PyPI and Maven: the workspace's tests skip `third_party`.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod java;

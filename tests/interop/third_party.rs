@@ -16,7 +16,7 @@ use crate::{java, python};
 
 /// Longest time for the minute of `cryptofeed_client.py` and its end.
 const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
-/// What the client prints when the venue is to be stopped or killed.
+/// Printed by the client when the venue is to be stopped or killed.
 const READY: &str = "ready for the end of the venue";
 
 #[test]
@@ -224,7 +224,7 @@ impl Site {
         Venue { process, order_entry, retransmission }
     }
 
-    /// Starts the client; `ending` is what becomes of the venue, `input` how it is told so.
+    /// Starts the client; `ending` says how the venue ends, `input` announces it.
     fn start_client(&self, venue: &Venue, ending: &str, input: Stdio) -> Running {
         let Venue { order_entry, retransmission, .. } = venue;
         let [line_a, line_b] = &self.lines;

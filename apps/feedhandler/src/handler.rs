@@ -27,14 +27,12 @@ use crate::updates::{FeedBooks, Updates};
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
-/// How often the recovery socket is looked at while no gap is open.
-const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
+/// How often the counts that others read are brought up to date, and the recovery socket is looked at while nothing is
+/// missing.
+const UPKEEP_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// The user that logs in to a snapshot server: this project's venue asks for no password.
 const USER: &str = "FEED";
-
-/// How often the counts that others read are brought up to date.
-const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// What a [`FeedHandler`] has done, readable from outside while it runs.
 #[derive(Default)]
@@ -149,8 +147,7 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     updates: Updates<T>,
     understudy: Understudy<T>,
     loss: Option<LossModel>,
-    next_recovery_poll: Nanos,
-    next_counters: Nanos,
+    next_upkeep: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
     counters: Arc<FeedCounters>,
     result: Arc<Mutex<Option<FinalFeed>>>,
@@ -190,8 +187,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             updates: Updates::new(sender, tracer, settings.feed, clock),
             understudy,
             loss: settings.loss.clone(),
-            next_recovery_poll: Nanos::ZERO,
-            next_counters: Nanos::ZERO,
+            next_upkeep: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
             counters: Arc::clone(&view.counters),
             result: Arc::clone(&view.result),
@@ -231,24 +227,26 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         Ok(true)
     }
 
-    /// Lets time pass for the arbiter, sends its request, and takes answers and snapshots, where any of it is due.
-    #[inline]
-    fn recover(&mut self, now: Nanos) -> usize {
-        let channel = &self.handler.channel;
-        if channel.arbiter().has_gap() || now >= self.next_recovery_poll || channel.needs_snapshot() {
-            self.recover_due(now)
-        } else {
-            0
+    /// Recovers what is missing, and at times reports how it stands.
+    #[cold]
+    fn upkeep(&mut self, now: Nanos, is_due: bool) -> Result<usize, AgentError> {
+        // Messages of the retransmission server must not overtake those that wait.
+        let work = if self.handler.channel.has_deferred() { 0 } else { self.recover(now, is_due) };
+        if is_due {
+            self.next_upkeep = now + UPKEEP_INTERVAL;
+            self.publish_counters();
+            if let Some(session) = self.handler.channel.poll_session_change() {
+                self.updates.tracer.flush();
+                return Err(session_change(session));
+            }
         }
+        Ok(work)
     }
 
-    #[cold]
-    fn recover_due(&mut self, now: Nanos) -> usize {
+    /// Lets time pass for the arbiter, sends its request, and takes answers and snapshots.
+    fn recover(&mut self, now: Nanos, is_due: bool) -> usize {
         let mut work = self.handler.pass_time(now, &mut self.updates);
-        let has_answers = self.handler.channel.arbiter().has_gap() || now >= self.next_recovery_poll;
-        if has_answers {
-            self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
-        }
+        let has_answers = is_due || self.handler.channel.arbiter().has_gap();
         if has_answers || self.handler.channel.needs_snapshot() {
             work += self.handler.recover(now, usize::from(has_answers), &mut self.updates);
         }
@@ -343,19 +341,13 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
             return Ok(1);
         }
         let mut work = usize::from(self.read_line(now)?);
-        // What the retransmission server sends must not overtake what waits.
-        if !self.handler.channel.has_deferred() {
-            work += self.recover(now);
+        let is_due = now >= self.next_upkeep;
+        let channel = &self.handler.channel;
+        if is_due || channel.arbiter().has_gap() || channel.needs_snapshot() {
+            work += self.upkeep(now, is_due)?;
         }
         if work > 0 {
             self.updates.tracer.flush();
-            if let Some(session) = self.handler.channel.poll_session_change() {
-                return Err(session_change(session));
-            }
-        }
-        if now >= self.next_counters {
-            self.next_counters = now + COUNTERS_INTERVAL;
-            self.publish_counters();
         }
         Ok(work)
     }

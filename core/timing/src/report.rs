@@ -66,11 +66,11 @@ pub struct Step {
 pub struct LiveSpan {
     /// The span.
     pub span: Span,
-    /// How many settled since the last look.
+    /// Number that settled since the last look.
     pub count: u64,
     /// The median since the last look, in nanoseconds; 0 when there was none.
     pub p50_ns: i64,
-    /// How many settled since the start.
+    /// Number that settled since the start.
     pub total_count: u64,
     /// The median since the start, in nanoseconds; 0 when there was none.
     pub total_p50_ns: i64,

@@ -60,9 +60,9 @@ impl LastPrice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Traded {
-    /// For how much.
+    /// Value.
     pub notional: Money,
-    /// How much.
+    /// Quantity.
     pub qty: Qty,
     /// In how many fills.
     pub fill_count: u64,

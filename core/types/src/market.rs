@@ -244,7 +244,7 @@ coded! {
         /// The two lines carried different bytes under one number.
         LinesDisagree = 10 => "the two lines carried different bytes under one number",
         /// A resync of the book was requested.
-        Resync = 11 => "it is being read anew, as was asked",
+        Resync = 11 => "a resync was requested",
     }
 }
 

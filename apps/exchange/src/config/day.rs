@@ -264,7 +264,7 @@ mod tests {
         let opened = start.clone() + &step("09:30:00", "open");
         for (text, line, says) in [
             (step("09:30:00", "open"), 1, "the first step of a day must be start"),
-            (early, 4, "open at 07:00:00 stands behind start at 08:00:00"),
+            (early, 4, "open at 07:00:00 is listed after start at 08:00:00"),
             (start.clone() + &step("25:00:00", "open"), 5, "'25:00:00' is no time of the day"),
             (start.clone() + &step("9:30", "open"), 5, "write e.g. 09:30:00"),
             (start.clone() + &step("09:30:00", "lunch"), 6, "no phase 'lunch': there are start, pre-open"),

@@ -43,7 +43,7 @@ pub(super) fn check(case: &Case<'_>) {
             let believed = orders.remove(&user_ref).map(|standing| (standing.executed, standing.leaves));
             case.expect(believed == is, || {
                 format!(
-                    "{name} believes of order {user_ref} that {believed:?} are executed and left, and of the venue's it is {is:?}"
+                    "order {user_ref}: executed and left are {believed:?} for {name}, {is:?} at the venue"
                 )
             });
         }

@@ -115,7 +115,9 @@ impl<I: PartialEq> ScheduleStep<I> {
         };
         if *second < last.second {
             let (last_name, last_at) = (last.phase.name(), time_of_day(last.second));
-            return Err(format!("{name} at {at} stands behind {last_name} at {last_at}: put steps in order"));
+            return Err(format!(
+                "{name} at {at} is listed after {last_name} at {last_at}: put steps in order"
+            ));
         }
         if last.phase == Phase::EndOfDay {
             return Err(format!("{name} at {at} comes after the end of the day"));
