@@ -53,7 +53,8 @@ impl<B: BooksById> BookBuilder<B> {
             messages,
             &[] as &[u8],
             BookBuilder::books,
-            |_, message| (coming_of(message), new_order_of(message)),
+            |_, message| coming_of(message),
+            |message| new_order_of(message),
             |builder, messages| {
                 builder.handle_all(sequence, messages, out);
                 sequence = Sequence(sequence.0 + messages.len() as u64);

@@ -15,15 +15,16 @@ pub const LOOK_AHEAD_LEN: usize = 32;
 const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
 /// Applies messages that wait together, in groups of [`LOOK_AHEAD_LEN`], and fetches the memory that a group needs before it
-/// is applied. `look` says what a message is about and which order rests after it, where that is another one. Returns how
-/// many there were.
+/// is applied. `look` says what a message is about, `new_order` which order rests after it, where that is another one. Returns
+/// their number.
 #[inline(always)]
 pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     target: &mut T,
     messages: impl IntoIterator<Item = M>,
     none: M,
     books: impl Fn(&T) -> &B,
-    look: impl Fn(&T, &mut M) -> (Coming, Option<OrderId>),
+    look: impl Fn(&T, &mut M) -> Coming,
+    new_order: impl Fn(&M) -> Option<OrderId>,
     mut apply: impl FnMut(&mut T, &[M]),
 ) -> u64 {
     let mut messages = messages.into_iter();
@@ -35,10 +36,10 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
         let mut count = 0;
         for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
             *place = message;
-            let (coming, new_order) = look(target, place);
+            let coming = look(target, place);
             if is_large {
                 *announced = books(target).announce(&coming);
-                if let Some(id) = new_order {
+                if let Some(id) = new_order(place) {
                     books(target).prefetch(id);
                 }
             } else {

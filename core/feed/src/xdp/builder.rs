@@ -60,10 +60,11 @@ impl<B: BooksById> BookBuilder<B> {
             (Message::NONE, InstrumentId(0)),
             |builder| builder.state.instruments.books(),
             |builder, (message, instrument)| {
-                let (coming, new_order) = builder.coming_of(message.bytes);
+                let coming = builder.coming_of(message.bytes);
                 *instrument = coming.instrument;
-                (coming, new_order)
+                coming
             },
+            |(message, _)| new_order_of(message.bytes),
             |builder, messages| builder.apply_all(messages, out),
         )
     }
@@ -79,30 +80,24 @@ impl<B: BooksById> BookBuilder<B> {
     }
 
     /// The subject of a message about an order; nothing for other messages. No branch depends on which of them it is, since they
-    /// come in no order that a CPU could predict: each is taken for an add and for a message about an order at once. Only
-    /// replaces, which are few, say more: the order that comes.
+    /// come in no order that a CPU could predict: each is taken for an add and for a message about an order at once.
     #[inline(always)]
-    fn coming_of(&self, message: &[u8]) -> (Coming, Option<OrderId>) {
-        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else {
-            return (Coming::NOTHING, None);
-        };
+    fn coming_of(&self, message: &[u8]) -> Coming {
+        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
         let message_type = u16::from_le_bytes(part(head, 2));
         if message_type.wrapping_sub(ORDERS_FIRST) > ORDERS_LAST - ORDERS_FIRST {
-            return (Coming::NOTHING, None);
+            return Coming::NOTHING;
         }
         let more = rest.first_chunk();
         let more = select_unpredictable(more.is_some(), more.unwrap_or(&NO_MORE), &NO_MORE);
         let instrument = self.state.symbols.find(u32::from_le_bytes(part(head, 8)));
         let price = self.state.row(instrument).scale.price(u32::from_le_bytes(part(more, 0)));
-        let coming = Coming {
+        Coming {
             id: OrderId(u64::from_le_bytes(part(head, 16))),
             instrument,
             side: Side::BOTH[usize::from(more[8] != b'B')],
             price: price.unwrap_or(Price(0)),
-        };
-        let new_order =
-            (message_type == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(part(more, 0))));
-        (coming, new_order)
+        }
     }
 
     /// The next messages of a channel were sent at this time: it has to do for theirs until there is a time reference.
@@ -262,6 +257,14 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
             _ => self.named_by(message),
         }
     }
+}
+
+/// The order that rests after a replace message; `None` for other messages.
+#[inline(always)]
+fn new_order_of(message: &[u8]) -> Option<OrderId> {
+    let (head, rest) = message.split_first_chunk::<HEAD_LEN>()?;
+    let id = rest.first_chunk()?;
+    (u16::from_le_bytes(part(head, 2)) == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(*id)))
 }
 
 /// Every message about an order begins with size, type, time, symbol, the symbol's number and the order; an add continues with
