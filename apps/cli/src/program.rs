@@ -120,7 +120,7 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
     {
         tell(format_args!(
             "warning: tickpath is {caller}, and this program beside it {}: cargo build --release --features full \
-             builds all anew",
+             builds all of them",
             version()
         ));
     }

@@ -39,17 +39,9 @@ impl Report {
         if rows.peek().is_none() {
             return Ok(());
         }
-        writeln!(
-            f,
-            "\n{:<36}{:>10}{:>12}{:>12}{:>12}{:>12}{:>13}",
-            group.title(),
-            "count",
-            "p50 us",
-            "p90 us",
-            "p99 us",
-            "p99.9 us",
-            "max us",
-        )?;
+        writeln!(f, "\n{}", group.title())?;
+        let headings = ["p50 us", "p90 us", "p99 us", "p99.9 us", "max us"].map(str::to_owned);
+        writeln!(f, "{}", columns("", "count", headings))?;
         rows.try_for_each(|row| writeln!(f, "{row}"))
     }
 
@@ -106,19 +98,16 @@ impl Report {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = &self.summary;
-        write!(
-            f,
-            "  {:<26}{:>18}{:>12}{:>12}{:>12}{:>12}{:>13}  {}",
-            self.name,
-            summary.count,
-            micros(summary.p50_ns),
-            micros(summary.p90_ns),
-            micros(summary.p99_ns),
-            micros(summary.p999_ns),
-            micros(summary.max_ns),
-            self.words,
-        )
+        let percentiles = [summary.p50_ns, summary.p90_ns, summary.p99_ns, summary.p999_ns];
+        let [p50, p90, p99, p999] = percentiles.map(micros);
+        let times = [p50, p90, p99, p999, micros(summary.max_ns)];
+        write!(f, "{}  {}", columns(self.name, &summary.count.to_string(), times), self.words)
     }
+}
+
+/// A row's numbers: 80 characters, so that in a terminal of that width the description has the next line.
+fn columns(name: &str, count: &str, [p50, p90, p99, p999, max]: [String; 5]) -> String {
+    format!("  {name:<22} {count:>8} {p50:>8} {p90:>8} {p99:>8} {p999:>9} {max:>9}")
 }
 
 impl fmt::Display for TradeStory {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use tickpath_agent::StopSignal;
 use tickpath_config::{say, tell};
 use tickpath_replay::{
@@ -40,8 +41,8 @@ use super::{INTERRUPTED, json, outputs};
 /// when not, 130 after Ctrl-C.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recordings; each is reported, then their sum
-    #[arg(required = true, value_name = "FILE")]
+    /// Recordings, "-" for standard input; each is reported, then their sum
+    #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().map(recording))]
     files: Vec<PathBuf>,
     /// Only these symbols in statistics, books and exports
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
@@ -151,6 +152,10 @@ impl Args {
         let read: Vec<&Path> = self.files.iter().chain(&self.orderbook).map(PathBuf::as_path).collect();
         outputs::check(&written, &read)
     }
+}
+
+fn recording(path: PathBuf) -> PathBuf {
+    if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path }
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tickpath_test_support::wait_until;
 
-use crate::support::{assert_refused, repository, run, spawn};
+use crate::support::{assert_refused, repository, run, spawn, tickpath};
 
 fn stored(name: &str) -> String {
     let path: PathBuf = repository().join("apps/replay/tests/data").join(name);
@@ -26,6 +26,9 @@ fn a_file_that_contradicts_itself_fails_and_its_decoding_does_not() {
     let json: serde_json::Value = serde_json::from_str(&decoded.out).unwrap();
     assert_eq!((&json["messages"], &json["by_type"]["A"]), (&12_012.into(), &4_997.into()));
     assert_eq!(json["trustworthy"], true);
+    let piped =
+        tickpath().args(["replay", "-", "--decode-only"]).pipe_stdin(&file).unwrap().output().unwrap();
+    assert!(piped.status.success() && String::from_utf8(piped.stdout).unwrap().contains("12,012 messages"));
 }
 
 #[test]
