@@ -4,7 +4,7 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{BooksAlone, MessageBooks};
 use tickpath_iex::gap_fill::Request;
-use tickpath_iex::{Feed, Listener, Message, Segment, SegmentBuilder, decode, message_len_min, snap};
+use tickpath_iex::{Feed, Header, Listener, Message, Segment, SegmentBuilder, decode, message_len_min, snap};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Sequence};
 
@@ -39,7 +39,12 @@ pub fn iex_segment(data: &[u8]) {
     // The reserved byte means nothing, and a time before the epoch reads as the epoch.
     assert_eq!((&written[2..32], &written[40..]), (&data[2..32], &data[40..]));
     for len in 0..data.len() {
-        assert!(Segment::parse(&data[..len]).is_err());
+        let cut = if len < Header::LEN {
+            "a segment shorter than its header"
+        } else {
+            "a segment of another length than its header says"
+        };
+        assert_eq!(Segment::parse(&data[..len]).err().map(|error| error.0), Some(cut));
     }
 }
 

@@ -136,6 +136,7 @@ pub fn soup_server(data: &[u8]) {
                 Ok(Some((_, used))) => (used, None),
                 Err(_) => {
                     assert!(server.is_closed());
+                    assert_eq!(server.poll_transmit(now, &mut out), 0);
                     return;
                 }
             };
@@ -163,6 +164,7 @@ pub fn soup_server(data: &[u8]) {
         }
         if server.handle_timeout(now).is_err() {
             assert!(server.is_closed());
+            assert_eq!(server.poll_transmit(now, &mut out), 0);
             return;
         }
     }
@@ -197,6 +199,7 @@ pub fn soup_client(data: &[u8]) {
                 }
                 Err(_) => {
                     assert!(client.is_closed());
+                    assert_eq!(client.poll_transmit(now, &mut out), 0);
                     return;
                 }
             };
@@ -209,6 +212,7 @@ pub fn soup_client(data: &[u8]) {
         }
         if client.handle_timeout(now).is_err() {
             assert!(client.is_closed());
+            assert_eq!(client.poll_transmit(now, &mut out), 0);
             return;
         }
     }

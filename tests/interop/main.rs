@@ -10,3 +10,19 @@ mod python;
 #[allow(dead_code, reason = "the program's own tests use the rest of it")]
 mod support;
 mod third_party;
+
+use std::process::Command;
+
+/// This program once more, where nothing is installed.
+#[test]
+fn without_java_and_python_a_line_each_says_what_is_missing() {
+    let this = std::env::current_exe().unwrap();
+    let output =
+        Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{err}");
+    assert_eq!(err.lines().count(), 2, "{err}");
+    for word in ["tests/interop is skipped", "'javac'", "JDK of version 17", "Maven", "'python3'"] {
+        assert!(err.contains(word), "no '{word}' in {err}");
+    }
+}

@@ -164,20 +164,6 @@ fn start_deribit_with(folder: &Path, settings: &str) -> Running {
     Running::spawn(command)
 }
 
-/// This program once more, where nothing is installed.
-#[test]
-fn without_java_and_python_a_line_each_says_what_is_missing() {
-    let this = std::env::current_exe().unwrap();
-    let output =
-        Command::new(this).args(["--skip", "without_java"]).env("PATH", "/nowhere").output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{err}");
-    assert_eq!(err.lines().count(), 2, "{err}");
-    for word in ["tests/interop is skipped", "'javac'", "JDK of version 17", "Maven", "'python3'"] {
-        assert!(err.contains(word), "no '{word}' in {err}");
-    }
-}
-
 /// A folder for a venue of two symbols, and what a client must know of it.
 struct Site {
     classpath: &'static str,

@@ -131,7 +131,7 @@ impl<B: Buckets> Table<B> {
         Spot::lowest(bucket, self.buckets.bucket(bucket).matches(id))
     }
 
-    /// A free place for an id in its own bucket; `None` where that is full, or does not say that the id is free.
+    /// A free place for an id in its own bucket; `None` where that or the table is full, or the id may be taken.
     #[inline(always)]
     pub(crate) fn spot_for(&self, id: u64) -> Option<Spot> {
         let home = self.home(id);

@@ -315,13 +315,19 @@ debug_with!(Receiver<T>: "position", it => it.position);
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::MarketUpdate;
+    use tickpath_types::{MarketUpdate, PriceLevel};
     use zerocopy::FromZeros;
 
     use super::*;
 
     fn update(sequence: u64) -> MarketUpdate {
-        MarketUpdate { sequence, qty: !sequence, kind: 3, health: 2, ..MarketUpdate::new_zeroed() }
+        MarketUpdate {
+            sequence,
+            ask: PriceLevel { price: 0, qty: !sequence },
+            kind: 3,
+            health: 2,
+            ..MarketUpdate::new_zeroed()
+        }
     }
 
     #[test]

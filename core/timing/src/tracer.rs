@@ -11,7 +11,7 @@ use crate::{Function, Hop, Stamp, TraceId};
 #[expect(unused_variables, reason = "nothing is taken by default")]
 pub trait Tracer {
     /// False when nothing is taken, so that work for the trace alone can be left out.
-    const ENABLED: bool = false;
+    const ENABLED: bool;
 
     /// The time-stamp counter, or 0 when tracing is off.
     #[inline(always)]
@@ -141,6 +141,8 @@ impl Tracer for Trace {
 pub struct NoTrace;
 
 impl Tracer for NoTrace {
+    const ENABLED: bool = false;
+
     fn understudy(&self) -> Self {
         NoTrace
     }

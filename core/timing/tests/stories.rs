@@ -242,7 +242,7 @@ fn the_median_trade_is_told_step_by_step() {
         "  session 2, order 42, triggered by market data message 5, command 4: 1.550 us in all, hop by hop",
         "  T12w_T1   write begins to order server's read       0.870 |   #######################              |",
         "Market data out: matcher to engine",
-        "  T6_T7                                      1      -0.070",
+        "  T6_T7                         1   -0.070",
         "send returned to feed handler's read",
         "taken as they are: T6_T7 1 T12_T1 1",
         "tick_to_trade: hops add up to the span, to the tick, for each of 1 order requests (1130 ticks in all).",

@@ -1,17 +1,22 @@
 //! Commands of the administrator to a running venue, and their outcomes.
 
-use tickpath_matching::CommandKind;
-use tickpath_types::{AddInstrumentError, Instrument, InstrumentId, Price, SessionId};
+use tickpath_types::{
+    AddInstrumentError, BrokenReason, Instrument, InstrumentId, MatchId, Price, SessionId, TradingState,
+};
 
 use crate::day::{BandWidth, Phase};
-use crate::log_command::LogCommandKind;
 use crate::user_limits::LimitsChange;
 
 /// A command of the administrator to a running venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
-    /// A command of the venue for the log, which is sequenced as it is.
-    Log(LogCommandKind),
+    /// An instrument halts, or trades again. Sequenced.
+    SetTradingState {
+        /// Its id.
+        instrument: InstrumentId,
+        /// Its new state.
+        state: TradingState,
+    },
     /// An instrument, or all, enters a phase of the day. Sequenced.
     Phase {
         /// The phase.
@@ -27,6 +32,18 @@ pub enum AdminCommand {
         width: BandWidth,
         /// The middle; the instrument's reference price when `None`.
         reference: Option<Price>,
+    },
+    /// An execution is void. Sequenced.
+    BreakTrade {
+        /// Its number.
+        match_id: MatchId,
+        /// Why.
+        reason: BrokenReason,
+    },
+    /// The instrument halts, and all orders in it are cancelled. Sequenced.
+    SuspendInstrument {
+        /// Its id.
+        instrument: InstrumentId,
     },
     /// A new instrument, halted, its definition checked as in a file; it gets the next id, whatever is given. Sequenced.
     AddInstrument(Instrument),
@@ -120,19 +137,12 @@ pub enum AdminRefusal {
 }
 
 impl AdminCommand {
-    /// A command for the log.
-    pub fn log(kind: impl Into<LogCommandKind>) -> AdminCommand {
-        AdminCommand::Log(kind.into())
-    }
-
     /// The instrument that must be there for it, if it is about one.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
         match *self {
-            AdminCommand::Log(LogCommandKind::Engine(
-                CommandKind::SetTradingState { instrument, .. }
-                | CommandKind::SuspendInstrument { instrument },
-            ))
+            AdminCommand::SetTradingState { instrument, .. }
+            | AdminCommand::SuspendInstrument { instrument }
             | AdminCommand::AllowInstrument { instrument, .. } => Some(instrument),
             AdminCommand::Phase { instrument, .. } | AdminCommand::SetPriceBand { instrument, .. } => {
                 instrument
@@ -145,9 +155,7 @@ impl AdminCommand {
     #[must_use]
     pub fn without_effect(&self) -> Option<AdminRefusal> {
         match self {
-            AdminCommand::Log(LogCommandKind::Engine(CommandKind::BreakTrade { .. })) => {
-                Some(AdminRefusal::NoExecution)
-            }
+            AdminCommand::BreakTrade { .. } => Some(AdminRefusal::NoExecution),
             AdminCommand::SetPriceBand { .. } => Some(AdminRefusal::OutsideCollar),
             AdminCommand::AddInstrument(_) => Some(AdminRefusal::Unusable),
             _ => None,

@@ -283,12 +283,18 @@ impl InternalCommands {
             AdminCommand::AddInstrument(instrument) => {
                 self.add_instrument(instrument, emit).map_err(AdminOutcome::Refused)?;
             }
-            AdminCommand::Log(LogCommandKind::Engine(CommandKind::SetTradingState { .. }))
-                if !self.day.has_started() =>
-            {
+            AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
                 return Err(AdminOutcome::Refused(AdminRefusal::DayNotStarted));
             }
-            AdminCommand::Log(kind) => sequencer.add(Arrival::internal(SessionId::default(), kind)),
+            AdminCommand::SetTradingState { instrument, state } => {
+                emit(CommandKind::SetTradingState { instrument, state });
+            }
+            AdminCommand::SuspendInstrument { instrument } => {
+                emit(CommandKind::SuspendInstrument { instrument });
+            }
+            AdminCommand::BreakTrade { match_id, reason } => {
+                emit(CommandKind::BreakTrade { match_id, reason });
+            }
             AdminCommand::Kill(None) => emit(CommandKind::KillVenue { is_killed: true }),
             AdminCommand::Unkill(None) => emit(CommandKind::KillVenue { is_killed: false }),
             AdminCommand::Drain => {

@@ -284,10 +284,7 @@ mod tests {
     #[test]
     fn a_command_without_effect_is_refused_after_it() {
         let mut rig = Rig::new();
-        let command = AdminCommand::log(CommandKind::BreakTrade {
-            match_id: MatchId(5),
-            reason: BrokenReason::Consent,
-        });
+        let command = AdminCommand::BreakTrade { match_id: MatchId(5), reason: BrokenReason::Consent };
         assert_eq!(rig.entry.handle_command(1, command), AdminOutcome::Done { commands: 1 });
         assert_eq!(rig.sequenced().len(), 1);
         let outcome = AdminOutcome::Refused(AdminRefusal::NoExecution);
@@ -297,9 +294,7 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_answered_at_once() {
         let mut rig = Rig::new();
-        let halt = |instrument| {
-            AdminCommand::log(CommandKind::SetTradingState { instrument, state: TradingState::Halted })
-        };
+        let halt = |instrument| AdminCommand::SetTradingState { instrument, state: TradingState::Halted };
         let end = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
         for (command, outcome) in [
             (halt(ALPHA), AdminOutcome::Refused(AdminRefusal::DayNotStarted)),

@@ -182,6 +182,7 @@ impl Layout {
         sequence: Sequence,
         synced: Sequence,
     ) -> usize {
+        debug_assert!(synced < sequence, "a record says which of those before it were synced");
         let len = record_len(payload_len);
         let record = &mut out[..len];
         record[RECORD_HEADER_LEN + payload_len..].fill(0);

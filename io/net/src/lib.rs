@@ -3,7 +3,7 @@
 //! Bytes in and out, nothing about protocols. Every socket is non-blocking: "nothing there", "no room" and
 //! "the other end closed" are results, not errors, and a duty cycle never waits. Buffers are allocated when
 //! a socket is made; sending and receiving allocate nothing. IPv4 only. The error of an `io::Result` is the system's,
-//! unless its documentation says otherwise.
+//! unless its documentation says otherwise; a [`NetError`] names the socket too.
 //!
 //! ```
 //! use std::net::Ipv4Addr;

@@ -266,7 +266,7 @@ fn round_trip(event: &OrderEvent) -> Vec<u8> {
     let mut wire = [0; ouch50::MESSAGE_LEN_MAX];
     let len = ouch50::encode_event(event, symbol_of, &mut wire).unwrap();
     let Ok(Answer::Order(answer)) = ouch50::decode_event(&wire[..len], instrument_of) else { panic!() };
-    assert_eq!((answer.ts, answer.kind), (event.ts, event.kind));
+    assert_eq!((answer.ts, answer.kind, answer.is_exact), (event.ts, event.kind, true));
     wire[..len].to_vec()
 }
 
@@ -380,7 +380,7 @@ fn answers_come_back_as_they_were_meant() {
         let mut out = [0xee; MESSAGE_LEN_MAX];
         assert_eq!(encode_event(&event(kind), symbol_of, &mut out), Ok(len));
         let answer = answered(&out[..len]);
-        assert_eq!((answer.kind, answer.ts), (kind, Nanos(34_200_000_000_123)));
+        assert_eq!((answer.kind, answer.ts, answer.is_exact), (kind, Nanos(34_200_000_000_123), true));
         for cut in 0..len {
             assert!(decode_event(&out[..cut], instrument_of).is_err(), "{kind:?} cut to {cut}");
             assert!(encode_event(&event(kind), symbol_of, &mut out[..cut]).is_err());
@@ -411,17 +411,20 @@ fn an_executed_message_is_laid_out_as_the_fact_sheet_says() {
 fn codes_of_other_venues_become_the_nearest_word() {
     let canceled = ouch50::Canceled::new(Nanos(1), 7, 40, CancelReasonCode::REGULATORY);
     let answer = answered(canceled.as_bytes());
+    assert!(!answer.is_exact);
     assert!(matches!(
         answer.kind,
         OrderEventKind::Canceled { decrement: Qty(40), reason: CancelReason::System, .. }
     ));
 
     let rejected = ouch50::Rejected::new(Nanos(1), 7, RejectCode::from(0x777), Alpha::BLANK);
-    assert_eq!(answered(rejected.as_bytes()).reject, Some(RejectCode::from(0x777)));
+    let answer = answered(rejected.as_bytes());
+    assert_eq!((answer.is_exact, answer.reject), (false, Some(RejectCode::from(0x777))));
 
     let executed =
         ouch50::Executed::new(Nanos(1), 7, 40, 5_u64, LiquidityFlag::OPENING_CROSS_MARKET, MatchId(1));
     let answer = answered(&with_options(&executed, &[]));
+    assert!(!answer.is_exact);
     assert!(matches!(answer.kind, OrderEventKind::Executed { liquidity: Liquidity::Removed, .. }));
 
     let aiq = ouch50::AiqCanceled::new(Nanos(1), 7, 40, CancelReasonCode::SELF_MATCH, 40, 5, b'A');

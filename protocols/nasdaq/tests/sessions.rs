@@ -264,6 +264,13 @@ fn each_side_speaks_after_a_second_of_its_own_silence() {
     line.server_says(at(1600), b"answer");
     line.transmit(at(2499));
     assert_eq!(line.server_hears(at(2499)).as_deref(), Ok("message order"));
+    assert_eq!(line.client_hears(at(2499)).as_deref(), Ok("1 answer"));
+    line.transmit(at(2500));
+    assert_eq!((line.server_hears(at(2500)).as_deref(), line.to_client.len()), (Ok("heartbeat"), 0));
+    line.transmit(at(2599));
+    assert!(line.to_client.is_empty());
+    line.transmit(at(2600));
+    assert_eq!(line.client_hears(at(2600)).as_deref(), Ok("heartbeat"));
 }
 
 #[test]

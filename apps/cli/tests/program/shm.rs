@@ -143,8 +143,7 @@ fn quotes_are_shown_once() {
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{}", printed.out);
     let row: Vec<&str> =
         printed.out.lines().find(|line| line.starts_with("ALPHA")).unwrap().split_whitespace().collect();
-    let expected =
-        ["ALPHA", "live", "trading", "1,500", "100.0000", "100.0100", "20", "100.0050", "09:30:00.000000"];
+    let expected = ["ALPHA", "live", "1,500", "100.0000", "100.0100", "20", "100.0050", "09:30:00.000000"];
     assert_eq!(row, expected);
     let args = ["shm", "watch", "feed", "--once", "--symbols", "ALPHA", "--json", "-", "--folder", &folder];
     let report: Value = serde_json::from_str(&run(&args).out).unwrap();

@@ -78,12 +78,13 @@ pub(crate) fn channel(basis: UserBasis) -> (AdminClient, AdminPort) {
 }
 
 impl AdminClient {
-    /// Hands a command to the venue, which takes it within 20 ms; its number. `None` when as many wait as may.
+    /// Hands a command to the venue, which takes it within 20 ms; its number. `None` when as many wait as may:
+    /// [poll](Self::poll) first.
     pub fn submit(&mut self, command: AdminCommand) -> Option<u64> {
         self.commands.submit(Work::Command(command))
     }
 
-    /// The same of a new user, with the next session; sequenced. What the user needs is allocated here.
+    /// The same of a new user, with the next session: it may log in as soon as that is done. Sequenced. What the user needs is allocated here.
     ///
     /// # Errors
     /// [`AddUserError`] when there can be no such user, or as many commands wait as may: nothing was changed.

@@ -3,7 +3,6 @@
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use tickpath_config::{Fraction, InstrumentConfig, PriceText};
-use tickpath_matching::CommandKind;
 use tickpath_types::{
     BrokenReason, InstrumentId, InstrumentTable, MatchId, Price, Qty, SessionId, Symbol, TradingState,
 };
@@ -66,7 +65,7 @@ const COMMANDS: [(&str, Arguments); 21] = {
 };
 
 fn trading_state(instrument: InstrumentId, state: TradingState) -> AdminCommand {
-    AdminCommand::log(CommandKind::SetTradingState { instrument, state })
+    AdminCommand::SetTradingState { instrument, state }
 }
 
 /// Reads a line.
@@ -164,7 +163,7 @@ impl<'a> Line<'a> {
                 ));
             }
         };
-        Ok(AdminCommand::log(CommandKind::BreakTrade { match_id: MatchId(match_id), reason }))
+        Ok(AdminCommand::BreakTrade { match_id: MatchId(match_id), reason })
     }
 
     fn instrument_command(&mut self) -> Result<AdminCommand, String> {
@@ -172,7 +171,7 @@ impl<'a> Line<'a> {
             "add" => self.add_instrument(),
             "suspend" => {
                 let symbol = self.word("the symbol of an instrument")?;
-                Ok(AdminCommand::log(CommandKind::SuspendInstrument { instrument: self.instrument(symbol)? }))
+                Ok(AdminCommand::SuspendInstrument { instrument: self.instrument(symbol)? })
             }
             word => Err(format!("no 'instrument {word}': there are instrument add, instrument suspend")),
         }

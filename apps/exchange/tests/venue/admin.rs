@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use tickpath_admin::ListenError;
 use tickpath_exchange::{AdminCommand, AdminOutcome, AdminSocket, DrainWatch};
-use tickpath_matching::CommandKind;
 use tickpath_nasdaq::soupbintcp::LoginRejectReason;
 use tickpath_types::{
     CancelReason, Nanos, OrderEventKind, OrderRequest, RejectReason, SessionId, Side, TradingState,
@@ -70,7 +69,7 @@ fn killing_all_spares_nobody_and_a_user_killed_alone_stays_so() {
 fn an_instrument_halts_and_trades_again() {
     let mut rig = Rig::new();
     let mut anna = rig.log_in("ANNA");
-    let halt = |state| AdminCommand::log(CommandKind::SetTradingState { instrument: ALPHA, state });
+    let halt = |state| AdminCommand::SetTradingState { instrument: ALPHA, state };
     let market_events = rig.view.matcher.market_events.read();
     assert_eq!(rig.command(halt(TradingState::Halted)), DONE);
     assert_eq!(reject_reason(&mut rig, &mut anna, &enter(1, Side::Buy, 1, 950_000)), RejectReason::Halted);
@@ -144,7 +143,7 @@ fn commands_cost_the_duty_cycle_no_memory() {
         AdminCommand::Kill(Some(ANNA)),
         AdminCommand::Unlock(ANNA),
         AdminCommand::Disconnect(ANNA),
-        AdminCommand::log(CommandKind::SetTradingState { instrument: ALPHA, state: TradingState::Halted }),
+        AdminCommand::SetTradingState { instrument: ALPHA, state: TradingState::Halted },
         AdminCommand::AllowInstrument { session: ANNA, instrument: ALPHA, is_allowed: false },
         AdminCommand::AllowInstrument { session: ANNA, instrument: ALPHA, is_allowed: true },
         AdminCommand::Drain,

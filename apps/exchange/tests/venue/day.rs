@@ -169,8 +169,7 @@ fn a_broken_trade_is_told_to_both_and_to_the_public() {
     let _ = rig.hear_event(&mut anna);
     let mut seen = 0;
     news(&mut rig, &mut line, &mut seen);
-    let command =
-        |match_id| AdminCommand::log(CommandKind::BreakTrade { match_id, reason: BrokenReason::Erroneous });
+    let command = |match_id| AdminCommand::BreakTrade { match_id, reason: BrokenReason::Erroneous };
     assert_eq!(rig.command(command(match_id)), done(1));
     for client in [&mut anna, &mut bert] {
         let heard = rig.hear_event(client);
@@ -262,7 +261,7 @@ fn an_instrument_is_added_traded_suspended_and_opened_again() {
 
     anna.send(&enter_gamma(3, Side::Buy, 1_000_000));
     assert_eq!(hear_type(&mut rig, &mut anna), b'A');
-    assert_eq!(rig.command(AdminCommand::log(CommandKind::SuspendInstrument { instrument: GAMMA })), done(1));
+    assert_eq!(rig.command(AdminCommand::SuspendInstrument { instrument: GAMMA }), done(1));
     assert_eq!(hear_type(&mut rig, &mut anna), b'C');
     assert_eq!(rig.command(phase(Phase::Resume, Some(GAMMA))), done(1));
     anna.send(&enter_gamma(4, Side::Buy, 1_000_000));
@@ -350,8 +349,7 @@ fn what_the_schedule_has_left_of_a_day_that_was_ended_by_command_is_left_out() {
     let ended = news(&mut rig, &mut line, &mut seen);
     assert!(ended.ends_with("SM HH HH SE SC"), "{ended}");
     for state in [TradingState::Trading, TradingState::Halted] {
-        let refused =
-            rig.command(AdminCommand::log(CommandKind::SetTradingState { instrument: ALPHA, state }));
+        let refused = rig.command(AdminCommand::SetTradingState { instrument: ALPHA, state });
         assert_eq!(refused, AdminOutcome::Refused(AdminRefusal::DayNotStarted));
     }
     rig.pass(Nanos::from_secs(4_000));
@@ -627,7 +625,7 @@ fn phases_and_steps_cost_the_duty_cycle_no_memory() {
         phase(Phase::Auction, None),
         phase(Phase::Open, None),
         AdminCommand::SetPriceBand { instrument: None, width: BandWidth::Price(Price(100)), reference: None },
-        AdminCommand::log(CommandKind::BreakTrade { match_id: MatchId(1), reason: BrokenReason::Consent }),
+        AdminCommand::BreakTrade { match_id: MatchId(1), reason: BrokenReason::Consent },
         phase(Phase::EndOfDay, None),
     ] {
         admin.submit(command).unwrap();

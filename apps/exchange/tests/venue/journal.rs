@@ -2,7 +2,6 @@
 
 use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
 use tickpath_journal::{ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, Policy, Storage};
-use tickpath_matching::CommandKind;
 use tickpath_types::{
     CancelReason, Instrument, InstrumentId, Nanos, OrderEventKind, Qty, RejectReason, SessionId, Side,
     Symbol, TradingState,
@@ -321,8 +320,7 @@ fn an_administrator_is_answered_when_the_command_is_safe() {
     rig.until_true("the opening", |rig| rig.view.publisher.messages.read() == 7);
     let mut admin = rig.admin.take().unwrap();
     rig.is_disk_stuck = true;
-    let halt =
-        AdminCommand::log(CommandKind::SetTradingState { instrument: ALPHA, state: TradingState::Halted });
+    let halt = AdminCommand::SetTradingState { instrument: ALPHA, state: TradingState::Halted };
     admin.submit(halt).unwrap();
     for _ in 0..10 {
         rig.pass(Nanos::from_millis(20));

@@ -5,7 +5,6 @@ use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, LimitsChange, Phase, RateLimit, UserLimits, Venue,
 };
 use tickpath_journal::Policy;
-use tickpath_matching::CommandKind;
 use tickpath_types::{
     Instrument, InstrumentId, InstrumentTable, Qty, RejectReason, SessionId, Side, TradingState,
 };
@@ -134,7 +133,7 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
         allow(GAMMA, true),
         allow(InstrumentId(0), true),
         phase(Phase::Auction, Some(unknown)),
-        AdminCommand::log(CommandKind::SuspendInstrument { instrument: unknown }),
+        AdminCommand::SuspendInstrument { instrument: unknown },
     ] {
         let refused = AdminOutcome::Refused(AdminRefusal::NoInstrument);
         assert_eq!(rig.command(command), refused, "{command:?}");

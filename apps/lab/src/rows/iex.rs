@@ -185,7 +185,8 @@ mod tests {
     fn the_capture_is_the_one_of_the_sheet() {
         let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };
         let capture = Capture::load(&path).unwrap();
-        let Outcome { counters, symbols, .. } = capture.outcome;
+        let Outcome { counters, symbols, state_hash } = capture.outcome;
         assert_eq!((counters.messages, symbols, capture.apart().unwrap()[0].len()), (329_936, 7_802, 18_915));
+        assert_eq!(state_hash, 0x6a5c_6eca_0b89_05bf);
     }
 }

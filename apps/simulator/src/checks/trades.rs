@@ -16,7 +16,8 @@ pub(super) struct Part {
     pub(super) price: Price,
 }
 
-/// The sides of every execution by its number and time; `None` when a client has not received everything.
+/// The sides of every execution by its number and its time, since numbers begin again each day; `None` when a client has not
+/// received everything.
 pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<Part>>> {
     let mut trades: BTreeMap<_, Vec<Part>> = BTreeMap::new();
     for user in 0..case.observed.clients.len() {

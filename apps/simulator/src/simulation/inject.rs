@@ -2,7 +2,6 @@
 
 use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
 use tickpath_journal::DiskFaults;
-use tickpath_matching::CommandKind;
 use tickpath_simnet::HostId;
 use tickpath_types::{BrokenReason, InstrumentId, MatchId, Nanos, Price, Qty, SessionId, TradingState};
 
@@ -145,23 +144,23 @@ impl Simulation {
         let one = (bits >> 41 & 1 == 1).then_some(instrument);
         let many = bits >> 48;
         let command = match bits % 20 {
-            0..3 => AdminCommand::log(CommandKind::SetTradingState { instrument, state }),
+            0..3 => AdminCommand::SetTradingState { instrument, state },
             3 => AdminCommand::Kill(Some(user)),
             4 => AdminCommand::Unkill(Some(user)),
             5 => AdminCommand::Kill(None),
             6 => AdminCommand::Unkill(None),
             7 => AdminCommand::Disconnect(user),
-            8 => AdminCommand::log(CommandKind::SuspendInstrument { instrument }),
+            8 => AdminCommand::SuspendInstrument { instrument },
             9 => AdminCommand::SetPriceBand {
                 instrument: one,
                 width: [BandWidth::Off, BandWidth::Price(Price(100 * (1 + many as i64 % 8)))]
                     [many as usize % 2],
                 reference: None,
             },
-            10 | 11 => AdminCommand::log(CommandKind::BreakTrade {
+            10 | 11 => AdminCommand::BreakTrade {
                 match_id: MatchId(1 + many % 64),
                 reason: BrokenReason::Supervisory,
-            }),
+            },
             12 => AdminCommand::SetLimits {
                 session: user,
                 change: LimitsChange {

@@ -139,7 +139,7 @@ impl fmt::Display for WatchReport {
             let (name, meaning) = (span.name(), span.meaning());
             write!(
                 f,
-                "\n  {name} {meaning:<17} p50 {p50:>9.1} p99 {p99:>9.1} p99.9 {p999:>9.1} max {max:>9.1} us"
+                "\n  {name} {meaning:<17} p50 {p50:>7.1} p99 {p99:>7.1} p99.9 {p999:>7.1} max {max:>8.1} us"
             )?;
         }
         match self.csv_rows {

@@ -23,8 +23,9 @@ use crate::message_books::MessageBooks;
 /// channel [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it live again: whatever rests is told
 /// anew. At the close the orders that are left vanish.
 ///
-/// Books have prices of four decimals. An order with more makes its book suspect. As [`MessageBooks`] it takes the messages of
-/// one channel.
+/// Books have prices of four decimals. An order with more makes its book suspect. Books of several
+/// channels are fed by the methods that name a channel: as [`MessageBooks`] all messages are of channel 0, and what is lost or
+/// begins again is lost or begins again in every book.
 pub struct BookBuilder<B> {
     pub(super) state: State<B>,
 }

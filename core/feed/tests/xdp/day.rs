@@ -5,7 +5,7 @@ use tickpath_feed::xdp::Channel;
 use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, xdp};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
-use tickpath_nyse::Packet;
+use tickpath_nyse::{CrossTrade, Imbalance, NonDisplayedTrade, Packet, SymbolClear, SymbolIndexMapping};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side};
 
@@ -62,10 +62,17 @@ fn its_levels_are_those_of_the_same_flow_in_itch() {
 fn it_ends_with_empty_books_of_which_all_are_live() {
     let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
     let mut day = XdpDay::new(XdpDayConfig { flow: FLOW, ..XdpDayConfig::xdp_500() }).unwrap();
+    let mut counts = [0_u32; 256];
     while let Some(packet) = day.next_packet() {
         let messages = Packet::parse(packet.bytes()).unwrap();
+        messages.messages().for_each(|(_, message)| counts[usize::from(message[2])] += 1);
         builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
     }
+    let count = |message_type: u16| counts[usize::from(message_type)];
+    assert_eq!([SymbolIndexMapping::TYPE, SymbolClear::TYPE].map(count), [FLOW.symbols; 2]);
+    assert!(
+        count(NonDisplayedTrade::TYPE) > 100 && count(CrossTrade::TYPE) > 30 && count(Imbalance::TYPE) > 500
+    );
     let instruments = builder.instruments();
     assert_eq!((instruments.books().order_count(), instruments.contradictions()), (0, 0));
     assert_eq!(instruments.counters().messages, day.counters().messages);

@@ -296,8 +296,10 @@ fn trades_beside_the_book_are_told_and_change_nothing() {
     feed.send(&xdp::CrossCorrection::new(7, INDEX, 6, 6, 800));
     feed.send(&xdp::RetailPriceImprovement::new(7, INDEX, 7, xdp::RpiIndicator::BID));
     feed.send_bytes(&[5, 0, 140, 0, 1]);
+    // Its number follows that of the last message about a retail price.
+    feed.send(&add(8, 11, Side::Buy, 99_000, 1));
     let counters = feed.builder.instruments().counters();
     assert_eq!((counters.unknown_type, counters.symbol_gaps), (1, 0));
-    assert_eq!(feed.orders(1, Side::Buy), [(10, 100_000, 1)]);
+    assert_eq!(feed.orders(1, Side::Buy), [(10, 100_000, 1), (11, 99_000, 1)]);
     check_health(&feed, BookHealth::Live, None);
 }

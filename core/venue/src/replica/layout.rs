@@ -127,7 +127,7 @@ impl Replica {
             return Err(ReplicaError::Version(version));
         }
         let definition: Definition = fields.take("definition")?;
-        if (1..).zip(&definition.instruments).any(|(id, instrument)| instrument.id != InstrumentId(id)) {
+        if (1_usize..).zip(&definition.instruments).any(|(place, it)| usize::from(it.id.0) != place) {
             return Err(damaged("instruments"));
         }
         let replayed = fields.replayed(definition.users.len(), version)?;

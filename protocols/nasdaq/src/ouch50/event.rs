@@ -151,6 +151,8 @@ pub struct OrderAnswer {
     pub ts: Nanos,
     /// What happened, in the nearest words that the vocabulary has.
     pub kind: OrderEventKind,
+    /// False when `kind` has only the nearest word for a code of the venue.
+    pub is_exact: bool,
     /// The venue's own code for why a request was refused.
     pub reject: Option<RejectCode>,
 }
@@ -175,9 +177,9 @@ pub enum EventError {
 
 /// Reads an answer of a venue.
 ///
-/// A code that the vocabulary lacks becomes the nearest that it has: a cancel reason `System`, a reject reason
-/// `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may rest, the reason of a broken trade
-/// `Supervisory`, the strategy of an AIQ cancel `None`.
+/// A code that the vocabulary lacks becomes the nearest that it has, and [`OrderAnswer::is_exact`] is false: a cancel reason
+/// becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may
+/// rest, the reason of a broken trade `Supervisory`, the strategy of an AIQ cancel `None`.
 ///
 /// # Errors
 /// [`EventError`] says what is wrong with it.
@@ -186,7 +188,7 @@ pub fn decode_event(
     message: &[u8],
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<Answer<'_>, EventError> {
-    let mut reject = None;
+    let (mut reject, mut is_exact) = (None, true);
     let (ts, kind) = match Outbound::parse(message)? {
         Outbound::Executed(executed, _) => (
             executed.timestamp,
@@ -194,14 +196,20 @@ pub fn decode_event(
                 user_ref: executed.user_ref.get(),
                 qty: executed.quantity.get(),
                 price: executed.price.get(),
-                liquidity: executed.liquidity_flag.liquidity().unwrap_or(Liquidity::Removed),
+                liquidity: word(executed.liquidity_flag.liquidity(), Liquidity::Removed, &mut is_exact),
                 match_id: executed.match_number.get(),
             },
         ),
         Outbound::Accepted(accepted, options) => (
             accepted.timestamp,
             OrderEventKind::Accepted {
-                order: entered_order(accepted.user_ref.get(), &accepted.order, options, instrument_of)?,
+                order: entered_order(
+                    accepted.user_ref.get(),
+                    &accepted.order,
+                    options,
+                    &mut is_exact,
+                    instrument_of,
+                )?,
                 order_id: accepted.order.order_ref.get(),
                 state: order_state(accepted.order.order_state),
             },
@@ -209,7 +217,13 @@ pub fn decode_event(
         Outbound::Replaced(replaced, options) => (
             replaced.timestamp,
             OrderEventKind::Replaced {
-                order: entered_order(replaced.user_ref.get(), &replaced.order, options, instrument_of)?,
+                order: entered_order(
+                    replaced.user_ref.get(),
+                    &replaced.order,
+                    options,
+                    &mut is_exact,
+                    instrument_of,
+                )?,
                 orig_user_ref: replaced.orig_user_ref.get(),
                 order_id: replaced.order.order_ref.get(),
                 state: order_state(replaced.order.order_state),
@@ -220,7 +234,7 @@ pub fn decode_event(
             OrderEventKind::Canceled {
                 user_ref: canceled.user_ref.get(),
                 decrement: canceled.quantity.get(),
-                reason: canceled.reason.reason().unwrap_or(CancelReason::System),
+                reason: word(canceled.reason.reason(), CancelReason::System, &mut is_exact),
             },
         ),
         Outbound::Modified(modified, _) => (
@@ -235,14 +249,14 @@ pub fn decode_event(
             reject = Some(rejected.reason);
             let kind = OrderEventKind::Rejected {
                 user_ref: rejected.user_ref.get(),
-                reason: rejected.reason.reason().unwrap_or(RejectReason::OptionNotOffered),
+                reason: word(rejected.reason.reason(), RejectReason::OptionNotOffered, &mut is_exact),
                 client_order_id: ClientOrderId(rejected.client_order_id.0),
             };
             (rejected.timestamp, kind)
         }
         other => return decode_rare(other, instrument_of),
     };
-    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, reject }))
+    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject }))
 }
 
 /// Takes what few sessions are ever told.
@@ -251,16 +265,17 @@ fn decode_rare(
     message: Outbound<'_>,
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<Answer<'_>, EventError> {
+    let mut is_exact = true;
     let (ts, kind) = match message {
         Outbound::AiqCanceled(canceled, options) => {
-            let strategy = options.aiq_strategy().map(AiqStrategy);
+            let strategy = options.aiq_strategy().and_then(|code| AiqStrategy(code).strategy());
             let kind = OrderEventKind::SelfTradePrevented {
                 user_ref: canceled.user_ref.get(),
                 decrement: canceled.decrement_shares.get(),
                 prevented: canceled.quantity_prevented.get(),
                 price: canceled.execution_price.get(),
-                liquidity: canceled.liquidity_flag.liquidity().unwrap_or(Liquidity::Removed),
-                strategy: strategy.and_then(AiqStrategy::strategy).unwrap_or(SelfTradePrevention::None),
+                liquidity: word(canceled.liquidity_flag.liquidity(), Liquidity::Removed, &mut true),
+                strategy: word(strategy, SelfTradePrevention::None, &mut is_exact),
             };
             (canceled.timestamp, kind)
         }
@@ -292,7 +307,7 @@ fn decode_rare(
             let kind = OrderEventKind::Broken {
                 user_ref: broken.user_ref.get(),
                 match_id: broken.match_number.get(),
-                reason: broken.reason.reason().unwrap_or(BrokenReason::Supervisory),
+                reason: word(broken.reason.reason(), BrokenReason::Supervisory, &mut is_exact),
             };
             (broken.timestamp, kind)
         }
@@ -308,7 +323,14 @@ fn decode_rare(
         }
         other => return Ok(Answer::Other(other)),
     };
-    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, reject: None }))
+    Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject: None }))
+}
+
+/// The word of a code, or else the nearest, which is not exact.
+#[inline]
+fn word<T>(word: Option<T>, nearest: T, is_exact: &mut bool) -> T {
+    *is_exact &= word.is_some();
+    word.unwrap_or(nearest)
 }
 
 fn order_entry_set(user_ref: UserRef, is_enabled: bool, firm: Alpha<4>) -> OrderEventKind {
@@ -345,6 +367,7 @@ fn entered_order(
     user_ref: UserRefNum,
     order: &AcceptedOrder,
     options: Options<'_>,
+    is_exact: &mut bool,
     instrument_of: impl FnOnce(Symbol) -> Option<InstrumentId>,
 ) -> Result<EnterOrder, EventError> {
     let symbol = order.symbol.get();
@@ -352,7 +375,7 @@ fn entered_order(
     let side = order.side.side().ok_or(EventError::UnknownSide { side: order.side.0 })?;
     let terms = Terms::echoed(options);
     Ok(EnterOrder {
-        time_in_force: order.time_in_force.time_in_force().unwrap_or(TimeInForce::Day),
+        time_in_force: word(order.time_in_force.time_in_force(), TimeInForce::Day, is_exact),
         post_only: terms.post_only,
         min_qty: terms.min_qty,
         special: terms.special(order.display),

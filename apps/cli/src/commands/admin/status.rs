@@ -6,11 +6,11 @@ use serde_json::Value;
 use tickpath_config::thousands;
 
 /// Longest line.
-const WIDTH: usize = 100;
+const WIDTH: usize = 80;
 /// Where a line's values begin.
 const INDENT: usize = 22;
 /// Columns of one counter: its name, and its value on the right.
-const CELL: usize = 48;
+const CELL: usize = 38;
 
 /// Lines of at most [`WIDTH`] columns.
 pub(super) fn describe(answer: &Value) -> String {
@@ -78,15 +78,15 @@ mod tests {
         let expected = [
             "halted (1)             BRAVO",
             "trading (2)            ALPHA CHARLIE",
-            "commands                               1,234,567    is_killed                                     no",
-            "drop_copy_readers_slow                         0    users                                          3",
-            "executions                                     0",
+            "commands                     1,234,567    is_killed                           no",
+            "drop_copy_readers_slow               0    users                                3",
+            "executions                           0",
         ];
         assert_eq!(describe(&status), expected.join("\n"));
     }
 
     #[test]
-    fn many_instruments_fill_lines_of_100_columns() {
+    fn many_instruments_fill_lines() {
         let phases: serde_json::Map<String, Value> =
             (0..4_096).map(|number| (format!("S{number:07}"), "auction".into())).collect();
         let shown = describe(&json!({ "ok": true, "phases": phases, "users": 1 }));
@@ -94,7 +94,7 @@ mod tests {
         assert!(shown.lines().all(|line| line.len() <= WIDTH), "{shown}");
         let symbols = shown.split_whitespace().filter(|word| word.len() == 8 && word.starts_with('S'));
         assert_eq!(symbols.count(), 4_096);
-        // Eight of nine columns each.
-        assert_eq!(shown.lines().count(), 4_096 / 8 + 1);
+        // Six of nine columns each.
+        assert_eq!(shown.lines().count(), 4_096_usize.div_ceil(6) + 1);
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Heads of the columns; limits have the names by which they are commanded.
 const HEADS: [&str; 9] =
-    ["user", "state", "logins", "wrong-passwords", "refused", "messages", "open-orders", "qty", "notional"];
+    ["user", "state", "logins", "failed", "refused", "messages", "open-orders", "qty", "notional"];
 /// Columns of words, which begin on the left; behind them are numbers.
 const WORDS: usize = 2;
 /// Between two columns.

@@ -257,8 +257,7 @@ impl Screen {
             return Ok(());
         }
         let (width, limit) = if self.is_terminal { room(args.limit) } else { (usize::MAX, usize::MAX) };
-        let mut table =
-            Table::new(&["SYMBOL", "HEALTH", "TRADING", "BID QTY", "BID", "ASK", "ASK QTY", "LAST", "TIME"]);
+        let mut table = Table::new(&["SYMBOL", "STATE", "QTY", "BID", "ASK", "QTY", "LAST", "TIME"]);
         rows.take(limit).for_each(|row| table.row(colour(&row.quote), cells(watched, row)));
         let left = watched.rows.len().saturating_sub(limit);
         let mut text =
@@ -296,6 +295,14 @@ fn head(watched: &Watched, args: &Args, is_terminal: bool) -> String {
     )
 }
 
+/// The health of the book, and the trading state where that is another than trading.
+fn state(quote: &TopOfBook) -> String {
+    match trading(quote) {
+        "trading" | "-" => health(quote).to_owned(),
+        other => format!("{} {other}", health(quote)),
+    }
+}
+
 const fn colour(quote: &TopOfBook) -> Colour {
     match quote.health() {
         BookHealth::Live => Colour::Green,
@@ -314,8 +321,7 @@ fn cells(watched: &Watched, row: &Row) -> Vec<String> {
     };
     let mut cells = vec![
         row.name.as_str().unwrap_or_default().to_owned(),
-        health(quote).to_owned(),
-        trading(quote).to_owned(),
+        state(quote),
         qty(quote.bid()),
         price(quote.bid()),
         price(quote.ask()),
