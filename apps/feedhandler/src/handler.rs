@@ -27,9 +27,10 @@ use crate::updates::{FeedBooks, Updates};
 
 /// Longest datagram that is taken: the longest that there is.
 const DATAGRAM_MAX: usize = 65_536;
-/// How often the counts that others read are brought up to date, and the recovery socket is looked at while nothing is
-/// missing.
-const UPKEEP_INTERVAL: Nanos = Nanos::from_millis(1);
+/// How often the recovery socket is looked at while no gap is open.
+const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
+/// How often the counts that others read are brought up to date.
+const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// The user that logs in to a snapshot server: this project's venue asks for no password.
 const USER: &str = "FEED";
@@ -147,6 +148,9 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     updates: Updates<T>,
     understudy: Understudy<T>,
     loss: Option<LossModel>,
+    next_recovery_poll: Nanos,
+    next_counters: Nanos,
+    /// The sooner of the two.
     next_upkeep: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
     counters: Arc<FeedCounters>,
@@ -187,6 +191,8 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             updates: Updates::new(sender, tracer, settings.feed, clock),
             understudy,
             loss: settings.loss.clone(),
+            next_recovery_poll: Nanos::ZERO,
+            next_counters: Nanos::ZERO,
             next_upkeep: Nanos::ZERO,
             buffer: Box::new([0; DATAGRAM_MAX]),
             counters: Arc::clone(&view.counters),
@@ -227,30 +233,35 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         Ok(true)
     }
 
-    /// Recovers what is missing, and at times reports how it stands.
+    /// Lets time pass for the arbiter, sends its request, and takes answers and snapshots, where any of it is due.
     #[cold]
-    fn upkeep(&mut self, now: Nanos, is_due: bool) -> Result<usize, AgentError> {
+    fn recover(&mut self, now: Nanos) -> usize {
+        let is_polled = now >= self.next_recovery_poll;
+        let channel = &self.handler.channel;
+        let is_due = is_polled || channel.arbiter().has_gap() || channel.needs_snapshot();
         // Messages of the retransmission server must not overtake those that wait.
-        let work = if self.handler.channel.has_deferred() { 0 } else { self.recover(now, is_due) };
-        if is_due {
-            self.next_upkeep = now + UPKEEP_INTERVAL;
-            self.publish_counters();
-            if let Some(session) = self.handler.channel.poll_session_change() {
-                self.updates.tracer.flush();
-                return Err(session_change(session));
-            }
+        if !is_due || channel.has_deferred() {
+            return 0;
         }
-        Ok(work)
-    }
-
-    /// Lets time pass for the arbiter, sends its request, and takes answers and snapshots.
-    fn recover(&mut self, now: Nanos, is_due: bool) -> usize {
         let mut work = self.handler.pass_time(now, &mut self.updates);
-        let has_answers = is_due || self.handler.channel.arbiter().has_gap();
+        let has_answers = is_polled || self.handler.channel.arbiter().has_gap();
+        if has_answers {
+            self.next_recovery_poll = now + RECOVERY_POLL_INTERVAL;
+        }
         if has_answers || self.handler.channel.needs_snapshot() {
             work += self.handler.recover(now, usize::from(has_answers), &mut self.updates);
         }
         work
+    }
+
+    /// Brings the counts that others read up to date, where that is due.
+    #[cold]
+    fn report(&mut self, now: Nanos) {
+        if now >= self.next_counters {
+            self.next_counters = now + COUNTERS_INTERVAL;
+            self.publish_counters();
+        }
+        self.next_upkeep = self.next_recovery_poll.min(self.next_counters);
     }
 
     fn publish_counters(&mut self) {
@@ -344,10 +355,16 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         let is_due = now >= self.next_upkeep;
         let channel = &self.handler.channel;
         if is_due || channel.arbiter().has_gap() || channel.needs_snapshot() {
-            work += self.upkeep(now, is_due)?;
+            work += self.recover(now);
         }
         if work > 0 {
             self.updates.tracer.flush();
+            if let Some(session) = self.handler.channel.poll_session_change() {
+                return Err(session_change(session));
+            }
+        }
+        if is_due {
+            self.report(now);
         }
         Ok(work)
     }

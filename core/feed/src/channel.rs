@@ -260,14 +260,28 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
     /// After each input: follows another session, reports a gap, and resyncs suspect books.
     #[inline]
     fn settle(&mut self, out: &mut impl UpdateListener) {
+        let Channel { arbiter, content } = &*self;
+        let instruments = content.books.instruments();
+        if content.foreign.is_some()
+            || instruments.is_recovering() != arbiter.is_recovering()
+            || instruments.suspected() != content.suspected
+        {
+            self.settle_changes(out);
+        }
+    }
+
+    #[cold]
+    fn settle_changes(&mut self, out: &mut impl UpdateListener) {
         if self.content.foreign.is_some() && self.content.config.follow_sessions {
             self.follow(out);
         }
         let is_recovering = self.arbiter.is_recovering();
-        self.content.books.instruments_mut().handle_recovering(is_recovering, out);
-        let suspected = self.content.books.instruments().suspected();
-        if self.content.config.resync_suspects && suspected != self.content.suspected {
-            self.content.suspected = suspected;
+        let instruments = self.content.books.instruments_mut();
+        instruments.handle_recovering(is_recovering, out);
+        let suspected = instruments.suspected();
+        if std::mem::replace(&mut self.content.suspected, suspected) != suspected
+            && self.content.config.resync_suspects
+        {
             let next = self.arbiter.next_sequence();
             self.content.heal_suspects(next);
         }

@@ -366,6 +366,13 @@ impl<B: BooksById> Instruments<B> {
         of.malformed + of_orders + of.unmapped + of.symbol_gaps
     }
 
+    /// Whether all books are shown as recovering.
+    #[must_use]
+    #[inline(always)]
+    pub(crate) const fn is_recovering(&self) -> bool {
+        self.recovering
+    }
+
     /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         if std::mem::replace(&mut self.recovering, recovering) != recovering {
