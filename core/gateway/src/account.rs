@@ -1,4 +1,4 @@
-//! One account at the venue: how far its connection is, what was asked and has no answer, what it holds.
+//! One account at the venue: state of its connection, requests in flight, and holdings.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,34 +11,34 @@ use super::fix::OrderEntry;
 use super::foreign::Foreign;
 use super::quotes::Quotes;
 
-/// Requests of one connection that may be without a reply at once.
+/// Maximum number of requests in flight on one connection.
 pub const PENDING_MAX: usize = 1_024;
-/// Questions about single orders that are on their way at once.
+/// Maximum number of order status queries in flight.
 pub const QUESTIONS_MAX: usize = 8;
 
-/// What must be known of an account before clients may trade with it, in the order in which it is asked for.
+/// Steps of an account's download, in order; clients may trade with it after the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// There is no connection.
+    /// Not connected.
     Down,
-    /// The login is done; channels are being subscribed.
+    /// Logged in; subscribing channels.
     Channels,
-    /// The open orders.
+    /// Fetching open orders.
     Orders,
-    /// The positions.
+    /// Fetching positions.
     Positions,
-    /// The money.
+    /// Fetching funds.
     Funds,
-    /// Orders that are not certain, one by one.
+    /// Reconciling orders of unknown status, one by one.
     Doubts,
-    /// Nothing more is asked: the FIX session that orders go by does not stand.
+    /// All fetched; waiting for the FIX session that carries the orders.
     Entry,
     /// Everything is known.
     Ready,
 }
 
 impl Step {
-    /// All of them, in their order.
+    /// All steps in order.
     pub const ALL: [Step; 8] = [
         Step::Down,
         Step::Channels,
@@ -50,7 +50,7 @@ impl Step {
         Step::Ready,
     ];
 
-    /// As JSON names it.
+    /// Name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Step {
         }
     }
 
-    /// What an account at this step does, for people.
+    /// Description of the step for users.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Step {
     }
 }
 
-/// What an account does, for people.
+/// Description of an account's state for users.
 #[must_use]
 pub const fn words(step: Step, may_trade: bool) -> &'static str {
     match step {
@@ -90,79 +90,79 @@ pub const fn words(step: Step, may_trade: bool) -> &'static str {
     }
 }
 
-/// Who asked, and when.
+/// Client and time of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
-    /// The client; none when the gateway itself asked.
+    /// The client; none if the gateway itself sent the request.
     pub client: Option<u32>,
     /// The client's id of the request.
     pub request_id: u64,
-    /// When the client made it, by the monotonic clock.
+    /// Time when the client created the request, by the monotonic clock.
     pub create_ns: u64,
 }
 
-/// What a request without a reply was for.
+/// Kind of an in-flight request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// An order, at its place.
+    /// A new order.
     Create {
-        /// Its place.
+        /// Slot of the order.
         slot: u32,
     },
-    /// Another price or quantity of an order.
+    /// A change of an order's price or quantity.
     Modify {
-        /// Its place.
+        /// Slot of the order.
         slot: u32,
     },
-    /// The end of an order.
+    /// The cancellation of an order.
     Cancel {
-        /// Its place.
+        /// Slot of the order.
         slot: u32,
-        /// It was named by its label: the answer is how many ended, rather than the order.
+        /// The request named the order by its label: the reply is a count instead of the order.
         is_by_label: bool,
     },
-    /// The end of all orders of the account.
+    /// The cancellation of all orders of the account.
     CancelAll,
-    /// The same, since every one of them waited for it.
+    /// The same in place of single cancellations, because every order waits for one.
     CancelWaiting,
-    /// Both sides of a quote, or one.
+    /// One or both sides of a quote.
     Quotes {
         /// The instrument's number.
         symbol: u32,
-        /// Which sides: 1 the bid, 2 the ask.
+        /// Sides as bits: 1 the bid, 2 the ask.
         sides: u8,
         /// The client's id of the quotes.
         set: u64,
     },
-    /// The end of quotes.
+    /// The cancellation of quotes.
     CancelQuotes {
         /// The instrument's number; 0 for all.
         symbol: u32,
         /// The client's id of the quotes; 0 for all.
         set: u64,
     },
-    /// The step of the download.
+    /// The query of a download step.
     Step(Step),
-    /// What became of an order.
+    /// The status of an order.
     State {
-        /// Its place.
+        /// Slot of the order.
         slot: u32,
-        /// The gateway's id, so that another order at the same place is not meant.
+        /// The gateway's order id, which detects that another order has taken the slot.
         gateway_id: u64,
     },
     /// The trades of an order.
     Trades {
-        /// Its place.
+        /// Slot of the order.
         slot: u32,
-        /// As above.
+        /// The gateway's order id, as in `State`.
         gateway_id: u64,
     },
-    /// How long the venue takes to answer.
+    /// A ping that measures the venue's response time.
     Ping,
 }
 
 impl Purpose {
-    /// The place of the order that the request enters, changes or cancels.
+    /// Returns the slot of the order that the request enters, changes or cancels.
     #[must_use]
     pub const fn changes(&self) -> Option<u32> {
         match *self {
@@ -172,46 +172,46 @@ impl Purpose {
     }
 }
 
-/// A request without a reply.
+/// A request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// Its id on the connection.
+    /// Request id on the connection.
     pub id: i64,
-    /// What for.
+    /// Kind of request.
     pub purpose: Purpose,
-    /// Who asked.
+    /// Client and time of the request.
     pub asker: Asker,
-    /// When it was handed to the connection.
+    /// Time when the request was passed to the connection.
     pub sent: Nanos,
-    /// The gateway's id of the order that it changes, so that another order at the same place is not meant; 0 where it
-    /// changes none.
+    /// The gateway's id of the order that the request changes, which detects that another order has taken the
+    /// slot; 0 if it changes none.
     pub gateway_id: u64,
 }
 
-/// What is to be asked about an order.
+/// One order status query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
-    /// Its place.
+    /// Slot of the order.
     pub slot: u32,
-    /// The gateway's id.
+    /// The gateway's order id.
     pub gateway_id: u64,
-    /// Not before this time.
+    /// Earliest time to send the query.
     pub at: Nanos,
-    /// Its trades, rather than its state.
+    /// The query asks for the order's trades instead of its status.
     pub is_of_trades: bool,
 }
 
-/// What is to be asked about single orders: each question once, the first to be asked first.
+/// Queue of order status queries, without duplicates, earliest due first.
 #[derive(Debug)]
 pub struct Questions {
-    /// By their times, and of one time in the order in which they came.
+    /// Ordered by due time, then by arrival.
     queue: BinaryHeap<Reverse<(Nanos, u64, Question)>>,
     known: FxHashSet<(u64, bool)>,
     next: u64,
 }
 
 impl Questions {
-    /// None, with room for `max`.
+    /// An empty queue with capacity for `max`.
     #[must_use]
     pub fn new(max: usize) -> Questions {
         Questions {
@@ -221,7 +221,7 @@ impl Questions {
         }
     }
 
-    /// Adds a question, unless it waits already.
+    /// Adds a query unless it is queued already.
     pub fn ask(&mut self, question: Question) {
         if self.known.insert((question.gateway_id, question.is_of_trades)) {
             self.queue.push(Reverse((question.at, self.next, question)));
@@ -229,7 +229,7 @@ impl Questions {
         }
     }
 
-    /// The first question, if its time has come.
+    /// Removes and returns the first query, if it is due.
     pub fn take_due(&mut self, now: Nanos) -> Option<Question> {
         let Reverse((at, ..)) = self.queue.peek()?;
         if *at > now {
@@ -240,70 +240,70 @@ impl Questions {
         Some(question)
     }
 
-    /// All that wait, in no order.
+    /// All queued queries, in no order.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Question> {
         self.queue.iter().map(|Reverse((_, _, question))| question)
     }
 }
 
-/// A position that is known.
+/// A known position.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
     /// The instrument's number.
     pub symbol: u32,
-    /// What clients are told.
+    /// Position as sent to clients.
     pub body: PositionUpdate,
 }
 
 /// One account.
 #[derive(Debug)]
 pub struct Account {
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub name: Text<32>,
-    /// The number of its own connection, which tells what becomes of it.
+    /// Number of the account's WebSocket connection, which reports on orders.
     pub stream: usize,
-    /// The FIX session that its orders go by; none where they go by its own connection.
+    /// The FIX session for orders; none if they use the account's WebSocket connection.
     pub entry: Option<OrderEntry>,
-    /// The venue lets its login trade, as far as is known.
+    /// Whether the venue lets the login trade, as far as known.
     pub may_trade: bool,
-    /// How far it is.
+    /// Current step of the download.
     pub step: Step,
-    /// The step's request is on its way.
+    /// The step's query is in flight.
     pub is_asked: bool,
-    /// Why the venue refused what the step asks for; empty where it did not.
+    /// Reason why the venue rejected the step's query; empty if it did not.
     pub refusal: Text<48>,
-    /// The next request of a step leaves not before this time.
+    /// Earliest time of a step's next query.
     pub ask_at: Nanos,
-    /// Requests without a reply, in the order of their ids.
+    /// Requests in flight, in the order of their ids.
     pending: VecDeque<Pending>,
-    /// What is to be asked about single orders.
+    /// Queued order status queries.
     pub questions: Questions,
-    /// Of these so many are on their way.
+    /// Number of order status queries in flight.
     pub asked_questions: usize,
-    /// Orders that are to be cancelled, with their gateway ids.
+    /// Slots and gateway ids of orders waiting to be cancelled.
     pub cancels: VecDeque<(u32, u64)>,
-    /// The next of them leaves not before this time.
+    /// Earliest time of the next cancellation.
     pub cancel_at: Nanos,
-    /// All orders of the account are to be cancelled.
+    /// A request to cancel all orders of the account is due.
     pub is_cancel_all_wanted: bool,
-    /// The same once more when no order is in doubt any more: before that some may still come to light.
+    /// Cancel all once more after all orders are reconciled: before that, further orders may appear.
     pub is_cancel_all_due: bool,
-    /// Orders of this gateway's clients that are not over.
+    /// Number of open orders of this gateway's clients.
     pub open_orders: u32,
-    /// Open orders that others made, and those that cannot be read.
+    /// External orders, and open orders that cannot be decoded.
     pub foreign: Foreign,
-    /// What is quoted.
+    /// Quotes of the account.
     pub quotes: Quotes,
-    /// What was told to be left of the venue's credits; nothing at most before anything was told.
+    /// Remaining credits of the venue as last sent; its maximum is 0 before the first update.
     pub told_left: RateLimitsUpdate,
-    /// Positions as they were told last.
+    /// Positions as last sent.
     pub positions: Vec<Position>,
-    /// Money as it was told last.
+    /// Funds as last sent.
     pub funds: Vec<FundsUpdate>,
 }
 
 impl Account {
-    /// An account without a connection.
+    /// Creates an account without a connection.
     #[must_use]
     pub fn new(name: &str, stream: usize, orders_max: usize) -> Account {
         Account {
@@ -331,23 +331,23 @@ impl Account {
         }
     }
 
-    /// What it does, for people.
+    /// Description of the account's state for users.
     #[must_use]
     pub const fn words(&self) -> &'static str {
         words(self.step, self.may_trade)
     }
 
-    /// Goes on to another step, to be asked for at once.
+    /// Enters another step, whose query is due at once.
     pub fn enter(&mut self, step: Step, now: Nanos) {
         (self.step, self.is_asked, self.ask_at) = (step, false, now);
     }
 
-    /// A request left.
+    /// Records a request sent on the account's WebSocket connection.
     pub fn push(&mut self, pending: Pending) {
         self.pending.push_back(pending);
     }
 
-    /// A request about orders left by the connection that they go by.
+    /// Records a request about orders, on the connection that carries them.
     pub fn push_order(&mut self, pending: Pending) {
         match &mut self.entry {
             Some(entry) => entry.push(pending),
@@ -355,57 +355,57 @@ impl Account {
         }
     }
 
-    /// The number of the connection that orders go by.
+    /// Number of the connection that carries orders.
     #[must_use]
     pub fn order_stream(&self) -> usize {
         self.entry.as_ref().map_or(self.stream, |entry| entry.stream)
     }
 
-    /// Whether orders go by FIX, and its session stands.
+    /// Whether orders use FIX and its session is up.
     #[must_use]
     pub fn has_fix(&self) -> bool {
         self.entry.as_ref().is_some_and(|entry| entry.is_up)
     }
 
-    /// Whether the connection that orders go by stands, as far as that is another one than its own.
+    /// Whether the FIX session is up, or orders do not use one.
     #[must_use]
     pub fn can_enter(&self) -> bool {
         self.entry.as_ref().is_none_or(|entry| entry.is_up)
     }
 
-    /// Whether a connection stands that cancellations can go by: its own, logged in as one that may trade, or the FIX session
-    /// that orders go by.
+    /// Whether a connection for cancellations is up: the account's WebSocket with a login that may trade, or
+    /// the FIX session.
     #[must_use]
     pub fn can_cancel(&self) -> bool {
         self.step >= Step::Orders && self.may_trade || self.has_fix()
     }
 
-    /// The request that a reply is to.
+    /// Removes and returns the request that a reply belongs to.
     pub fn take(&mut self, id: i64) -> Option<Pending> {
         let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
         self.pending.remove(place)
     }
 
-    /// The request that a reply is to, left where it is.
+    /// Returns the kind of the request that a reply belongs to, without removing the request.
     #[must_use]
     pub fn purpose(&self, id: i64) -> Option<Purpose> {
         let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
         Some(self.pending[place].purpose)
     }
 
-    /// Whether the cancellation of an order is on its way.
+    /// Whether a cancellation of the order is in flight.
     #[must_use]
     pub fn is_cancelling(&self, slot: u32) -> bool {
         let is_it = |pending: &Pending| matches!(pending.purpose, Purpose::Cancel { slot: other, .. } if other == slot);
         self.pending.iter().any(is_it) || self.entry.as_ref().is_some_and(|entry| entry.pending().any(is_it))
     }
 
-    /// The connection is lost: no reply comes any more.
+    /// Drops all in-flight requests after the connection is lost.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }
 
-    /// Whether cancellations wait, to be handed over or for their replies.
+    /// Whether cancellations are queued or in flight.
     #[must_use]
     pub fn has_cancels(&self) -> bool {
         let is_cancel = |pending: &Pending| {
@@ -425,30 +425,30 @@ impl Account {
             || self.pending.iter().any(is_cancel)
     }
 
-    /// All open orders, as far as the venue has told of them, and quotes that are on their way.
+    /// All known open orders, including external ones, and quotes in flight.
     #[must_use]
     pub fn all_open_orders(&self) -> u32 {
         self.open_orders.saturating_add(self.foreign.count()).saturating_add(self.quotes.sent())
     }
 
-    /// Whether another request may be without a reply.
+    /// Whether there is capacity for another request in flight.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.pending.len() < PENDING_MAX
     }
 
-    /// Whether another request about an order may be without a reply.
+    /// Whether there is capacity for another request about an order in flight.
     #[must_use]
     pub fn has_order_room(&self) -> bool {
         self.entry.as_ref().map_or_else(|| self.has_room(), OrderEntry::has_room)
     }
 
-    /// Asks about an order, unless that is asked already.
+    /// Queues an order status query unless it is queued already.
     pub fn ask(&mut self, question: Question) {
         self.questions.ask(question);
     }
 
-    /// Keeps a position.
+    /// Stores a position.
     pub fn keep_position(&mut self, position: Position) {
         match self.positions.iter_mut().find(|known| known.symbol == position.symbol) {
             Some(known) => *known = position,
@@ -456,7 +456,7 @@ impl Account {
         }
     }
 
-    /// Keeps what is held of a currency.
+    /// Stores the funds in one currency.
     pub fn keep_funds(&mut self, funds: FundsUpdate) {
         match self.funds.iter_mut().find(|known| known.currency == funds.currency) {
             Some(known) => *known = funds,
@@ -483,7 +483,7 @@ mod tests {
             order.push((question.gateway_id, question.is_of_trades));
         }
         assert_eq!(order, [(2, false), (1, false), (1, true), (3, false)]);
-        // One that was taken may be asked again.
+        // A query that was taken can be queued again.
         questions.ask(of(1, 9, false));
         assert_eq!(questions.all().len(), 1);
     }

@@ -1,5 +1,5 @@
-//! Events of one message of the venue, marked as belonging together: of those that go to one ring only the last says that it
-//! is the last.
+//! Events that one venue message causes, marked as a batch: in each ring only the last one has the
+//! last-in-batch flag.
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tickpath_gateway_protocol::Event;
@@ -7,16 +7,16 @@ use tickpath_gateway_protocol::Event;
 use super::clients::CLIENTS_MAX;
 use super::out::Door;
 
-/// Events that wait until it is known whether others follow: the latest of each ring.
+/// The latest event of each ring, held until it is known whether others follow.
 #[derive(Debug)]
 pub(super) struct Held {
     broadcast: Option<Event>,
     sent: Vec<(u32, Event)>,
-    /// Where each client's stands in `sent`, once they are more than a [`FEW`].
+    /// Index in `sent` for each client, used once there are more than [`FEW`].
     places: FxHashMap<u32, u32>,
 }
 
-/// So many are looked through one by one, which is the quickest.
+/// Up to this number a linear search is fastest.
 const FEW: usize = 8;
 
 impl Held {
@@ -25,12 +25,12 @@ impl Held {
         Held { broadcast: None, sent: Vec::with_capacity(CLIENTS_MAX), places }
     }
 
-    /// No room: what stands in its place while it is in use.
+    /// A placeholder without capacity while the real one is in use.
     pub(super) const fn none() -> Held {
         Held { broadcast: None, sent: Vec::new(), places: FxHashMap::with_hasher(FxBuildHasher) }
     }
 
-    /// What waits for a client.
+    /// Returns the held event of a client.
     #[inline]
     fn of(&mut self, client: u32) -> Option<&mut Event> {
         if self.sent.len() <= FEW {
@@ -40,7 +40,7 @@ impl Held {
         self.sent.get_mut(place as usize).map(|(_, event)| event)
     }
 
-    /// The first event for a client.
+    /// Stores a client's first event.
     #[inline]
     fn push(&mut self, client: u32, event: Event) {
         self.sent.push((client, event));
@@ -56,7 +56,7 @@ impl Held {
     }
 }
 
-/// A door that holds the latest event of each ring back. [`finish`](Batch::finish) lets them out.
+/// An event sink that holds back the latest event of each ring. [`finish`](Batch::finish) sends them.
 pub(super) struct Batch<'a, D> {
     door: &'a mut D,
     held: Held,
@@ -67,7 +67,7 @@ impl<'a, D: Door> Batch<'a, D> {
         Batch { door, held }
     }
 
-    /// Everything was told; gives the room back.
+    /// Sends the held events and returns the buffer.
     pub(super) fn finish(mut self) -> Held {
         if let Some(event) = self.held.broadcast.take() {
             self.door.broadcast(event);

@@ -1,34 +1,34 @@
-//! The book of one instrument, as the venue's channel tells it.
+//! The book of one instrument, as the venue's channel reports it.
 
 use tickpath_deribit::messages::{BookLevel, LevelAction};
 use tickpath_types::Side;
 
 /// Scale of prices and quantities: units of 10^-8.
 pub const SCALE: u8 = 8;
-/// Most levels of one side. What is beyond cannot be kept, and the book is not used.
+/// Maximum number of levels on one side. A book with more is not used.
 pub const LEVELS_MAX: usize = 10_000;
-/// Levels of one side that there is room for from the start.
+/// Initial capacity of one side, in levels.
 const LEVELS_USUAL: usize = 128;
 
-/// A price and how much there is at it, in units of 10^-8.
+/// A price and the amount at it, in units of 10^-8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// The price.
     pub price: i64,
-    /// The amount; 0 where the level is gone.
+    /// The amount; 0 if the level was removed.
     pub amount: i64,
 }
 
-/// Why a level was not taken: the book must not be used.
+/// Reason why a level was not applied: the book must not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelFault {
-    /// A number that does not fit 10^-8.
+    /// A number that is not representable in units of 10^-8.
     Number,
     /// More than [`LEVELS_MAX`] levels.
     TooMany,
 }
 
-/// One side, the best level last: what happens there moves little.
+/// One side, the best level last: changes there move few elements.
 #[derive(Clone, Debug)]
 struct Levels {
     levels: Vec<Level>,
@@ -40,7 +40,7 @@ impl Levels {
         Levels { levels: Vec::with_capacity(LEVELS_USUAL), side }
     }
 
-    /// Sorted upwards from the worst to the best.
+    /// Sort key of a price, ascending from worst to best.
     fn key(&self, price: i64) -> i64 {
         if self.side == Side::Buy { price } else { -price }
     }
@@ -51,7 +51,7 @@ impl Levels {
 
     fn set(&mut self, level: Level) -> Result<(), LevelFault> {
         let key = self.key(level.price);
-        // Most of what happens does so near the best level.
+        // Most changes are near the best level.
         let worse = self.levels.iter().rposition(|known| self.key(known.price) <= key);
         let (at, is_known) = match worse {
             Some(place) if self.levels[place].price == level.price => (place, true),
@@ -83,7 +83,7 @@ pub struct Top {
 pub struct Book {
     bids: Levels,
     asks: Levels,
-    /// The venue's number of the book as it stands.
+    /// The venue's number of the book's last change.
     pub change_id: u64,
 }
 
@@ -94,16 +94,16 @@ impl Default for Book {
 }
 
 impl Book {
-    /// Forgets all levels.
+    /// Removes all levels.
     pub fn clear(&mut self) {
         self.bids.levels.clear();
         self.asks.levels.clear();
     }
 
-    /// Sets one level as the venue says.
+    /// Applies one level of the venue's message.
     ///
     /// # Errors
-    /// [`LevelFault`]; the book must not be used any more.
+    /// [`LevelFault`]; the book must not be used afterwards.
     pub fn apply(&mut self, side: Side, level: &BookLevel) -> Result<Level, LevelFault> {
         let level = level_of(level)?;
         match side {
@@ -119,7 +119,7 @@ impl Book {
         Top { bid: self.bids.best().unwrap_or_default(), ask: self.asks.best().unwrap_or_default() }
     }
 
-    /// Whether a bid is at or above an ask, which after a whole message cannot be.
+    /// Whether a bid is at or above an ask, which a complete message never leaves behind.
     #[must_use]
     pub fn is_crossed(&self) -> bool {
         let Top { bid, ask } = self.top();
@@ -132,23 +132,23 @@ impl Book {
         of_side.levels.iter().rev().copied()
     }
 
-    /// How many levels a side has.
+    /// Number of levels on a side.
     #[must_use]
     pub fn len(&self, side: Side) -> usize {
         if side == Side::Buy { self.bids.levels.len() } else { self.asks.levels.len() }
     }
 
-    /// Whether there is no level at all.
+    /// Whether both sides are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bids.levels.is_empty() && self.asks.levels.is_empty()
     }
 }
 
-/// A level in units of 10^-8.
+/// Converts a level to units of 10^-8.
 ///
 /// # Errors
-/// [`LevelFault::Number`] for one that does not fit.
+/// [`LevelFault::Number`] if a number is not representable.
 pub fn level_of(level: &BookLevel) -> Result<Level, LevelFault> {
     let price = level.price.units(SCALE).map_err(|_| LevelFault::Number)?;
     let amount = if level.action == LevelAction::Delete {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!((book.top().bid.price, book.top().ask.price), (units(200), units(201)));
         book.apply(Side::Buy, &level(LevelAction::Delete, "100", "0")).unwrap();
         book.apply(Side::Buy, &level(LevelAction::Change, "99.5", "3")).unwrap();
-        // What is not known is not there.
+        // Deleting an unknown level has no effect.
         book.apply(Side::Sell, &level(LevelAction::Delete, "777", "0")).unwrap();
         assert_eq!(book.top().bid, Level { price: units(199), amount: 300_000_000 });
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Candles: the last ones of each instrument are asked for once its channels stand, and each change comes by its channel.
+//! Candles: the latest are queried once an instrument's channels are subscribed; channels bring updates.
 
 use std::collections::VecDeque;
 
@@ -19,51 +19,51 @@ use super::market_data::RETRY;
 use super::news::{NewsFault, cut, units};
 use super::out::{Cause, Door, Venue};
 
-/// Pause between two requests for candles: they share the credits of all requests that do not trade.
+/// Pause between two candle requests: they share the credits of all non-trading requests.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
-/// How the channels of candles begin.
+/// Prefix of candle channel names.
 const CHANNEL: &str = "chart.trades.";
 
-/// Whether the candles that were are known.
+/// State of a series' past candles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
-    /// They were not asked for since the connection stands.
+    /// Not queried since the connection came up.
     Unknown,
-    /// They are to be asked for, or are on their way.
+    /// To be queried, or in flight.
     Wanted,
-    /// The venue has answered, or has none to tell.
+    /// The venue has answered, or has no candles.
     Settled,
 }
 
-/// What was done to a series.
+/// Effect of an operation on a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// Nothing.
+    /// No change.
     None,
-    /// Its last candle is another one now.
+    /// The last candle has changed.
     Last,
-    /// Another candle is, or there is one more.
+    /// Another candle has changed, or one was added.
     Other,
 }
 
 /// The candles of one instrument and one length.
 #[derive(Debug)]
 pub struct Series {
-    /// The oldest first, each begin once; as many as there may be fit without more memory.
+    /// Oldest first, each start time once; capacity for `length` candles.
     candles: VecDeque<TimeSeries>,
     length: usize,
     past: Past,
 }
 
 impl Series {
-    /// Nothing yet, with room for `length` candles.
+    /// An empty series with capacity for `length` candles.
     #[must_use]
     pub fn new(length: usize) -> Series {
         Series { candles: VecDeque::with_capacity(length), length, past: Past::Unknown }
     }
 
-    /// The candles, the oldest first.
+    /// All candles, oldest first.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &TimeSeries> + DoubleEndedIterator {
         self.candles.iter()
     }
@@ -72,7 +72,7 @@ impl Series {
         self.candles.binary_search_by_key(&begin_utc_ns, |candle| candle.begin_utc_ns)
     }
 
-    /// Takes a candle as it is now: another one, or a change of one that is kept.
+    /// Stores a current candle: a new one, or an update of a stored one.
     fn take(&mut self, candle: TimeSeries) -> Change {
         match self.find(candle.begin_utc_ns) {
             Ok(at) => {
@@ -83,8 +83,8 @@ impl Series {
         }
     }
 
-    /// Takes a candle as it was when the venue was asked. Of one that has come by the channel the one stays of which more was
-    /// traded: that is the later one.
+    /// Merges a candle from the reply to a query. If the channel has brought the same candle, the one with
+    /// the higher volume is kept, as it is the later one.
     fn merge(&mut self, candle: TimeSeries) -> Change {
         match self.find(candle.begin_utc_ns) {
             Ok(at) if self.candles[at].volume >= candle.volume => Change::None,
@@ -92,7 +92,7 @@ impl Series {
         }
     }
 
-    /// Puts a candle at its place; the oldest one makes room, and one that is older than all has none.
+    /// Inserts a candle at its position. A full series drops its oldest, or the new one if that is older.
     fn insert(&mut self, at: usize, candle: TimeSeries) -> Change {
         let is_full = self.candles.len() == self.length;
         match at.checked_sub(usize::from(is_full)) {
@@ -107,7 +107,7 @@ impl Series {
         }
     }
 
-    /// Keeps a candle no longer.
+    /// Removes a candle.
     fn remove(&mut self, begin_utc_ns: u64) -> Change {
         match self.find(begin_utc_ns) {
             Ok(at) => {
@@ -119,30 +119,30 @@ impl Series {
     }
 }
 
-/// A request for candles.
+/// A candle request in flight.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     id: i64,
     symbol: u32,
-    /// The place of the length.
+    /// Index of the length.
     place: usize,
-    /// The channel was lost meanwhile: what came between the answer and the channel that stands again would be missing.
+    /// The channel was lost since: updates between the reply and the new subscription would be missing.
     is_void: bool,
 }
 
-/// Which candles are to be asked for.
+/// Candle requests waiting and in flight.
 #[derive(Debug, Default)]
 pub(super) struct Charts {
-    /// Instruments, with the place of the length: each series once.
+    /// Instruments and indexes of lengths; each series once.
     wanted: VecDeque<(u32, usize)>,
-    /// The one request that is on its way.
+    /// The one request in flight.
     asked: Option<Asked>,
-    /// The next one leaves not before this time.
+    /// Earliest time of the next request.
     at: Nanos,
 }
 
 impl Core {
-    /// An instrument whose channels have a connection has series as the configuration says.
+    /// Creates the configured series of an instrument whose channels have a connection.
     pub(super) fn make_series(&mut self, symbol: u32) {
         let feeds = &self.settings.feeds;
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
@@ -153,7 +153,7 @@ impl Core {
         }
     }
 
-    /// The channels of an instrument end: its candles are not told any more, and take no memory.
+    /// Removes an instrument's candles when its channels end: they are no longer sent and take no memory.
     pub(super) fn give_up_candles(&mut self, symbol: u32) {
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         instrument.series = Box::default();
@@ -162,7 +162,7 @@ impl Core {
         self.void_chart(symbol);
     }
 
-    /// Has the candles asked for that are not known.
+    /// Queues requests for the unknown candles of an instrument.
     pub(super) fn want_candles(&mut self, symbol: u32) {
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         for (place, series) in instrument.series.iter_mut().enumerate() {
@@ -173,7 +173,7 @@ impl Core {
         }
     }
 
-    /// A connection of market data stands again: the candles of its instruments are not known.
+    /// Queues requests for the candles of all instruments on a market data connection that is up again.
     pub(super) fn want_candles_of(&mut self, stream: usize) {
         if self.settings.feeds.time_series.is_empty() {
             return;
@@ -185,7 +185,7 @@ impl Core {
         }
     }
 
-    /// Asks for candles, one series after the other.
+    /// Requests candles, one series at a time.
     pub(super) fn poll_candles(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
         let charts = &self.charts;
         if charts.wanted.is_empty() || charts.asked.is_some() || now < charts.at || !self.is_market_ready() {
@@ -197,7 +197,7 @@ impl Core {
         let stream = self.market_stream(symbol);
         let is_up = stream.is_some_and(|stream| self.streams[stream].status == ConnectionStatus::READY);
         let Some(past) = self.past(symbol, place) else { return 1 };
-        // Not before the channel stands: nothing is missed between the two.
+        // Not before the channel is subscribed, so that no update is missed.
         let is_settled = is_up && stream.is_some_and(|stream| venue.settled_channels(stream).is_some());
         match stream {
             _ if *past != Past::Wanted => {}
@@ -208,7 +208,7 @@ impl Core {
         1
     }
 
-    /// Asks for a series whose channel stands. Where the venue refuses the channel what was would never change.
+    /// Requests a subscribed series' candles, unless the venue refused its channel: they would go stale.
     fn ask_candles(&mut self, stream: usize, symbol: u32, place: usize, now: Nanos, venue: &mut impl Venue) {
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
         let Some(resolution) = self.settings.feeds.time_series.get(place) else { return };
@@ -236,14 +236,14 @@ impl Core {
         Some(&mut self.instruments.get_mut(symbol)?.series.get_mut(place)?.past)
     }
 
-    /// What is on its way for an instrument is of no use any more.
+    /// Marks the request in flight for an instrument as void.
     fn void_chart(&mut self, symbol: u32) {
         if let Some(asked) = self.charts.asked.as_mut().filter(|asked| asked.symbol == symbol) {
             asked.is_void = true;
         }
     }
 
-    /// Asks once more for a series, not before a time.
+    /// Queues another request for a series, due at `at` or later.
     fn ask_again(&mut self, asked: &Asked, at: Nanos) {
         let Asked { symbol, place, .. } = *asked;
         if self.past(symbol, place).is_some_and(|past| *past == Past::Wanted) {
@@ -252,7 +252,7 @@ impl Core {
         }
     }
 
-    /// The reply to a request for candles; false where it is to none.
+    /// Handles the reply to a candle request; false if the reply belongs to another request.
     pub(super) fn take_chart_reply(
         &mut self,
         id: i64,
@@ -290,14 +290,14 @@ impl Core {
         true
     }
 
-    /// No reply came to a request for candles, as far as it was for some: it is asked again.
+    /// Requests candles again if the unanswered request was for some.
     pub(super) fn handle_chart_unanswered(&mut self, id: i64, now: Nanos) {
         if let Some(asked) = self.charts.asked.take_if(|asked| asked.id == id) {
             self.ask_again(&asked, now + RETRY);
         }
     }
 
-    /// Takes all candles of an answer. One with a figure that cannot be told is left out and counted.
+    /// Merges all candles of a reply. One with an unrepresentable figure is omitted and counted.
     fn take_chart(&mut self, symbol: u32, place: usize, value: &Value<'_>) -> Result<(), NewsFault> {
         let data: ChartData<'_> = value.parse().map_err(|_| NewsFault::Code)?;
         let period_secs = self.settings.feeds.time_series[place].secs();
@@ -329,7 +329,7 @@ impl Core {
         Ok(())
     }
 
-    /// A candle as it is now.
+    /// Handles a candle update of a channel.
     pub(super) fn take_candle(
         &mut self,
         channel: &str,
@@ -349,7 +349,7 @@ impl Core {
             return Ok(());
         };
         let body = body_of(&candle, all[place].secs()).inspect_err(|_| {
-            // What was told of it before is not what it is now.
+            // The values sent for it earlier no longer hold.
             instrument.change(place, |series| series.remove(begin_of(&candle)));
         })?;
         instrument.change(place, |series| series.take(body));
@@ -358,7 +358,7 @@ impl Core {
         Ok(())
     }
 
-    /// The connection is lost: candles that were told may be others by now.
+    /// Marks candles as stale after the connection is lost.
     pub(super) fn lose_candles(&mut self, symbol: u32, now: Nanos, door: &mut impl Door) {
         let about = self.about_symbol(symbol);
         self.void_chart(symbol);
@@ -377,7 +377,7 @@ impl Core {
 }
 
 impl Instrument {
-    /// Changes the series of a length.
+    /// Applies a change to the series of one length.
     fn change(&mut self, place: usize, how: impl FnOnce(&mut Series) -> Change) {
         if self.series.get_mut(place).map(how) == Some(Change::Other) {
             self.revise();
@@ -385,12 +385,12 @@ impl Instrument {
     }
 }
 
-/// The channel of an instrument's candles of one length.
+/// Name of the channel for an instrument's candles of one length.
 pub(super) fn channel_of(name: &str, resolution: Resolution) -> String {
     format!("{CHANNEL}{name}.{resolution}")
 }
 
-/// The next element of one of several lists that are read side by side.
+/// Returns the next element of one of several lists that are read in parallel.
 fn next_of<T>(list: &mut impl Iterator<Item = Result<T, ScanError>>) -> Result<T, NewsFault> {
     list.next().and_then(Result::ok).ok_or(NewsFault::Number)
 }
@@ -463,7 +463,7 @@ mod tests {
             (vec![(20, 3)], vec![(10, 1), (20, 3)]),
             (vec![(30, 1)], vec![(10, 1), (20, 2), (30, 1)]),
             (vec![(15, 9)], vec![(10, 1), (15, 9), (20, 2)]),
-            // The last one of the answer went on, and another one has begun.
+            // The reply's last candle was updated since, and a new one has started.
             (vec![(20, 3), (30, 1)], vec![(10, 1), (20, 3), (30, 1)]),
             (vec![(20, 3), (30, 1), (40, 1)], vec![(20, 3), (30, 1), (40, 1)]),
         ] {

@@ -1,36 +1,36 @@
-//! How large an order may be.
+//! Limits on the size of orders.
 
 use tickpath_gateway_protocol::ErrorCode;
 
 use super::book::SCALE;
 
-/// Units of a value for one unit of an amount: values are in 10^-16, products of two numbers of 10^-8.
+/// Units of a value for one unit of an amount: values are in 10^-16, as products of two 10^-8 numbers.
 const VALUE_UNITS: i128 = 10_i128.pow(SCALE as u32);
 
-/// What an order would add.
+/// Exposure that an order would add.
 #[derive(Clone, Copy, Debug)]
 pub struct Exposure {
-    /// Its quantity, in 10^-8.
+    /// Quantity of the order, in 10^-8.
     pub quantity: i64,
-    /// Its value, in 10^-16; `None` where nothing says what it is worth.
+    /// Notional of the order, in 10^-16; `None` if it cannot be computed.
     pub value: Option<i128>,
-    /// Open orders of the account with it.
+    /// Open orders of the account, including this one.
     pub open_orders: u32,
 }
 
-/// What no order of an account may exceed; `None` is no cap.
+/// Limits for each order of an account; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RiskLimit {
-    /// Quantity of an order, in 10^-8.
+    /// Maximum quantity of an order, in 10^-8.
     pub order_size_max: Option<i64>,
-    /// Value of an order, in 10^-8.
+    /// Maximum notional of an order, in 10^-8.
     pub notional_max: Option<i64>,
-    /// Open orders, with the new one.
+    /// Maximum number of open orders, including the new one.
     pub open_orders_max: Option<u32>,
 }
 
 impl RiskLimit {
-    /// Of each cap the lesser.
+    /// Returns the stricter value of each limit.
     #[must_use]
     pub fn and(&self, other: &RiskLimit) -> RiskLimit {
         fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
@@ -46,10 +46,10 @@ impl RiskLimit {
         }
     }
 
-    /// Whether an order may be.
+    /// Checks an order against the limits.
     ///
     /// # Errors
-    /// Which cap it exceeds; [`ErrorCode::NO_REFERENCE_PRICE`] where its value is capped and not known.
+    /// The limit that the order exceeds; [`ErrorCode::NO_REFERENCE_PRICE`] if a limited notional is unknown.
     #[inline]
     pub fn check(&self, order: &Exposure) -> Result<(), ErrorCode> {
         if self.order_size_max.is_some_and(|most| order.quantity > most) {

@@ -1,101 +1,101 @@
-//! Who is connected, and what each may see.
+//! Connected clients, and the permissions of users.
 
 use tickpath_gateway_protocol::RateLimitsUpdate;
 
 use super::download::Download;
 
-/// Clients at a time at most.
+/// Maximum number of connected clients.
 pub const CLIENTS_MAX: usize = 1_024;
 
-/// A user, as the core needs it.
+/// A user's state in the core.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// Its name.
+    /// Name of the user.
     pub name: String,
-    /// Its name in labels.
+    /// Name of the user in labels.
     pub tag: String,
-    /// The accounts that it has, one bit each.
+    /// Accounts of the user, one bit each.
     pub accounts: u64,
-    /// Its single orders may be counted by market maker protection.
+    /// Whether market maker protection may count the user's single orders.
     pub has_mmp: bool,
-    /// The group of market maker protection that it quotes in; empty where it does not quote.
+    /// Market maker protection group for the user's quotes; empty if the user does not quote.
     pub mmp_group: super::news::GroupText,
-    /// The highest order id that it has used.
+    /// Highest order id that the user has used.
     pub order_id_max: u64,
-    /// What it was told to be left of its limit of requests.
+    /// Remaining requests as last sent to the user's clients.
     pub told_left: RateLimitsUpdate,
-    /// Since when orders of an earlier life wait for a client of it that trades; none where there is one, or no order.
+    /// Time since when an earlier instance's orders wait for a trading client of the user; none if none wait.
     pub absent_since: Option<tickpath_types::Nanos>,
 }
 
 impl User {
-    /// Whether it has the account at this place.
+    /// Whether the user has the account with this index.
     #[must_use]
     pub const fn has(&self, account: u16) -> bool {
         account < 64 && self.accounts >> account & 1 == 1
     }
 }
 
-/// A client that is connected.
+/// A connected client.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// Its number, as the door has it.
+    /// Number of the client, assigned by the event sink.
     pub number: u32,
-    /// Whose it is.
+    /// Index of the client's user.
     pub user: u16,
-    /// What it has not been told yet.
+    /// Progress of the client's download.
     pub download: Download,
-    /// It may send orders, and wants to.
+    /// The client may send orders and wants to.
     pub may_trade: bool,
-    /// It wants the market data anew.
+    /// The client has requested another market data download.
     pub wants_again: bool,
-    /// Its market data are told anew not before this time.
+    /// Earliest start of the next market data download.
     pub again_at: tickpath_types::Nanos,
 }
 
-/// All clients that are connected.
+/// All connected clients.
 #[derive(Debug, Default)]
 pub struct Clients {
     list: Vec<Client>,
 }
 
 impl Clients {
-    /// Room for all that may be there.
+    /// An empty list with capacity for [`CLIENTS_MAX`].
     #[must_use]
     pub fn new() -> Clients {
         Clients { list: Vec::with_capacity(CLIENTS_MAX) }
     }
 
-    /// All of them.
+    /// All clients.
     #[must_use]
     pub fn all(&self) -> &[Client] {
         &self.list
     }
 
-    /// All of them.
+    /// All clients, mutable.
     pub fn all_mut(&mut self) -> &mut [Client] {
         &mut self.list
     }
 
-    /// A client came.
+    /// Adds a client that has connected.
     pub fn join(&mut self, client: Client) {
         self.leave(client.number);
         self.list.push(client);
     }
 
-    /// A client is gone.
+    /// Removes a client that has disconnected.
     pub fn leave(&mut self, number: u32) -> Option<Client> {
         let place = self.list.iter().position(|client| client.number == number)?;
         Some(self.list.swap_remove(place))
     }
 
-    /// The client of a number.
+    /// Returns the client with this number.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Client> {
         self.list.iter().find(|client| client.number == number)
     }
 
-    /// The client of a number.
+    /// Returns the client with this number, mutable.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Client> {
         self.list.iter_mut().find(|client| client.number == number)
     }

@@ -7,16 +7,16 @@ use super::{Control, RiskLimit};
 pub enum AdminCommand {
     /// Show the status.
     Status,
-    /// No new order leaves, and all open ones are cancelled.
+    /// Turn the kill switch on: no new order leaves, and all open orders are cancelled.
     Kill,
-    /// Orders are taken again.
+    /// Turn the kill switch off: orders are accepted again.
     Release,
-    /// Limits of an account, by its place; `None` withdraws them.
+    /// Set the limits of an account, by its index; `None` withdraws them.
     SetLimits(usize, Option<RiskLimit>),
 }
 
 impl AdminCommand {
-    /// Does the part of it that [`Control`] does: all but the cancelling, which follows from the kill switch.
+    /// Executes the part that concerns [`Control`]: all but the cancellations that the kill switch causes.
     pub fn carry_out(&self, control: &Control) {
         match self {
             AdminCommand::Status => {}

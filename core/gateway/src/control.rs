@@ -1,4 +1,4 @@
-//! What can be changed while the gateway runs: the kill switch, and limits that a risk manager publishes.
+//! Runtime controls: the kill switch, and limits that a risk manager publishes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -8,11 +8,11 @@ use tickpath_gateway_protocol::ErrorCode;
 use super::caps::{Exposure, RiskLimit};
 use super::settings::AccountSettings;
 
-/// No cap, and limits not yet published.
+/// Encodes no limit, also before limits are published.
 const NONE: i64 = -1;
 
-/// Limits of one account that may change. One thread writes them between two orders, so that no order sees half of them;
-/// others may look.
+/// Published limits of one account. One thread writes them between two orders, so no order sees a partial
+/// update; other threads may read them.
 #[derive(Debug)]
 struct Published {
     has_limits: AtomicBool,
@@ -64,20 +64,20 @@ struct Shared {
     accounts: Box<[Published]>,
 }
 
-/// Turns the kill switch and publishes limits. Used by the duty cycle's thread alone, so that it is certain which orders a
-/// change came before; others may look.
+/// Operates the kill switch and publishes limits. Only the duty cycle's thread uses it, so that the order of
+/// changes and orders is well defined; other threads may read.
 #[derive(Clone, Debug)]
 pub struct Control(Arc<Shared>);
 
 impl Control {
-    /// For so many accounts.
+    /// Creates the controls for a number of accounts.
     #[must_use]
     pub fn new(accounts: usize) -> Control {
         let accounts = (0..accounts).map(|_| Published::default()).collect();
         Control(Arc::new(Shared { is_killed: AtomicBool::new(false), accounts }))
     }
 
-    /// Turns the kill switch: no new order leaves while it is on.
+    /// Turns the kill switch on or off: no new order leaves while it is on.
     pub fn set_killed(&self, is_killed: bool) {
         self.0.is_killed.store(is_killed, Ordering::Relaxed);
     }
@@ -89,27 +89,27 @@ impl Control {
         self.0.is_killed.load(Ordering::Relaxed)
     }
 
-    /// Publishes limits for an account, by its place, beside those of the configuration; `None` withdraws them. False when
-    /// there is no such account.
+    /// Publishes limits for an account, by its index, in addition to those of the configuration; `None`
+    /// withdraws them. Returns false if there is no such account.
     pub fn publish(&self, account: usize, limit: Option<&RiskLimit>) -> bool {
         self.0.accounts.get(account).map(|place| place.set(limit)).is_some()
     }
 
-    /// The limits that were published for an account.
+    /// Returns the published limits of an account.
     #[must_use]
     pub fn published(&self, account: usize) -> Option<RiskLimit> {
         self.0.accounts.get(account)?.get()
     }
 }
 
-/// What each account is held to.
+/// Configured checks of one account.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     caps: RiskLimit,
     waits_for_limits: bool,
 }
 
-/// What is asked of each order.
+/// Checks for each order.
 #[derive(Clone, Debug)]
 pub struct SafetyChecks {
     accounts: Box<[Held]>,
@@ -118,7 +118,7 @@ pub struct SafetyChecks {
 }
 
 impl SafetyChecks {
-    /// As a configuration says, for accounts in the order of their names; and the other end.
+    /// Creates the checks from a configuration, for accounts in the order of their names, and their controls.
     #[must_use]
     pub fn new(accounts: &[AccountSettings], is_dry_run: bool) -> (SafetyChecks, Control) {
         let control = Control::new(accounts.len());
@@ -137,29 +137,29 @@ impl SafetyChecks {
         self.control.is_killed()
     }
 
-    /// Whether no order leaves in any case.
+    /// Whether this is a dry run, in which no order leaves.
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
 
-    /// What an account, by its place, is held to: of the configuration's caps and the published ones the lesser.
+    /// Effective limits of an account, by its index: the stricter of configured and published ones.
     #[must_use]
     pub fn limit_of(&self, account: usize) -> RiskLimit {
         let caps = self.accounts.get(account).map(|held| held.caps).unwrap_or_default();
         caps.and(&self.control.published(account).unwrap_or_default())
     }
 
-    /// The other end.
+    /// The controls of these checks.
     #[must_use]
     pub fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Whether an order of an account, by its place, may leave.
+    /// Checks whether an order of an account, by its index, may leave.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason of the rejection.
     #[inline]
     pub fn check(&self, account: usize, order: &Exposure) -> Result<(), ErrorCode> {
         if self.is_killed() {

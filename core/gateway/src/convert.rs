@@ -1,4 +1,4 @@
-//! Codes of clients and codes of the venue.
+//! Conversion between the gateway protocol's codes and the venue's codes.
 
 use tickpath_deribit::codes::{
     Direction, Liquidity as VenueLiquidity, OrderType as VenueType, TimeInForce as VenueTime,
@@ -17,12 +17,12 @@ use tickpath_types::Side;
 use super::book::SCALE;
 use super::orders::{State, Terms};
 
-/// A number of units of 10^-8 as the venue writes it.
+/// Converts units of 10^-8 to the venue's decimal.
 pub(super) fn decimal(units: i64) -> Decimal {
     Decimal::new(units.max(-i64::MAX), SCALE).expect("8 places are few enough")
 }
 
-/// The same, nothing where it is 0.
+/// Like [`decimal`], but `None` for 0.
 pub(super) fn optional(units: i64) -> Option<Decimal> {
     (units != 0).then(|| decimal(units))
 }
@@ -74,12 +74,12 @@ pub(super) const fn event_type(order_type: VenueType) -> OrderType {
     }
 }
 
-/// Whether an order of this type has a price of its own.
+/// Whether an order of this type has a limit price.
 pub(super) const fn has_price(order_type: VenueType) -> bool {
     matches!(order_type, VenueType::Limit | VenueType::StopLimit | VenueType::TakeLimit)
 }
 
-/// Whether an order of this type waits for a price.
+/// Whether an order of this type has a trigger price.
 pub(super) const fn has_trigger(order_type: VenueType) -> bool {
     matches!(
         order_type,
@@ -166,7 +166,7 @@ pub(super) const fn flags_of(terms: &Terms) -> ExecutionFlags {
     flags
 }
 
-/// What a client is told of a request that could not be handed to the connection.
+/// Error code for a request that could not be passed to the connection.
 pub(super) const fn request_error(error: RequestError) -> ErrorCode {
     match error {
         RequestError::NotReady | RequestError::NoKey => ErrorCode::NOT_READY,
@@ -175,7 +175,7 @@ pub(super) const fn request_error(error: RequestError) -> ErrorCode {
     }
 }
 
-/// What a client is told of the venue's refusal.
+/// Error code for a rejection by the venue.
 pub(super) fn venue_error(error: &ErrorBody<'_>) -> ErrorCode {
     match error.error_code() {
         Some(VenueError::NotEnoughFunds) => ErrorCode::INSUFFICIENT_FUNDS,
@@ -197,23 +197,23 @@ pub(super) fn venue_error(error: &ErrorBody<'_>) -> ErrorCode {
     }
 }
 
-/// Whether a refusal leaves it open if the request was carried out: the order is to be asked for.
+/// Whether the error leaves open if the request was executed: the order's status must be queried.
 pub(super) fn is_uncertain(error: &ErrorBody<'_>) -> bool {
     error.error_code().is_some_and(|code| code.is_unsure() || code == VenueError::TemporarilyUnavailable)
 }
 
-/// Whether a refusal says that the order is not as it was thought to be.
+/// Whether the venue's error means that the order's assumed state is wrong.
 pub(super) fn is_about_state(error: &ErrorBody<'_>) -> bool {
     venue_error(error) == ErrorCode::UNKNOWN_ORDER
 }
 
-/// The venue's words and its number, which is 0 where it has none, as far as they fit.
+/// The venue's message and its error code unless that is 0, cut to fit.
 pub(super) fn words<const N: usize>(error: &ErrorBody<'_>) -> Text<N> {
     use std::io::Write;
     let mut buffer = [0_u8; 96];
     let mut rest = &mut buffer[..];
     let code = error.code;
-    // What does not fit is cut.
+    // A text that exceeds the buffer is cut.
     let _ = match error.message.plain() {
         Some(message) if code == 0 => write!(rest, "{message}"),
         Some(message) => write!(rest, "{message} ({code})"),

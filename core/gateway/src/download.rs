@@ -1,4 +1,4 @@
-//! What a client is told when it comes: everything that there is, bit by bit, as its ring has room.
+//! Download: sends a new client the complete state, in portions that fit its ring.
 
 use tickpath_gateway_protocol::{
     DownloadBegin, DownloadEnd, Event, FundsUpdate, MarketStatus, PositionUpdate, Ready, ReadyScope,
@@ -11,77 +11,77 @@ use super::account::Step;
 use super::instruments::Instrument;
 use super::out::{About, Cause, Door};
 
-/// Events sent to one client by one call, besides those that belong together.
+/// Maximum number of events sent to one client per call, not counting those that belong together.
 const EVENTS_PER_CYCLE: usize = 64;
-/// How long after one wish of a client for market data anew the next one is followed. A client that reads too slowly wishes it
-/// again and again, and is to slow nobody else down.
+/// Minimum time between two market data downloads of one client. A client that reads too slowly requests them
+/// again and again; the pause keeps it from slowing down the others.
 const AGAIN_PAUSE: Nanos = Nanos::from_secs(1);
-/// Room that is left in a client's ring for what happens meanwhile.
+/// Capacity reserved in a client's ring for current events.
 const ROOM_LEFT: usize = 16;
-/// Events of an instrument besides its book and its candles.
+/// Events of an instrument apart from its book and its candles.
 const FIXED_EVENTS: usize = 12;
-/// Candles that are told at once.
+/// Maximum number of candles sent at once.
 const CANDLES_PER_STEP: usize = 16;
 
-/// How far a client has been told.
+/// Progress of a client's download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Download {
     stage: Stage,
-    /// Accounts whose download has begun: what happens there is told.
+    /// Accounts whose download has started: their updates are sent.
     accounts: u64,
-    /// Accounts that the client was told to be ready.
+    /// Accounts that were reported to the client as ready.
     ready: u64,
-    /// Accounts whose end was told before it was known which orders they have.
+    /// Accounts whose download ended before their open orders were known.
     early: u64,
-    /// Instruments that were told: those up to this number.
+    /// Highest instrument number sent completely.
     told: u32,
-    /// How far the next one was told.
+    /// Progress of the next instrument.
     part: Part,
 }
 
-/// How far an instrument was told.
+/// Progress of an instrument's download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Part {
-    /// As it was then.
+    /// Revision of the instrument when this part was sent.
     revision: u32,
     next: Next,
 }
 
-/// What comes next of an instrument.
+/// The next part of an instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
-    /// What it is.
+    /// Its reference data.
     #[default]
     Reference,
-    /// Its candles of one length, from a place on, but for the last one, which may still change.
+    /// Its candles of one length, from an index on, except the last one, which may still change.
     Candles { series: usize, from: usize },
-    /// All that changes, at once, so that what is broadcast from then on follows upon it.
+    /// All that changes, at once, so that later broadcasts continue from it.
     Rest,
 }
 
-/// What comes next.
+/// The next part of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// How the gateway and its connections stand.
+    /// The state of the gateway and its connections.
     Status,
-    /// The market data, once it is known which instruments there are.
+    /// The start of the market data, once the instruments are known.
     Begin,
-    /// The market data of one instrument after the other.
+    /// The market data, one instrument at a time.
     Instruments,
-    /// An account: its reference.
+    /// An account's reference data.
     Account(u16),
-    /// The positions of an account, from a place on.
+    /// The positions of an account, from an index on.
     Positions(u16, usize),
-    /// What an account holds of currencies, from a place on.
+    /// The funds of an account, from an index on.
     Funds(u16, usize),
-    /// The orders of an account, from a place on.
+    /// The orders of an account, from a slot on.
     Orders(u16, u32),
-    /// Nothing.
+    /// Nothing more.
     Done,
 }
 
 impl Stage {
-    /// The account that is being told.
+    /// The account in progress.
     const fn account(self) -> Option<u16> {
         match self {
             Stage::Positions(account, _) | Stage::Funds(account, _) | Stage::Orders(account, _) => {
@@ -93,33 +93,33 @@ impl Stage {
 }
 
 impl Part {
-    /// Nothing of it was told.
+    /// Nothing of the instrument is sent yet.
     const BEGIN: Part = Part { revision: 0, next: Next::Reference };
 }
 
 impl Download {
-    /// Everything is to be told.
+    /// A new download of everything.
     #[must_use]
     pub const fn begin() -> Download {
         Download { stage: Stage::Status, accounts: 0, ready: 0, early: 0, told: 0, part: Part::BEGIN }
     }
 
-    /// Market data is to be told anew.
+    /// Restarts the market data.
     pub const fn again(&mut self) {
-        // One that is on its way begins anew, and so does an account's: none of its orders is left out.
+        // Restarts an account's download in progress too, so that none of its orders is omitted.
         if let Stage::Positions(account, _) | Stage::Funds(account, _) | Stage::Orders(account, _) =
             self.stage
         {
             self.accounts &= !(1 << account);
         }
         (self.told, self.part) = (0, Part::BEGIN);
-        // How the gateway stands comes first, where that was not told yet.
+        // The gateway's state comes first if it has not been sent yet.
         if !matches!(self.stage, Stage::Status) {
             self.stage = Stage::Begin;
         }
     }
 
-    /// Whether what happens at an account is told.
+    /// Whether the client receives the account's updates.
     #[must_use]
     pub const fn has_account(&self, account: u16) -> bool {
         account < 64 && self.accounts >> account & 1 == 1
@@ -127,7 +127,7 @@ impl Download {
 }
 
 impl Core {
-    /// Goes on with the downloads of all clients.
+    /// Continues the downloads of all clients.
     pub(super) fn poll_downloads(&mut self, now: Nanos, door: &mut impl Door) -> usize {
         let mut work = 0;
         for place in 0..self.clients.all().len() {
@@ -150,7 +150,7 @@ impl Core {
         work
     }
 
-    /// Follows a client's wish for market data anew, however many there were, once its time has come; how much was done.
+    /// Restarts a client's market data if requested and the pause is over; returns the amount of work.
     fn begin_again(&mut self, place: usize, now: Nanos) -> usize {
         let client = &mut self.clients.all_mut()[place];
         if !client.wants_again || now < client.again_at {
@@ -161,7 +161,7 @@ impl Core {
         1
     }
 
-    /// One step; how many events it took, 0 when there is nothing or no room.
+    /// Executes one step; returns the number of events, 0 if there is nothing to send or no capacity.
     fn download_step(&self, number: u32, user: u16, download: &mut Download, door: &mut impl Door) -> usize {
         let mut out = Sender { core: self, number, door, count: 0 };
         download.stage = match download.stage {
@@ -216,7 +216,7 @@ impl Core {
                     self.next_account(user, download)
                 }
             },
-            // An instrument that came later.
+            // An instrument that was listed later.
             Stage::Done if (download.told as usize) < self.instruments.len() => {
                 if !out.instrument(download) {
                     return 0;
@@ -225,11 +225,11 @@ impl Core {
             }
             Stage::Done => return 0,
         };
-        // A step that told nothing leads to one that may.
+        // A step without events counts too: the next one may have some.
         out.count.max(1)
     }
 
-    /// The next account of the user that was not begun.
+    /// Returns the user's next account whose download has not started.
     fn next_account(&self, user: u16, download: &Download) -> Stage {
         let user = &self.users[usize::from(user)];
         let next = (0..self.accounts.len() as u16)
@@ -237,7 +237,7 @@ impl Core {
         next.map_or(Stage::Done, Stage::Account)
     }
 
-    /// An account that becomes ready is told as such, once, and once more after each loss.
+    /// Reports accounts that have become ready: once, and once more after each loss of the connection.
     fn tell_ready_accounts(
         &self,
         number: u32,
@@ -256,7 +256,7 @@ impl Core {
                 download.ready |= bit;
                 let mut out = Sender { core: self, number, door, count: 0 };
                 if download.early & bit != 0 {
-                    // Which order ids were used is known now.
+                    // The order ids in use are known only now.
                     download.early &= !bit;
                     out.end_of_account(user, place);
                 }
@@ -272,21 +272,21 @@ impl Core {
     }
 }
 
-/// What a download says of something that is known, or was known before a connection was lost.
+/// Update kind in a download: stale stays stale, everything else is a snapshot.
 fn snapshot_or_stale(known: UpdateKind) -> UpdateKind {
     if known == UpdateKind::STALE { known } else { UpdateKind::SNAPSHOT }
 }
 
-/// Events that one client's ring must have room for, so that each step of a download fits: how the gateway and its connections
-/// stand, an instrument with `depth` levels a side and the last candle of so many lengths, and accounts that become ready all
-/// at once.
+/// Minimum size of a client's ring, in events, so that each step of a download fits. The largest steps are:
+/// the state of the gateway and its connections; an instrument with `depth` levels per side and the last
+/// candle of each of `lengths` lengths; and all accounts becoming ready at once.
 #[must_use]
 pub const fn ring_needed(depth: usize, lengths: usize, accounts: usize) -> usize {
     let book = 1 + (2 * depth).div_ceil(tickpath_gateway_protocol::LEVELS_MAX) + lengths + FIXED_EVENTS;
     let status = 1 + super::MARKET_STREAMS_MAX + accounts;
     let step = if book > status { book } else { status };
     const { assert!(CANDLES_PER_STEP <= 1 + super::MARKET_STREAMS_MAX) };
-    // A step may begin when there is one place more than what is left.
+    // A step may start when capacity exceeds the reserve by a single event.
     (step + 2 * accounts + ROOM_LEFT + 1).next_power_of_two()
 }
 
@@ -321,8 +321,8 @@ impl<D: Door> Sender<'_, D> {
         }
     }
 
-    /// Tells the next part of the next instrument; false where the ring has no room for it. What was told and is not so any
-    /// more is told anew.
+    /// Sends the next part of the next instrument; false if the ring has no capacity for it. An instrument
+    /// that has changed since is sent again.
     fn instrument(&mut self, download: &mut Download) -> bool {
         let symbol = download.told + 1;
         let Some(instrument) = self.core.instruments.get(symbol) else { return false };
@@ -347,7 +347,7 @@ impl<D: Door> Sender<'_, D> {
         self.door.room(self.number) >= count + ROOM_LEFT
     }
 
-    /// What an instrument is.
+    /// Sends an instrument's reference data.
     fn reference(&mut self, symbol: u32, instrument: &Instrument) -> Option<Next> {
         if !self.has_room(2) {
             return None;
@@ -364,7 +364,7 @@ impl<D: Door> Sender<'_, D> {
         Some(Next::Candles { series: 0, from: 0 })
     }
 
-    /// Some of its candles, the oldest first.
+    /// Sends some of its candles, oldest first.
     fn candles(&mut self, symbol: u32, instrument: &Instrument, series: usize, from: usize) -> Option<Next> {
         let Some(candles) = instrument.series.get(series) else { return Some(Next::Rest) };
         let finished = candles.all().len().saturating_sub(1);
@@ -384,7 +384,7 @@ impl<D: Door> Sender<'_, D> {
         })
     }
 
-    /// What changes of an instrument, or nothing of it where the ring has no room for all.
+    /// Sends the changing data of an instrument, or nothing if the ring has no capacity for all of it.
     fn rest(&mut self, symbol: u32, instrument: &Instrument) -> bool {
         let core = self.core;
         let market = &instrument.market;
@@ -435,7 +435,7 @@ impl<D: Door> Sender<'_, D> {
         }
     }
 
-    /// The position at a place; whether there is one.
+    /// Sends the position at an index; returns whether there is one.
     fn position(&mut self, account: u16, place: usize) -> bool {
         let core = self.core;
         let Some(position) = core.accounts[usize::from(account)].positions.get(place) else { return false };
@@ -444,7 +444,7 @@ impl<D: Door> Sender<'_, D> {
         true
     }
 
-    /// What is held of the currency at a place; whether there is one.
+    /// Sends the funds of the currency at an index; returns whether there is one.
     fn funds(&mut self, account: u16, place: usize) -> bool {
         let core = self.core;
         let Some(funds) = core.accounts[usize::from(account)].funds.get(place) else { return false };
@@ -453,7 +453,7 @@ impl<D: Door> Sender<'_, D> {
         true
     }
 
-    /// The next order of the user at the account, from a place on; the place after it.
+    /// Sends the user's next order in the account, from a slot on; returns the slot after it.
     fn order(&mut self, user: u16, account: u16, from: u32) -> Option<u32> {
         let core = self.core;
         let of_user = |slot: &u32| {

@@ -1,5 +1,5 @@
-//! Orders that carry a label of an earlier life of this gateway, and at which somebody else is at work: another gateway of this
-//! name at the same account, or a human. They are not cancelled when the clients of their user are gone.
+//! Duplicate instance detection: orders labelled by an earlier instance of this gateway but managed by
+//! another gateway of this name, or by a human. They are not cancelled when their user's clients disconnect.
 
 use tickpath_types::Nanos;
 
@@ -8,13 +8,13 @@ use super::label::begun_ms;
 use super::news::OrderNews;
 use super::orders::Order;
 
-/// Lives of other gateways that are told apart; what further ones enter is counted, and their older orders are as those of
-/// earlier lives.
+/// Maximum number of other instances that are distinguished. New orders of further ones are counted; their
+/// older orders are treated like those of earlier instances.
 const LIVES_MAX: usize = 16;
-/// The venue's clock and ours may differ by less.
+/// Upper bound of the difference between the venue's clock and the gateway's.
 const CLOCK_MARGIN: Nanos = Nanos::from_secs(1);
 
-/// Lives of gateways of this name that began before this one and have not ended.
+/// Sessions of instances of this gateway that started earlier and still run.
 #[derive(Debug)]
 pub(super) struct Elsewhere(Vec<u64>);
 
@@ -31,16 +31,16 @@ impl Elsewhere {
 }
 
 impl Core {
-    /// Whether an order is left alone when clients go: it is none of this life, and somebody else works at it.
+    /// Whether an order survives its clients' disconnection: not of this instance, and managed elsewhere.
     pub(super) fn is_elsewhere(&self, order: &Order) -> bool {
         order.owner.is_none() && (order.is_changed_elsewhere || self.elsewhere.0.contains(&order.session))
     }
 
-    /// Notes whether an order was changed that no client of this life ever changed.
+    /// Marks an order that was changed although no client of this instance has changed it.
     pub(super) fn note_changed(&mut self, slot: u32, old: &Order, news: &OrderNews) {
         let is_found = old.owner.is_none() && (old.is_quote || old.session != self.mark.session());
         let is_other = (old.terms.price, old.terms.quantity) != (news.terms.price, news.terms.quantity);
-        // What a trigger or a fill makes of an order is no change of anybody's.
+        // Changes caused by a trigger or a fill are not changes by another party.
         let is_changed = news.is_replaced && is_other && old.state == super::own_orders::state_of(news);
         if !is_found || !is_changed || old.is_changed_here || old.is_changed_elsewhere {
             return;
@@ -51,21 +51,21 @@ impl Core {
         }
     }
 
-    /// Whether an order with a label of another life was entered when this life had begun and nothing of an earlier one could
-    /// still be on its way: that one goes on, and its orders are its own.
+    /// Whether an order with another instance's label was entered after all requests of earlier instances had
+    /// expired: that instance still runs and manages its orders.
     pub(super) fn is_entered_elsewhere(&self, session: u64, news: &OrderNews) -> bool {
         session > self.mark.session() || session < self.mark.session() && self.is_entered_late(news)
     }
 
-    /// Whether an order was created when no request of an earlier life could be on its way any more.
+    /// Whether an order was created after all requests of earlier instances had expired.
     pub(super) fn is_entered_late(&self, news: &OrderNews) -> bool {
         let margin = self.settings.request_timeout + CLOCK_MARGIN;
         let begun = begun_ms(self.mark.session()).saturating_add_signed(self.venue_ahead_ms);
-        // What a trigger made of an order is as young as that.
+        // An order created by a trigger has the trigger's time.
         news.trigger_id.is_empty() && news.created_ms > begun.saturating_add(margin.0 / 1_000_000)
     }
 
-    /// Takes an order that somebody else has entered under this gateway's name.
+    /// Records an order that another party has entered under this gateway's name.
     pub(super) fn note_elsewhere(&mut self, account: u16, session: u64, news: &OrderNews) {
         self.elsewhere.note(session);
         let known = self.counters.foreign_orders;

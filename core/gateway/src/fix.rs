@@ -1,12 +1,12 @@
-//! Orders by FIX 4.4 in Deribit's dialect, where `venue.transport` says so.
+//! Orders over FIX 4.4 in Deribit's dialect, if `venue.transport` selects it.
 //!
-//! Each account then has two connections: orders, changes and cancellations go by a FIX session (`D`, `G`, `F`, `q`), and
-//! the account's WebSocket tells what becomes of orders, trades, positions and money, and answers questions. An account is
-//! ready when both are. What was on its way when the session was lost is not certain, and is asked for over the
-//! WebSocket by its label.
+//! Each account then has two connections. A FIX session carries orders, changes and cancellations (`D`, `G`,
+//! `F`, `q`). The account's WebSocket reports orders, trades, positions and funds, and answers queries. The
+//! account is ready when both are. If the session is lost, requests in flight have an unknown result; their
+//! orders are queried by label over the WebSocket.
 //!
-//! Source: Deribit, "FIX API": New Order Single, Order Cancel/Replace Request, Order Cancel Request, Order Mass Cancel
-//! Request, Execution Reports.
+//! Source: Deribit, "FIX API": New Order Single, Order Cancel/Replace Request, Order Cancel Request, Order
+//! Mass Cancel Request, Execution Reports.
 
 mod entry;
 mod reports;
@@ -20,7 +20,7 @@ use super::Core;
 use super::account::Step;
 use super::out::Door;
 
-/// Requests without an answer that one call gives up at most.
+/// Maximum number of unanswered requests given up per call.
 const LATE_PER_CYCLE: usize = 32;
 
 impl Core {
@@ -32,7 +32,7 @@ impl Core {
         self.accounts.iter().any(is_entry)
     }
 
-    /// An account's FIX session stands.
+    /// Handles the logon of an account's FIX session.
     pub(super) fn entry_up(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         let Some(entry) = &mut self.accounts[usize::from(account)].entry else { return };
         entry.is_up = true;
@@ -40,18 +40,18 @@ impl Core {
         self.set_stream(stream, ConnectionStatus::READY, now, door);
     }
 
-    /// An account's FIX session is lost: what has no answer is not certain, and everything is asked for over the WebSocket
-    /// before the account is ready again.
+    /// Handles the loss of an account's FIX session: unanswered requests have an unknown result, and
+    /// everything is fetched over the WebSocket before the account is ready again.
     pub(super) fn lose_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         let known = &mut self.accounts[usize::from(account)];
         let Some(entry) = &mut known.entry else { return };
         let was_up = std::mem::replace(&mut entry.is_up, false);
         if !was_up && entry.pending().next().is_none() {
-            // A session that did not come to be: nothing is otherwise than before.
+            // The session was never up: nothing has changed.
             return;
         }
         let (step, stream) = (known.step, known.stream);
-        // What was on its way may come to light only when everything is cancelled.
+        // Orders in flight may appear only after everything is cancelled.
         known.is_cancel_all_due |= self.policy.is_killed();
         while let Some(pending) =
             self.accounts[usize::from(account)].entry.as_mut().and_then(OrderEntry::take_lost)
@@ -65,7 +65,7 @@ impl Core {
         }
     }
 
-    /// What the WebSocket says counts from now on.
+    /// Lets the WebSocket's reports take effect again after the session is lost.
     fn forget_fix_news(&mut self, account: u16) {
         for slot in 0..self.orders.used() {
             if let Some(order) = self.orders.get_mut(slot).filter(|order| order.account == account) {
@@ -74,7 +74,7 @@ impl Core {
         }
     }
 
-    /// Gives up requests whose answer did not come in time.
+    /// Gives up requests whose answer is overdue.
     pub(super) fn poll_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
         let until = Nanos(now.0.saturating_sub(self.settings.request_timeout.0));
         for count in 0..LATE_PER_CYCLE {

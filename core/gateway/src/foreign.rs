@@ -1,5 +1,5 @@
-//! Open orders of an account that are none of this gateway's: those that others made, which count against the account's caps,
-//! and those of which it cannot be read whose they are.
+//! Open external orders of an account, which count against the account's limits, and open orders whose owner
+//! cannot be decoded.
 
 use std::collections::HashSet;
 
@@ -15,32 +15,32 @@ use super::news::{LabelText, OrderNews, SymbolText};
 use super::orders::{Doubt, ExternalId};
 use super::out::Door;
 
-/// Orders of others whose ends are noticed one by one; of more it is known that they were there once, until the account is
-/// reconciled again.
+/// Maximum number of external orders tracked individually. Further ones are only counted, until the account
+/// is reconciled again.
 const FOREIGN_MAX: usize = 1 << 13;
-/// Orders that cannot be read whose instruments are told apart; with more no new order of the account leaves.
+/// Maximum number of undecodable orders tracked by instrument; beyond it, the account sends no new orders.
 const UNREADABLE_MAX: usize = 64;
 
-/// An open order that cannot be read, and may be one of this gateway's.
+/// An undecodable open order that may belong to this gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unreadable {
-    /// The venue's id; empty where not even that can be read.
+    /// The venue's id; empty if that cannot be decoded either.
     id: ExternalId,
-    /// The instrument's number; 0 where it is not known.
+    /// Number of the instrument; 0 if unknown.
     symbol: u32,
 }
 
-/// Open orders of one account that are none of this gateway's, or may not be.
+/// Open orders of one account that are external or possibly external.
 #[derive(Debug, Default)]
 pub struct Foreign {
     ids: HashSet<ExternalId, FxBuildHasher>,
-    /// Further ones.
+    /// Number of external orders beyond the capacity of `ids`.
     more: u32,
     unreadable: Vec<Unreadable>,
 }
 
 impl Foreign {
-    /// None, with room for all that are told apart.
+    /// An empty set with capacity for all individually tracked orders.
     #[must_use]
     pub fn new() -> Foreign {
         Foreign {
@@ -50,27 +50,27 @@ impl Foreign {
         }
     }
 
-    /// How many there are.
+    /// Number of orders.
     #[must_use]
     pub fn count(&self) -> u32 {
         (self.ids.len() + self.unreadable.len()) as u32 + self.more
     }
 
-    /// How many of them cannot be read.
+    /// Number of undecodable orders.
     #[must_use]
     pub fn unreadable_count(&self) -> u32 {
         self.unreadable.len() as u32
     }
 
-    /// All are told anew.
+    /// Removes all orders before they are fetched again.
     pub(super) fn clear(&mut self) {
         self.ids.clear();
         self.unreadable.clear();
         self.more = 0;
     }
 
-    /// One is there; whether it was not known yet. Of what does not fit those are counted that are `new`, and not each change
-    /// of one.
+    /// Adds an order; returns whether it was unknown. Beyond the capacity, only orders marked as `is_new` are
+    /// counted, not each change of one.
     pub(super) fn insert(&mut self, id: ExternalId, is_new: bool) -> bool {
         if self.ids.contains(&id) {
             return false;
@@ -83,12 +83,12 @@ impl Foreign {
         is_new
     }
 
-    /// One is over.
+    /// Removes an order that has ended.
     pub(super) fn remove(&mut self, id: ExternalId) {
         self.ids.remove(&id);
     }
 
-    /// One can be read: it is told for itself.
+    /// Removes an order from the undecodable ones.
     #[inline]
     pub(super) fn is_readable(&mut self, id: ExternalId) {
         if !self.unreadable.is_empty() {
@@ -108,7 +108,7 @@ impl Foreign {
         }
     }
 
-    /// Whether an order that cannot be read, and may be one of this gateway's, is in an instrument.
+    /// Whether an instrument has an undecodable order that may belong to this gateway.
     #[inline]
     #[must_use]
     pub fn is_unclear(&self, symbol: u32) -> bool {
@@ -116,13 +116,13 @@ impl Foreign {
     }
 }
 
-/// What can be read of an order that cannot be read.
+/// The decodable fields of an undecodable order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remains {
     id: ExternalId,
     trigger_id: ExternalId,
     symbol: SymbolText,
-    /// None where it cannot be read.
+    /// None if undecodable.
     label: Option<LabelText>,
     is_over: bool,
 }
@@ -138,7 +138,7 @@ impl<'a> Field<'a> for Remains {
                 "order_id" => found.id = text.and_then(ExternalId::new).unwrap_or_default(),
                 "trigger_order_id" => found.trigger_id = text.and_then(ExternalId::new).unwrap_or_default(),
                 "instrument_name" => found.symbol = text.and_then(SymbolText::new).unwrap_or_default(),
-                // A text that is none of ours is some text; what is no text at all may have been one.
+                // Any other text is another party's label; a value that is not text may be ours.
                 "label" => found.label = text.map(|text| LabelText::new(text).unwrap_or_default()),
                 "order_state" => {
                     found.is_over = matches!(text, Some("filled" | "cancelled" | "rejected"));
@@ -155,15 +155,15 @@ impl<'a> Field<'a> for Remains {
 }
 
 impl Core {
-    /// An order that others made is told.
+    /// Handles an update of an external order.
     pub(super) fn note_foreign(&mut self, account: u16, news: &OrderNews) {
         use tickpath_deribit::codes::OrderState;
         let known = &mut self.accounts[usize::from(account)];
-        // In the list of open orders each stands once.
+        // Each order occurs once in the list of open orders.
         let is_new = known.step == super::account::Step::Orders || news.updated_ms == news.created_ms;
         let foreign = &mut known.foreign;
         if !news.trigger_id.is_empty() && news.trigger_id != news.external_id {
-            // The order that it was before its trigger.
+            // The trigger order that became this order.
             foreign.remove(news.trigger_id);
         }
         if news.state.is_terminal() || matches!(news.state, OrderState::Triggered | OrderState::Archive) {
@@ -173,8 +173,8 @@ impl Core {
         }
     }
 
-    /// An open order cannot be read, or not be told exactly; its place, if it is one of this gateway. That of another is
-    /// counted; where it is not clear whose it is, nothing new leaves for its instrument.
+    /// Handles an undecodable or inexact open order; returns its slot if it is this gateway's. An external
+    /// one is counted. If the owner is unclear, no new orders leave for its instrument.
     pub(super) fn take_unreadable(
         &mut self,
         account: u16,
@@ -197,7 +197,7 @@ impl Core {
         let symbol = self.instruments.number(symbol.as_str()).unwrap_or(0);
         let foreign = &mut self.accounts[usize::from(account)].foreign;
         match (is_over, is_of_others && !id.is_empty()) {
-            // Which one has ended cannot be told: those without an id that are open hold on.
+            // It is unknown which order has ended: open ones without an id stay.
             (true, _) if id.is_empty() => {}
             (true, _) => {
                 foreign.remove(id);
@@ -218,8 +218,8 @@ impl Core {
         if id.is_empty() { None } else { self.orders.by_external_id(account, id.as_str()) }
     }
 
-    /// The answer to a question about an order cannot be read: the question is put again from time to time, and the account
-    /// does not wait for it.
+    /// Handles an undecodable answer to an order status query: the query is repeated from time to time, and
+    /// the account does not wait for it.
     pub(super) fn doubt_unreadable(&mut self, slot: u32, now: Nanos) {
         self.counters.faults += 1;
         self.doubt_again(slot, now);
@@ -228,7 +228,7 @@ impl Core {
         }
     }
 
-    /// Whether nothing new may leave for an instrument, since it is not known what is open there.
+    /// Rejects new orders for an instrument whose open orders are unclear.
     pub(super) fn check_clear(&self, account: u16, symbol: u32) -> Result<(), ErrorCode> {
         let is_unclear = self.accounts[usize::from(account)].foreign.is_unclear(symbol)
             && !self.settings.trades_beside_unreadable;
@@ -254,7 +254,7 @@ mod tests {
         for number in 0..FOREIGN_MAX + 3 {
             foreign.insert(id(number), true);
         }
-        // A change of one that there was no room for is not another one.
+        // A change of an order beyond the capacity does not count as another order.
         assert!(!foreign.insert(id(FOREIGN_MAX + 1), false));
         assert_eq!(foreign.count() as usize, FOREIGN_MAX + 3);
         foreign.clear();

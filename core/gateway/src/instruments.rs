@@ -1,4 +1,4 @@
-//! What can be traded, and what the market is there.
+//! The instruments and their markets.
 
 use std::collections::HashMap;
 
@@ -16,56 +16,56 @@ use super::candles::Series;
 use super::market::Market;
 use super::news::{NewsFault, units};
 
-/// Instruments at most; further ones are left out and counted.
+/// Maximum number of instruments; further ones are omitted and counted.
 pub const INSTRUMENTS_MAX: usize = 20_000;
-/// Pause before a book is begun anew that was lost again.
+/// Shortest pause before a book that is lost repeatedly is resubscribed; the longest one follows.
 const PAUSE_MIN: Nanos = Nanos(250_000_000);
 const PAUSE_MAX: Nanos = Nanos::from_secs(30);
-/// What the venue writes for an instrument without an end: a time in the year 3000.
+/// The venue's expiry time for an instrument that never expires, in the year 3000.
 const NEVER_MS: u64 = 32_503_708_800_000;
 
-/// An instrument, and its market.
+/// An instrument and its market.
 #[derive(Debug)]
 pub struct Instrument {
-    /// Its name at the venue.
+    /// Name of the instrument at the venue.
     pub name: String,
-    /// What clients are told of it.
+    /// Reference data as sent to clients.
     pub reference: ReferenceData,
-    /// Ticks that depend on the price; none where one tick serves.
+    /// Tick sizes that depend on the price; none if there is a single tick size.
     pub steps: Option<TickSizeSteps>,
-    /// Whether it trades.
+    /// Trading state.
     pub state: MarketState,
-    /// The currency that the venue groups its orders by.
+    /// Currency by which the venue groups the instrument's orders.
     pub currency: String,
-    /// Its book and its figures.
+    /// Book and figures.
     pub market: Market,
-    /// Its candles, of each length that the configuration names; none while its channels have no connection.
+    /// Candles, one series per configured length; none while the channels have no connection.
     pub series: Box<[Series]>,
-    /// Counts changes of what it is and of its candles, but for those of the last candle of a length: who is being told of it
-    /// bit by bit is told anew then.
+    /// Counts changes of the reference data and of the candles, except those of the last candle of a length.
+    /// A change restarts the instrument's part of the downloads in progress.
     pub revision: u32,
-    /// The connection that its channels are on; none while it is closed, and where all are full.
+    /// Connection of the instrument's channels; none while it is closed, and if all connections are full.
     pub stream: Option<u8>,
-    /// The venue still had it when it was asked last.
+    /// Whether the venue's last list contains the instrument.
     pub is_listed: bool,
-    /// How its book is waited for, and begun anew.
+    /// State of waiting for the book and resubscribing it.
     pub renewal: Renewal,
 }
 
-/// How a book is waited for, and begun anew.
+/// State of waiting for a book and resubscribing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Renewal {
-    /// A whole book is there no later than this, or it is asked for anew; zero when none is waited for.
+    /// Deadline for a whole book, after which it is requested again; zero when none is awaited.
     pub deadline: Nanos,
-    /// How long the next renewal waits.
+    /// Pause before the next renewal.
     pause: Nanos,
-    /// When the last one was asked for.
+    /// Time of the last renewal.
     asked: Nanos,
 }
 
 impl Renewal {
-    /// How long to wait before a book that was lost now is begun anew: not at all, unless it was lost not long ago, and twice as
-    /// long each time.
+    /// Returns the pause before a book lost now is resubscribed: none, unless it was lost recently; then
+    /// twice as long each time.
     pub fn pause(&mut self, now: Nanos) -> Nanos {
         let is_quiet = now.since(self.asked) > PAUSE_MAX + self.pause;
         let pause = if is_quiet { Nanos::ZERO } else { self.pause };
@@ -75,7 +75,7 @@ impl Renewal {
     }
 }
 
-/// All instruments; the number of one is its place, counted from 1.
+/// All instruments; an instrument's number is its index plus 1.
 #[derive(Debug, Default)]
 pub struct Instruments {
     list: Vec<Instrument>,
@@ -83,51 +83,51 @@ pub struct Instruments {
 }
 
 impl Instruments {
-    /// How many there are.
+    /// Number of instruments.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no instruments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All of them, in the order of their numbers.
+    /// All instruments, in the order of their numbers.
     #[must_use]
     pub fn all(&self) -> &[Instrument] {
         &self.list
     }
 
-    /// All of them.
+    /// All instruments, mutable.
     pub fn all_mut(&mut self) -> &mut [Instrument] {
         &mut self.list
     }
 
-    /// The instrument of a number.
+    /// Returns the instrument with this number.
     #[must_use]
     pub fn get(&self, symbol: u32) -> Option<&Instrument> {
         self.list.get(symbol.checked_sub(1)? as usize)
     }
 
-    /// The instrument of a number.
+    /// Returns the instrument with this number, mutable.
     pub fn get_mut(&mut self, symbol: u32) -> Option<&mut Instrument> {
         self.list.get_mut(symbol.checked_sub(1)? as usize)
     }
 
-    /// The number of a name.
+    /// Returns the number of the instrument with this name.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).copied()
     }
 
-    /// Takes in what the venue says of an instrument; its number, and whether it is new or anything of it changed. `None`
-    /// when there are as many as there may be.
+    /// Adds or updates an instrument; returns its number, and whether it is new or has changed. `None` if the
+    /// maximum number is reached.
     ///
     /// # Errors
-    /// [`NewsFault`] when it cannot be told exactly.
+    /// [`NewsFault`] if it cannot be represented exactly.
     pub fn enter(&mut self, venue: &VenueInstrument<'_>) -> Result<Option<(u32, bool)>, NewsFault> {
         let name = venue.instrument_name.plain().ok_or(NewsFault::Text)?;
         let reference = reference_of(venue)?;
@@ -170,12 +170,12 @@ impl Instruments {
 }
 
 impl Instrument {
-    /// What was told of it so far is not what it is now.
+    /// Marks that earlier events about the instrument no longer hold.
     pub const fn revise(&mut self) {
         self.revision = self.revision.wrapping_add(1);
     }
 
-    /// The tick at a price: that of the highest step below the price.
+    /// Tick size at a price: that of the highest step below the price.
     #[must_use]
     pub fn tick_at(&self, price: Fixed) -> Fixed {
         let steps = self.steps.as_ref().map_or(&[][..], |steps| steps.steps());
@@ -184,7 +184,7 @@ impl Instrument {
     }
 }
 
-/// The state of an instrument as clients are told it.
+/// Converts the venue's instrument state to the state for clients.
 #[must_use]
 pub fn market_state(state: InstrumentState) -> MarketState {
     match state {

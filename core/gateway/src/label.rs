@@ -1,70 +1,70 @@
-//! The text that an order carries at the venue, by which it is found again.
+//! The label of an order at the venue, which identifies the order later.
 //!
-//! `tp` and seven characters of the gateway's name, then, with dots between them, the session, the gateway's order id, the
-//! client's order id - numbers to the base 36 - and the user: `tp0k3v9q1.t6h2c0.5yc1t.rt.trader`. The longest has 64
-//! characters, which is what the venue takes.
+//! `tp` and seven characters of a hash of the gateway's name, then, separated by dots, the session, the
+//! gateway's order id, the client's order id - numbers to the base 36 - and the user:
+//! `tp0k3v9q1.t6h2c0.5yc1t.rt.trader`. The longest has 64 characters, the venue's maximum.
 
 use std::fmt;
 
-/// Most characters of a label (Deribit API v2, `private/buy`).
+/// Maximum length of a label (Deribit API v2, `private/buy`).
 pub const LABEL_LEN_MAX: usize = 64;
-/// Most characters of a user's name in a label; of a longer one its hash stands there.
+/// Maximum length of a user's name in a label; a longer one is replaced by its hash.
 const USER_LEN_MAX: usize = 18;
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-/// Characters of a hash: the largest 32-bit number to the base 36.
+/// Length of a hash: the largest 32-bit number to the base 36.
 const HASH_LEN: usize = 7;
-/// Characters before the session: `tp` and the hash of the gateway's name.
+/// Length of the prefix before the session: `tp` and the hash of the gateway's name.
 const PREFIX_LEN: usize = 2 + HASH_LEN;
 
-/// The largest number of a session: seven digits to the base 36.
+/// Largest session number: seven digits to the base 36.
 pub const SESSION_MAX: u64 = 36_u64.pow(7) - 1;
 /// 2020-01-01 in milliseconds since 1970.
 const EPOCH_MS: u64 = 1_577_836_800_000;
 
-/// The number of a session that begins at a time since the Unix epoch: hundredths of a second since 2020, good until 2044.
+/// Session number of a start time since the Unix epoch: hundredths of a second since 2020; enough until 2044.
 #[must_use]
 pub const fn session_at(now: tickpath_types::Nanos) -> u64 {
     ((now.0 / 1_000_000).saturating_sub(EPOCH_MS) / 10) % (SESSION_MAX + 1)
 }
 
-/// When a session began, in ms since 1970.
+/// Start time of a session, in ms since 1970.
 #[must_use]
 pub const fn begun_ms(session: u64) -> u64 {
     EPOCH_MS.saturating_add(session.saturating_mul(10))
 }
 
-/// What makes the labels of one gateway its own.
+/// Label codec of one gateway instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelMark {
     prefix: [u8; PREFIX_LEN],
     session: u64,
-    /// How all labels of this life begin: up to the dot behind the session.
+    /// Common prefix of this instance's labels, up to the dot after the session.
     beginning: Label,
 }
 
-/// A label, as it goes over the wire.
+/// A label in its wire format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     bytes: [u8; LABEL_LEN_MAX],
     len: u8,
 }
 
-/// What a label of this gateway says.
+/// Parts of a label of this gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelParts<'a> {
-    /// The life of the gateway that entered the order.
+    /// Session of the gateway instance that entered the order.
     pub session: u64,
-    /// The gateway's order id in that life.
+    /// The gateway's order id in that instance.
     pub gateway_order_id: u64,
     /// The client's order id.
     pub client_order_id: u64,
-    /// The user's name as labels have it, see [`user_tag`].
+    /// The user's name as in labels, see [`user_tag`].
     pub user: &'a str,
 }
 
 impl LabelMark {
-    /// The mark of a gateway's name in one of its lives; `session` differs from life to life, see [`session_at`], and is at
-    /// most [`SESSION_MAX`].
+    /// Creates the codec for a gateway's name and an instance's session, which differs between instances, see
+    /// [`session_at`], and is at most [`SESSION_MAX`].
     #[must_use]
     pub fn new(name: &str, session: u64) -> LabelMark {
         let mut prefix = *b"tp0000000";
@@ -81,19 +81,19 @@ impl LabelMark {
         LabelMark { prefix, session, beginning }
     }
 
-    /// This life of the gateway.
+    /// Session of this instance.
     #[must_use]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
-    /// The mark of another life of the same gateway.
+    /// Returns the codec for another instance of the same gateway.
     #[must_use]
     pub fn of_session(&self, session: u64) -> LabelMark {
         LabelMark::of(self.prefix, session)
     }
 
-    /// The label of an order. `user` is a [`user_tag`].
+    /// Returns the label of an order. `user` is a [`user_tag`].
     #[must_use]
     pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> Label {
         let mut label = self.beginning;
@@ -105,7 +105,7 @@ impl LabelMark {
         label
     }
 
-    /// Reads a label; none for one that this gateway did not write, in this or another life.
+    /// Decodes a label; none if no instance of this gateway wrote it.
     #[must_use]
     pub fn read<'a>(&self, label: &'a str) -> Option<LabelParts<'a>> {
         let rest = label.strip_prefix(std::str::from_utf8(&self.prefix).ok()?)?.strip_prefix('.')?;
@@ -156,7 +156,7 @@ impl fmt::Debug for Label {
     }
 }
 
-/// A user's name as it stands in labels: itself where it is short and plain, else a hash of it.
+/// A user's name as in labels: unchanged if it is short and plain, otherwise a hash.
 #[must_use]
 pub fn user_tag(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -180,7 +180,7 @@ fn write_hash(mut hash: u32, out: &mut [u8]) {
     }
 }
 
-/// A number as labels have it: no sign, no capital letters, no zeros before it.
+/// Parses a number as in labels: no sign, no capital letters, no leading zeros.
 fn number(text: &str) -> Option<u64> {
     let is_plain = !text.is_empty()
         && (text == "0" || !text.starts_with('0'))

@@ -1,4 +1,4 @@
-//! Clients that are gone, and users whose clients did not come back: their orders are cancelled, bit by bit.
+//! Cancel on disconnect: the orders of disconnected clients, and of users whose clients do not return.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use tickpath_types::Nanos;
 use super::Core;
 use super::clients::CLIENTS_MAX;
 
-/// Places of orders that one call looks at, so that a client with thousands of orders holds nobody up.
+/// Order slots examined per call, so that a client with thousands of orders delays no one.
 const PLACES_PER_CYCLE: u32 = 256;
 
-/// Whose orders are to be given up.
+/// A client or user whose orders are being cancelled.
 #[derive(Clone, Copy, Debug)]
 struct Leaver {
-    /// The client that is gone; none where it is about a user whose clients never came.
+    /// The disconnected client; none for a user whose clients did not return.
     client: Option<u32>,
     user: u16,
-    /// The orders of the user that no client of this life entered are meant too: it was the last one that trades.
+    /// Whether orders of the user without an owner in this instance are included: no trading client remains.
     is_last: bool,
-    /// The next place.
+    /// Next slot to examine.
     next: u32,
 }
 
-/// Those whose orders are not given up yet.
+/// Clients and users whose orders are still to be cancelled.
 #[derive(Debug)]
 pub(super) struct Leavers(VecDeque<Leaver>);
 
@@ -37,9 +37,9 @@ impl Leavers {
 }
 
 impl Core {
-    /// A client is gone: its orders are cancelled in the next calls of [`poll`](Core::poll), unless the configuration says
-    /// otherwise. Where it was the last of its user that trades, so are those that an earlier life of the gateway entered for
-    /// the user.
+    /// Handles a client's disconnection: the next calls of [`poll`](Core::poll) cancel its orders, unless the
+    /// configuration says otherwise. If it was its user's last trading client, orders that an earlier gateway
+    /// instance entered for the user are included.
     pub fn handle_leave(&mut self, number: u32) {
         let Some(client) = self.clients.leave(number) else { return };
         let is_last = client.may_trade && !self.has_trader(client.user);
@@ -53,7 +53,7 @@ impl Core {
         if self.leavers.0.len() < CLIENTS_MAX {
             self.leavers.0.push_back(leaver);
         } else {
-            // As many as there may be at a time are waiting already.
+            // The queue is full: cancels the orders at once.
             self.go_on(&mut leaver, u32::MAX);
         }
     }
@@ -62,7 +62,7 @@ impl Core {
         self.clients.all().iter().any(|client| client.user == user && client.may_trade)
     }
 
-    /// Goes on with the one that left first; how much was done.
+    /// Continues with the first one in the queue; returns the amount of work done.
     pub(super) fn poll_leavers(&mut self, now: Nanos) -> usize {
         let work = self.poll_absent(now);
         let Some(mut leaver) = self.leavers.0.pop_front() else { return work };
@@ -72,7 +72,7 @@ impl Core {
         work + 1
     }
 
-    /// Looks at the next places; whether that were all.
+    /// Examines the next slots; returns whether they were the last.
     fn go_on(&mut self, leaver: &mut Leaver, places: u32) -> bool {
         let end = self.orders.used().min(leaver.next.saturating_add(places));
         for slot in leaver.next..end {
@@ -90,7 +90,7 @@ impl Core {
         end == self.orders.used()
     }
 
-    /// An order of an earlier life was found whose user has no client that trades: it may come back for a while.
+    /// Starts the waiting time when an earlier instance's order is found whose user has no trading client.
     pub(super) fn note_absent(&mut self, user: u16, now: Nanos) {
         if !self.has_trader(user) {
             self.users[usize::from(user)].absent_since.get_or_insert(now);
@@ -98,7 +98,7 @@ impl Core {
         }
     }
 
-    /// Users whose clients did not come back in time lose their orders, as if they had just gone.
+    /// Cancels the orders of users whose clients did not return in time.
     fn poll_absent(&mut self, now: Nanos) -> usize {
         if !self.has_absent {
             return 0;

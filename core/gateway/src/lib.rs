@@ -1,8 +1,8 @@
-//! The machine between clients and venue: no sockets, no clock.
+//! The gateway's core between clients and venue: no sockets, no clock.
 //!
-//! Requests of clients, messages of the venue and time go in by `handle_*`; events leave by a [`Door`], requests to the venue
-//! by a [`Venue`]. What has to wait - downloads, questions about orders, subscriptions - is done bit by bit by
-//! [`Core::poll`]. The same inputs give the same outputs.
+//! Client requests, venue messages and time enter by `handle_*`. Events to clients and requests to the venue
+//! leave by the traits in [`out`]. [`Core::poll`] does deferred work in portions: downloads, order status
+//! queries, subscriptions. The same inputs give the same outputs.
 
 pub mod account;
 mod batch;
@@ -68,124 +68,124 @@ pub use self::settings::{
     AccountSettings, Feeds, Matcher, RequestLimit, Settings, SymbolFilter, UserSettings,
 };
 
-/// Connections for market data at most.
+/// Maximum number of market data connections.
 pub const MARKET_STREAMS_MAX: usize = 16;
-/// Trades that are remembered, so that none is told twice.
+/// Number of trades remembered for deduplication.
 const TRADES_MAX: u32 = 1 << 16;
 
-/// What differs from one life of a gateway to the next.
+/// Values that differ between instances of a gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
-    /// What clients know it by.
+    /// Session id that clients see.
     pub session: SessionId,
-    /// Its number in the labels of its orders, see [`label::session_at`].
+    /// Session number in the labels of the instance's orders, see [`label::session_at`].
     pub label_session: u64,
-    /// Scatters ids that others choose.
+    /// Seed for hashing ids that others choose.
     pub seed: u64,
-    /// What the gateway's clock is ahead of the monotonic clock, in nanoseconds.
+    /// Time by which the gateway's clock is ahead of the monotonic clock, in nanoseconds.
     pub ahead_ns: u64,
 }
 
-/// What a core counts.
+/// Counters of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreCounters {
-    /// Requests of clients.
+    /// Requests received from clients.
     pub requests: u64,
-    /// Those of them that were refused here.
+    /// Requests rejected by the gateway.
     pub refused: u64,
-    /// Messages of the venue that were read.
+    /// Messages read from the venue.
     pub messages: u64,
-    /// News of the venue that could not be told exactly, and were not told.
+    /// Venue updates that could not be represented exactly and were not sent.
     pub faults: u64,
-    /// Books that lost a message, or were crossed.
+    /// Books that lost a message or were crossed.
     pub books_lost: u64,
-    /// Orders whose fate was not certain.
+    /// Orders whose status became unknown.
     pub doubts: u64,
-    /// Requests to the venue that had no answer.
+    /// Requests to the venue without an answer.
     pub unanswered: u64,
-    /// Orders at the accounts that no client of this gateway made.
+    /// External orders at the accounts.
     pub foreign_orders: u64,
-    /// Open orders that could not be read and may be of this gateway.
+    /// Open orders that could not be decoded and may belong to this gateway.
     pub unreadable_orders: u64,
-    /// Orders under this gateway's name at which somebody else is at work.
+    /// Orders under this gateway's name that another party manages.
     pub orders_elsewhere: u64,
-    /// Channels that the venue refused.
+    /// Channels refused by the venue.
     pub channels_refused: u64,
-    /// Instruments that were left out: too many, or not to be told exactly.
+    /// Instruments omitted because there were too many or they could not be represented exactly.
     pub instruments_left_out: u64,
-    /// Orders that could not be kept: there was no room.
+    /// Orders that could not be stored for lack of capacity.
     pub orders_left_out: u64,
 }
 
-/// One connection, as clients are told of it.
+/// One connection, as reported to clients.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     status: ConnectionStatus,
     losses: u32,
-    /// How long the venue took to answer the last ping; zero before the first.
+    /// Round-trip time of the last ping; zero before the first.
     round_trip: Nanos,
     name: Text<16>,
-    /// The account that it is of; none for market data.
+    /// Account of the connection; none for market data.
     account: Option<u16>,
     transport: Transport,
-    /// Orders go by it.
+    /// Whether orders use the connection.
     is_trading: bool,
 }
 
-/// One connection, as whoever runs the gateway is told of it.
+/// One connection, as reported to the operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
-    /// As clients are told.
+    /// Status as reported to clients.
     pub status: StreamStatus,
-    /// How long the venue took to answer the last ping, both ways; zero before the first.
+    /// Round-trip time of the last ping; zero before the first.
     pub round_trip: Nanos,
-    /// It is wanted.
+    /// Whether the connection is in use.
     pub is_used: bool,
 }
 
-/// How far the market data is.
+/// State of the instrument list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listing {
-    /// The list of instruments was never asked for, or must be again.
+    /// To be queried, for the first time or again.
     Wanted,
-    /// It was asked for.
+    /// Query in flight, with its request id.
     Asked(i64),
-    /// It is there.
+    /// Received.
     Known,
 }
 
-/// The machine between clients and venue.
+/// The gateway's core between clients and venue.
 pub struct Core {
     stamp: Stamp,
     mark: LabelMark,
     settings: Settings,
     instruments: Instruments,
     listing: Listing,
-    /// The list was there once.
+    /// The list was received at least once.
     is_listed: bool,
-    /// Instruments in it, also those that are not wanted.
+    /// Number of instruments in the list, including those that are filtered out.
     listed: u64,
-    /// An instrument came to be while the list was on its way.
+    /// An instrument was created while the list query was in flight.
     is_listing_old: bool,
     listing_at: Nanos,
-    /// The place of the next instrument whose channels are to be wanted.
+    /// Index of the next instrument whose channels are to be subscribed.
     subscribe_next: usize,
-    /// Channels of each connection for market data.
+    /// Number of channels on each market data connection.
     channels: [usize; MARKET_STREAMS_MAX],
-    /// Instruments that have a place on each.
+    /// Number of instruments on each market data connection.
     members: [usize; MARKET_STREAMS_MAX],
-    /// Books whose channels are to be subscribed anew, and when.
+    /// Books to resubscribe, and when.
     lost_books: std::collections::VecDeque<(Nanos, u32)>,
-    /// The first of these times.
+    /// The earliest of these times.
     lost_books_at: Nanos,
-    /// Books that are waited for, and until when; the first to be given up first.
+    /// Books awaited, with deadlines, earliest first.
     awaited_books: std::collections::VecDeque<(Nanos, u32)>,
-    /// Candles that are asked for.
+    /// Candle requests.
     charts: candles::Charts,
     streams: Vec<Stream>,
     accounts: Vec<Account>,
     users: Vec<User>,
-    /// Of each user, and of each account, one flag for each instrument.
+    /// For each user and each account, one flag per instrument.
     user_symbols: Vec<Vec<bool>>,
     account_symbols: Vec<Vec<bool>>,
     clients: Clients,
@@ -197,22 +197,22 @@ pub struct Core {
     orders: Orders,
     seen: Seen,
     policy: Policy,
-    /// The place of the order that was entered last.
+    /// The last order entered.
     last_created: Option<requests::LastOrder>,
-    /// The kill switch was on when it was looked at last.
+    /// Whether the kill switch was on at the last check.
     was_killed: bool,
     scratch: Scratch,
-    /// Room for the events of one message.
+    /// Buffer for the events of one message.
     held: Held,
-    /// Places of orders that a list names.
+    /// Slots of the orders, or numbers of the instruments, in a list being handled.
     scratch_marks: Vec<u32>,
     counters: CoreCounters,
-    /// When the venue made the message that is being taken, in nanoseconds since 1970; 0 when it does not say.
+    /// Venue time of the message being handled, in nanoseconds since 1970; 0 when it has none.
     said_utc_ns: u64,
-    /// What the venue's clock is ahead of ours, in ms.
+    /// Time by which the venue's clock is ahead of the gateway's, in ms.
     venue_ahead_ms: i64,
     state: GatewayState,
-    /// Accounts that were ready when clients were told last.
+    /// Number of ready accounts as last sent to clients.
     told_ready: usize,
     ping_at: Nanos,
     rates_at: Nanos,
@@ -220,10 +220,10 @@ pub struct Core {
 }
 
 impl Core {
-    /// A core that is connected to nothing. `policy` decides what clients may do.
+    /// Creates a core without connections. `policy` decides what clients may do.
     #[must_use]
     pub fn new(settings: Settings, life: Life, policy: Policy) -> Core {
-        // Those that are over have places too.
+        // Ended orders take slots too.
         let places = (settings.orders_max as u32).saturating_mul(2).max(orders::PLACES_MIN);
         Core {
             stamp: Stamp { source: 1, session: life.session, ahead_ns: life.ahead_ns },
@@ -271,7 +271,7 @@ impl Core {
         }
     }
 
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> CoreCounters {
         self.counters
@@ -289,7 +289,7 @@ impl Core {
         &self.instruments
     }
 
-    /// Instruments that the venue has, also those that are not wanted; 0 before they are known.
+    /// Number of instruments at the venue, including those filtered out; 0 before the list is known.
     #[must_use]
     pub const fn listed_instruments(&self) -> u64 {
         self.listed
@@ -301,68 +301,68 @@ impl Core {
         &self.accounts
     }
 
-    /// Whether no order leaves in any case.
+    /// Whether this is a dry run, in which no order leaves.
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.policy.is_dry_run()
     }
 
-    /// What orders go by.
+    /// Transport used for orders.
     #[must_use]
     pub const fn trading(&self) -> Transport {
         self.settings.trading
     }
 
-    /// Accounts that can be traded with.
+    /// Number of accounts ready for trading.
     #[must_use]
     pub fn ready_accounts(&self) -> usize {
         self.accounts.iter().filter(|account| account.step == Step::Ready).count()
     }
 
-    /// Connections that work.
+    /// Number of connections that are ready.
     #[must_use]
     pub fn ready_streams(&self) -> usize {
         self.streams.iter().filter(|stream| stream.status == ConnectionStatus::READY).count()
     }
 
-    /// How the gateway stands.
+    /// State of the gateway.
     #[must_use]
     pub const fn state(&self) -> GatewayState {
         self.state
     }
 
-    /// How many connections there may be: those for market data, one of each account, and one more of each whose orders go
-    /// by FIX.
+    /// Maximum number of connections: those for market data, one for each account, and one more for each
+    /// account whose orders use FIX.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         self.streams.len()
     }
 
-    /// What decides over requests.
+    /// The policy that decides on requests.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The gateway's clock, and how far it is ahead of the monotonic one.
+    /// Sets the time by which the gateway's clock is ahead of the monotonic clock, in nanoseconds.
     pub const fn set_ahead(&mut self, ahead_ns: u64) {
         self.stamp.ahead_ns = ahead_ns;
     }
 
-    /// The place of a user's name.
+    /// Index of the user with this name.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<u16> {
         self.users.iter().position(|user| user.name == name).map(|place| place as u16)
     }
 
-    /// The name of a user at a place.
+    /// Name of the user at an index.
     #[must_use]
     pub fn user_name(&self, user: u16) -> Option<&str> {
         self.users.get(usize::from(user)).map(|user| user.name.as_str())
     }
 
-    /// A client came in, under a number of the door's, for a user. What there is is told to it from the next
-    /// [`poll`](Core::poll) on.
+    /// Handles a new client of a user, under a number that the event sink assigned. Its download starts with
+    /// the next [`poll`](Core::poll).
     pub fn handle_join(&mut self, number: u32, user: u16, may_trade: bool) {
         let download = Download::begin();
         let (wants_again, again_at) = (false, Nanos::ZERO);
@@ -372,21 +372,21 @@ impl Core {
         }
     }
 
-    /// The gateway is to stop: no new order is taken.
+    /// Begins the shutdown: new orders are rejected.
     pub const fn stop(&mut self) {
         self.is_stopping = true;
     }
 
-    /// Whether orders are to be cancelled and the venue has not said yet that they are.
+    /// Whether cancellations are pending that the venue has not confirmed.
     #[must_use]
     pub fn has_cancels(&self) -> bool {
         let stands = |account: &Account| account.step != Step::Down || account.has_fix();
-        // What a login may not cancel is not waited for.
+        // Orders that the login cannot cancel are not waited for.
         let is_waiting = |account: &Account| stands(account) && account.may_trade && account.has_cancels();
         !self.leavers.is_empty() || self.accounts.iter().any(is_waiting)
     }
 
-    /// Open orders at the accounts that no client of this gateway made, and how many of them cannot be read.
+    /// Number of open external orders at the accounts, and number of those that cannot be decoded.
     #[must_use]
     pub fn foreign_orders(&self) -> (u32, u32) {
         let sum = |count: fn(&foreign::Foreign) -> u32| {
@@ -395,7 +395,7 @@ impl Core {
         (sum(foreign::Foreign::count), sum(foreign::Foreign::unreadable_count))
     }
 
-    /// A request of a client.
+    /// Handles a client's request.
     pub fn handle_request(
         &mut self,
         now: Nanos,
@@ -408,7 +408,7 @@ impl Core {
         self.take_request(now, client, request, door, venue);
     }
 
-    /// What a connection makes of a message that [`read`](Core::read) has read before.
+    /// Handles the session event that a connection made of a message, after [`read`](Core::read) has read it.
     pub fn handle_event(
         &mut self,
         stream: usize,
@@ -443,7 +443,7 @@ impl Core {
         }
     }
 
-    /// A request on a connection has no reply and will have none: it came too late, or the connection was lost.
+    /// Handles a request that remains without a reply: it timed out, or the connection was lost.
     pub fn handle_unanswered(
         &mut self,
         stream: usize,
@@ -458,7 +458,7 @@ impl Core {
         }
     }
 
-    /// The login on a connection is done.
+    /// Handles the completed login on a connection.
     fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         let Stream { account, transport, .. } = self.streams[stream];
         let status = match account {
@@ -478,8 +478,8 @@ impl Core {
         self.set_stream(stream, status, now, door);
     }
 
-    /// What the login of an account's connection allows: where it may not trade, orders are refused here. Orders by FIX go by
-    /// another login.
+    /// Sets the permission of an account's login. If it may not trade, the gateway rejects orders. Orders
+    /// over FIX use another login.
     pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl Door) {
         let Some(account) = self.streams[stream].account else { return };
         let known = &mut self.accounts[usize::from(account)];
@@ -493,17 +493,17 @@ impl Core {
         self.tell_account(account, &body, self.about_account(account), cause, door);
     }
 
-    /// A connection is being made.
+    /// Handles the start of a connection attempt.
     pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.set_stream(stream, ConnectionStatus::CONNECTING, now, door);
     }
 
-    /// A connection stands, and logs in.
+    /// Handles an established connection that logs in.
     pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.set_stream(stream, ConnectionStatus::LOGIN_SENT, now, door);
     }
 
-    /// A connection was lost, or did not come to be. What was sent by it and has no reply was told before.
+    /// Handles a connection that was lost or could not be made. Its unanswered requests were reported before.
     pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         self.streams[stream].losses += 1;
         let Stream { account, transport, .. } = self.streams[stream];
@@ -515,7 +515,7 @@ impl Core {
         self.set_stream(stream, ConnectionStatus::WAITING, now, door);
     }
 
-    /// Does a bounded amount of what has to wait; returns how much. One that returns 0 and gave nothing out has changed nothing.
+    /// Does a bounded amount of deferred work and returns how much; 0 without output means no change.
     pub fn poll(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
         let mut work = self.poll_market(now, door, venue);
         for account in 0..self.accounts.len() as u16 {
@@ -530,8 +530,8 @@ impl Core {
         work
     }
 
-    /// When the kill switch is turned on everything is cancelled, by one request for each account. That it was turned is told
-    /// with the limits of each account.
+    /// Cancels everything when the kill switch turns on, by one request per account. The risk limits of each
+    /// account report the state of the switch.
     fn poll_kill_switch(&mut self, door: &mut impl Door) {
         let is_killed = self.policy.is_killed();
         if is_killed == self.was_killed {
@@ -545,7 +545,7 @@ impl Core {
         (0..self.accounts.len() as u16).for_each(|account| self.tell_limits(account, door));
     }
 
-    /// Asks each account's connection for a sign of life: the time that the answer takes is told.
+    /// Pings each account's connection; clients receive the round-trip time.
     fn poll_pings(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
         if now < self.ping_at {
             return 0;
@@ -572,7 +572,7 @@ impl Core {
         door.broadcast(self.stamp.event(&ExternalLatency { round_trip_ns: round_trip.0 }, about, cause));
     }
 
-    /// Tells how the gateway stands when that has changed.
+    /// Broadcasts the gateway's state if it has changed.
     fn poll_state(&mut self, door: &mut impl Door) {
         let (state, ready) = (self.state_now(), self.ready_accounts());
         if state != self.state || ready != self.told_ready {
@@ -632,7 +632,7 @@ impl Core {
         }
     }
 
-    /// How a connection stands.
+    /// State of a connection.
     #[must_use]
     pub fn connection(&self, stream: usize) -> Connection {
         Connection {
@@ -642,12 +642,12 @@ impl Core {
         }
     }
 
-    /// Whether a connection is wanted: those of accounts, the first for market data, and further ones that have channels.
+    /// Whether a connection is in use: all of accounts, the first for market data, and others with channels.
     fn is_used(&self, stream: usize) -> bool {
         self.streams[stream].account.is_some() || stream == 0 || self.channels[stream] > 0
     }
 
-    /// What a connection is called.
+    /// Name of a connection.
     #[must_use]
     pub fn stream_name(&self, stream: usize) -> Text<16> {
         self.streams[stream].name
@@ -664,7 +664,7 @@ impl Core {
         AccountReference { name, may_trade, ..AccountReference::default() }
     }
 
-    /// Tells all clients of users that have an account, as far as they have been told of it at all.
+    /// Sends an event to all clients of the account's users whose download of the account has started.
     fn tell_account<B: Body>(
         &self,
         account: u16,
@@ -681,7 +681,7 @@ impl Core {
         }
     }
 
-    /// Tells all clients of a user.
+    /// Sends an event to all clients of a user whose download of the account has started.
     fn tell_user(&self, user: u16, account: u16, event: Event, door: &mut impl Door) {
         for client in self.clients.all() {
             if client.user == user && client.download.has_account(account) {
@@ -690,7 +690,7 @@ impl Core {
         }
     }
 
-    /// Follows the venue's clock, from what its replies say.
+    /// Tracks the venue's clock by the timestamps of its replies.
     fn note_venue_time(&mut self, received: Nanos, us_out: u64) {
         if us_out != 0 {
             let ours = i64::try_from(received.0 / 1_000_000).unwrap_or(i64::MAX);
@@ -699,7 +699,7 @@ impl Core {
         }
     }
 
-    /// The venue's time of day at a time of ours, in ms since 1970.
+    /// The venue's time at a time of the gateway's clock, in ms since 1970.
     fn venue_ms(&self, now: Nanos) -> u64 {
         (now.0 / 1_000_000).saturating_add_signed(self.venue_ahead_ms)
     }

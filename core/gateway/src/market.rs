@@ -1,4 +1,4 @@
-//! The market of one instrument: its book as far as clients are told of it, the best of it, and its figures.
+//! The market of one instrument: its book to the depth that clients see, best prices, and figures.
 
 use tickpath_deribit::continuity::{BookStep, Continuity};
 use tickpath_deribit::messages::{BookLevels, BookUpdate as VenueUpdate, Ticker};
@@ -12,19 +12,19 @@ use tickpath_types::Side;
 use super::book::{Book, Level, SCALE, Top};
 use super::news::cut;
 
-/// Figures that are kept: one for each kind.
+/// Number of figure slots, one per kind.
 const FIGURES: usize = StatisticKind::ALL.len() + 1;
 
-/// What a message did to a book.
+/// Effect of a message on a book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookChange {
-    /// Nothing that clients are told.
+    /// No change.
     None,
-    /// Levels changed.
+    /// Some levels have changed.
     Changed,
-    /// All levels are new.
+    /// All levels were replaced.
     Replaced,
-    /// The book is not to be used until a whole one comes: the channel is to be subscribed anew.
+    /// The book is unusable until the next snapshot: resubscribe the channel.
     Lost,
 }
 
@@ -33,15 +33,15 @@ pub enum BookChange {
 pub struct Market {
     book: Book,
     chain: Continuity,
-    /// The best levels that clients have been told, best first.
+    /// The best levels as sent to clients, best first.
     told: [Vec<Level>; 2],
     top: Top,
-    /// When the book changed last, in ms since 1970.
+    /// Time of the book's last change, in ms since 1970.
     pub book_ms: u64,
     figures: Figures,
-    /// The best prices are those of tickers.
+    /// Whether the best prices come from tickers.
     is_of_ticker: bool,
-    /// Clients were told that they can work with it.
+    /// Whether clients were notified that the instrument is ready.
     pub is_told_ready: bool,
 }
 
@@ -57,35 +57,35 @@ impl Default for Figures {
     }
 }
 
-/// The sides, bids first, as events have them.
+/// Both sides, bids first, with their codes in events.
 const SIDES: [(Side, EventSide); 2] = [(Side::Buy, EventSide::BUY), (Side::Sell, EventSide::SELL)];
 
 impl Market {
-    /// Whether the book is whole.
+    /// Whether the book is complete.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.chain.is_whole()
     }
 
-    /// The best bid and ask; nothing while the book is not whole, and no ticker said them.
+    /// Best bid and ask; empty while the book is incomplete and no ticker has brought them.
     #[must_use]
     pub fn top(&self) -> Top {
         if self.has_top() { self.top } else { Top::default() }
     }
 
-    /// Whether best prices are known: those of a whole book, or those of tickers where no book is followed.
+    /// Whether best prices are known: from a complete book, or from tickers if no book is subscribed.
     #[must_use]
     pub const fn has_top(&self) -> bool {
         self.is_whole() || self.is_of_ticker
     }
 
-    /// The book itself.
+    /// The full book.
     #[must_use]
     pub const fn book(&self) -> &Book {
         &self.book
     }
 
-    /// Takes a message of the book's channel.
+    /// Applies a message of the book's channel.
     pub fn handle_book(&mut self, update: &VenueUpdate<'_>, levels: &BookLevels) -> BookChange {
         let change = match self.chain.handle_update(update) {
             BookStep::Ignore => return BookChange::None,
@@ -108,13 +108,13 @@ impl Market {
         if self.book.is_crossed() { self.lose() } else { change }
     }
 
-    /// The book cannot be used any more: the channel is to be subscribed anew.
+    /// Marks the book as unusable: resubscribe the channel.
     pub fn lose(&mut self) -> BookChange {
         self.chain.lose();
         BookChange::Lost
     }
 
-    /// The channel's subscription begins anew; the next message is a whole book.
+    /// Resets the market for a new subscription of the channel; the next message is a snapshot.
     pub fn await_book(&mut self) {
         self.chain = Continuity::new();
         self.told.iter_mut().for_each(Vec::clear);
@@ -123,14 +123,14 @@ impl Market {
         self.is_told_ready = false;
     }
 
-    /// What comes is not told any more: prices that orders are measured by are not to be those of another time.
+    /// Drops mark and index price when their updates end: orders must not be checked against old prices.
     pub fn forget_prices(&mut self) {
         for kind in [StatisticKind::MARK_PRICE, StatisticKind::INDEX_PRICE] {
             self.figures.known &= !(1 << kind.0);
         }
     }
 
-    /// What is new for clients among the `depth` best levels of each side, event by event.
+    /// Emits the changes among the `depth` best levels of each side, event by event.
     pub fn tell_book(&mut self, change: BookChange, depth: usize, mut tell: impl FnMut(MarketByPrice, bool)) {
         let is_whole = change == BookChange::Replaced;
         let mut chain = Chain::new(self.book.change_id, is_whole);
@@ -159,7 +159,7 @@ impl Market {
         chain.end(&mut tell);
     }
 
-    /// The book as clients were told it, for one who was not there: `None` while it is not whole.
+    /// Emits the book as sent to clients, for a new client.
     pub fn show_book(&self, mut tell: impl FnMut(MarketByPrice, bool)) {
         let mut chain = Chain::new(self.book.change_id, true);
         for (place, (_, event_side)) in SIDES.into_iter().enumerate() {
@@ -170,13 +170,13 @@ impl Market {
         chain.end(&mut tell);
     }
 
-    /// Events that [`show_book`](Market::show_book) takes at most.
+    /// Maximum number of events that [`show_book`](Market::show_book) emits.
     #[must_use]
     pub fn book_events(&self) -> usize {
         1 + (self.told[0].len() + self.told[1].len()).div_ceil(tickpath_gateway_protocol::LEVELS_MAX)
     }
 
-    /// The best bid and ask, when they are others than before.
+    /// Returns best bid and ask if they have changed.
     pub fn tell_top(&mut self) -> Option<TopOfBook> {
         let top = self.book.top();
         if top == self.top {
@@ -186,8 +186,8 @@ impl Market {
         Some(self.top_event(UpdateKind::INCREMENTAL))
     }
 
-    /// Takes the best bid and ask out of a ticker, for who follows no book: when they are others than before. A side that cannot
-    /// be told exactly is none.
+    /// Takes best bid and ask from a ticker if no book is subscribed; returns them if they have changed. A
+    /// side that is not representable is empty.
     pub fn take_best(&mut self, ticker: &Ticker<'_>) -> Option<TopOfBook> {
         let side = |price: Option<Decimal>, amount: Option<Decimal>| match (exact(price), exact(amount)) {
             (Some(price), Some(amount)) if amount > 0 => Level { price, amount },
@@ -203,7 +203,7 @@ impl Market {
         Some(self.top_event(UpdateKind::INCREMENTAL))
     }
 
-    /// The best bid and ask.
+    /// Returns best bid and ask as an event.
     #[must_use]
     pub fn top_event(&self, update: UpdateKind) -> TopOfBook {
         let top = self.top();
@@ -218,14 +218,14 @@ impl Market {
         }
     }
 
-    /// A figure, if it was ever told.
+    /// Returns a figure if it is known.
     #[must_use]
     pub fn figure(&self, kind: StatisticKind) -> Option<Fixed> {
         let place = kind.0 as usize;
         (self.figures.known >> place & 1 == 1).then(|| Fixed(self.figures.values[place]))
     }
 
-    /// Takes a ticker, and gives what of it is new.
+    /// Applies a ticker and emits the figures that have changed.
     pub fn handle_ticker(&mut self, ticker: &Ticker<'_>, mut tell: impl FnMut(Statistics)) {
         let mut batch = Statistics::default();
         let stats = ticker.stats.as_ref();
@@ -273,7 +273,7 @@ impl Market {
         }
     }
 
-    /// All figures that are known.
+    /// Emits all known figures.
     pub fn show_figures(&self, mut tell: impl FnMut(Statistics)) {
         let mut batch = Statistics::default();
         for kind in StatisticKind::ALL {
@@ -294,7 +294,7 @@ fn push_figure(batch: &mut Statistics, kind: StatisticKind, value: i64, tell: &m
     }
 }
 
-/// A figure for people, cut to 10^-8; none where it does not fit.
+/// Converts a figure for display, truncated to 10^-8; none if it is out of range.
 fn shown(number: Option<Number<'_>>) -> Option<i64> {
     i64::try_from(cut(number?, u32::from(SCALE)).ok()?).ok()
 }
@@ -303,7 +303,7 @@ fn exact(decimal: Option<Decimal>) -> Option<i64> {
     decimal?.units(SCALE).ok()
 }
 
-/// Levels on their way into events that follow each other.
+/// Packs levels into a chain of events.
 struct Chain {
     event: MarketByPrice,
     is_told: bool,
@@ -372,7 +372,7 @@ mod tests {
 
     type View = [BTreeMap<Fixed, Fixed>; 2];
 
-    /// What a client makes of the events.
+    /// Applies an event as a client would.
     fn follow(view: &mut View, event: &MarketByPrice) {
         if event.update == BookUpdate::SNAPSHOT {
             view.iter_mut().for_each(BTreeMap::clear);

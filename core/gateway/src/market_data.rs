@@ -1,4 +1,4 @@
-//! Market data: the list of instruments, the channels of each, and what they bring.
+//! Market data: the list of instruments, their channels, and the data of the channels.
 
 use tickpath_deribit::envelope::{Notification, Response};
 use tickpath_deribit::field::List;
@@ -21,14 +21,14 @@ use super::news::{NewsFault, cut, units};
 use super::out::{About, Cause, Door, Venue};
 use super::{Core, Listing, MARKET_STREAMS_MAX, candles, convert};
 
-/// Instruments whose channels are wanted by one call.
+/// Maximum number of instruments subscribed per call.
 const SUBSCRIBED_PER_CYCLE: usize = 64;
-/// Books that are begun anew by one call.
+/// Maximum number of books resubscribed per call.
 const RENEWED_PER_CYCLE: usize = 16;
-/// How long to wait before asking again for what was refused.
+/// Pause before a rejected query is repeated.
 pub(super) const RETRY: Nanos = Nanos::from_secs(2);
 impl Core {
-    /// Asks for the list of instruments, wants channels, and begins lost books anew.
+    /// Queries the list of instruments, subscribes channels, and resubscribes lost books.
     pub(super) fn poll_market(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
         let mut work = 0;
         if self.listing == Listing::Wanted && now >= self.listing_at && self.is_market_ready() {
@@ -39,7 +39,7 @@ impl Core {
             }
             work += 1;
         }
-        // Twice through all: what closed gives up its place first.
+        // Two passes over all instruments: closed ones release their places first.
         let count = self.instruments.len();
         if self.listing == Listing::Known && self.subscribe_next < 2 * count {
             let end = (2 * count).min(self.subscribe_next + SUBSCRIBED_PER_CYCLE);
@@ -58,7 +58,7 @@ impl Core {
         work + self.poll_awaited(now, door) + self.poll_candles(now, venue)
     }
 
-    /// Books that were lost are begun anew when their time has come. Before the first of them is due none is looked at.
+    /// Resubscribes lost books that are due. Does not search the queue before the first is due.
     fn poll_lost(&mut self, now: Nanos, venue: &mut impl Venue) -> usize {
         if self.lost_books.is_empty() || now < self.lost_books_at {
             return 0;
@@ -74,7 +74,7 @@ impl Core {
         work
     }
 
-    /// A book that was subscribed and did not come is asked for anew.
+    /// Requests subscribed books again that did not arrive in time.
     fn poll_awaited(&mut self, now: Nanos, door: &mut impl Door) -> usize {
         let mut work = 0;
         while work < RENEWED_PER_CYCLE
@@ -98,7 +98,7 @@ impl Core {
         work
     }
 
-    /// Waits for a whole book from now on.
+    /// Starts waiting for a book snapshot.
     fn await_book(&mut self, symbol: u32, now: Nanos) {
         let until = now + self.settings.book_timeout;
         if let Some(instrument) = self.instruments.get_mut(symbol) {
@@ -107,7 +107,7 @@ impl Core {
         }
     }
 
-    /// A book lost a message, is crossed, or did not come: it is not to be trusted, and begun anew in a moment.
+    /// Marks a book as stale if it has a gap, is crossed or did not arrive; schedules its resubscription.
     fn lose_book(&mut self, symbol: u32, cause: Cause, door: &mut impl Door) {
         self.counters.books_lost += 1;
         if self.lost_books.iter().any(|(_, known)| *known == symbol) {
@@ -125,12 +125,12 @@ impl Core {
         self.streams[0].status == tickpath_gateway_protocol::ConnectionStatus::READY
     }
 
-    /// The connection that an instrument's channels are on.
+    /// Returns the connection of an instrument's channels.
     pub(super) fn market_stream(&self, symbol: u32) -> Option<usize> {
         self.instruments.get(symbol)?.stream.map(usize::from)
     }
 
-    /// Finds a connection for an instrument's channels: each takes as many as it may.
+    /// Assigns an instrument's channels to a connection with capacity.
     fn take_place(&mut self, symbol: u32) -> Option<usize> {
         if let Some(stream) = self.market_stream(symbol) {
             return Some(stream);
@@ -142,7 +142,7 @@ impl Core {
         Some(stream)
     }
 
-    /// The channels of an instrument.
+    /// Names of an instrument's channels.
     fn channels_of(&self, symbol: u32) -> Vec<String> {
         let Some(instrument) = self.instruments.get(symbol) else { return Vec::new() };
         let (name, feeds, interval) = (&instrument.name, &self.settings.feeds, self.settings.interval);
@@ -155,12 +155,12 @@ impl Core {
         wanted.into_iter().flatten().chain(candles).collect()
     }
 
-    /// An instrument that the venue has no longer gives its place to another.
+    /// Releases the place of an instrument that is no longer listed.
     fn give_up_channels(&mut self, symbol: u32, venue: &mut impl Venue) {
         let Some(instrument) = self.instruments.get_mut(symbol).filter(|it| !it.is_listed) else { return };
         let Some(stream) = instrument.stream.take() else { return };
         let stream = usize::from(stream);
-        // What was is no more what is, should it be listed again.
+        // If the instrument is listed again later, the earlier market data is outdated.
         instrument.market.await_book();
         instrument.market.forget_prices();
         self.members[stream] -= 1;
@@ -194,17 +194,17 @@ impl Core {
         self.want_candles(symbol);
     }
 
-    /// Begins a book anew.
+    /// Resubscribes a book.
     fn renew_book(&mut self, symbol: u32, now: Nanos, venue: &mut impl Venue) {
         let (Some(stream), interval) = (self.market_stream(symbol), self.settings.interval) else { return };
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };
-        // A whole one that came meanwhile may lack what followed it.
+        // A snapshot that arrived in the meantime may miss later changes.
         instrument.market.await_book();
         venue.resubscribe(stream, &format!("book.{}.{interval}", instrument.name));
         self.await_book(symbol, now);
     }
 
-    /// Says that a book is not to be trusted until the next whole one.
+    /// Reports a book as stale until the next snapshot.
     fn tell_stale(&self, symbol: u32, cause: Cause, door: &mut impl Door) {
         let Some(instrument) = self.instruments.get(symbol) else { return };
         let about = self.about_symbol(symbol);
@@ -218,7 +218,7 @@ impl Core {
         About { stream, account: 0, symbol }
     }
 
-    /// The connection is lost: its books are not to be trusted.
+    /// Marks all books of a lost connection as stale.
     pub(super) fn lose_market(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
         if stream == 0 {
             (self.listing, self.listing_at) = (Listing::Wanted, now);
@@ -241,7 +241,7 @@ impl Core {
         }
     }
 
-    /// A reply on a connection of market data.
+    /// Handles a reply on a market data connection.
     pub(super) fn handle_market_reply(
         &mut self,
         stream: usize,
@@ -265,7 +265,7 @@ impl Core {
         }
     }
 
-    /// No reply came to a request on a connection of market data.
+    /// Handles a request on a market data connection that remains without a reply.
     pub(super) fn handle_market_unanswered(&mut self, stream: usize, id: i64, now: Nanos) {
         if stream == 0 && self.listing == Listing::Asked(id) {
             (self.listing, self.listing_at) = (Listing::Wanted, now);
@@ -280,7 +280,7 @@ impl Core {
         for instrument in list.iter() {
             self.listed += 1;
             let Ok(instrument) = instrument else {
-                // What would have followed is not known: nothing is gone for that.
+                // The rest of the list is unknown, so no instrument is treated as removed.
                 self.counters.faults += 1;
                 for instrument in self.instruments.all_mut() {
                     instrument.is_listed = instrument.state != MarketState::CLOSED;
@@ -317,7 +317,7 @@ impl Core {
             }
         };
         self.permit(symbol);
-        // Where all are full one that closed may make room when channels are wanted.
+        // If all connections are full, a closed instrument may release a place at the subscription.
         let _ = self.take_place(symbol);
         if is_changed && self.is_listed {
             let about = self.about_symbol(symbol);
@@ -335,7 +335,7 @@ impl Core {
         }
     }
 
-    /// Notes who may trade a new instrument.
+    /// Determines which users and accounts may trade a new instrument.
     fn permit(&mut self, symbol: u32) {
         let Some(instrument) = self.instruments.get(symbol) else { return };
         let place = symbol as usize - 1;
@@ -357,7 +357,7 @@ impl Core {
         door.broadcast(self.stamp.event(&body, self.about_symbol(symbol), cause));
     }
 
-    /// Data of a channel of market data.
+    /// Handles data of a market data channel.
     pub(super) fn handle_market_news(
         &mut self,
         news: &Notification<'_>,
@@ -467,11 +467,11 @@ impl Core {
         let change: InstrumentStateChange<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         let name = change.instrument_name.plain().ok_or(NewsFault::Text)?;
         let Some(symbol) = self.instruments.number(name) else {
-            // One that is new: the list is read again, as far as it is wanted.
+            // A new instrument: query the list again if the filter selects it.
             match self.listing {
                 _ if !self.settings.filter.has(name) => {}
                 Listing::Known => (self.listing, self.listing_at) = (Listing::Wanted, received),
-                // The list that is on its way may be older.
+                // The list in flight may be older.
                 Listing::Asked(_) => self.is_listing_old = true,
                 Listing::Wanted => {}
             }
@@ -488,7 +488,7 @@ impl Core {
     }
 }
 
-/// The state that a change leads to.
+/// Converts the state in a state change.
 fn state_of_change(state: tickpath_deribit::codes::InstrumentState) -> MarketState {
     use tickpath_deribit::codes::InstrumentState;
     match state {

@@ -1,5 +1,5 @@
-//! Requests of clients to cancel all orders. Their orders are cancelled one by one; when the venue has said what became of each,
-//! the client is told of all of them together.
+//! Clients' requests to cancel all orders. Their orders are cancelled one by one; when the venue has answered
+//! for each, the client receives one ack for all of them.
 
 use tickpath_deribit::envelope::ErrorBody;
 use tickpath_gateway_protocol::{
@@ -14,52 +14,52 @@ use super::orders::State;
 use super::out::{About, Cause, Door};
 use super::requests::Asked;
 
-/// Requests that wait for the venue's answers at a time: a bit each. A further one is carried out like the others, and what
-/// becomes of its orders is told by their updates alone.
+/// Maximum number of requests awaiting the venue's answers, one bit each. A further one is executed too, but
+/// only order updates report its results.
 const WAITING_MAX: usize = u64::BITS as usize;
 
-/// What became of the cancellation of one order.
+/// Result of the cancellation of one order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// The order is cancelled.
+    /// The order was cancelled.
     Canceled,
-    /// It is not, or had ended otherwise before.
+    /// The order was not cancelled, or had ended otherwise before.
     Refused(ErrorCode, Text<64>),
-    /// The venue has not said.
+    /// The result is unknown.
     Uncertain(ErrorCode, Text<64>),
 }
 
-/// One request, and what became of its orders so far.
+/// One request, and the results of its orders so far.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     asker: Asker,
     account: u16,
     symbol: u32,
-    /// Orders of which nothing is known yet.
+    /// Number of orders without a result.
     left: u32,
     done: u32,
     refused: u32,
-    /// The first of what was not done, and why.
+    /// The first error, and its text.
     error: ErrorCode,
     text: Text<64>,
     is_uncertain: bool,
 }
 
-/// All requests that wait.
+/// All pending requests.
 #[derive(Debug)]
 pub(super) struct MassCancels {
     waiting: [Option<Waiting>; WAITING_MAX],
-    /// Of each order's place the requests that wait for it, a bit each.
+    /// For each order slot, the requests that wait for the order, one bit each.
     marks: Box<[u64]>,
 }
 
 impl MassCancels {
-    /// None, for so many places of orders.
+    /// Creates an empty set for a number of order slots.
     pub(super) fn new(places: u32) -> MassCancels {
         MassCancels { waiting: [None; WAITING_MAX], marks: vec![0; places as usize].into() }
     }
 
-    /// A request begins; its bit, none where as many wait as may.
+    /// Starts a request; returns its bit, 0 if the maximum number is reached.
     pub(super) fn begin(&mut self, asked: &Asked) -> u64 {
         let Some(place) = self.waiting.iter().position(Option::is_none) else { return 0 };
         self.waiting[place] = Some(Waiting {
@@ -76,7 +76,7 @@ impl MassCancels {
         1 << place
     }
 
-    /// The order at a place is one of a request's.
+    /// Adds the order in a slot to a request.
     pub(super) fn wait_for(&mut self, bit: u64, slot: u32) {
         if bit != 0
             && let Some(waiting) = &mut self.waiting[bit.trailing_zeros() as usize]
@@ -86,7 +86,7 @@ impl MassCancels {
         }
     }
 
-    /// A request is about no order.
+    /// Removes a request without orders.
     pub(super) fn drop_empty(&mut self, bit: u64) {
         if bit != 0 {
             self.waiting[bit.trailing_zeros() as usize] = None;
@@ -97,7 +97,7 @@ impl MassCancels {
         self.marks[slot as usize] != 0
     }
 
-    /// What became of an order; the next request that is complete by it is to be told.
+    /// Records the result of an order in all requests that wait for it.
     fn settle(&mut self, slot: u32, fate: Fate) {
         let mut bits = std::mem::take(&mut self.marks[slot as usize]);
         while bits != 0 {
@@ -108,12 +108,12 @@ impl MassCancels {
         }
     }
 
-    /// A request that waits for nothing any more.
+    /// Removes and returns a request whose orders all have results.
     fn take_complete(&mut self) -> Option<Waiting> {
         self.waiting.iter_mut().find_map(|waiting| waiting.take_if(|waiting| waiting.left == 0))
     }
 
-    /// A request of an account, which waits no longer.
+    /// Removes and returns a pending request of an account.
     fn take_of(&mut self, account: u16) -> Option<Waiting> {
         let is_of = |waiting: &Option<Waiting>| waiting.is_some_and(|waiting| waiting.account == account);
         let place = self.waiting.iter().position(is_of)?;
@@ -144,8 +144,8 @@ impl Waiting {
         }
     }
 
-    /// What is told: [`AckStatus::TIMEOUT`] where the venue has not said everything, and [`AckStatus::REJECTED`] where it
-    /// cancelled none.
+    /// Returns the ack: [`AckStatus::TIMEOUT`] if some results are unknown, and [`AckStatus::REJECTED`] if no
+    /// order was cancelled.
     fn ack(&self) -> QuoteAck {
         let status = match () {
             () if self.is_uncertain => AckStatus::TIMEOUT,
@@ -167,7 +167,7 @@ impl Waiting {
 }
 
 impl Core {
-    /// An order is over.
+    /// Handles the end of an order.
     #[inline]
     pub(super) fn mass_cancel_ended(&mut self, slot: u32, cause: Cause, door: &mut impl Door) {
         if self.mass_cancels.is_waited_for(slot) {
@@ -186,8 +186,8 @@ impl Core {
         self.tell_mass_cancels(cause, door);
     }
 
-    /// The venue has refused the cancellation of an order, or does not say what became of it. Of one that is not as it was
-    /// thought to be it is asked how it ended.
+    /// Handles a rejected cancellation, or one with an unknown result. If the order's state is not as
+    /// assumed, an order status query finds out how it ended.
     pub(super) fn mass_cancel_refused(
         &mut self,
         slot: u32,
@@ -208,7 +208,7 @@ impl Core {
         self.tell_mass_cancels(cause, door);
     }
 
-    /// No answer came to the cancellation of an order, and none will.
+    /// Handles a cancellation that remains without an answer.
     pub(super) fn mass_cancel_unanswered(
         &mut self,
         slot: u32,
@@ -223,8 +223,8 @@ impl Core {
         }
     }
 
-    /// The connection of an account is lost: its requests wait for nothing that can still come by it. Their orders are
-    /// cancelled once it stands again.
+    /// Completes the requests of an account whose connection is lost. Their orders are cancelled after the
+    /// reconnection.
     pub(super) fn lose_mass_cancels(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         while let Some(mut waiting) = self.mass_cancels.take_of(account) {
             waiting.is_uncertain = true;

@@ -1,6 +1,6 @@
-//! What the venue says of orders, trades and positions, in the gateway's own units.
+//! Execution reports, fills and positions of the venue, in the gateway's units.
 //!
-//! Prices and quantities are whole numbers of 10^-8. What does not fit is a fault that is counted, never another number.
+//! Prices and quantities are whole numbers of 10^-8. Other values are counted errors, never rounded.
 
 use tickpath_deribit::codes::{CancelReason, Liquidity, OrderState};
 use tickpath_deribit::messages::{AccountSummary, Order as VenueOrder, OrderPrice, Position, UserTrade};
@@ -11,107 +11,107 @@ use tickpath_types::Side;
 use super::book::SCALE;
 use super::orders::{ExternalId, Terms};
 
-/// Most characters of a label (Deribit API v2, `private/buy`).
+/// A label; maximum length 64 (Deribit API v2, `private/buy`).
 pub type LabelText = FixedText<64>;
-/// Most characters of an instrument's name.
+/// Name of an instrument.
 pub type SymbolText = FixedText<40>;
-/// Most characters of a group of quotes.
+/// Name of a quote group.
 pub type GroupText = FixedText<24>;
-/// Most characters of a trade's id.
+/// Id of a trade.
 pub type TradeId = FixedText<24>;
 
-/// Why news of the venue cannot be used.
+/// Decode error of a venue update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewsFault {
-    /// A number that does not fit units of 10^-8.
+    /// A number that is not representable in units of 10^-8.
     Number,
-    /// A text that is longer than its field, or has characters that no id has.
+    /// A text that is longer than its field or has invalid characters.
     Text,
     /// A code that this version does not know.
     Code,
 }
 
-/// An order as the venue has it.
+/// Execution report: an order as the venue has it.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderNews {
-    /// The client's text.
+    /// The order's label.
     pub label: LabelText,
-    /// The venue's id.
+    /// The venue's order id.
     pub external_id: ExternalId,
-    /// The order that a trigger made this one of; empty for others.
+    /// Id of the trigger order that became this order; empty for others.
     pub trigger_id: ExternalId,
-    /// The instrument.
+    /// Name of the instrument.
     pub symbol: SymbolText,
-    /// What it is to do.
+    /// Order parameters.
     pub terms: Terms,
-    /// Where it is.
+    /// Order state.
     pub state: OrderState,
-    /// Executed.
+    /// Executed quantity.
     pub filled: i64,
-    /// Mean price of the executions, rounded to 10^-8.
+    /// Mean execution price, truncated to 10^-8.
     pub average_price: i64,
-    /// When it was created, in ms since 1970.
+    /// Creation time, in ms since 1970.
     pub created_ms: u64,
-    /// When it changed last, in ms since 1970.
+    /// Time of the last change, in ms since 1970.
     pub updated_ms: u64,
-    /// Why it was cancelled.
+    /// Reason of the cancellation.
     pub cancel_reason: Option<CancelReason>,
-    /// It was changed since it was entered.
+    /// Whether the order was changed since its entry.
     pub is_replaced: bool,
-    /// It came by FIX.
+    /// Whether the report came by FIX.
     pub is_by_fix: bool,
-    /// The group of market maker protection that it is a quote of; empty for what is no quote of this gateway.
+    /// Market maker protection group of a quote; empty for other orders.
     pub quote_group: GroupText,
 }
 
-/// A trade of an account.
+/// Fill: a trade of an account.
 #[derive(Clone, Copy, Debug)]
 pub struct TradeNews {
-    /// The order's text.
+    /// Label of the order.
     pub label: LabelText,
-    /// The order.
+    /// The venue's order id.
     pub order_id: ExternalId,
-    /// Its id.
+    /// The venue's trade id.
     pub trade_id: TradeId,
-    /// The instrument.
+    /// Name of the instrument.
     pub symbol: SymbolText,
     /// The account's side.
     pub side: Side,
-    /// Whether the order rested or came in.
+    /// Maker or taker.
     pub liquidity: Option<Liquidity>,
-    /// The price.
+    /// Price.
     pub price: i64,
-    /// The quantity.
+    /// Quantity.
     pub quantity: i64,
-    /// What was paid, in units of 10^-18; below 0 what was received.
+    /// Fee, in units of 10^-18; negative if received.
     pub fee: i128,
-    /// In which currency.
+    /// Currency of the fee.
     pub fee_currency: FixedText<8>,
-    /// In ms since 1970.
+    /// Time in ms since 1970.
     pub time_ms: u64,
 }
 
 /// A position of an account.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionNews {
-    /// The instrument.
+    /// Name of the instrument.
     pub symbol: SymbolText,
-    /// What clients are told.
+    /// Position as sent to clients.
     pub body: PositionUpdate,
 }
 
-/// A decimal in units of 10^-8.
+/// Converts a decimal to units of 10^-8.
 ///
 /// # Errors
-/// [`NewsFault::Number`].
+/// [`NewsFault::Number`] if it is not representable.
 pub fn units(decimal: Decimal) -> Result<i64, NewsFault> {
     decimal.units(SCALE).map_err(|_| NewsFault::Number)
 }
 
-/// A number for people, in units of 10^-`scale`, cut where it is finer.
+/// Converts a number for display to units of 10^-`scale`, truncated.
 ///
 /// # Errors
-/// [`NewsFault::Number`] when it is too large.
+/// [`NewsFault::Number`] if it is too large.
 pub fn cut(number: Number<'_>, scale: u32) -> Result<i128, NewsFault> {
     let text = number.text();
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -121,7 +121,7 @@ pub fn cut(number: Number<'_>, scale: u32) -> Result<i128, NewsFault> {
     let is_negative = mantissa.starts_with('-');
     let (whole, fraction) =
         mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa.trim_start_matches('-'), ""));
-    // Digits before the point of the result; what is behind them is cut.
+    // Number of digits in the result; further digits are truncated.
     let wanted = whole.len() as i64 + i64::from(exponent) + i64::from(scale);
     let mut value = 0_i128;
     let mut digits = whole.bytes().chain(fraction.bytes());
@@ -132,7 +132,7 @@ pub fn cut(number: Number<'_>, scale: u32) -> Result<i128, NewsFault> {
     Ok(if is_negative { -value } else { value })
 }
 
-/// A mean price: cut to units of 10^-8.
+/// Converts a mean price, truncated to units of 10^-8.
 fn mean(number: Option<Number<'_>>) -> Result<i64, NewsFault> {
     let Some(number) = number else { return Ok(0) };
     i64::try_from(cut(number, u32::from(SCALE))?).map_err(|_| NewsFault::Number)
@@ -146,16 +146,16 @@ fn fixed<const N: usize>(text: tickpath_deribit::text::Text<'_>) -> Result<Fixed
     FixedText::new(plain(text)?).ok_or(NewsFault::Text)
 }
 
-/// A label, or nothing for one that is none of ours: ours are plain.
+/// A label, or the empty text for another party's: this gateway's labels are plain.
 fn label_of(text: Option<tickpath_deribit::text::Text<'_>>) -> LabelText {
     text.and_then(|text| fixed(text).ok()).unwrap_or_default()
 }
 
 impl OrderNews {
-    /// Reads an order of the venue.
+    /// Converts an order of the venue.
     ///
     /// # Errors
-    /// [`NewsFault`].
+    /// [`NewsFault`] if a field cannot be decoded.
     pub fn read(order: &VenueOrder<'_>) -> Result<OrderNews, NewsFault> {
         let price = match order.price {
             Some(OrderPrice::Limit(price)) => units(price)?,
@@ -197,10 +197,10 @@ impl OrderNews {
 }
 
 impl TradeNews {
-    /// Reads a trade of the account.
+    /// Converts a trade of the account.
     ///
     /// # Errors
-    /// [`NewsFault`].
+    /// [`NewsFault`] if a field cannot be decoded.
     pub fn read(trade: &UserTrade<'_>) -> Result<TradeNews, NewsFault> {
         Ok(TradeNews {
             label: label_of(trade.label),
@@ -219,10 +219,10 @@ impl TradeNews {
 }
 
 impl PositionNews {
-    /// Reads a position of the account.
+    /// Converts a position of the account.
     ///
     /// # Errors
-    /// [`NewsFault`].
+    /// [`NewsFault`] if a field cannot be decoded.
     pub fn read(position: &Position<'_>) -> Result<PositionNews, NewsFault> {
         let money =
             |number: Option<Number<'_>>| number.map_or(Ok(Money::ZERO), |it| cut(it, 18).map(Money::new));
@@ -242,10 +242,10 @@ impl PositionNews {
     }
 }
 
-/// Reads what an account holds of a currency.
+/// Converts the funds of an account in one currency.
 ///
 /// # Errors
-/// [`NewsFault`].
+/// [`NewsFault`] if a field cannot be decoded.
 pub fn funds_of(summary: &AccountSummary<'_>) -> Result<FundsUpdate, NewsFault> {
     let money = |number: Option<Number<'_>>| number.map_or(Ok(Money::ZERO), |it| cut(it, 18).map(Money::new));
     Ok(FundsUpdate {

@@ -1,7 +1,7 @@
-//! The orders of all accounts: what clients asked for, and what the venue made of it.
+//! The orders of all accounts: client parameters and venue state.
 //!
-//! An order is kept from the request on, and for a while after its end, so that late news of it is known to be late.
-//! Room is taken once, at the start.
+//! An order is kept from the request until some time after its end, so that late reports are recognised. All
+//! memory is allocated at the start.
 
 use tickpath_book::{OrderHandle, OrderIndex};
 use tickpath_deribit::codes::{OrderType, TimeInForce, Trigger};
@@ -11,178 +11,178 @@ use tickpath_types::Side;
 use super::news::SymbolText;
 use super::seen::scatter;
 
-/// The gateway's first order id.
+/// First order id of a gateway instance.
 pub const FIRST_ORDER_ID: u64 = 10_000_001;
-/// Places of orders at least.
+/// Minimum number of order slots.
 pub const PLACES_MIN: u32 = 4;
-/// Most characters of a venue's order id.
+/// Maximum length of a venue's order id.
 pub const EXTERNAL_ID_LEN_MAX: usize = 24;
 
 /// The venue's order id.
 pub type ExternalId = Text<EXTERNAL_ID_LEN_MAX>;
 
-/// Where an order is in its life.
+/// State of an order in its life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On its way: the venue has not said what became of it.
+    /// In flight: the venue has not answered.
     Sent,
-    /// In the book.
+    /// Resting in the book.
     Working,
-    /// It waits for its trigger.
+    /// Untriggered: waiting for its trigger.
     Waiting,
-    /// Executed in full.
+    /// Executed completely.
     Completed,
-    /// Out of the book before it was executed in full.
+    /// Cancelled before it was executed completely.
     Canceled,
-    /// The same, since its time or its instrument's was over.
+    /// Ended because the order or its instrument expired.
     Expired,
-    /// It never was in the book.
+    /// Rejected: never in the book.
     Rejected,
 }
 
 impl State {
-    /// Whether nothing can happen to the order any more.
+    /// Whether the order has ended.
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, State::Completed | State::Canceled | State::Expired | State::Rejected)
     }
 }
 
-/// What an order is to do; prices and quantities in units of 10^-8.
+/// Order parameters; prices and quantities in units of 10^-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Bought or sold.
+    /// Side.
     pub side: Side,
-    /// What it is.
+    /// Order type.
     pub order_type: OrderType,
-    /// How long it stays.
+    /// Time in force.
     pub time_in_force: TimeInForce,
-    /// Its price; 0 for types without one.
+    /// Limit price; 0 for types without one.
     pub price: i64,
-    /// All of its quantity, with what is executed.
+    /// Total quantity, including what is executed.
     pub quantity: i64,
-    /// The price that fires it; 0 where there is none.
+    /// Trigger price; 0 if there is none.
     pub stop_price: i64,
-    /// What the book shows; 0 for all.
+    /// Displayed quantity; 0 for all.
     pub shown: i64,
-    /// The price that is watched, of trigger types.
+    /// Price that triggers the order, for trigger types.
     pub trigger: Option<Trigger>,
-    /// It must not take liquidity.
+    /// The order must not take liquidity.
     pub post_only: bool,
-    /// It is refused rather than moved; with `post_only`.
+    /// A post-only order is rejected instead of moved.
     pub reject_post_only: bool,
-    /// It must not make the position larger.
+    /// The order must not increase the position.
     pub reduce_only: bool,
-    /// Market maker protection counts it.
+    /// Market maker protection counts the order.
     pub mmp: bool,
 }
 
 /// An order.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// The gateway's id.
+    /// The gateway's order id.
     pub gateway_id: u64,
-    /// The client's id, unique within its user.
+    /// The client's order id, unique within its user.
     pub client_id: u64,
-    /// Whose it is.
+    /// Index of the user.
     pub user: u16,
-    /// The account that trades.
+    /// Index of the account.
     pub account: u16,
-    /// The connection that entered it, as long as it is there.
+    /// The client that entered the order, while it is connected.
     pub owner: Option<u32>,
-    /// The instrument's number; 0 where it is none of this gateway's.
+    /// Number of the instrument; 0 if the gateway does not have it.
     pub symbol: u32,
-    /// The instrument's name.
+    /// Name of the instrument.
     pub symbol_name: SymbolText,
-    /// What it is to do, as far as the venue has confirmed it.
+    /// Order parameters as confirmed by the venue.
     pub terms: Terms,
-    /// The venue's id; empty until it is known.
+    /// The venue's order id; empty until known.
     pub external_id: ExternalId,
-    /// The gateway's id in its label: that of the life that entered it.
+    /// The gateway's order id in the label, assigned by the instance that entered the order.
     pub label_id: u64,
-    /// Where it is.
+    /// Order state.
     pub state: State,
-    /// Executed so far, as the venue says.
+    /// Executed quantity as reported by the venue.
     pub filled: i64,
-    /// Executed so far, by the trades that were told.
+    /// Executed quantity as the sum of the fills sent.
     pub traded: i64,
-    /// Mean price of its executions.
+    /// Mean execution price.
     pub average_price: i64,
-    /// When the venue changed it last, in ms since 1970.
+    /// Time of the venue's last change, in ms since 1970.
     pub updated_ms: u64,
-    /// FIX told of that change, before the WebSocket did.
+    /// Whether FIX reported that change before the WebSocket did.
     pub is_by_fix: bool,
-    /// When it was created at the venue, in ms since 1970.
+    /// Creation time at the venue, in ms since 1970.
     pub created_ms: u64,
-    /// When the client made it, by the monotonic clock; 0 when another life of the gateway entered it.
+    /// Time when the client created the order, by the monotonic clock; 0 if another instance entered it.
     pub create_ns: u64,
-    /// The venue takes its request no later than this, in ms since 1970.
+    /// Deadline after which the venue rejects the order's request, in ms since 1970.
     pub valid_until_ms: u64,
-    /// What was sent and has no answer: the order may or may not be there, or be changed.
+    /// Uncertainty about the order's status after a request without an answer.
     pub doubt: Doubt,
-    /// It is one side of a mass quote.
+    /// Whether the order is one side of a mass quote.
     pub is_quote: bool,
-    /// Its cancellation was asked for, and is to be asked for again where the answer is lost.
+    /// Whether a cancellation was requested, which is repeated if its answer is lost.
     pub is_cancel_wanted: bool,
-    /// The gateway itself wants it cancelled, whatever becomes of a client's own request.
+    /// Whether the gateway itself wants the cancellation, independent of a client's request.
     pub is_cancel_owed: bool,
-    /// Its cancellation waits to be handed over.
+    /// Whether the cancellation is queued for sending.
     pub is_cancel_queued: bool,
-    /// A client of this life has changed it.
+    /// Whether a client of this instance has changed the order.
     pub is_changed_here: bool,
-    /// Of an earlier life, and somebody else has changed it since it was found.
+    /// Whether another party has changed an earlier instance's order since it was found.
     pub is_changed_elsewhere: bool,
-    /// Its session in the label: this gateway's, or that of an earlier life.
+    /// Session in the label: this instance's, or an earlier one's.
     pub session: u64,
 }
 
-/// What of an order is not certain.
+/// Uncertainty about an order's status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doubt {
-    /// Nothing.
+    /// The status is certain.
     #[default]
     None,
-    /// It must be asked for: the connection was lost, or an answer did not come.
+    /// A status query is due: the connection was lost, or an answer is overdue.
     Unasked,
-    /// It was asked for.
+    /// The status query is in flight.
     Asked,
-    /// The venue did not know it; it is asked again once no request can arrive any more.
+    /// The venue did not find the order; it is queried again when no request can arrive any more.
     Unknown,
-    /// The venue's words on it cannot be read: it is asked for again from time to time, and nothing waits for it.
+    /// The venue's report is undecodable: the query is repeated from time to time, and nothing waits for it.
     Unreadable,
 }
 
-/// Why there is no room for an order.
+/// Reason why an order cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoom {
-    /// As many orders live as there is room for.
+    /// All slots have live orders.
     Full,
-    /// The user has used the client order id.
+    /// The user has already used the client order id.
     Duplicate,
 }
 
-/// All orders, found by each of their ids.
+/// All orders, with an index for each of their ids.
 #[derive(Debug)]
 pub struct Orders {
     slots: Vec<Option<Order>>,
     free: Vec<u32>,
-    /// Orders that are over, oldest first: a ring.
+    /// Ring of ended orders, oldest first.
     over: std::collections::VecDeque<u32>,
     over_max: usize,
     by_gateway: OrderIndex,
     by_client: OrderIndex,
     by_external: OrderIndex,
     next_id: u64,
-    /// Places from this one on were never used.
+    /// First slot that was never used.
     used: u32,
-    /// The same before the last insertion.
+    /// Value of `used` before the last insertion.
     used_before: u32,
     seed: u64,
 }
 
 impl Orders {
-    /// Room for `max` orders, a quarter of it for those that are over. `seed` scatters ids that others choose, so that
-    /// nobody can choose ids that collide.
+    /// Creates a table for `max` orders, a quarter of it for ended ones. `seed` randomises the hashes of ids
+    /// that others choose, so that no one can provoke collisions.
     #[must_use]
     pub fn new(max: u32, seed: u64) -> Orders {
         let max = max.max(PLACES_MIN);
@@ -201,22 +201,22 @@ impl Orders {
         }
     }
 
-    /// The id that the next order gets.
+    /// The gateway's id for the next order.
     #[must_use]
     pub const fn next_id(&self) -> u64 {
         self.next_id
     }
 
-    /// Orders that are not over.
+    /// Number of orders that have not ended.
     #[must_use]
     pub fn live_count(&self) -> usize {
         self.slots.len() - self.free.len() - self.over.len()
     }
 
-    /// Takes an order in, under the next gateway id, which is its `gateway_id` from then on.
+    /// Stores an order under the next gateway id, which becomes its `gateway_id`; returns its slot.
     ///
     /// # Errors
-    /// [`NoRoom`].
+    /// [`NoRoom`] if there is no capacity, or the client's order id is in use.
     pub fn insert(&mut self, order: Order) -> Result<u32, NoRoom> {
         if self.by_client.find(self.client_key(order.user, order.client_id)).is_some() {
             return Err(NoRoom::Duplicate);
@@ -224,11 +224,11 @@ impl Orders {
         self.keep(order, false)
     }
 
-    /// The same for an order that lives at the venue, whatever its client's id is: where that is another order's already, this
-    /// one is found by its other ids alone.
+    /// Like `insert`, for an order found at the venue. If its client's order id is in use, the order is
+    /// indexed by its other ids only.
     ///
     /// # Errors
-    /// [`NoRoom::Full`].
+    /// [`NoRoom::Full`] if there is no capacity.
     pub fn adopt(&mut self, order: Order) -> Result<u32, NoRoom> {
         let is_id_used = self.by_client.find(self.client_key(order.user, order.client_id)).is_some();
         self.keep(order, is_id_used)
@@ -266,7 +266,7 @@ impl Orders {
         Ok(slot)
     }
 
-    /// Makes room by forgetting the order that ended first.
+    /// Removes the order that ended first, to free a slot.
     fn forget_oldest(&mut self) {
         if let Some(slot) = self.over.pop_front() {
             self.forget(slot);
@@ -286,7 +286,7 @@ impl Orders {
         self.free.push(slot);
     }
 
-    /// The order is over; it is kept for a while.
+    /// Records that the order has ended; it is kept for a while.
     pub fn end(&mut self, slot: u32) {
         self.over.push_back(slot);
         if self.over.len() > self.over_max {
@@ -294,12 +294,12 @@ impl Orders {
         }
     }
 
-    /// An order that was taken to be over is not: it is kept as others that live.
+    /// Restores an order that was wrongly recorded as ended.
     pub fn revive(&mut self, slot: u32) {
         self.over.retain(|known| *known != slot);
     }
 
-    /// Names the venue's id of an order.
+    /// Sets the venue's id of an order.
     pub fn set_external_id(&mut self, slot: u32, id: ExternalId) {
         let Some(order) = &mut self.slots[slot as usize] else { return };
         if id.is_empty() || order.external_id == id {
@@ -310,17 +310,17 @@ impl Orders {
             self.by_external.remove(self.external_key(account, old.as_str()));
         }
         let handle = OrderHandle::new(slot + 1).expect("slots count from 1 there");
-        // Two orders of one id cannot be; the first is found then.
+        // Two orders cannot have the same id; otherwise the index keeps the first.
         let _ = self.by_external.insert(self.external_key(account, id.as_str()), handle);
     }
 
-    /// Whether an order can be kept without another's being forgotten.
+    /// Whether an order can be stored without removing another.
     #[must_use]
     pub fn has_free_place(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Undoes the last insertion: the order's ids and its place are those of the next one again.
+    /// Undoes the last insertion: the next order gets the same ids and the same slot.
     pub fn take_back(&mut self, slot: u32) {
         debug_assert_eq!(self.get(slot).map(|order| order.gateway_id + 1), Some(self.next_id));
         self.forget(slot);
@@ -328,24 +328,24 @@ impl Orders {
         self.used = self.used_before;
     }
 
-    /// The order at a place.
+    /// Returns the order in a slot.
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&Order> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// The order at a place.
+    /// Returns the order in a slot, mutable.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Order> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    /// The place of a gateway id.
+    /// Returns the slot of a gateway id.
     #[must_use]
     pub fn by_gateway_id(&self, id: u64) -> Option<u32> {
         self.by_gateway.find(id).map(|handle| handle.slot() - 1)
     }
 
-    /// The place of a client's id.
+    /// Returns the slot of a client's id.
     #[must_use]
     pub fn by_client_id(&self, user: u16, id: u64) -> Option<u32> {
         let slot = self.by_client.find(self.client_key(user, id))?.slot() - 1;
@@ -353,7 +353,7 @@ impl Orders {
         (order.user == user && order.client_id == id).then_some(slot)
     }
 
-    /// The place of a venue's id.
+    /// Returns the slot of a venue's id.
     #[must_use]
     pub fn by_external_id(&self, account: u16, id: &str) -> Option<u32> {
         let slot = self.by_external.find(self.external_key(account, id))?.slot() - 1;
@@ -361,13 +361,13 @@ impl Orders {
         (order.account == account && order.external_id.as_str() == id).then_some(slot)
     }
 
-    /// The places of all orders that are not over, from `from` on.
+    /// Slots of all orders that have not ended, from `from` on.
     pub fn live_from(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
         let live = |slot: &u32| self.get(*slot).is_some_and(|order| !order.state.is_over());
         (from..self.used).filter(live)
     }
 
-    /// Orders are at places below this one.
+    /// Upper bound of the slots in use.
     #[must_use]
     pub const fn used(&self) -> u32 {
         self.used
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(orders.by_client_id(1, 1001), Some(first));
         assert_eq!(orders.by_external_id(1, "ETH-9"), Some(second));
         assert_eq!(orders.by_gateway_id(FIRST_ORDER_ID + 1), Some(second));
-        // What ends does not take the other's id with it.
+        // Removing one order keeps the other's id.
         orders.forget(second);
         assert_eq!((orders.by_client_id(1, 1001), orders.live_count()), (Some(first), 1));
         orders.forget(first);
@@ -496,7 +496,7 @@ mod tests {
             orders.get_mut(*slot).unwrap().state = State::Canceled;
             orders.end(*slot);
         }
-        // Two may be over and remembered; the third made room.
+        // Two ended orders are kept; the third has freed its slot.
         assert_eq!((orders.live_count(), orders.by_client_id(1, 0)), (5, None));
         assert!(orders.insert(order(1, 99)).is_ok() && orders.insert(order(1, 100)).is_ok());
         assert_eq!(orders.by_client_id(1, 1), None);

@@ -1,4 +1,4 @@
-//! The two ways out of the core: to clients, and to the venue.
+//! Outputs of the core: to clients, and to the venue.
 
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
@@ -6,34 +6,33 @@ use tickpath_deribit::session::RequestError;
 use tickpath_gateway_protocol::{Body, Event, SessionId};
 use tickpath_types::Nanos;
 
-/// The way to clients: their rings, and the broadcast ring.
+/// Event sink: the output to clients, by their own rings and the broadcast ring.
 ///
-/// Nothing waits. Whoever implements it numbers the events, stamps them with the time at which they leave, and deals with a
-/// client whose ring is full.
+/// No call blocks. The implementation numbers the events, stamps them with the time of sending, and handles
+/// clients whose ring is full.
 pub trait Door {
-    /// Puts an event into a client's own ring. A client that takes no more is the door's to end; it is told as a leave.
+    /// Puts an event into a client's own ring. If it is full, the sink disconnects the client, as a leave.
     fn send(&mut self, client: u32, event: Event);
 
-    /// Puts an event into the ring that all clients read.
+    /// Puts an event into the broadcast ring, which all clients read.
     fn broadcast(&mut self, event: Event);
 
-    /// Goes through the motions of [`send`](Door::send), so that its code is in the processor's caches: nobody is told
-    /// anything.
+    /// Warms up [`send`](Self::send): runs its code to bring it into the processor's caches; sends nothing.
     fn rehearse(&mut self, _client: u32, _event: Event) {}
 
-    /// Tells a client that an instrument, whose state it was sent, is followed from now on: what is broadcast of it.
+    /// Starts delivering an instrument's broadcasts to a client that has received the instrument's state.
     fn follow(&mut self, client: u32, symbol: u32);
 
-    /// How many events the client's own ring has room for now.
+    /// Number of events that the client's own ring has capacity for.
     fn room(&self, client: u32) -> usize;
 }
 
-/// The way to the venue: connections, by their numbers.
+/// Venue port: the output to the venue, by numbered connections.
 pub trait Venue {
-    /// Hands a request to a connection, to leave before the duty cycle ends; its reply is told by its id.
+    /// Passes a request to a connection, which sends it within this duty cycle; returns its request id.
     ///
     /// # Errors
-    /// [`RequestError`]; nothing leaves then.
+    /// [`RequestError`]; nothing is sent then.
     fn request<'a>(
         &mut self,
         now: Nanos,
@@ -42,17 +41,17 @@ pub trait Venue {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError>;
 
-    /// Whether a connection would take a request now - a FIX message, where it speaks FIX. One that is handed over before
-    /// anything else happens is taken then.
+    /// Whether a connection would accept a request now; a FIX message if it speaks FIX. A request that
+    /// follows immediately is accepted.
     ///
     /// # Errors
-    /// What it would be refused with.
+    /// The error that the request would fail with.
     fn check(&mut self, now: Nanos, stream: usize, method: Method) -> Result<(), RequestError>;
 
-    /// Hands a FIX message to a connection that speaks FIX, to leave before the duty cycle ends; its MsgSeqNum.
+    /// Passes a FIX message to a connection, which sends it within this duty cycle; returns its MsgSeqNum.
     ///
     /// # Errors
-    /// [`RequestError`]; nothing leaves then.
+    /// [`RequestError`]; nothing is sent then.
     fn send_fix<'a>(
         &mut self,
         now: Nanos,
@@ -60,78 +59,78 @@ pub trait Venue {
         body: &impl tickpath_fix::Body<'a>,
     ) -> Result<i64, RequestError>;
 
-    /// From now on requests, FIX messages too, go through the motions alone and nothing of them is kept or sent, or they
-    /// leave again.
+    /// Turns the warm-up mode on or off. While it is on, requests and FIX messages are encoded, but not
+    /// stored or sent.
     fn set_rehearsal(&mut self, is_rehearsal: bool);
 
-    /// Wants a channel, now and after each reconnection.
+    /// Subscribes a channel, now and after each reconnection.
     fn subscribe(&mut self, stream: usize, channel: &str);
 
-    /// Wants a channel no longer.
+    /// Unsubscribes a channel.
     fn unsubscribe(&mut self, stream: usize, channel: &str);
 
-    /// Ends a subscription and begins it anew, for the whole state.
+    /// Ends a subscription and starts it again, to get the whole state.
     fn resubscribe(&mut self, stream: usize, channel: &str);
 
-    /// Wants a connection to be made.
+    /// Requests that a connection be made.
     fn connect(&mut self, stream: usize, now: Nanos);
 
-    /// How many requests to the matching engine the connection may send now; `None` where it reckons no such limit.
+    /// Matching engine requests that the connection may send now; `None` if it tracks no such limit.
     fn requests_left(&self, _stream: usize, _now: Nanos) -> Option<u64> {
         None
     }
 
-    /// Channels that the connection has, or `None` while some that it wants are not settled.
+    /// Number of the connection's channels, or `None` while some subscriptions are pending.
     fn settled_channels(&self, stream: usize) -> Option<usize>;
 
-    /// Whether the venue does not give a channel that is wanted.
+    /// Whether the venue refused a wanted channel.
     fn is_refused(&self, stream: usize, channel: &str) -> bool;
 }
 
-/// What an event follows from.
+/// Cause of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
-    /// When the message was read, since the Unix epoch by the gateway's clock; zero when none was.
+    /// Time when the message was read, since the Unix epoch by the gateway's clock; zero if there was none.
     pub received: Nanos,
-    /// When a client made the request that began it, by the monotonic clock; 0 when none did.
+    /// Time when the client created the causing request, by the monotonic clock; 0 if there was none.
     pub origin_ns: u64,
-    /// When the venue made it, in nanoseconds since the Unix epoch; 0 when it does not say.
+    /// Time of the venue, in nanoseconds since the Unix epoch; 0 if unknown.
     pub origin_utc_ns: u64,
 }
 
 impl Cause {
-    /// A message of the venue that says when it was made.
+    /// A venue message with a timestamp.
     #[must_use]
     pub const fn venue(received: Nanos, timestamp_ms: u64) -> Cause {
         Cause { received, origin_ns: 0, origin_utc_ns: timestamp_ms.saturating_mul(1_000_000) }
     }
 }
 
-/// What all events of one gateway have in common.
+/// Header fields common to all events of one gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// Which gateway.
+    /// Number of the gateway.
     pub source: u8,
-    /// Its life.
+    /// The gateway instance.
     pub session: SessionId,
-    /// What the gateway's clock is ahead of the monotonic clock, in nanoseconds.
+    /// Time by which the gateway's clock is ahead of the monotonic clock, in nanoseconds.
     pub ahead_ns: u64,
 }
 
 impl Stamp {
-    /// A time of the gateway's clock on the monotonic one.
+    /// Converts a time of the gateway's clock to the monotonic clock.
     #[must_use]
     pub const fn monotonic(&self, at: Nanos) -> u64 {
         at.0.saturating_sub(self.ahead_ns)
     }
 
-    /// An event with its header, as far as the door does not fill it.
+    /// Creates an event with its header, except the fields that the event sink fills in.
     #[must_use]
     pub fn event<B: Body>(&self, body: &B, about: About, cause: Cause) -> Event {
         self.stamp(Event::of(body), about, cause)
     }
 
-    /// Fills the header of an event.
+    /// Fills in the header of an event.
     #[must_use]
     pub fn stamp(&self, mut event: Event, about: About, cause: Cause) -> Event {
         let header = &mut event.header;
@@ -147,13 +146,13 @@ impl Stamp {
     }
 }
 
-/// What an event is about, by the numbers that clients know; 0 for none.
+/// Subject of an event, by the numbers that clients know; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// Which connection.
+    /// Number of the connection.
     pub stream: u8,
-    /// Which account.
+    /// Number of the account.
     pub account: u16,
-    /// Which instrument.
+    /// Number of the instrument.
     pub symbol: u32,
 }

@@ -1,4 +1,4 @@
-//! What the venue says of own orders, trades and positions, and what clients are told of it.
+//! Handles the venue's reports on own orders, fills and positions, and publishes them to clients.
 
 use tickpath_deribit::codes::{CancelReason, OrderState};
 use tickpath_gateway_protocol::{
@@ -16,7 +16,7 @@ use super::out::{About, Cause, Door};
 use super::{Core, convert};
 
 impl Core {
-    /// Takes what the venue says of an order; its place, if it is one of this gateway.
+    /// Applies an execution report; returns the order's slot if it is this gateway's.
     pub(super) fn apply_order(
         &mut self,
         account: u16,
@@ -33,21 +33,21 @@ impl Core {
         order.doubt = Doubt::None;
         let is_rejected_by_us = order.state == State::Rejected && order.external_id.is_empty();
         if was_over && !is_rejected_by_us {
-            // From an end there is no way back.
+            // The end of an order is final.
             return Some(slot);
         }
-        // Of the order that a trigger made another of, when the other is known already.
+        // The report is about the trigger order, but the order that it became is known already.
         let is_other = !order.external_id.is_empty() && order.external_id != news.external_id;
         let is_of_before = is_other && news.trigger_id != order.external_id;
         let is_late = !is_other && (news.updated_ms < order.updated_ms || news.filled < order.filled);
-        // Both connections tell of a change, and a change may come by the one after the next of the same millisecond has
-        // come by the other: of one time the connection counts that told of it first.
+        // Both connections report a change. One's report may come after the other has reported the next
+        // change of the same millisecond: for equal times, the first to report counts.
         let is_echo = order.is_by_fix != news.is_by_fix
             && old.doubt == Doubt::None
             && (order.updated_ms, order.filled) == (news.updated_ms, news.filled)
             && !state_of(news).is_over();
         if is_echo && order.is_by_fix && order.terms.mmp != news.terms.mmp {
-            // FIX does not say it.
+            // FIX does not report this flag.
             order.terms.mmp = news.terms.mmp;
             self.tell_order(slot, ErrorCode::default(), cause, door);
             return Some(slot);
@@ -79,7 +79,7 @@ impl Core {
                 self.orders.end(slot);
             }
             (true, false) => {
-                // Its client was told that it never was, and may have sent another: it is not to live beside that one.
+                // Its client received a rejection and may have sent another: the two must not coexist.
                 self.orders.revive(slot);
                 self.want_cancel(slot);
             }
@@ -100,7 +100,7 @@ impl Core {
         }
     }
 
-    /// Asks for the trades of an order in a moment, where they were not told by then.
+    /// Schedules a query of an order's trades, in case they are not reported before.
     pub(super) fn ask_trades(&mut self, account: u16, slot: u32, now: Nanos) {
         let Some(order) = self.orders.get(slot) else { return };
         let question =
@@ -108,7 +108,7 @@ impl Core {
         self.accounts[usize::from(account)].ask(question);
     }
 
-    /// The place of the order that the venue speaks of.
+    /// Finds the slot of the order in a report.
     fn find_order(&self, account: u16, news: &OrderNews) -> Option<u32> {
         self.find_by_label(account, news.label.as_str())
             .or_else(|| self.orders.by_external_id(account, news.external_id.as_str()))
@@ -133,8 +133,8 @@ impl Core {
         is_it.then_some(slot)
     }
 
-    /// Takes in an order of an earlier life of this gateway, for the user whose label it carries. One of somebody else is
-    /// counted, and so is one that there is no room for.
+    /// Stores an order of an earlier instance of this gateway for the user in its label. An external order is
+    /// only counted, and so is one that exceeds the capacity.
     fn adopt(&mut self, account: u16, news: &OrderNews, cause: Cause, door: &mut impl Door) -> Option<u32> {
         if let Some(user) = self.quoter_of(account, news) {
             return self.adopt_quote(account, user, news, cause, door);
@@ -206,12 +206,12 @@ impl Core {
         }
     }
 
-    /// The venue, or the time, has decided that an order never came to be.
+    /// Rejects an order that never existed, as decided by the venue or after its deadline.
     pub(super) fn reject_order(&mut self, slot: u32, error: ErrorCode, cause: Cause, door: &mut impl Door) {
         self.end_order(slot, State::Rejected, error, cause, door);
     }
 
-    /// An order is over without the venue's having told how it stood at last.
+    /// Ends an order whose last state the venue has not reported.
     pub(super) fn end_order(
         &mut self,
         slot: u32,
@@ -232,7 +232,7 @@ impl Core {
         self.orders.end(slot);
     }
 
-    /// Tells the clients of its user how an order stands.
+    /// Sends an order's state to the clients of its user.
     pub(super) fn tell_order(&self, slot: u32, error: ErrorCode, cause: Cause, door: &mut impl Door) {
         let Some(order) = self.orders.get(slot) else { return };
         let about = About { symbol: order.symbol, ..self.about_account(order.account) };
@@ -241,7 +241,7 @@ impl Core {
         self.tell_user(order.user, order.account, self.stamp.event(&body, about, cause), door);
     }
 
-    /// Takes a trade of an account, once.
+    /// Applies a trade of an account, once.
     pub(super) fn apply_trade(
         &mut self,
         account: u16,
@@ -283,7 +283,7 @@ impl Core {
         self.tell_user(user, account, self.stamp.event(&body, about, cause), door);
     }
 
-    /// Takes a position of an account.
+    /// Applies a position of an account.
     pub(super) fn apply_position(
         &mut self,
         account: u16,
@@ -299,11 +299,11 @@ impl Core {
     }
 }
 
-/// How long trades may come after the order's end before they are asked for.
+/// Time for trades to be reported after the order's end before they are queried.
 const TRADES_PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// Where the venue's words leave an order. The venue cancels what is over by time - orders for the day, and those in an
-/// instrument that expires - at a settlement, and says so.
+/// Order state of a report. At a settlement the venue cancels what has expired - orders for the day, and
+/// orders in an expired instrument - and gives that reason.
 pub(super) fn state_of(news: &OrderNews) -> State {
     match news.state {
         OrderState::Filled => State::Completed,
@@ -315,7 +315,7 @@ pub(super) fn state_of(news: &OrderNews) -> State {
     }
 }
 
-/// Why an order has ended, for who did not ask for it.
+/// Reason why an order has ended without a request.
 pub(super) fn reason_of(reason: Option<CancelReason>) -> ErrorCode {
     match reason {
         None | Some(CancelReason::UserRequest | CancelReason::Settlement) => ErrorCode::default(),
@@ -325,7 +325,7 @@ pub(super) fn reason_of(reason: Option<CancelReason>) -> ErrorCode {
     }
 }
 
-/// How an order stands, for clients.
+/// State of an order for clients.
 pub(super) fn update_of(order: &Order, update: UpdateKind) -> OrderUpdate {
     let status = match (order.doubt, order.state) {
         (Doubt::None, state) => status_of(state),

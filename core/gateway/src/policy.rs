@@ -1,5 +1,4 @@
-//! What decides whether a client may do what it asks for: the user's limit of requests, the caps of the account, the kill
-//! switch.
+//! Policy for client requests: the user's rate limit, the account's risk limits, and the kill switch.
 
 use tickpath_gateway_protocol::{
     Event, Fixed, Money, RateLimitKind, RateLimitReason, RateLimitTrigger, RiskLimits, SetRiskLimits,
@@ -17,7 +16,7 @@ use tickpath_gateway_protocol::ErrorCode;
 /// Units of a value for one unit of a quantity: values are in 10^-16.
 const VALUE_UNITS: i128 = 100_000_000;
 
-/// Units of money, which are of 10^-18, for one of 10^-8.
+/// Units of money (10^-18) per 10^-8.
 const MONEY_UNITS: i128 = 10_000_000_000;
 /// Bits of [`SetRiskLimits::caps`].
 const CAP_SIZE: u16 = 1;
@@ -26,34 +25,34 @@ const CAP_ORDERS: u16 = 4;
 const CAP_WITHDRAW: u16 = 8;
 const CAPS_ALL: u16 = 15;
 
-/// What decides whether a client may do what it asks for.
+/// Policy that decides on client requests.
 #[derive(Debug)]
 pub struct Policy {
     safety: SafetyChecks,
     limits: RequestLimits,
-    /// Users that may publish limits, by their places.
+    /// Users that may publish limits, by index.
     managers: Box<[bool]>,
 }
 
-/// What an order is worth follows from these; prices and quantities in units of 10^-8.
+/// Inputs of an order's notional; prices and quantities in units of 10^-8.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OrderFacts {
     pub(super) account: u16,
-    /// The price that it trades at; 0 when it is not known.
+    /// Price at which the order trades; 0 if unknown.
     pub(super) price: i64,
-    /// What it may still trade, all of it.
+    /// Total quantity that can still trade.
     pub(super) quantity: i64,
-    /// The index; 0 when it is not known.
+    /// Index price; 0 if unknown.
     pub(super) index_price: i64,
     pub(super) worth: Worth,
-    /// Orders of the account that are not over, whoever made them, with this one.
+    /// Open orders of the account, including external ones and this one.
     pub(super) open_orders: u32,
 }
 
-/// How the value of an order follows from its quantity.
+/// Basis of an order's notional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worth {
-    /// It is the quantity, which is in the currency of the price.
+    /// The quantity itself, which is in the currency of the price.
     Quantity,
     /// Quantity times price.
     Price,
@@ -62,7 +61,7 @@ pub(super) enum Worth {
 }
 
 impl Policy {
-    /// As the settings say; and the end that turns the kill switch and publishes limits.
+    /// Creates the policy from the settings, and the controls for the kill switch and published limits.
     #[must_use]
     pub fn new(settings: &Settings) -> (Policy, Control) {
         let (safety, control) = SafetyChecks::new(&settings.accounts, settings.is_dry_run);
@@ -71,19 +70,19 @@ impl Policy {
         (Policy { safety, limits, managers }, control)
     }
 
-    /// Who is banned, for whoever answers logins.
+    /// Current bans, for the login check.
     #[must_use]
     pub fn bans(&self) -> Bans {
         self.limits.bans()
     }
 
-    /// Requests that were refused for their number, and bans that began.
+    /// Number of requests rejected by the rate limit, and number of bans started.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         self.limits.counts()
     }
 
-    /// Publishes limits for an account by the word of a user, or withdraws them.
+    /// Publishes or withdraws limits for an account on behalf of a user.
     pub(super) fn publish(&self, user: u16, account: u16, body: &SetRiskLimits) -> Result<(), ErrorCode> {
         if !self.managers.get(usize::from(user)).copied().unwrap_or(false) {
             return Err(ErrorCode::NOT_PERMITTED);
@@ -103,7 +102,7 @@ impl Policy {
         if is_there { Ok(()) } else { Err(ErrorCode::UNKNOWN_ACCOUNT) }
     }
 
-    /// What an account is held to.
+    /// Effective limits of an account.
     pub(super) fn limits_of(&self, account: u16, open_orders: u32) -> RiskLimits {
         let limit = self.safety.limit_of(usize::from(account));
         let bit = |is_there: bool, bit: u16| if is_there { bit as u8 } else { 0 };
@@ -120,17 +119,17 @@ impl Policy {
         }
     }
 
-    /// How many requests a user could send now, of how many at most in which period.
+    /// Number of requests available to a user now, their maximum, and its period.
     pub(super) fn requests_left(&self, now: Nanos, user: u16) -> (u32, u32, Nanos) {
         self.limits.left(now, usize::from(user))
     }
 
-    /// Until when a user is banned; none where it is not.
+    /// End of a user's ban; none if the user is not banned.
     pub(super) fn banned_until(&self, now: Nanos, user: u16) -> Option<Nanos> {
         self.limits.banned_until(now, usize::from(user))
     }
 
-    /// What an account is held to, and what of it was published.
+    /// Effective limits of an account, and its published limits.
     pub(super) fn caps_of(&self, account: u16) -> (RiskLimit, RiskLimit) {
         let place = usize::from(account);
         let published = self.safety.control().published(place).unwrap_or_default();
@@ -158,10 +157,10 @@ impl Policy {
 }
 
 impl Core {
-    /// Carries out a command of whoever runs the gateway; clients are told what their account is held to from now on.
+    /// Executes an operator's command; clients receive their account's new limits.
     pub fn handle_admin(&mut self, command: &AdminCommand, control: &Control, door: &mut impl Door) {
         command.carry_out(control);
-        // The kill switch is told when everything was cancelled that it ends.
+        // The state of the kill switch is published after its cancellations are requested.
         if let AdminCommand::SetLimits(account, _) = command
             && *account < self.accounts.len()
         {
@@ -169,18 +168,18 @@ impl Core {
         }
     }
 
-    /// What an account is held to now.
+    /// Current effective limits of an account.
     pub(super) fn limits_of(&self, account: u16) -> RiskLimits {
         self.policy.limits_of(account, self.accounts[usize::from(account)].all_open_orders())
     }
 
-    /// Tells whoever has an account what it is held to.
+    /// Sends an account's limits to its clients.
     pub(super) fn tell_limits(&self, account: u16, door: &mut impl Door) {
         let limits = self.limits_of(account);
         self.tell_account(account, &limits, self.about_account(account), Cause::default(), door);
     }
 
-    /// Whether a user may ask for something now. `takes_risk_away` is for cancellations.
+    /// Checks a user's rate limit. `takes_risk_away` is for cancellations.
     pub(super) fn admit(
         &mut self,
         now: Nanos,

@@ -1,9 +1,9 @@
-//! Mass quotes: both sides of an instrument by one request, and their end by one request.
+//! Mass quotes: one request enters both sides of an instrument, and one request cancels quotes.
 //!
-//! The venue keeps one quote for each instrument, side and group of market maker protection, and changes it where it is; at an
-//! account one user quotes, in its own group. So a quote needs no id of its own before the venue gives it one: it is taken in
-//! when the account's channel tells of it, and is an order from then on. An answer that is lost is not asked for: what the
-//! channel tells is how it stands, and the same request again does no harm.
+//! The venue keeps one quote for each instrument, side and market maker protection group, and changes it in
+//! place. In an account one user quotes, in that user's group. So a quote needs no id before the venue
+//! assigns one: it is stored when the account's channel reports it, and is an order from then on. A lost
+//! answer is not queried: the channel reports the state, and repeating the request does no harm.
 
 use rustc_hash::FxHashMap;
 use tickpath_deribit::codes::{OrderType, TimeInForce};
@@ -30,39 +30,39 @@ use super::own_orders::state_of;
 use super::refusal::Wanted;
 use super::requests::Asked;
 
-/// Sides of instruments that are quoted at one account at most.
+/// Maximum number of quoted sides in one account.
 const QUOTED_MAX: usize = 1_024;
-/// Bits of the sides of a request.
+/// Bits of a request's sides.
 const BID: u8 = 1;
 const ASK: u8 = 2;
 
-/// What was asked for on one side of an instrument.
+/// Quote on one side of an instrument.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quoted {
-    /// The client that asked last; none of a quote that an earlier life of the gateway left.
+    /// The client that quoted last; none for a quote left by an earlier gateway instance.
     owner: Option<u32>,
-    /// Its id of the quotes.
+    /// The client's id of the quotes.
     set: u64,
-    /// The gateway's id of the order that it is; 0 before the venue has told of one.
+    /// The gateway's order id of the quote; 0 before the venue has reported one.
     order_id: u64,
-    /// It was sent while there was no quote, and nothing was heard of it yet.
+    /// Whether a new quote was sent and is not reported yet.
     is_sent: bool,
-    /// It is to be cancelled as soon as it is told of.
+    /// Whether to cancel the quote as soon as it is reported.
     is_cancel_wanted: bool,
 }
 
-/// What is quoted at one account.
+/// Quotes in one account.
 #[derive(Debug, Default)]
 pub struct Quotes {
-    /// Whose quotes they are; none where nobody quotes.
+    /// The user who quotes; none if there is none.
     pub user: Option<u16>,
     sides: FxHashMap<(u32, Side), Quoted>,
-    /// Those that were sent and are not told of.
+    /// Number of sides sent but not reported.
     sent: u32,
 }
 
 impl Quotes {
-    /// No quotes, of a user; with room for all that there may be.
+    /// Creates an empty set for a user, with capacity for the maximum.
     #[must_use]
     pub fn of(user: Option<u16>) -> Quotes {
         let mut sides = FxHashMap::default();
@@ -72,7 +72,7 @@ impl Quotes {
         Quotes { user, sides, sent: 0 }
     }
 
-    /// Sides that were sent, and may be orders by now.
+    /// Number of sides sent, which may be orders by now.
     #[must_use]
     pub const fn sent(&self) -> u32 {
         self.sent
@@ -83,7 +83,7 @@ impl Quotes {
         self.sides.len() + new <= QUOTED_MAX
     }
 
-    /// A side left for the venue.
+    /// Records a side sent to the venue.
     fn send(&mut self, key: (u32, Side), owner: u32, set: u64, is_new: bool) {
         let known = self.sides.entry(key).or_default();
         self.sent += u32::from(is_new && !known.is_sent);
@@ -96,14 +96,14 @@ impl Quotes {
         };
     }
 
-    /// Keeps which order a side is. One that an earlier life left is kept while there is room: it is changed where it is.
+    /// Records the order id of a side. An earlier instance's are kept while capacity lasts.
     fn keep(&mut self, key: (u32, Side), order_id: u64) {
         if self.sides.len() < QUOTED_MAX || self.sides.contains_key(&key) {
             self.sides.entry(key).or_default().order_id = order_id;
         }
     }
 
-    /// Nothing more will be heard of a side that was sent.
+    /// Clears the sent flag of a side that will not be reported.
     fn unsend(&mut self, key: (u32, Side)) {
         if let Some(known) = self.sides.get_mut(&key)
             && std::mem::take(&mut known.is_sent)
@@ -112,14 +112,14 @@ impl Quotes {
         }
     }
 
-    /// The connection is lost, and every quote with it.
+    /// Clears all sent flags: with the connection every quote is lost.
     pub(super) fn forget_sent(&mut self) {
         self.sides.values_mut().for_each(|known| known.is_sent = false);
         self.sent = 0;
     }
 
-    /// Marks what was asked for, as far as it is meant: whatever is told of it from now on is cancelled then. That may be the
-    /// change of a quote that stands: where the quote traded before, the venue makes another order of the change.
+    /// Marks the matching sides: whatever is reported for them from now on is cancelled. That includes
+    /// changes of a resting quote: if the quote has traded, the venue turns the change into a new order.
     pub(super) fn want_cancel_of_coming(&mut self, symbol: u32, side: Option<Side>, set: u64) {
         for ((its_symbol, its_side), known) in &mut self.sides {
             let is_meant = (symbol == 0 || symbol == *its_symbol)
@@ -131,7 +131,7 @@ impl Quotes {
 }
 
 impl Core {
-    /// A client quotes.
+    /// Handles a client's mass quote.
     pub(super) fn mass_quote(
         &mut self,
         now: Nanos,
@@ -152,7 +152,7 @@ impl Core {
         );
     }
 
-    /// Checks a quote and hands it to the connection.
+    /// Checks a quote and passes it to the connection.
     fn try_mass_quote(
         &mut self,
         now: Nanos,
@@ -237,7 +237,7 @@ impl Core {
         Ok(())
     }
 
-    /// A client cancels quotes: of a set, of an instrument, or all of the account.
+    /// Handles a client's request to cancel quotes: of a set, of an instrument, or all of the account.
     pub(super) fn cancel_quotes(
         &mut self,
         now: Nanos,
@@ -270,7 +270,7 @@ impl Core {
         self.check_quoter(asked)?;
         let symbol = asked.symbol;
         if symbol != 0 && set != 0 {
-            // The venue's request names one or the other.
+            // The venue's request accepts only one of them.
             return Err(ErrorCode::INVALID_TERMS);
         }
         let name = match symbol {
@@ -282,7 +282,7 @@ impl Core {
         }
         let known = &self.accounts[usize::from(asked.account)];
         if known.step != Step::Ready || !known.has_room() {
-            // Taking risk away does not wait for all the rest to be known: what stands is cancelled one by one, as soon as it can.
+            // Reducing risk does not wait for the download: resting quotes are cancelled one by one.
             self.want_cancel_of_quotes(asked.account, symbol, set);
             return Ok(());
         }
@@ -305,34 +305,34 @@ impl Core {
         };
         let account = &mut self.accounts[usize::from(asked.account)];
         let id = venue.request(now, account.stream, Method::CancelQuotes, &params).map_err(request_error)?;
-        // The venue may cancel what stands when the request comes, and not what is about to.
+        // The venue may cancel only the quotes that rest when the request arrives, not those about to.
         account.quotes.want_cancel_of_coming(symbol, None, set);
         self.push(asked.account, id, Purpose::CancelQuotes { symbol, set }, asked.asker, now);
         Ok(())
     }
 
-    /// Whether the user quotes at the account, which needs the account's WebSocket.
+    /// Rejects users who do not quote in the account, and accounts whose orders use FIX.
     fn check_quoter(&self, asked: &Asked) -> Result<(), ErrorCode> {
         let account = &self.accounts[usize::from(asked.account)];
         let is_quoter = account.entry.is_none() && account.quotes.user == Some(asked.user);
         if is_quoter { Ok(()) } else { Err(ErrorCode::NOT_SUPPORTED) }
     }
 
-    /// The place of the order that a quote is, while it is not over.
+    /// Returns the slot of a quote's order if the order has not ended.
     fn live_quote(&self, account: u16, key: (u32, Side)) -> Option<u32> {
         let known = self.accounts[usize::from(account)].quotes.sides.get(&key)?;
         let slot = self.orders.by_gateway_id(known.order_id)?;
         self.orders.get(slot).is_some_and(|order| !order.state.is_over()).then_some(slot)
     }
 
-    /// Whether a quote would be another order.
+    /// Whether a quote would be a new order.
     fn is_new_quote(&self, account: u16, key: (u32, Side)) -> bool {
         let is_sent = |known: &Quoted| known.is_sent;
         !self.accounts[usize::from(account)].quotes.sides.get(&key).is_some_and(is_sent)
             && self.live_quote(account, key).is_none()
     }
 
-    /// Whether there is room for these, made by forgetting what is over where it must be.
+    /// Whether there is capacity for these sides, after removing ended ones if necessary.
     fn make_room_for_quotes(&mut self, account: u16, keys: &[(u32, Side)]) -> bool {
         let orders = &self.orders;
         let quotes = &mut self.accounts[usize::from(account)].quotes;
@@ -345,7 +345,7 @@ impl Core {
         quotes.has_room(keys)
     }
 
-    /// The gateway's own answer; with a refusal stands how many sides it is about.
+    /// Sends the gateway's own ack; a rejection has the number of rejected sides.
     fn acknowledge(
         &mut self,
         now: Nanos,
@@ -376,7 +376,7 @@ impl Core {
         self.send_quote_ack(asked, kind_of(request), &ack, door);
     }
 
-    /// The venue's answer to a quote. How the quotes stand the account's channel tells.
+    /// Handles the venue's answer to a mass quote. The account's channel reports the state of the quotes.
     pub(super) fn quoted(
         &mut self,
         account: u16,
@@ -410,7 +410,7 @@ impl Core {
         self.answer_quotes(account, symbol, pending.asker, ack, received, door);
     }
 
-    /// What the venue's answer says of each side.
+    /// Converts the venue's result for each side to an ack.
     fn told_of_quotes(
         &mut self,
         account: u16,
@@ -453,7 +453,7 @@ impl Core {
         }
     }
 
-    /// The venue's answer to a cancellation of quotes.
+    /// Handles the venue's answer to a cancellation of quotes.
     pub(super) fn cancelled_quotes(
         &mut self,
         account: u16,
@@ -481,8 +481,8 @@ impl Core {
         self.answer_quotes(account, symbol, pending.asker, ack, received, door);
     }
 
-    /// No answer came to a request about quotes, and none will. What was quoted is told by the account's channel, or ended with
-    /// the connection; what was to be cancelled and stands is cancelled one by one.
+    /// Handles an unanswered request about quotes. The account's channel reports new quotes, or they ended
+    /// with the connection. Resting quotes to be cancelled are cancelled one by one.
     pub(super) fn unanswered_quotes(
         &mut self,
         account: u16,
@@ -509,7 +509,7 @@ impl Core {
         self.answer_quotes(account, symbol, pending.asker, ack, now, door);
     }
 
-    /// Cancels the quotes that stand of a set, of an instrument, or all, one by one.
+    /// Cancels resting quotes one by one: those of a set, of an instrument, or all.
     fn want_cancel_of_quotes(&mut self, account: u16, symbol: u32, set: u64) {
         self.accounts[usize::from(account)].quotes.want_cancel_of_coming(symbol, None, set);
         for slot in 0..self.orders.used() {
@@ -551,7 +551,7 @@ impl Core {
         door.send(client, self.stamp.stamp(event, about, cause));
     }
 
-    /// The user whose quote an order is; none where it is no quote of this gateway.
+    /// Returns the user of a quote; none if the order is not a quote of this gateway.
     pub(super) fn quoter_of(&self, account: u16, news: &OrderNews) -> Option<u16> {
         if news.quote_group.is_empty() {
             return None;
@@ -561,7 +561,7 @@ impl Core {
         (self.users[usize::from(user)].mmp_group == news.quote_group).then_some(user)
     }
 
-    /// Takes in a quote that the venue tells of for the first time; its place.
+    /// Stores a quote that the venue reports for the first time; returns its slot.
     pub(super) fn adopt_quote(
         &mut self,
         account: u16,
@@ -574,7 +574,7 @@ impl Core {
         let key = (symbol, news.terms.side);
         self.accounts[usize::from(account)].quotes.unsend(key);
         let known = self.accounts[usize::from(account)].quotes.sides.get(&key).copied();
-        // One that a client of this life asked for.
+        // Only a quote that a client of this instance has sent.
         let known = known.filter(|known| known.owner.is_some());
         let owner = known.and_then(|known| known.owner).filter(|owner| self.clients.get(*owner).is_some());
         let state = state_of(news);
@@ -591,7 +591,7 @@ impl Core {
             label_id: 0,
             state,
             filled: news.filled,
-            // What was filled in an earlier life is in the position, and not told one by one.
+            // Fills of an earlier instance are part of the position and are not sent one by one.
             traded: if known.is_some() { 0 } else { news.filled },
             average_price: news.average_price,
             updated_ms: news.updated_ms,
@@ -605,7 +605,7 @@ impl Core {
             is_cancel_queued: false,
             is_cancel_owed: false,
             is_changed_here: false,
-            // Those of an earlier life are older than this one.
+            // Quotes of an earlier instance were created before this one started.
             is_changed_elsewhere: known.is_none() && self.is_entered_late(news),
             session: self.mark.session(),
         };
@@ -630,7 +630,7 @@ impl Core {
             self.want_cancel(slot);
         }
         match known {
-            // Its client went while it was on its way, or cancelled it.
+            // Its client has disconnected or cancelled the quote while it was in flight.
             Some(known) if known.is_cancel_wanted || owner.is_none() && self.settings.cancels => {
                 self.want_cancel(slot);
             }
@@ -641,7 +641,7 @@ impl Core {
     }
 }
 
-/// The two sides of a request, those that are left out as none.
+/// Order parameters of the two sides; none for an omitted side.
 fn sides_of(body: &MassQuote) -> Result<[Option<Terms>; 2], ErrorCode> {
     const KNOWN: ExecutionFlags = ExecutionFlags::POST_ONLY.with(ExecutionFlags::REJECT_POST_ONLY);
     let post_only = body.execution.contains(ExecutionFlags::POST_ONLY);
@@ -691,7 +691,7 @@ fn uncertain(ack: QuoteAck, text: Text<64>) -> QuoteAck {
     QuoteAck { status: AckStatus::TIMEOUT, error: ErrorCode::TIMEOUT, text, ..ack }
 }
 
-/// Whether an order of the venue is a quote, and of which group; empty for all else.
+/// Market maker protection group of a quote; empty for other orders.
 pub(super) fn group_of(is_quote: bool, group: Option<VenueText<'_>>) -> GroupText {
     group.filter(|_| is_quote).and_then(|group| GroupText::new(group.plain()?)).unwrap_or_default()
 }

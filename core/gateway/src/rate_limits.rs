@@ -1,4 +1,4 @@
-//! What is left of limits on requests, and when one was hit, as clients are told.
+//! Rate limit events for clients: remaining capacity, and limits that were exceeded.
 
 use tickpath_gateway_protocol::{
     ErrorCode, RateLimitKind, RateLimitReason, RateLimitTrigger, RateLimitsUpdate,
@@ -8,11 +8,11 @@ use tickpath_types::Nanos;
 use super::Core;
 use super::out::{About, Cause, Door, Venue};
 
-/// How often it is told what is left, where that has changed.
+/// Minimum interval between updates of the remaining capacity.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
 impl Core {
-    /// Tells what is left of the venue's credits of each account and of each user's own limit, where that has changed.
+    /// Sends the remaining venue credits of each account and requests of each user, if they have changed.
     pub(super) fn poll_rate_limits(&mut self, now: Nanos, door: &mut impl Door, venue: &impl Venue) -> usize {
         if now < self.rates_at || self.clients.all().is_empty() {
             return 0;
@@ -63,7 +63,7 @@ impl Core {
         }
     }
 
-    /// Tells whoever has an account that the venue's limit refused a request of it: `reason` says who did.
+    /// Reports a request rejected by the venue's limit to the account's clients; `reason` says by whom.
     pub(super) fn tell_venue_limit(
         &self,
         now: Nanos,
@@ -75,7 +75,7 @@ impl Core {
         if error != ErrorCode::VENUE_RATE_LIMITED || usize::from(account) >= self.accounts.len() {
             return;
         }
-        // By then there is a credit for one request more.
+        // By then one more request has a credit.
         let wait = INTERVAL.0 / u64::from(self.settings.matching.0.max(1));
         let body = RateLimitTrigger {
             limit: RateLimitKind::VENUE,

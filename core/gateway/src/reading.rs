@@ -1,5 +1,5 @@
-//! Reading the venue's messages straight from the receive buffer: what is frequent is read in the pass that checks the
-//! frame.
+//! Reads the venue's messages directly from the receive buffer. Frequent ones are parsed in the pass that
+//! checks the frame.
 
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
 use tickpath_deribit::field::Field;
@@ -12,12 +12,12 @@ use super::account::{Account, Purpose};
 use super::instruments::Instruments;
 use super::news::{NewsFault, OrderNews, TradeNews};
 
-/// Levels of one side of a message that there is room for from the start.
+/// Initial capacity for the levels on one side of a message.
 const LEVELS: usize = 1_024;
-/// Trades of one reply that there is room for from the start.
+/// Initial capacity for the trades of a reply.
 const TRADES: usize = 256;
 
-/// What a message was read into.
+/// Parsed content of a message.
 #[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) levels: BookLevels,
@@ -26,7 +26,7 @@ pub(super) struct Scratch {
     pub(super) trades: Vec<Result<TradeNews, NewsFault>>,
 }
 
-/// What a message of a book says beside its levels.
+/// Fields of a book message apart from its levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BookHead {
     pub(super) symbol: u32,
@@ -37,7 +37,7 @@ pub(super) struct BookHead {
 }
 
 impl BookHead {
-    /// The message, without its name.
+    /// The message without the instrument name.
     pub(super) const fn update(&self) -> BookUpdate<'static> {
         BookUpdate {
             kind: self.kind,
@@ -61,10 +61,10 @@ impl Default for Scratch {
 }
 
 impl Core {
-    /// Reads a message of a connection; [`handle_event`](Core::handle_event) follows with what the session makes of it.
+    /// Reads a message of a connection; [`handle_event`](Core::handle_event) then takes the session's event.
     ///
     /// # Errors
-    /// [`ScanError`]: it is to be counted and dropped.
+    /// [`ScanError`]: count and drop the message.
     #[inline]
     pub fn read<'f>(&mut self, stream: usize, text: &'f str) -> Result<Inbound<'f>, ScanError> {
         let account = self.streams[stream].account.map(|account| &self.accounts[usize::from(account)]);

@@ -1,8 +1,8 @@
-//! After each login: channels, open orders, positions, money, and what became of every order that is not certain.
+//! Reconciliation after each login: channels, open orders, positions, funds, and orders of unknown status.
 //!
-//! An order whose reply was lost is never sent again. It is asked for by its label, which no other order has; where the venue
-//! does not know it, it is asked for again when its request can no longer arrive - each carries a deadline - and only then
-//! it is rejected. A cancellation whose reply was lost is asked for again: it does no harm twice.
+//! An order whose reply was lost is never sent again but queried by its unique label. If the venue does not
+//! find it, the query is repeated after the request's deadline, when the request can no longer arrive. Only
+//! then is the order rejected. A cancellation whose reply was lost is sent again: repeating it is harmless.
 
 use tickpath_deribit::messages::{
     CancelAll as VenueCancelAll, GetOpenOrders, GetOrderState, GetOrderStateByLabel, GetPositions,
@@ -19,19 +19,19 @@ use super::account::{Asker, Position, Purpose, QUESTIONS_MAX, Question, Step};
 use super::orders::{Doubt, State};
 use super::out::{About, Cause, Door, Venue};
 
-/// How long to wait before asking again for what was refused.
+/// Pause before a rejected query is repeated.
 pub(super) const RETRY: Nanos = Nanos::from_secs(1);
-/// How long after its deadline a request is certain not to arrive: the venue's clock and ours may differ by less.
+/// Margin after a request's deadline: the venue's clock and the gateway's differ by less.
 const DEADLINE_MARGIN_MS: u64 = 1_000;
-/// Cancellations that one call hands over.
+/// Maximum number of cancellations sent per call.
 const CANCELS_PER_CYCLE: usize = 32;
-/// Cancellations that wait from which on one request for all orders of the account is made, where it is about all of them.
+/// Number of queued cancellations from which one request replaces them, if they cover all orders.
 const TOGETHER_MIN: usize = 32;
-/// What is told of an account beside its money.
+/// Channel for all changes of an account except its funds.
 const CHANGES: &str = "user.changes.any.any.raw";
 
 impl Core {
-    /// Goes on with one account.
+    /// Continues the work for one account.
     pub(super) fn poll_account(
         &mut self,
         account: u16,
@@ -42,7 +42,7 @@ impl Core {
         let known = &self.accounts[usize::from(account)];
         let (step, is_asked) = (known.step, known.is_asked);
         let mut work = self.poll_entry(account, now, door);
-        // Taking risk away waits for nothing but a connection that can do it.
+        // Reducing risk waits only for a connection that can do it.
         if self.accounts[usize::from(account)].can_cancel() {
             work += self.poll_cancels(account, now, venue);
         }
@@ -76,9 +76,9 @@ impl Core {
         work
     }
 
-    /// Waits until what happens is told, so that nothing is missed between it and the lists.
+    /// Waits for the channels before the queries, so that no update is missed between the two.
     fn poll_channels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
-        // What instruments there are must be known: positions and orders are told by their numbers.
+        // The instruments must be known first: positions and orders refer to them by number.
         if !self.is_listed {
             return 0;
         }
@@ -104,7 +104,7 @@ impl Core {
         }
     }
 
-    /// The currencies that instruments are settled in or traded for.
+    /// Currencies in which instruments are settled or traded.
     fn currencies(&self) -> Vec<String> {
         let mut all = Vec::new();
         for instrument in self.instruments.all() {
@@ -144,10 +144,10 @@ impl Core {
         1
     }
 
-    /// When nothing is in doubt any more the account is ready, if orders can be entered.
+    /// Makes the account ready when no order's status is unknown and orders can be entered.
     fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
         let known = &self.accounts[usize::from(account)];
-        // The answer about an order that cannot be read is not waited for.
+        // The answer about an undecodable order is not waited for.
         let is_waited_for = |question: &Question| {
             let order = self.orders.get(question.slot);
             !question.is_of_trades && order.is_none_or(|order| order.doubt != Doubt::Unreadable)
@@ -176,7 +176,7 @@ impl Core {
         1
     }
 
-    /// Asks about orders, a few at a time.
+    /// Sends order status queries, a few at a time.
     fn poll_questions(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let mut work = 0;
         let known = &self.accounts[usize::from(account)];
@@ -229,7 +229,7 @@ impl Core {
                 return Ok(());
             }
             if order.doubt == Doubt::None {
-                // News of it came first; what became of its cancellation they do not say.
+                // A report came first, but it does not contain the result of the cancellation.
                 if order.is_cancel_wanted {
                     self.want_cancel_still(slot);
                 }
@@ -256,7 +256,7 @@ impl Core {
         Ok(())
     }
 
-    /// A question had no answer: it is put again.
+    /// Schedules an order status query again that remained without an answer.
     pub(super) fn doubt_again(&mut self, slot: u32, now: Nanos) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         if order.state.is_over() {
@@ -268,13 +268,13 @@ impl Core {
         self.accounts[usize::from(account)].ask(question);
     }
 
-    /// The venue does not know the order. Before its request's deadline that may change.
+    /// Handles an order that the venue does not find. Until its request's deadline it may still arrive.
     pub(super) fn not_found(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
         let venue_ms = self.venue_ms(now);
         let Some(order) = self.orders.get_mut(slot) else { return };
         let is_certain = venue_ms > order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS);
         if is_certain {
-            // One that the venue had has ended there so long ago that it is forgotten.
+            // An order that the venue had ended so long ago that the venue has forgotten it.
             let (state, error) = if order.external_id.is_empty() {
                 (State::Rejected, ErrorCode::TIMEOUT)
             } else {
@@ -291,7 +291,7 @@ impl Core {
         self.accounts[usize::from(account)].ask(question);
     }
 
-    /// What the venue has said of an order is all there is to know; what was wanted of it is wanted still.
+    /// Resolves an order's uncertainty after the venue's answer; a wanted cancellation is still wanted.
     pub(super) fn settled(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         let was_in_doubt = order.doubt != Doubt::None;
@@ -315,7 +315,7 @@ impl Core {
         }
     }
 
-    /// An order is there still whose cancellation was wanted before: it is asked for again, unless one is on its way.
+    /// Queues the wanted cancellation of an open order again, unless one is in flight.
     fn want_cancel_still(&mut self, slot: u32) {
         let Some(account) = self.orders.get(slot).map(|order| order.account) else { return };
         if !self.accounts[usize::from(account)].is_cancelling(slot) {
@@ -323,8 +323,8 @@ impl Core {
         }
     }
 
-    /// Cancels an order as soon as its connection and the venue's limits allow. In a dry run nothing is cancelled but by the kill
-    /// switch.
+    /// Cancels an order as soon as its connection and the venue's limits allow. In a dry run only the kill
+    /// switch cancels.
     pub(super) fn want_cancel(&mut self, slot: u32) {
         if self.policy.is_dry_run() {
             return;
@@ -338,14 +338,14 @@ impl Core {
         self.accounts[usize::from(account)].cancels.push_back((slot, gateway_id));
     }
 
-    /// Orders whose cancellation was asked for and that are not known to be over.
+    /// Number of open orders whose cancellation is wanted.
     #[must_use]
     pub fn cancels_wanted(&self) -> usize {
         let is_wanted = |slot: &u32| self.orders.get(*slot).is_some_and(|order| order.is_cancel_wanted);
         self.orders.live_from(0).filter(is_wanted).count()
     }
 
-    /// Hands over the cancellations that wait.
+    /// Sends queued cancellations.
     fn poll_cancels(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let mut work = self.poll_cancel_all(account, now, venue) + self.cancel_waiting(account, now, venue);
         for _ in 0..CANCELS_PER_CYCLE {
@@ -357,7 +357,7 @@ impl Core {
             let order = self.orders.get_mut(slot).filter(|order| order.gateway_id == gateway_id);
             let Some(order) = order else { continue };
             order.is_cancel_queued = false;
-            // One that is being asked for is cancelled when it is known how it stands; what is wanted of it is kept.
+            // An order being queried is cancelled when its state is known; the wanted cancellation is kept.
             let is_asked_for = !matches!(order.doubt, Doubt::None | Doubt::Unreadable);
             if order.state.is_over() || is_asked_for {
                 continue;
@@ -374,12 +374,12 @@ impl Core {
         work
     }
 
-    /// Where many cancellations wait, and they are about every order of the account, one request does for all of them: one by
-    /// one the venue's limits would take minutes. No order of others that is known is touched, nor a quote on its way; one that
-    /// another session of the account enters before the request arrives, and of which no news has come, ends with them.
+    /// Replaces many queued cancellations by one request if they cover every order: singly, the venue's
+    /// limits would take minutes. Not done with known external orders or quotes in flight. An unreported
+    /// order that another session of the account enters before the request arrives is cancelled too.
     fn cancel_waiting(&mut self, account: u16, now: Nanos, venue: &mut impl Venue) -> usize {
         let known = &self.accounts[usize::from(account)];
-        // Before the list of open orders has come it is not known what others have.
+        // External orders are unknown before the list of open orders has arrived.
         let may_be_all = known.step > Step::Orders
             && known.cancels.len() >= TOGETHER_MIN
             && known.cancels.len() >= known.open_orders as usize
@@ -388,7 +388,7 @@ impl Core {
         if !may_be_all || now < known.cancel_at || !known.has_room() {
             return 0;
         }
-        // One that the venue has not confirmed might come to it after the request.
+        // An unconfirmed order might arrive at the venue after the request.
         let is_there = |(slot, gateway_id): &&(u32, u64)| {
             self.orders.get(*slot).is_some_and(|order| {
                 order.gateway_id == *gateway_id
@@ -404,7 +404,7 @@ impl Core {
         let params = VenueCancelAll { detailed: false, freeze_quotes: false };
         match venue.request(now, known.stream, Method::CancelAll, &params) {
             Ok(id) => {
-                // What it did not end is asked for one by one then.
+                // Orders that remain are cancelled one by one afterwards.
                 self.accounts[usize::from(account)].cancel_at = now + RETRY;
                 self.push(account, id, Purpose::CancelWaiting, Asker::default(), now);
             }
@@ -413,7 +413,7 @@ impl Core {
         1
     }
 
-    /// The cancellation of all orders was refused, or not answered: it is asked for again, unless the kill switch was released.
+    /// Repeats a cancellation of all orders that was rejected or not answered, while the kill switch is on.
     pub(super) fn want_cancel_all_again(&mut self, account: u16) {
         self.accounts[usize::from(account)].is_cancel_all_wanted |= self.policy.is_killed();
     }
@@ -435,7 +435,7 @@ impl Core {
         match sent {
             Ok(id) => {
                 known.is_cancel_all_wanted = false;
-                // Where it is refused it is not asked for again at once.
+                // If it is rejected, it is not repeated immediately.
                 known.cancel_at = now + RETRY;
                 if by_fix {
                     self.push_order(account, id, Purpose::CancelAll, Asker::default(), now);
@@ -448,7 +448,7 @@ impl Core {
         1
     }
 
-    /// The connection of an account is lost.
+    /// Handles the loss of an account's connection.
     pub(super) fn lose_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         self.tell_stale_account(account, now, door);
         self.lose_mass_cancels(account, now, door);
@@ -462,7 +462,7 @@ impl Core {
 }
 
 impl Core {
-    /// Says that positions and money are not to be trusted until they are told again.
+    /// Marks positions and funds as stale until they are reported again.
     fn tell_stale_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
         if self.accounts[usize::from(account)].step <= Step::Positions {
             return;
@@ -486,7 +486,7 @@ impl Core {
     }
 }
 
-/// How long to wait after a request could not be handed over.
+/// Pause after a request that could not be passed to the connection.
 fn pause(error: RequestError) -> Nanos {
     match error {
         RequestError::RateLimit { wait_ns } => Nanos(wait_ns.min(RETRY.0)),
@@ -494,7 +494,7 @@ fn pause(error: RequestError) -> Nanos {
     }
 }
 
-/// Params of a method that has none.
+/// Parameters of a method without parameters.
 struct NoParams;
 
 impl<'a> tickpath_deribit::field::Field<'a> for NoParams {

@@ -1,4 +1,4 @@
-//! Why a request was refused, for people: what was asked for beside what may be. Nothing is allocated.
+//! Reject texts for users: the requested value and the limit. Nothing is allocated.
 
 use std::fmt::{self, Write};
 
@@ -8,10 +8,10 @@ use tickpath_types::Nanos;
 use super::Core;
 use super::requests::Asked;
 
-/// Most characters of the words.
+/// Maximum length of a text.
 pub(super) const WORDS_LEN_MAX: usize = 48;
 
-/// What was asked for, as far as the words speak of it; 0 for what was not.
+/// Requested values that a text can contain; 0 if absent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wanted {
     price: Fixed,
@@ -34,7 +34,7 @@ impl From<&ModifyOrder> for Wanted {
     }
 }
 
-/// Words of bounded length: what is longer is cut.
+/// A text of bounded length: excess is cut.
 struct Words {
     bytes: [u8; WORDS_LEN_MAX],
     len: usize,
@@ -57,7 +57,7 @@ fn words(arguments: fmt::Arguments<'_>) -> Text<WORDS_LEN_MAX> {
     Text::cut(std::str::from_utf8(&words.bytes[..words.len]).unwrap_or_default())
 }
 
-/// Why a number is refused that has to be above zero and a multiple of a step; none where it is both.
+/// Text for a number that must be above zero and a multiple of a step; none if it is both.
 fn off_step(what: &str, value: Fixed, step: Fixed) -> Option<Text<WORDS_LEN_MAX>> {
     if value.0 <= 0 {
         return Some(words(format_args!("{what}{value} is not above 0")));
@@ -67,7 +67,7 @@ fn off_step(what: &str, value: Fixed, step: Fixed) -> Option<Text<WORDS_LEN_MAX>
 }
 
 impl Core {
-    /// Why a request was refused here.
+    /// Returns the text of a rejection by the gateway.
     #[cold]
     pub(super) fn why_refused(
         &self,
@@ -76,7 +76,7 @@ impl Core {
         error: ErrorCode,
         wanted: &Wanted,
     ) -> Text<WORDS_LEN_MAX> {
-        // Of a change the order says what it is about.
+        // For a change, the order determines account and instrument.
         let order = self.find_own(asked).ok().and_then(|slot| self.orders.get(slot));
         let (account, symbol) =
             order.map_or((asked.account, asked.symbol), |order| (order.account, order.symbol));
@@ -115,7 +115,7 @@ impl Core {
     fn why_not_price(&self, symbol: u32, wanted: &Wanted) -> Text<WORDS_LEN_MAX> {
         let tick = |price| self.instruments.get(symbol).map_or(Fixed::ZERO, |it| it.tick_at(price));
         let off = |what, price: Fixed| off_step(what, price, tick(price));
-        // Orders without a price of their own have a stop price alone.
+        // Orders without a limit price have only a stop price.
         let limit =
             if wanted.price.is_zero() && !wanted.stop_price.is_zero() { None } else { off("", wanted.price) };
         limit
@@ -123,7 +123,7 @@ impl Core {
             .unwrap_or_else(|| Text::cut(plain_words(ErrorCode::INVALID_PRICE)))
     }
 
-    /// What the account is held to, or what it waits for.
+    /// Text about the account's limits, or about its state.
     fn why_not_account(&self, account: u16, error: ErrorCode, wanted: &Wanted) -> Text<WORDS_LEN_MAX> {
         let Some(known) = self.accounts.get(usize::from(account)) else {
             return Text::cut(plain_words(error));
@@ -162,7 +162,7 @@ impl Core {
     }
 }
 
-/// Words where nothing more is to be said than the code says.
+/// Text for a code that needs no details.
 const fn plain_words(error: ErrorCode) -> &'static str {
     match error {
         ErrorCode::MALFORMED => "no request of this kind and layout is known",

@@ -1,4 +1,4 @@
-//! What comes on the connection of an account: replies to requests, and news that nobody asked for.
+//! Messages on an account's connection: replies to requests, and unsolicited updates.
 
 use tickpath_deribit::envelope::{ErrorBody, Notification, Response};
 use tickpath_deribit::field::{Field, List};
@@ -20,7 +20,7 @@ use super::orders::Doubt;
 use super::out::{About, Cause, Door};
 
 impl Core {
-    /// A reply on an account's connection.
+    /// Handles a reply on an account's connection.
     pub(super) fn handle_account_reply(
         &mut self,
         account: u16,
@@ -42,7 +42,7 @@ impl Core {
                     self.want_cancel_all_again(account);
                 }
             }
-            // Where it was refused they wait still, and are asked for one by one.
+            // If it was rejected, the cancellations are still queued and are sent one by one.
             Purpose::CancelWaiting => {}
             Purpose::Quotes { .. } => self.quoted(account, &pending, response, received, door),
             Purpose::CancelQuotes { .. } => {
@@ -59,13 +59,13 @@ impl Core {
         }
     }
 
-    /// Whether the order that a request was about ended and is forgotten: another one may be at its place.
+    /// Whether the order of a request has ended and was removed: another order may have its slot.
     pub(super) fn is_forgotten(&self, pending: &Pending) -> bool {
         let is_it = |slot| self.orders.get(slot).is_some_and(|order| order.gateway_id == pending.gateway_id);
         pending.purpose.changes().is_some_and(|slot| !is_it(slot))
     }
 
-    /// The venue's answer to a request of a client, for the client.
+    /// Sends the result of a request to its client.
     pub(super) fn answer(
         &self,
         slot: u32,
@@ -121,7 +121,7 @@ impl Core {
         }
     }
 
-    /// The venue has not taken an order, or does not say whether it has.
+    /// Handles a rejected order, or one whose result is unknown.
     pub(super) fn refused_create(
         &mut self,
         slot: u32,
@@ -165,7 +165,7 @@ impl Core {
     ) {
         match response.outcome {
             Ok(value) if value.text() == "0" => {
-                // None with its label is open: it has ended, or never was.
+                // No order with its label is open: it has ended, or never existed.
                 let text = Text::cut("no open order has its label");
                 let refusal = (AckStatus::REJECTED, ErrorCode::UNKNOWN_ORDER, text);
                 self.answer(slot, pending, AckType::CANCEL, Err(refusal), received, door);
@@ -194,8 +194,8 @@ impl Core {
         self.refused_change(slot, pending, AckType::CANCEL, error, received, door);
     }
 
-    /// What a client was told is refused is not tried again; what the gateway itself wants, for the client or another reason, is:
-    /// in a moment, or when it is known how the order stands.
+    /// A cancellation whose rejection was reported to the client is not repeated. One that the gateway itself
+    /// wants is: after a pause, or when the order's state is known.
     fn cancel_refused(&mut self, account: u16, slot: u32, error: &ErrorBody<'_>, received: Nanos) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         order.is_cancel_wanted = order.is_cancel_owed;
@@ -205,7 +205,7 @@ impl Core {
         }
     }
 
-    /// The venue has done it: the order as it is now was read with the reply.
+    /// Handles an executed request: the order's new state was decoded with the reply.
     fn take_done(
         &mut self,
         account: u16,
@@ -225,7 +225,7 @@ impl Core {
                 self.apply_order(account, &news, Cause::venue(received, news.updated_ms), door);
                 self.take_read_trades(account, received, door);
             }
-            // The answer to a cancellation by label is a number; what became of the order is told by itself.
+            // The answer to a cancellation by label is a number; the order's state is reported separately.
             None => {}
             Some(Err(_)) => {
                 self.counters.faults += 1;
@@ -262,7 +262,7 @@ impl Core {
         }
     }
 
-    /// The venue's answer leaves it open what became of the request.
+    /// Handles an answer that leaves the result of the request unknown.
     fn in_doubt(
         &mut self,
         slot: u32,
@@ -277,7 +277,7 @@ impl Core {
         self.doubt(slot, received, door);
     }
 
-    /// What became of an order is not certain: it is asked for, and its clients are told.
+    /// Marks an order's status as unknown, schedules a status query, and informs the order's clients.
     pub(super) fn doubt(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         if order.state.is_over() {
@@ -294,7 +294,7 @@ impl Core {
         }
     }
 
-    /// A request on an account's connection has no reply and will have none.
+    /// Handles a request on an account's connection that remains without a reply.
     pub(super) fn handle_account_unanswered(
         &mut self,
         account: u16,
@@ -307,7 +307,7 @@ impl Core {
         self.unanswered(account, &pending, is_lost, now, door);
     }
 
-    /// A request of an account, on either of its connections, has no answer and will have none.
+    /// Handles a request on either of an account's connections that remains without an answer.
     pub(super) fn unanswered(
         &mut self,
         account: u16,
@@ -359,7 +359,7 @@ impl Core {
         self.doubt(slot, now, door);
     }
 
-    /// Data of a channel of an account.
+    /// Handles data of an account's channel.
     pub(super) fn handle_account_news(
         &mut self,
         account: u16,
@@ -388,7 +388,7 @@ impl Core {
         door: &mut impl Door,
     ) -> Result<(), NewsFault> {
         let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
-        // One that cannot be told does not keep the others from being told.
+        // An undecodable order does not block the others.
         let mut is_whole = true;
         for order in changes.orders.iter() {
             is_whole &= order.is_ok_and(|order| self.take_order(account, &order, received, door).is_ok());
@@ -411,18 +411,18 @@ impl Core {
         Ok(())
     }
 
-    /// Takes the orders of a change once more, of which one or another cannot be told: those are doubted, or counted. The others
-    /// are known by now, and told no second time.
+    /// Handles the orders of a change again if some are undecodable: those are queried, or counted. The
+    /// others are known already and are not sent again.
     #[cold]
     fn take_odd_changes(&mut self, account: u16, data: &Value<'_>, received: Nanos, door: &mut impl Door) {
-        // Each for itself.
+        // Decodes each order separately.
         let Ok(list) = list_under::<Value<'_>>(data, "orders") else { return };
         for value in list.iter().flatten() {
             let _ = self.take_order_value(account, &value, received, door);
         }
     }
 
-    /// Takes an order that may be unreadable; its place, if it is one of this gateway.
+    /// Handles an order that may be undecodable; returns its slot if it is this gateway's.
     fn take_order_value(
         &mut self,
         account: u16,
@@ -477,14 +477,14 @@ impl Core {
         Ok(())
     }
 
-    /// A question was answered; whether its order is still the one in that place.
+    /// Ends an order status query; returns whether its order still has the slot.
     fn end_question(&mut self, account: u16, slot: u32, gateway_id: u64) -> bool {
         let known = &mut self.accounts[usize::from(account)];
         known.asked_questions = known.asked_questions.saturating_sub(1);
         self.orders.get(slot).is_some_and(|order| order.gateway_id == gateway_id)
     }
 
-    /// The answer to a question about one order: by its id one order, by its label a list.
+    /// Handles the answer to an order status query: one order if queried by id, a list if by label.
     fn take_order_state(
         &mut self,
         account: u16,
@@ -553,7 +553,7 @@ impl Core {
         }
     }
 
-    /// The answer to one step of an account's download.
+    /// Handles the answer to a step of an account's download.
     fn take_step(
         &mut self,
         account: u16,
@@ -569,7 +569,7 @@ impl Core {
             (Step::Orders, Ok(value)) => self.take_open_orders(account, &value, received, door),
             (Step::Positions, Ok(value)) => self.take_positions(account, &value, received, door),
             (Step::Funds, Ok(value)) => self.take_summaries(account, &value, received, door),
-            // A key may not see everything: what it may not is left out.
+            // A key may have limited access: what it cannot read is omitted.
             (Step::Positions | Step::Funds, Err(error)) if is_forbidden(&error) => Ok(()),
             (_, Err(error)) => {
                 let known = &mut self.accounts[usize::from(account)];
@@ -599,21 +599,21 @@ impl Core {
     ) -> Result<(), NewsFault> {
         let list: List<'_, Value<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
         self.accounts[usize::from(account)].foreign.clear();
-        // What is not in the list is in doubt: it ended while nobody listened, or never came to be.
+        // The status of an order missing from the list is unknown: it ended unobserved, or never existed.
         self.scratch_marks.clear();
         for order in list.iter() {
             let order = order.map_err(|_| NewsFault::Code)?;
             let slot = self.take_order_value(account, &order, received, door);
             self.scratch_marks.extend(slot);
         }
-        // There may be thousands.
+        // Sorted for binary search: there may be thousands.
         self.scratch_marks.sort_unstable();
         for slot in 0..self.orders.used() {
             let Some(order) = self.orders.get(slot) else { continue };
             if order.account != account || order.state.is_over() {
                 continue;
             }
-            // One in the list that could not be read is in doubt already.
+            // A listed order that was undecodable has an unknown status already.
             if order.doubt == Doubt::None && self.scratch_marks.binary_search(&slot).is_ok() {
                 self.settled(slot, received, door);
             } else {
@@ -641,7 +641,7 @@ impl Core {
                 Err(_) => self.counters.faults += 1,
             }
         }
-        // What is not in the list was closed while nobody listened.
+        // A position missing from the list was closed unobserved.
         for place in 0..self.accounts[usize::from(account)].positions.len() {
             let Position { symbol, body } = self.accounts[usize::from(account)].positions[place];
             if body.quantity.is_zero() || self.scratch_marks.contains(&symbol) {
@@ -670,7 +670,7 @@ impl Core {
     }
 }
 
-/// The list under a name in an object; an empty one where it has none.
+/// Returns the list under a name in an object, empty if the name is absent.
 fn list_under<'a, T: Field<'a> + Clone>(object: &Value<'a>, name: &str) -> Result<List<'a, T>, ScanError> {
     let mut list = List::default();
     let mut scanner = object.scanner();
@@ -685,8 +685,8 @@ fn list_under<'a, T: Field<'a> + Clone>(object: &Value<'a>, name: &str) -> Resul
     Ok(list)
 }
 
-/// What counts of the orders of one label, a trigger order and the one that it became: what is not over. One that cannot be
-/// read is an error: it is not known then that there is none.
+/// Selects from the orders with one label - a trigger order and the order that it became - one that has not
+/// ended. An undecodable order is an error, as then the absence of an open order is unproven.
 fn of_label<'a>(list: &List<'a, VenueOrder<'a>>) -> Result<Option<VenueOrder<'a>>, ScanError> {
     let rank = |order: &VenueOrder<'a>| (order.order_state.is_terminal(), order.trigger_order_id.is_none());
     let mut best: Option<VenueOrder<'a>> = None;
@@ -704,7 +704,7 @@ fn is_forbidden(error: &ErrorBody<'_>) -> bool {
     matches!(error.error_code(), Some(Venue::Forbidden | Venue::ScopeExceeded | Venue::MethodNotFound))
 }
 
-/// The step after one.
+/// Returns the next step.
 const fn after(step: Step) -> Step {
     match step {
         Step::Orders => Step::Positions,

@@ -1,7 +1,7 @@
-//! How often a user may ask, and what happens to one who asks more often.
+//! Rate limits of users, and bans of those who exceed them.
 //!
-//! Requests are counted over a sliding window, exactly: the times of the latest ones are kept for each user. One more than
-//! the limit begins a ban. What the duty cycle asks costs a comparison and does not allocate.
+//! Requests are counted exactly over a sliding window, which keeps the times of each user's latest ones. One
+//! more than the limit starts a ban. The check in the duty cycle is one comparison, without allocation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,20 +10,20 @@ use tickpath_types::Nanos;
 
 use super::settings::RequestLimit;
 
-/// What becomes of a request.
+/// Decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is carried out.
+    /// The request is executed.
     Pass,
-    /// It is carried out, since it takes risk away, and the user is banned from now on until this time.
+    /// The request is executed, since it reduces risk, and the user is banned until this time.
     PassAndBan(Nanos),
-    /// It is one too many: it is refused, and the user is banned from now on until this time.
+    /// The request exceeds the limit: it is rejected, and the user is banned until this time.
     Ban(Nanos),
     /// The user is banned until this time.
     Banned(Nanos),
 }
 
-/// Until when each user is banned: written by the duty cycle, read by whoever answers logins.
+/// End of each user's ban: written by the duty cycle, read by the login check.
 #[derive(Clone, Debug)]
 pub struct Bans(Arc<[AtomicU64]>);
 
@@ -32,7 +32,7 @@ impl Bans {
         Bans((0..users).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Until when the user is banned; `None` when it is not.
+    /// End of the user's ban; `None` if the user is not banned.
     #[must_use]
     pub fn until(&self, now: Nanos, user: usize) -> Option<Nanos> {
         let until = Nanos(self.0.get(user)?.load(Ordering::Relaxed));
@@ -45,7 +45,7 @@ impl Bans {
         }
     }
 
-    /// Users that are banned.
+    /// Number of banned users.
     #[must_use]
     pub fn count(&self, now: Nanos) -> usize {
         (0..self.0.len()).filter(|user| self.until(now, *user).is_some()).count()
@@ -55,15 +55,15 @@ impl Bans {
 /// The latest requests of one user.
 #[derive(Clone, Debug)]
 struct Window {
-    /// Times of the latest requests, as many as the limit, as a ring.
+    /// Ring of the times of the latest requests, as many as the limit.
     times: Box<[Nanos]>,
-    /// The place of the oldest of them.
+    /// Index of the oldest time.
     next: usize,
     monitor_period: Nanos,
     ban_period: Nanos,
 }
 
-/// Counts requests of users, by their numbers.
+/// Rate limits of all users, by user number.
 #[derive(Clone, Debug)]
 pub struct RequestLimits {
     windows: Box<[Window]>,
@@ -73,11 +73,11 @@ pub struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// For users in the order of their numbers.
+    /// Creates the limits for users in the order of their numbers.
     #[must_use]
     pub fn new(users: impl Iterator<Item = RequestLimit>) -> RequestLimits {
         let window = |user: RequestLimit| Window {
-            // Never in the window of the first requests.
+            // Zero means never: it is outside the window of the first requests.
             times: vec![Nanos::ZERO; user.max.max(1) as usize].into_boxed_slice(),
             next: 0,
             monitor_period: user.monitor_period,
@@ -88,32 +88,32 @@ impl RequestLimits {
         RequestLimits { windows, bans, refused: 0, banned: 0 }
     }
 
-    /// Who is banned, for whoever answers logins.
+    /// Current bans, for the login check.
     #[must_use]
     pub fn bans(&self) -> Bans {
         self.bans.clone()
     }
 
-    /// Until when a user is banned; none where it is not.
+    /// End of a user's ban; none if the user is not banned.
     #[must_use]
     pub fn banned_until(&self, now: Nanos, user: usize) -> Option<Nanos> {
         self.bans.until(now, user)
     }
 
-    /// Requests that were refused, and bans that began.
+    /// Number of requests rejected, and number of bans started.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         (self.refused, self.banned)
     }
 
-    /// How many requests the user could send now, of how many at most in which period. One that is banned could send none.
+    /// Number of requests available to the user now, their maximum, and its period. A banned user has none.
     #[must_use]
     pub fn left(&self, now: Nanos, user: usize) -> (u32, u32, Nanos) {
         let Some(window) = self.windows.get(user) else { return (0, 0, Nanos::ZERO) };
         let count = window.times.len();
         let is_free =
             |time: Nanos| time == Nanos::ZERO || now.0.saturating_sub(time.0) >= window.monitor_period.0;
-        // From the oldest on they are free, and then no more.
+        // Binary search: the free entries come first, starting with the oldest.
         let (mut from, mut to) = (0, count);
         while from < to {
             let middle = from.midpoint(to);
@@ -124,10 +124,10 @@ impl RequestLimits {
         (left as u32, count as u32, window.monitor_period)
     }
 
-    /// The user sends a request. Of two at the same time both count; a time of zero was never.
+    /// Records a request and decides on it. Two at the same time both count; a time of zero means never.
     ///
-    /// What takes risk away is let pass once more where it is one too many: its user would otherwise be left with the order
-    /// that it was about to cancel.
+    /// A request that reduces risk passes even as the one that exceeds the limit: otherwise its user could
+    /// not cancel the order.
     #[inline]
     pub fn admit(&mut self, now: Nanos, user: usize, takes_risk_away: bool) -> Verdict {
         if let Some(until) = self.bans.until(now, user) {
@@ -182,7 +182,7 @@ mod tests {
             (limits.left(at(60), 0).0, limits.left(at(90), 0).0, limits.left(at(200), 0).0),
             (1, 2, 3)
         );
-        // The first one is out of the window just now.
+        // The first request has just left the window.
         assert_eq!(limits.admit(at(60), 0, false), Verdict::Pass);
         assert_eq!(bans.until(at(60), 0), None);
         let until = at(389);
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(limits.admit(at(388), 0, false), Verdict::Banned(until));
         assert_eq!(limits.counts(), (2, 1));
         assert_eq!(limits.left(at(388), 0).0, 0, "banned");
-        // Another user has its own.
+        // Another user has a separate limit.
         assert_eq!(limits.admit(at(388), 1, false), Verdict::Pass);
         assert_eq!((bans.until(until, 0), limits.admit(until, 0, false)), (None, Verdict::Pass));
     }

@@ -1,4 +1,4 @@
-//! Requests of clients: checked, numbered, handed to the venue's connection, acknowledged.
+//! Client requests: checked, numbered, passed to the venue's connection, acknowledged.
 
 use tickpath_deribit::codes::TimeInForce as VenueTime;
 use tickpath_deribit::messages::{
@@ -27,13 +27,13 @@ use super::out::{About, Cause, Door, Venue};
 use super::policy::{OrderFacts, Worth};
 use super::refusal::Wanted;
 
-/// What an order may be told to do or not to do.
+/// Execution flags that an order may have.
 const KNOWN_FLAGS: ExecutionFlags = ExecutionFlags::POST_ONLY
     .with(ExecutionFlags::REJECT_POST_ONLY)
     .with(ExecutionFlags::REDUCE_ONLY)
     .with(ExecutionFlags::MMP);
 
-/// A request with whose it is and what it is about, as far as that is known to be right.
+/// A request with its sender and subject, as far as validated.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) asker: Asker,
@@ -45,7 +45,7 @@ pub(super) struct Asked {
     pub(super) symbol: u32,
 }
 
-/// The order that was entered last, to be rehearsed.
+/// The last order entered, used for warm-up.
 #[derive(Clone, Copy)]
 pub(super) struct LastOrder {
     asked: Asked,
@@ -69,7 +69,7 @@ impl Core {
             client,
             client_order_id: header.client_order_id,
             order_id: header.order_id,
-            // 0, for none, becomes a place that no account has.
+            // 0, for none, becomes an index that no account has.
             account: header.account.wrapping_sub(1),
             symbol: header.symbol,
         };
@@ -105,8 +105,8 @@ impl Core {
                 }
             }
             RequestKind::DOWNLOAD_MARKET_DATA => {
-                // Not one of the requests that the user is held to: who reads too slowly asks by itself, and is not to take the
-                // user's cancellations away. A pause between two downloads bounds it.
+                // Not counted by the user's rate limit: slow readers request it automatically, which must not
+                // use up the user's cancellations. A pause between two downloads limits it.
                 if let Some(client) = self.clients.get_mut(client) {
                     client.wants_again = true;
                 }
@@ -121,7 +121,7 @@ impl Core {
                     self.set_risk_limits(now, &asked, &body, door);
                 }
             }
-            // Pongs are the door's. What nobody knows counts as what is known.
+            // The event sink handles pongs. Unknown requests count like known ones.
             _ => {
                 let error = self.admit(now, user, false, door).err().unwrap_or(ErrorCode::MALFORMED);
                 self.refuse(now, &asked, AckType::default(), EventSide::default(), error, door);
@@ -129,7 +129,7 @@ impl Core {
         }
     }
 
-    /// Passes a client's message on to all.
+    /// Forwards a client's message to all clients.
     fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl Door) {
         if let Err(error) = self.admit(now, asked.user, false, door) {
             return self.refuse(now, asked, AckType::CUSTOM_MESSAGE, EventSide::default(), error, door);
@@ -166,7 +166,7 @@ impl Core {
         self.last_created = Some(LastOrder { asked: *asked, body: *body });
     }
 
-    /// The acknowledgement of an order that its connection takes.
+    /// Creates the ack of an order that its connection accepts.
     #[inline(never)]
     fn received_order(&self, now: Nanos, asked: &Asked, side: EventSide, slot: u32) -> Event {
         let order_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
@@ -174,7 +174,7 @@ impl Core {
         self.ack_event(asked, &OrderAck { order_id, status, side, ..self.ack(now, asked, AckType::CREATE) })
     }
 
-    /// Writes an order for its connection, which has said that it takes it.
+    /// Encodes an order for its connection, which has accepted it.
     fn enter(
         &mut self,
         now: Nanos,
@@ -191,7 +191,7 @@ impl Core {
         Ok(())
     }
 
-    /// Checks an order, its connection's room and credits with it, and keeps it; its place.
+    /// Checks an order and its connection's capacity and credits, and stores the order; returns its slot.
     #[inline(never)]
     fn keep_order(
         &mut self,
@@ -255,8 +255,8 @@ impl Core {
         })
     }
 
-    /// Goes through the motions of the order that was entered last, as if it came again, so that code and data are in the
-    /// processor's caches when it counts. Leaves everything as it was.
+    /// Runs the last order's path as a warm-up, so that code and data are in the processor's caches for the
+    /// next order. Leaves all state unchanged.
     pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
         let Some(LastOrder { asked, body }) = self.last_created else { return };
         if self.policy.is_dry_run() || !self.orders.has_free_place() {
@@ -273,7 +273,7 @@ impl Core {
         venue.set_rehearsal(false);
     }
 
-    // Never inlined, like what comes before it: what is done and what is rehearsed is the same code.
+    // Never inlined, like the functions above: execution and warm-up share the same code.
     #[inline(never)]
     fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
@@ -346,7 +346,7 @@ impl Core {
         }
         let is_other_stop = !body.stop_price.is_zero() && body.stop_price.0 != order.terms.stop_price;
         if is_other_stop && order.external_id.is_empty() {
-            // By its label an order's price and quantity can be changed, and nothing else.
+            // A change by label can modify only price and quantity.
             return Err(ErrorCode::BUSY);
         }
         let flag = |flag| body.execution.contains(flag);
@@ -357,7 +357,7 @@ impl Core {
             post_only: flag(ExecutionFlags::POST_ONLY),
             reject_post_only: flag(ExecutionFlags::REJECT_POST_ONLY),
             reduce_only: flag(ExecutionFlags::REDUCE_ONLY),
-            // The venue does not take it back.
+            // The venue does not allow removing it.
             mmp: order.terms.mmp || flag(ExecutionFlags::MMP),
             ..order.terms
         };
@@ -396,7 +396,7 @@ impl Core {
         let price = has_price(terms.order_type).then(|| decimal(terms.price));
         let Terms { post_only, reduce_only, reject_post_only, .. } = *terms;
         if order.external_id.is_empty() {
-            // Its own id is not known yet; the venue does the requests of a connection in their order.
+            // The venue's id is not known yet; the venue executes the requests of a connection in order.
             let label = self.label_of(order);
             let params = EditByLabel {
                 label: VenueText::new(label.as_str()),
@@ -454,24 +454,24 @@ impl Core {
         let slot = self.find_own(asked)?;
         let order = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?;
         if self.policy.is_dry_run() {
-            // It is one of an earlier life: those of this one ended as they came.
+            // The order is from an earlier instance: in a dry run, orders of this instance end immediately.
             return Err(ErrorCode::DRY_RUN);
         }
         let known = &self.accounts[usize::from(order.account)];
         let is_ready = known.step == Step::Ready;
-        // Before that one that is asked for waits for its answer, and nothing for that of another.
+        // Before the account is ready, a cancellation waits only for a status query of the same order.
         let is_clear = is_ready || known.can_cancel() && order.doubt == Doubt::None;
         let sent = is_clear.then(|| self.send_cancel(now, slot, asked.asker, venue));
         match sent {
             Some(Ok(())) => {}
             Some(Err(error)) if is_ready => return Err(request_error(error)),
-            // It leaves as soon as a connection can take it.
+            // It is sent as soon as a connection accepts it.
             Some(Err(_)) | None => self.want_cancel(slot),
         }
         Ok(slot)
     }
 
-    /// Hands the cancellation of an order to its connection; while the FIX session of an account is down, to the other one.
+    /// Passes a cancellation to the order's connection, or to the WebSocket while the FIX session is down.
     pub(super) fn send_cancel(
         &mut self,
         now: Nanos,
@@ -549,7 +549,7 @@ impl Core {
             origin: Origin::GATEWAY,
             status: match refusal {
                 Some(_) => AckStatus::REJECTED,
-                // There is nothing that the venue could answer.
+                // There is nothing for the venue to answer.
                 None if count == 0 => AckStatus::ACCEPTED,
                 None => AckStatus::RECEIVED,
             },
@@ -584,13 +584,13 @@ impl Core {
         self.check_trader(asked)
     }
 
-    /// Whether the client came to trade; others of its user may have come to watch.
+    /// Rejects clients that have connected only to watch.
     fn check_trader(&self, asked: &Asked) -> Result<(), ErrorCode> {
         let may_trade = self.clients.get(asked.client).is_some_and(|client| client.may_trade);
         if may_trade { Ok(()) } else { Err(ErrorCode::NOT_PERMITTED) }
     }
 
-    /// Whether the user may trade the instrument for the account, and both are there.
+    /// Checks that account and instrument exist and the user may trade the instrument in the account.
     #[inline(never)]
     pub(super) fn check_access(&self, asked: &Asked) -> Result<(), ErrorCode> {
         self.check_account(asked)?;
@@ -604,7 +604,7 @@ impl Core {
         self.check_ready(asked.account)
     }
 
-    /// Whether the user may have market maker protection count its orders: what trips it ends those of all users of the account.
+    /// Rejects market maker protection for users without it: it cancels orders of all the account's users.
     #[inline]
     fn check_protection(&self, user: u16, terms: &Terms) -> Result<(), ErrorCode> {
         if terms.mmp && !self.users[usize::from(user)].has_mmp {
@@ -626,7 +626,7 @@ impl Core {
         }
     }
 
-    /// Whether prices and quantities are on the instrument's steps.
+    /// Checks prices and quantities against the instrument's steps.
     #[inline(never)]
     pub(super) fn check_steps(&self, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
         let instrument = self.instruments.get(symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
@@ -672,7 +672,7 @@ impl Core {
             index_price: figure(StatisticKind::INDEX_PRICE),
             worth: match reference.kind {
                 _ if reference.is_inverse == 1 => Worth::Quantity,
-                // The price of a combination is a difference of prices, and says nothing of what its legs are worth.
+                // A combination's price is a difference of prices, unrelated to its legs' notional.
                 InstrumentKind::FUTURE_COMBO if is_in_base => Worth::Quantity,
                 InstrumentKind::FUTURE_COMBO | InstrumentKind::OPTION_COMBO => Worth::Index,
                 InstrumentKind::OPTION if is_in_base => Worth::Index,
@@ -682,7 +682,7 @@ impl Core {
         })
     }
 
-    /// The order that a request names, if it is one of its user and not over.
+    /// Finds the order that a request names, if it belongs to the user and has not ended.
     pub(super) fn find_own(&self, asked: &Asked) -> Result<u32, ErrorCode> {
         let slot = match (asked.client_order_id, asked.order_id) {
             (0, id) => self.orders.by_gateway_id(id),
@@ -697,12 +697,12 @@ impl Core {
         }
     }
 
-    /// The venue takes a request no later than this.
+    /// Deadline after which the venue rejects a request sent now.
     pub(super) fn valid_until_ms(&self, now: Nanos) -> u64 {
         self.venue_ms(now).saturating_add(self.settings.request_timeout.0 / 1_000_000)
     }
 
-    /// The label that an order carries.
+    /// Returns the label of an order.
     pub(super) fn label_of(&self, order: &Order) -> super::label::Label {
         let mark = self.mark.of_session(order.session);
         mark.label(order.label_id, order.client_id, &self.users[usize::from(order.user)].tag)
@@ -713,13 +713,13 @@ impl Core {
         self.accounts[usize::from(account)].push(Pending { id, purpose, asker, sent, gateway_id });
     }
 
-    /// The same of a request by the connection that orders go by.
+    /// Like `push`, on the connection that carries orders.
     pub(super) fn push_order(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
         let gateway_id = self.changed_id(&purpose);
         self.accounts[usize::from(account)].push_order(Pending { id, purpose, asker, sent, gateway_id });
     }
 
-    /// The gateway's id of the order that a request changes; 0 for none.
+    /// Returns the gateway's id of the order that a request changes; 0 for none.
     fn changed_id(&self, purpose: &Purpose) -> u64 {
         let order = purpose.changes().and_then(|slot| self.orders.get(slot));
         order.map_or(0, |order| order.gateway_id)
@@ -770,7 +770,7 @@ impl Core {
         self.send_ack(&asked, ack, door);
     }
 
-    /// A risk manager publishes what an account is held to: whoever has the account is told.
+    /// Publishes a risk manager's limits for an account and sends them to the account's clients.
     fn set_risk_limits(&mut self, now: Nanos, asked: &Asked, body: &SetRiskLimits, door: &mut impl Door) {
         let account = asked.account;
         let outcome = self.admit(now, asked.user, true, door).and_then(|()| {
@@ -806,7 +806,7 @@ impl Core {
         self.refuse_order(now, asked, request, side, error, &Wanted::default(), door);
     }
 
-    /// The same of a request that names prices and quantities.
+    /// Like `refuse`, for a request with prices and quantities.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "what the refusal says of the request, each its own")]
     fn refuse_order(
@@ -835,14 +835,14 @@ const fn method_of(side: Side) -> Method {
     }
 }
 
-/// The highest price that an order trades at as far as can be told; 0 when it is not known. `market` is what is paid now,
-/// 0 when that is not known.
+/// Worst price at which an order can trade, as far as known; 0 if unknown. `market` is the current market
+/// price, 0 if unknown.
 fn dearest(terms: &Terms, market: i64) -> i64 {
     let is_trailing = terms.order_type == tickpath_deribit::codes::OrderType::TrailingStop;
     match terms.side {
         Side::Buy if has_price(terms.order_type) => terms.price,
         _ if market == 0 => 0,
-        // It sells at what is bid where that is more.
+        // A sell order trades at the bid if that is higher.
         Side::Sell if has_price(terms.order_type) => terms.price.max(market),
         // The stop price of a trailing order is a distance.
         _ if is_trailing => market,
@@ -850,7 +850,7 @@ fn dearest(terms: &Terms, market: i64) -> i64 {
     }
 }
 
-/// What a request's order is to do; codes and numbers in it may be anything.
+/// Converts and validates a request's order parameters; the input may hold any codes and numbers.
 fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
     let flag = |flag| body.execution.contains(flag);
     let order_type = venue_type(body.order_type).ok_or(ErrorCode::INVALID_TERMS)?;
@@ -872,7 +872,7 @@ fn terms_of(body: &CreateOrder) -> Result<Terms, ErrorCode> {
         && has_trigger(order_type) == terms.trigger.is_some()
         && (has_price(order_type) || terms.price == 0)
         && (has_trigger(order_type) || terms.stop_price == 0)
-        // Without a price the venue is told no time: one that would mean something is not left out in silence.
+        // Without a price no time in force is sent: one with an effect must not be dropped silently.
         && (has_price(order_type) || !matches!(terms.time_in_force, VenueTime::GoodTilDay | VenueTime::FillOrKill))
         && (terms.post_only || !terms.reject_post_only)
         && (!terms.mmp || order_type == tickpath_deribit::codes::OrderType::Limit);

@@ -1,10 +1,10 @@
-//! Which trades were told, so that none is told twice.
+//! Trade id deduplication: no trade is sent twice.
 
 use std::collections::VecDeque;
 
 use tickpath_book::{OrderHandle, OrderIndex};
 
-/// The latest trades, by a number made of their ids.
+/// The latest trades, by a hash of their ids.
 #[derive(Debug)]
 pub struct Seen {
     order: VecDeque<u64>,
@@ -14,14 +14,14 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Remembers so many.
+    /// Creates a set that remembers up to `max` trades.
     #[must_use]
     pub fn new(max: u32, seed: u64) -> Seen {
         let index = OrderIndex::new(max.saturating_add(1));
         Seen { order: VecDeque::with_capacity(max as usize + 1), index, max: max as usize, seed }
     }
 
-    /// Notes a trade of an account; false when it was noted before.
+    /// Records a trade of an account; false if it is known already.
     pub fn insert(&mut self, account: u16, is_buy: bool, trade_id: &str) -> bool {
         // Both sides of a trade within one account have the same id.
         let start = self.seed ^ u64::from(account) << 1 ^ u64::from(is_buy);
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-/// Spreads the bits of a number over all of them (SplitMix64's last steps).
+/// Mixes the bits of a number (the last steps of SplitMix64).
 pub(super) const fn scatter(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! What a core is set to do, and its parts as they begin.
+//! Settings of a core, and the initial state that follows from them.
 
 use regex::Regex;
 use tickpath_deribit::resolution::Resolution;
@@ -12,140 +12,140 @@ use super::label::user_tag;
 use super::news::GroupText;
 use super::{MARKET_STREAMS_MAX, Stream, fix, quotes};
 
-/// What a core is set to do.
+/// Settings of a core.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The gateway's name, which labels of orders carry.
+    /// Name of the gateway, which labels of orders carry.
     pub name: String,
-    /// The venue's name.
+    /// Name of the venue.
     pub exchange: Text<32>,
-    /// Its WebSocket.
+    /// Address of the venue's WebSocket.
     pub uri: Text<80>,
-    /// Its FIX endpoint; empty where there is none.
+    /// Address of the venue's FIX endpoint; empty if there is none.
     pub fix_uri: Text<80>,
-    /// What orders go by.
+    /// Transport used for orders.
     pub trading: Transport,
-    /// Real money.
+    /// Whether the venue is a production venue.
     pub is_production: bool,
-    /// No order leaves in any case.
+    /// Dry run: no order leaves.
     pub is_dry_run: bool,
-    /// The instruments that are there.
+    /// Filter for the venue's instruments.
     pub filter: SymbolFilter,
-    /// The accounts in the order of their names: the place of each is its number. 64 at most.
+    /// The accounts, at most 64, in the order of their names: an account's index is its number.
     pub accounts: Vec<AccountSettings>,
-    /// The users in the order of their names: the place of each is its number.
+    /// The users in the order of their names: a user's index is its number.
     pub users: Vec<UserSettings>,
-    /// What is asked for of each instrument.
+    /// Data requested for each instrument.
     pub feeds: Feeds,
-    /// Levels of a book's side that clients see.
+    /// Number of levels per side of a book that clients receive.
     pub depth: usize,
-    /// Channels of one connection for market data at most.
+    /// Maximum number of channels on one market data connection.
     pub subscriptions_max: usize,
-    /// Interval of books and trades, as channels name it.
+    /// Interval of books and trades, as in channel names.
     pub interval: &'static str,
-    /// The same of tickers.
+    /// Interval of tickers, as in channel names.
     pub ticker_interval: &'static str,
-    /// How long a subscribed book may be waited for.
+    /// Maximum time to wait for a subscribed book.
     pub book_timeout: Nanos,
-    /// Longest wait for the venue's answer to a request.
+    /// Maximum time to wait for the venue's answer to a request.
     pub request_timeout: Nanos,
-    /// Open orders of all clients at most.
+    /// Maximum number of open orders of all clients.
     pub orders_max: usize,
-    /// How often connections are pinged.
+    /// Interval between pings of a connection.
     pub ping_interval: Nanos,
-    /// Requests to the matching engine a second and at once, as the venue grants them.
+    /// Rate limit of the matching engine: requests per second, and burst, as granted by the venue.
     pub matching: (u32, u32),
-    /// A client's orders are cancelled when it disconnects.
+    /// Whether a client's orders are cancelled when it disconnects.
     pub cancels: bool,
-    /// How long clients may take to come back to orders of an earlier life.
+    /// Time for clients to return before an earlier instance's orders are cancelled.
     pub return_patience: Nanos,
-    /// Orders leave for instruments where one is open that cannot be read.
+    /// Whether orders leave for an instrument that has an undecodable open order.
     pub trades_beside_unreadable: bool,
 }
 
 /// An account at the venue.
 #[derive(Clone, Debug)]
 pub struct AccountSettings {
-    /// Its name.
+    /// Name of the account.
     pub name: String,
-    /// The instruments that it may trade.
+    /// Instruments that the account may trade.
     pub symbols: Matcher,
-    /// What none of its orders may exceed.
+    /// Limits for each order.
     pub caps: RiskLimit,
-    /// No order leaves before limits are published for it.
+    /// Whether orders are rejected until limits are published for the account.
     pub waits_for_limits: bool,
 }
 
 /// A user of the gateway.
 #[derive(Clone, Debug)]
 pub struct UserSettings {
-    /// Its name.
+    /// Name of the user.
     pub name: String,
-    /// The accounts that it may trade with, a bit for each by its place.
+    /// Accounts that the user may trade with, one bit each by index.
     pub accounts: u64,
-    /// The instruments that it may trade.
+    /// Instruments that the user may trade.
     pub symbols: Matcher,
-    /// Its single orders may ask for market maker protection.
+    /// Whether the user's single orders may use market maker protection.
     pub has_mmp: bool,
-    /// The group of market maker protection that it quotes in, as the venue knows it; no mass quotes where absent.
+    /// The venue's market maker protection group for the user's quotes; without one, no mass quotes.
     pub mmp_group: Option<GroupText>,
-    /// It may publish limits for its accounts.
+    /// Whether the user may publish limits for its accounts.
     pub is_risk_manager: bool,
-    /// How often it may ask.
+    /// The user's rate limit.
     pub requests: RequestLimit,
 }
 
-/// How often a user may ask.
+/// Rate limit of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimit {
-    /// Requests within the monitor period; one more begins a ban. At least 1.
+    /// Maximum number of requests in the monitor period; the next one starts a ban. At least 1.
     pub max: u32,
-    /// The time over which requests are counted.
+    /// Length of the window in which requests are counted.
     pub monitor_period: Nanos,
-    /// How long a user that asked for too much is refused.
+    /// Duration of a ban.
     pub ban_period: Nanos,
 }
 
-/// What is asked for of each instrument.
+/// Data requested for each instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feeds {
-    /// Statistics; and best prices where `book` is off.
+    /// Statistics, and best prices if `book` is off.
     pub ticker: bool,
-    /// Changes of the book.
+    /// Books.
     pub book: bool,
     /// Trades.
     pub trades: bool,
-    /// States of instruments.
+    /// States of the instruments.
     pub instrument_state: bool,
     /// Candles of these lengths.
     pub time_series: Vec<Resolution>,
-    /// Candles of each length that a client receives when it connects, at most.
+    /// Maximum number of candles of each length that a client receives when it connects.
     pub time_series_length: u32,
 }
 
-/// Patterns of symbols. Asked when an instrument becomes known, never per request.
+/// Patterns of symbols. Matched when an instrument becomes known, never per request.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher(pub Vec<Regex>);
 
 impl Matcher {
-    /// Whether one of them matches the symbol.
+    /// Whether one of the patterns matches the symbol.
     #[must_use]
     pub fn matches(&self, symbol: &str) -> bool {
         self.0.iter().any(|pattern| pattern.is_match(symbol))
     }
 }
 
-/// The instruments that are there at all.
+/// Selection of the venue's instruments.
 #[derive(Clone, Debug)]
 pub struct SymbolFilter {
-    /// Those that are there.
+    /// Included instruments.
     pub include: Matcher,
-    /// Those of them that are not.
+    /// Instruments excluded from them.
     pub exclude: Matcher,
 }
 
 impl SymbolFilter {
-    /// Whether the instrument of this name is there.
+    /// Whether the instrument of this name is selected.
     #[must_use]
     pub fn has(&self, symbol: &str) -> bool {
         self.include.matches(symbol) && !self.exclude.matches(symbol)
@@ -153,11 +153,11 @@ impl SymbolFilter {
 }
 
 impl Settings {
-    /// Instruments that share a connection for market data: one has the channels of `feeds`.
+    /// Number of instruments per market data connection: an instrument has all channels of `feeds`.
     pub(super) fn instruments_of_one(&self) -> usize {
         let feeds = &self.feeds;
         let own = [feeds.book, feeds.ticker, feeds.trades].iter().filter(|is_on| **is_on).count();
-        // One channel tells of the states of all.
+        // One channel carries the states of all instruments.
         (self.subscriptions_max.saturating_sub(1) / (own + feeds.time_series.len()).max(1)).max(1)
     }
 
@@ -165,13 +165,13 @@ impl Settings {
         self.trading == Transport::FIX
     }
 
-    /// The connections: those for market data, one of each account, and one more of each whose orders go by FIX.
+    /// All connections: for market data, one per account, and one more per account whose orders use FIX.
     pub(super) fn streams(&self) -> Vec<Stream> {
         let stream = |name: &str, account, transport, is_trading| Stream {
             status: ConnectionStatus::DISCONNECTED,
             losses: 0,
             round_trip: Nanos::ZERO,
-            // Of a long name the beginning: the account says which it is.
+            // A long name is cut; the account number identifies the connection.
             name: Text::cut(name),
             account,
             transport,
@@ -189,7 +189,7 @@ impl Settings {
         market.chain(trading).chain(entries).collect()
     }
 
-    /// The accounts as they begin.
+    /// Initial state of the accounts.
     pub(super) fn accounts(&self) -> Vec<Account> {
         let count = self.accounts.len();
         let of_place = |(place, settings): (usize, &AccountSettings)| {
@@ -204,7 +204,7 @@ impl Settings {
         self.accounts.iter().enumerate().map(of_place).collect()
     }
 
-    /// The users as they begin.
+    /// Initial state of the users.
     pub(super) fn users(&self) -> Vec<User> {
         let of_one = |user: &UserSettings| User {
             name: user.name.clone(),

@@ -1,31 +1,31 @@
-//! Why the gateway stands as it does, for people.
+//! Text of the gateway's status for users.
 
 use tickpath_gateway_protocol::{GatewayState, Text};
 
 use super::Core;
 use super::account::Step;
 
-/// The parts of a line, one behind the other: what is longer is cut, and nothing is formatted or allocated.
+/// Concatenates the parts of a line and cuts it to fit, without formatting or allocation.
 fn line(parts: &[&str]) -> Text<64> {
     let (mut bytes, mut len) = ([0_u8; 64], 0);
     for (to, from) in bytes.iter_mut().zip(parts.iter().flat_map(|part| part.bytes())) {
-        // Names in a configuration may hold any character: each byte of one that is no ASCII becomes a question mark.
+        // Names in a configuration may hold any character; each non-ASCII byte becomes a question mark.
         *to = if from.is_ascii() { from } else { b'?' };
         len += 1;
     }
     Text::cut(std::str::from_utf8(&bytes[..len]).unwrap_or_default())
 }
 
-/// That nothing can be traded.
+/// Text for a filter that leaves nothing to trade.
 const NO_INSTRUMENT: &str = "no instrument of the venue matches symbols.include";
 
 impl Core {
-    /// Whether the venue has instruments and this gateway takes none of them.
+    /// Whether the venue has instruments, but the filter selects none.
     fn has_no_instrument(&self) -> bool {
         self.listed > 0 && self.instruments.is_empty()
     }
 
-    /// Why orders are refused, or of which account; empty where all is well.
+    /// Reason why orders are rejected, with the account if it concerns one; empty if all is well.
     #[must_use]
     pub fn why(&self) -> Text<64> {
         let (ready, count) = (self.ready_accounts(), self.accounts.len());

@@ -1,4 +1,4 @@
-//! What was sent by an account's FIX session and has no answer.
+//! Requests in flight on an account's FIX session.
 
 use std::collections::VecDeque;
 
@@ -6,65 +6,65 @@ use tickpath_types::Nanos;
 
 use crate::account::{PENDING_MAX, Pending, Purpose};
 
-/// The FIX session that an account's orders go by.
+/// The FIX session for an account's orders.
 #[derive(Debug)]
 pub struct OrderEntry {
-    /// The number of its connection.
+    /// Number of the session's connection.
     pub stream: usize,
-    /// It is logged on.
+    /// Whether the session is logged on.
     pub is_up: bool,
-    /// Requests without an answer, in the order of their MsgSeqNum.
+    /// Requests in flight, in the order of their MsgSeqNum.
     pending: VecDeque<Pending>,
 }
 
 impl OrderEntry {
-    /// A session that does not stand yet.
+    /// Creates a session that is not logged on.
     #[must_use]
     pub fn new(stream: usize) -> OrderEntry {
         OrderEntry { stream, is_up: false, pending: VecDeque::with_capacity(PENDING_MAX) }
     }
 
-    /// A request left; its id is its MsgSeqNum.
+    /// Records a request that was sent; its id is its MsgSeqNum.
     pub fn push(&mut self, pending: Pending) {
         self.pending.push_back(pending);
     }
 
-    /// Whether another request may be without an answer.
+    /// Whether there is capacity for another request in flight.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.pending.len() < PENDING_MAX
     }
 
-    /// Requests without an answer.
+    /// All requests in flight.
     pub fn pending(&self) -> impl Iterator<Item = &Pending> {
         self.pending.iter()
     }
 
-    /// The request of a MsgSeqNum.
+    /// Removes and returns the request with this MsgSeqNum.
     pub fn take(&mut self, id: i64) -> Option<Pending> {
         let place = self.pending.binary_search_by_key(&id, |pending| pending.id).ok()?;
         self.pending.remove(place)
     }
 
-    /// The oldest request that is meant. The venue's answers name orders, not requests; it answers those of one order in
-    /// their order.
+    /// Removes and returns the oldest request that matches. The venue's answers name orders, not requests;
+    /// requests for one order are answered in their order.
     pub fn take_first(&mut self, is_meant: impl Fn(&Pending) -> bool) -> Option<Pending> {
         let place = self.pending.iter().position(is_meant)?;
         self.pending.remove(place)
     }
 
-    /// The oldest request, if it left at `until` or before.
+    /// Removes and returns the oldest request if it was sent at `until` or before.
     pub fn take_late(&mut self, until: Nanos) -> Option<Pending> {
         if self.pending.front()?.sent <= until { self.pending.pop_front() } else { None }
     }
 
-    /// The oldest request: the session is lost, and no answer comes any more.
+    /// Removes and returns the oldest request after the session is lost.
     pub fn take_lost(&mut self) -> Option<Pending> {
         self.pending.pop_front()
     }
 }
 
-/// Whether a request is about the order at a place, and one of these kinds.
+/// Whether a request is for the order in a slot and of one of these kinds.
 pub(super) fn is_about(
     slot: u32,
     gateway_id: u64,

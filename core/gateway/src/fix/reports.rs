@@ -1,4 +1,4 @@
-//! What the venue says over FIX: answers to requests, and news of orders.
+//! Messages of the venue over FIX: answers to requests, and execution reports.
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce};
 use tickpath_deribit::envelope::ErrorBody;
@@ -22,14 +22,14 @@ use crate::news::{GroupText, LabelText, NewsFault, OrderNews, SymbolText};
 use crate::orders::{ExternalId, Order, Terms};
 use crate::out::{Cause, Door};
 
-/// Text (58) of a report that nobody asked for.
+/// Text (58) of an unsolicited report.
 const NOTIFICATION: &str = "notification";
 /// CxlRejReason (102): too late, unknown order.
 const TOO_LATE: u64 = 0;
 const UNKNOWN_ORDER: u64 = 1;
 
 impl Core {
-    /// A message of an account's FIX session.
+    /// Handles a message of an account's FIX session.
     pub fn handle_fix(
         &mut self,
         stream: usize,
@@ -45,7 +45,7 @@ impl Core {
         let taken = self.take_fix(account, received, message, &mut batch);
         self.held = batch.finish();
         if taken.is_err() {
-            // What it was to answer is asked for when its time is over.
+            // Its request is handled when it times out.
             self.counters.faults += 1;
         }
     }
@@ -88,7 +88,7 @@ impl Core {
         Ok(())
     }
 
-    /// How an order stands: as the answer to a request, or since something happened.
+    /// Handles an execution report: the answer to a request, or an unsolicited update.
     fn take_report(
         &mut self,
         account: u16,
@@ -96,7 +96,7 @@ impl Core {
         received: Nanos,
         door: &mut impl Door,
     ) {
-        // Of orders that are none of this gateway's the WebSocket tells.
+        // External orders are reported by the WebSocket.
         let Some(slot) = self.reported_order(account, report) else { return };
         let is_rejected = report.ord_status == OrdStatus::REJECTED && report.order_id.is_none();
         if is_rejected {
@@ -126,7 +126,7 @@ impl Core {
             self.answer(slot, pending, request, Ok(()), received, door);
         }
         let Some(order) = self.orders.get(slot) else { return };
-        // The WebSocket says why an order ended that nobody cancelled here; and quantities are not in a brief report.
+        // The WebSocket has the reason of an unrequested cancellation, and a brief report has no quantities.
         let is_unexplained = is_notification && is_cancelled && !order.is_cancel_wanted;
         if is_brief || is_unexplained || is_triggered_by_price(report) {
             return;
@@ -142,7 +142,7 @@ impl Core {
         }
     }
 
-    /// An order, or a change of one, was refused.
+    /// Handles the rejection of an order or of a change.
     fn take_rejection(
         &mut self,
         account: u16,
@@ -194,7 +194,7 @@ impl Core {
         }
     }
 
-    /// A message of ours was not understood, or could not be done.
+    /// Handles a message of the gateway that the venue rejected as such.
     fn take_reject(
         &mut self,
         account: u16,
@@ -231,14 +231,14 @@ impl Core {
         }
     }
 
-    /// The oldest request of a kind about an order that has no answer.
+    /// Removes and returns the oldest request of a kind in flight for an order.
     fn take_entry(&mut self, account: u16, slot: u32, is_kind: fn(&Purpose) -> bool) -> Option<Pending> {
         let gateway_id = self.orders.get(slot)?.gateway_id;
         let entry = self.accounts[usize::from(account)].entry.as_mut()?;
         entry.take_first(is_about(slot, gateway_id, is_kind))
     }
 
-    /// The order that a report is about: by its label, by the id that we gave it, by the venue's.
+    /// Finds the order of a report: by its label, by the id that the gateway assigned, by the venue's id.
     fn reported_order(&self, account: u16, report: &ExecutionReport<'_>) -> Option<u32> {
         let by_label = |text: Option<&str>| text.and_then(|text| self.find_by_label(account, text));
         let by_id = |id: Option<&str>| id.and_then(|id| self.orders.by_external_id(account, id));
@@ -248,7 +248,7 @@ impl Core {
             .or_else(|| by_id(report.cl_ord_id))
     }
 
-    /// A whole report of an order in the gateway's own units. What FIX does not say stays as it is known.
+    /// Converts a full report to the gateway's units. Fields missing in FIX keep their known values.
     fn news_of(&self, order: &Order, report: &ExecutionReport<'_>) -> Result<OrderNews, NewsFault> {
         let size = match report.contract_multiplier {
             Some(size) => size,
@@ -285,7 +285,7 @@ impl Core {
                 post_only: has('6'),
                 reject_post_only: has('6') && has('A'),
                 reduce_only: has('E'),
-                // Reports do not say it.
+                // Reports do not contain it.
                 mmp: order.terms.mmp,
             },
             state: state_of(report)?,
@@ -294,7 +294,7 @@ impl Core {
             created_ms: if order.created_ms == 0 { time_ms } else { order.created_ms },
             updated_ms: time_ms,
             cancel_reason: is_over_by_time(report).then_some(CancelReason::Settlement),
-            // Of this life's orders alone reports are taken.
+            // Reports are accepted only for orders of this instance.
             is_replaced: false,
             is_by_fix: true,
             quote_group: GroupText::EMPTY,
@@ -302,8 +302,8 @@ impl Core {
     }
 }
 
-/// Whether a report is of an order that waits for a price, or did: what of it is the trigger's and what the order's is
-/// told by the WebSocket.
+/// Whether a report concerns an order that has or had a trigger. Only the WebSocket tells the trigger order
+/// and the resulting order apart.
 fn is_triggered_by_price(report: &ExecutionReport<'_>) -> bool {
     report.stop_px.is_some()
         || report.trigger.is_some()
@@ -348,12 +348,12 @@ fn state_of(report: &ExecutionReport<'_>) -> Result<OrderState, NewsFault> {
     }
 }
 
-/// Whether the venue has ended an order because its time or its instrument's is over.
+/// Whether the venue ended an order because the order or its instrument expired.
 fn is_over_by_time(report: &ExecutionReport<'_>) -> bool {
     matches!(report.exec_type, Some(ExecType::DONE_FOR_DAY | ExecType::EXPIRED))
 }
 
-/// A mean price, cut to units of 10^-8.
+/// Converts a mean price, truncated to units of 10^-8.
 fn mean(price: Option<Decimal>) -> Result<i64, NewsFault> {
     let Some(price) = price else { return Ok(0) };
     match price.scale().checked_sub(SCALE) {
@@ -362,8 +362,8 @@ fn mean(price: Option<Decimal>) -> Result<i64, NewsFault> {
     }
 }
 
-/// A refusal as JSON-RPC has it: the venue's words begin with the name of its error. `otherwise` is what it is where they
-/// name none.
+/// Converts a rejection to its JSON-RPC form: the venue's text starts with the name of its error. `otherwise`
+/// is used if the text names none.
 fn refusal(text: &str, otherwise: Option<VenueError>) -> ErrorBody<'_> {
     let is_named = |error: &&VenueError| {
         let rest = text.strip_prefix(error.message());

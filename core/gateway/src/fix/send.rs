@@ -1,4 +1,4 @@
-//! Requests as FIX messages.
+//! Encoding of requests as FIX messages.
 
 use tickpath_deribit::codes::{OrderType, TimeInForce, Trigger};
 use tickpath_deribit::session::RequestError;
@@ -18,15 +18,15 @@ use crate::out::Venue;
 
 /// MassCancelRequestType (530): all orders.
 const ALL_ORDERS: u64 = 7;
-/// ClOrdID of a mass cancel: the answer repeats it.
+/// ClOrdID of a mass cancel, which the answer repeats.
 const ALL_ID: &str = "all";
 
 impl Core {
-    /// Whether an order can be said in the words of the transport that it goes by.
+    /// Checks whether the account's transport supports an order.
     ///
     /// # Errors
-    /// Over FIX: takes, for which Deribit's FIX has no words, are not supported; and a quantity must be a number of
-    /// contracts.
+    /// Over FIX: [`ErrorCode::NOT_SUPPORTED`] for take-profit orders, which Deribit's FIX lacks, and
+    /// [`ErrorCode::INVALID_QUANTITY`] for a quantity that is not exact in contracts.
     pub(crate) fn check_fix_terms(&self, account: u16, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
         if self.accounts[usize::from(account)].entry.is_none() {
             return Ok(());
@@ -37,10 +37,10 @@ impl Core {
         if is_whole { Ok(()) } else { Err(ErrorCode::INVALID_QUANTITY) }
     }
 
-    /// The same of a change: FIX changes price and quantity of limit orders alone.
+    /// Checks the same for a change: FIX changes only price and quantity of limit orders.
     ///
     /// # Errors
-    /// As [`check_fix_terms`](Core::check_fix_terms).
+    /// Those of [`check_fix_terms`](Core::check_fix_terms).
     pub(crate) fn check_fix_change(&self, order: &Order, terms: &Terms) -> Result<(), ErrorCode> {
         if self.accounts[usize::from(order.account)].entry.is_none() {
             return Ok(());
@@ -54,7 +54,7 @@ impl Core {
         if is_whole { Ok(()) } else { Err(ErrorCode::INVALID_QUANTITY) }
     }
 
-    /// Enters an order (`D`); the MsgSeqNum.
+    /// Sends an order (`D`); returns the MsgSeqNum.
     pub(crate) fn place_by_fix(
         &self,
         now: Nanos,
@@ -88,7 +88,7 @@ impl Core {
         venue.send_fix(now, self.accounts[usize::from(order.account)].order_stream(), &body)
     }
 
-    /// Changes an order (`G`); the MsgSeqNum.
+    /// Sends a change of an order (`G`); returns the MsgSeqNum.
     pub(crate) fn edit_by_fix(
         &self,
         now: Nanos,
@@ -104,7 +104,7 @@ impl Core {
             side: SideCode::from(terms.side),
             order_qty: self.contracts(order.symbol, terms.quantity).ok_or(RequestError::TooLarge)?,
             orig_cl_ord_id: is_known.then_some(order.external_id.as_str()),
-            // Its own id is not known yet; the venue does the requests of a connection in their order.
+            // The venue's id is not known yet; the venue executes the requests of a connection in order.
             cl_ord_id: (!is_known).then_some(label.as_str()),
             ord_type: Some(OrdType::LIMIT),
             price: Some(decimal(terms.price)),
@@ -118,7 +118,7 @@ impl Core {
         venue.send_fix(now, self.accounts[usize::from(order.account)].order_stream(), &body)
     }
 
-    /// Cancels an order (`F`); the MsgSeqNum.
+    /// Sends a cancellation of an order (`F`); returns the MsgSeqNum.
     pub(crate) fn cancel_by_fix(
         &self,
         now: Nanos,
@@ -136,7 +136,7 @@ impl Core {
         venue.send_fix(now, self.accounts[usize::from(order.account)].order_stream(), &body)
     }
 
-    /// Cancels all orders of an account (`q`); the MsgSeqNum.
+    /// Sends a cancellation of all orders of an account (`q`); returns the MsgSeqNum.
     pub(crate) fn cancel_all_by_fix(
         &self,
         now: Nanos,
@@ -151,8 +151,8 @@ impl Core {
         venue.send_fix(now, self.accounts[usize::from(account)].order_stream(), &body)
     }
 
-    /// A quantity in contracts, which FIX counts in; none where it is no exact number of them. Where a contract is more
-    /// than the least quantity there are parts of one.
+    /// Converts a quantity to contracts, the unit of FIX; none if the result is not exact. If a contract is
+    /// larger than the minimum quantity, fractions occur.
     fn contracts(&self, symbol: u32, quantity: i64) -> Option<Decimal> {
         let size = self.instruments.get(symbol)?.reference.contract_size.0;
         let scaled = i128::from(quantity) * 10_i128.pow(u32::from(SCALE));
@@ -160,18 +160,18 @@ impl Core {
         Some(decimal(i64::try_from(contracts).ok()?))
     }
 
-    /// What is shown of an order, in contracts; none for all of it.
+    /// Displayed quantity of an order, in contracts; none for all of it.
     fn shown(&self, symbol: u32, quantity: i64) -> Option<Decimal> {
         if quantity == 0 { None } else { self.contracts(symbol, quantity) }
     }
 }
 
-/// Units of 10^-8, without zeros at the end.
+/// A decimal of units of 10^-8, without trailing zeros.
 fn decimal(units: i64) -> Decimal {
     Decimal::new(units, SCALE).normalized()
 }
 
-/// OrdType (40) of the types that Deribit's FIX has words for: a stop limit is `J` with a stop price. Takes have none.
+/// OrdType (40), none for take-profit types, which FIX lacks. A stop limit is `J` with a stop price.
 const fn type_of(order_type: OrderType) -> Option<OrdType> {
     Some(match order_type {
         OrderType::Limit => OrdType::LIMIT,
@@ -184,7 +184,7 @@ const fn type_of(order_type: OrderType) -> Option<OrdType> {
     })
 }
 
-/// TimeInForce (59); none for the usual one.
+/// TimeInForce (59); none for the default.
 const fn time_of(time: TimeInForce) -> Option<TimeInForceCode> {
     Some(match time {
         TimeInForce::GoodTilDay => TimeInForceCode::GOOD_TIL_DAY,
