@@ -1,4 +1,4 @@
-//! Codes: numbers that have names. Of another process any number may come; those without a name are shown as numbers.
+//! Codes: named numbers. Another process may send any number; those without a name are shown as numbers.
 
 use crate::field::{FieldKind, FieldType};
 
@@ -18,10 +18,10 @@ macro_rules! codes {
             impl $name {
                 $($(#[$code_doc])* pub const $code: $name = $name($value);)*
 
-                /// Those that this version knows.
+                /// All codes that this version knows.
                 pub const ALL: &'static [$name] = &[$($name::$code),*];
 
-                /// Its name; `None` when this version knows none.
+                /// Name of the code; `None` when this version knows none.
                 #[must_use]
                 pub const fn name(self) -> Option<&'static str> {
                     match self.0 {
@@ -30,7 +30,7 @@ macro_rules! codes {
                     }
                 }
 
-                /// The code with this name.
+                /// Returns the code with this name.
                 #[must_use]
                 pub fn from_name(name: &str) -> Option<$name> {
                     $name::ALL.iter().copied().find(|code| code.name() == Some(name))
@@ -64,49 +64,49 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What an event's body is.
+    /// Kind of an event's body.
     EventKind: u16 {
-        /// The client began; made by the client's library.
+        /// The client has started; created by the client's library.
         START = 1 "start",
-        /// The client ends; made by the client's library.
+        /// The client is stopping; created by the client's library.
         STOP = 2 "stop",
-        /// A period of the client's own has passed; made by the client's library.
+        /// A timer period that the client has set has elapsed; created by the client's library.
         TIMER = 3 "timer",
-        /// The gateway has let the client in; made by the client's library.
+        /// The gateway has accepted the client; created by the client's library.
         CONNECTED = 4 "connected",
-        /// The connection with the gateway is gone; made by the client's library.
+        /// The connection to the gateway is lost; created by the client's library.
         DISCONNECTED = 5 "disconnected",
-        /// Broadcast events were overwritten before the client read them; made by the client's library.
+        /// Broadcast events were overwritten before the client read them; created by the client's library.
         LAPPED = 6 "lapped",
-        /// The gateway's sign of life, which the client's library answers.
+        /// The gateway's heartbeat, which the client's library answers.
         PING = 7 "ping",
-        /// What follows is the state as it was, up to [`EventKind::DOWNLOAD_END`].
+        /// Start of a snapshot, which continues up to [`EventKind::DOWNLOAD_END`].
         DOWNLOAD_BEGIN = 10 "download_begin",
-        /// The state is complete.
+        /// The snapshot is complete.
         DOWNLOAD_END = 11 "download_end",
-        /// Market data, an account or an instrument can be worked with.
+        /// Market data, an account or an instrument is ready for use.
         READY = 12 "ready",
-        /// How the gateway stands with its venue.
+        /// State of the gateway and its venue connections.
         GATEWAY_STATUS = 13 "gateway_status",
-        /// How one of its connections stands.
+        /// State of one of the gateway's connections.
         STREAM_STATUS = 14 "stream_status",
-        /// How long the venue took to answer a ping.
+        /// Round-trip time of a ping to the venue.
         EXTERNAL_LATENCY = 15 "external_latency",
-        /// What is left of a limit on requests.
+        /// Remaining capacity of a rate limit.
         RATE_LIMITS_UPDATE = 16 "rate_limits_update",
-        /// A limit on requests was hit.
+        /// A rate limit was exceeded.
         RATE_LIMIT_TRIGGER = 17 "rate_limit_trigger",
-        /// The number of an account, with its name.
+        /// The number of an account and its name.
         ACCOUNT_REFERENCE = 18 "account_reference",
-        /// The number of an instrument, with what is fixed about it.
+        /// The number of an instrument and its static data.
         REFERENCE_DATA = 20 "reference_data",
         /// Tick sizes that depend on the price.
         TICK_SIZE_STEPS = 21 "tick_size_steps",
-        /// Whether an instrument trades.
+        /// Trading state of an instrument.
         MARKET_STATUS = 22 "market_status",
         /// Best bid and ask.
         TOP_OF_BOOK = 23 "top_of_book",
-        /// Levels of a book, whole or changed.
+        /// Levels of a book: a snapshot or changes.
         MARKET_BY_PRICE = 24 "market_by_price",
         /// One trade of the market.
         TRADE_SUMMARY = 25 "trade_summary",
@@ -114,29 +114,29 @@ codes! {
         STATISTICS = 26 "statistics",
         /// One candle.
         TIME_SERIES = 27 "time_series",
-        /// What became of a request: twice, from the gateway and from the venue.
+        /// State of a request: one ack from the gateway, one from the venue.
         ORDER_ACK = 30 "order_ack",
-        /// How an order stands.
+        /// State of an order.
         ORDER_UPDATE = 31 "order_update",
-        /// One fill of an own order.
+        /// One fill of the client's own order.
         TRADE_UPDATE = 32 "trade_update",
         /// A position.
         POSITION_UPDATE = 33 "position_update",
-        /// What an account holds of a currency.
+        /// Funds of an account in one currency.
         FUNDS_UPDATE = 34 "funds_update",
-        /// What became of a mass quote.
+        /// Result of a mass quote.
         MASS_QUOTE_ACK = 35 "mass_quote_ack",
-        /// What became of a request to cancel quotes.
+        /// Result of a request to cancel quotes.
         CANCEL_QUOTES_ACK = 36 "cancel_quotes_ack",
-        /// What became of a request to cancel all orders.
+        /// Result of a request to cancel all orders.
         CANCEL_ALL_ACK = 37 "cancel_all_ack",
-        /// The caps that the gateway holds an account to.
+        /// The limits that the gateway enforces for an account.
         RISK_LIMITS = 38 "risk_limits",
-        /// What another client said.
+        /// A message from another client.
         CUSTOM_MESSAGE = 40 "custom_message",
     }
 
-    /// What a request's body is.
+    /// Kind of a request's body.
     RequestKind: u16 {
         /// Enter an order.
         CREATE_ORDER = 1 "create_order",
@@ -152,27 +152,27 @@ codes! {
         CANCEL_QUOTES = 6 "cancel_quotes",
         /// The answer to [`EventKind::PING`].
         PONG = 7 "pong",
-        /// Send market data anew, after broadcast events were lost.
+        /// Send all market data again, after broadcast events were lost.
         DOWNLOAD_MARKET_DATA = 8 "download_market_data",
-        /// Something for the other clients.
+        /// A message to the other clients.
         CUSTOM_MESSAGE = 9 "custom_message",
-        /// Publish the limits of an account: for risk managers.
+        /// Publish the limits of an account; for risk managers only.
         SET_RISK_LIMITS = 10 "set_risk_limits",
     }
 
-    /// Which side of the market.
+    /// Side of the market.
     Side: u8 {
-        /// Buys; the bids.
+        /// Buy; the bids.
         BUY = 1 "buy",
-        /// Sells; the asks.
+        /// Sell; the asks.
         SELL = 2 "sell",
     }
 
-    /// How an order's price is set.
+    /// Order type.
     OrderType: u8 {
-        /// At its price or better.
+        /// A limit order: at its price or better.
         LIMIT = 1 "limit",
-        /// At whatever price there is.
+        /// A market order: at any price.
         MARKET = 2 "market",
         /// A limit order once the stop price is reached.
         STOP_LIMIT = 3 "stop_limit",
@@ -182,25 +182,25 @@ codes! {
         TAKE_LIMIT = 5 "take_limit",
         /// A market order once the stop price is reached, on the side of a profit.
         TAKE_MARKET = 6 "take_market",
-        /// A market order whose rest stays as a limit order at the price of its last fill.
+        /// A market order whose unfilled rest stays as a limit order at the price of its last fill.
         MARKET_LIMIT = 7 "market_limit",
-        /// A market order once the price has come back from its best by the stop price's distance.
+        /// A market order once the price has retreated from its best by the stop price's distance.
         TRAILING_STOP = 8 "trailing_stop",
     }
 
-    /// How long an order rests.
+    /// Time in force.
     TimeInForce: u8 {
-        /// Until it is canceled.
+        /// Good until canceled.
         GTC = 1 "gtc",
-        /// Until the venue's day ends.
+        /// Good until the venue's day ends.
         DAY = 2 "day",
-        /// Not at all: what is not filled at once is canceled.
+        /// Immediate or cancel: what is not filled at once is canceled.
         IOC = 3 "ioc",
-        /// Not at all, and all of it or nothing.
+        /// Fill or kill: filled completely at once, or canceled.
         FOK = 4 "fok",
     }
 
-    /// Whose price wakes a stop.
+    /// Price that triggers a stop order.
     Trigger: u8 {
         /// The index.
         INDEX = 1 "index",
@@ -210,39 +210,39 @@ codes! {
         LAST = 3 "last",
     }
 
-    /// What an order must or must not do; bits.
+    /// Order instructions, as bits.
     ExecutionFlags: u16 {
-        /// It never takes: its price is moved behind the other side.
+        /// The order never takes liquidity: its price is moved behind the other side.
         POST_ONLY = 1 "post_only",
-        /// With [`ExecutionFlags::POST_ONLY`]: refused instead of moved.
+        /// With [`ExecutionFlags::POST_ONLY`]: rejected instead of moved.
         REJECT_POST_ONLY = 2 "reject_post_only",
-        /// It only brings a position nearer to zero.
+        /// The order can only reduce a position.
         REDUCE_ONLY = 4 "reduce_only",
-        /// Market maker protection counts it.
+        /// Market maker protection counts the order.
         MMP = 8 "mmp",
     }
 
-    /// How an order stands.
+    /// Status of an order.
     OrderStatus: u8 {
-        /// On its way to the venue.
+        /// In flight to the venue.
         SENT = 1 "sent",
-        /// It rests, or waits for its trigger.
+        /// Resting, or waiting for its trigger.
         WORKING = 2 "working",
         /// Filled.
         COMPLETED = 3 "completed",
         /// Canceled.
         CANCELED = 4 "canceled",
-        /// Refused.
+        /// Rejected.
         REJECTED = 5 "rejected",
-        /// Its time was over.
+        /// Expired.
         EXPIRED = 6 "expired",
-        /// It waits for its trigger.
+        /// Waiting for its trigger.
         UNTRIGGERED = 7 "untriggered",
-        /// The gateway lost its trace and asks the venue.
+        /// The status is unknown, and the gateway queries the venue.
         UNKNOWN = 8 "unknown",
     }
 
-    /// Who says what became of a request.
+    /// Source of an ack.
     Origin: u8 {
         /// The client's library.
         CLIENT = 1 "client",
@@ -252,19 +252,19 @@ codes! {
         EXCHANGE = 3 "exchange",
     }
 
-    /// What became of a request.
+    /// Result of a request.
     AckStatus: u8 {
-        /// The gateway has checked the request and its connection takes it; it is encoded and queued right after.
+        /// The gateway has checked it, and its connection accepts it; it is encoded and queued right after.
         RECEIVED = 1 "received",
-        /// The venue took it.
+        /// The venue accepted the request.
         ACCEPTED = 2 "accepted",
-        /// It was refused, and has had no effect.
+        /// The request was rejected and has had no effect.
         REJECTED = 3 "rejected",
-        /// The venue has not answered in time, or the connection was lost; an order update will say.
+        /// The venue did not answer in time, or the connection was lost; an order update follows.
         TIMEOUT = 4 "timeout",
     }
 
-    /// Which request an ack is about.
+    /// Kind of request that an ack belongs to.
     AckType: u8 {
         /// [`RequestKind::CREATE_ORDER`].
         CREATE = 1 "create",
@@ -280,109 +280,109 @@ codes! {
         CANCEL_QUOTES = 6 "cancel_quotes",
         /// [`RequestKind::SET_RISK_LIMITS`].
         SET_RISK_LIMITS = 7 "set_risk_limits",
-        /// [`RequestKind::CUSTOM_MESSAGE`]; acknowledged only where it is refused.
+        /// [`RequestKind::CUSTOM_MESSAGE`]; acknowledged only if it is rejected.
         CUSTOM_MESSAGE = 8 "custom_message",
-        /// [`RequestKind::DOWNLOAD_MARKET_DATA`]; this gateway neither acknowledges nor refuses it.
+        /// [`RequestKind::DOWNLOAD_MARKET_DATA`]; this gateway neither acknowledges nor rejects it.
         DOWNLOAD_MARKET_DATA = 9 "download_market_data",
     }
 
-    /// Why a request was refused. Zero: it was not.
+    /// Reason of a rejection. Zero: not rejected.
     ErrorCode: u16 {
-        /// No request of this kind and layout is known.
+        /// The kind or the layout of the request is unknown.
         MALFORMED = 1 "malformed",
-        /// The gateway has no connection to the venue that can take it.
+        /// The gateway has no connection to the venue that can accept the request.
         NOT_READY = 2 "not_ready",
         /// The user may not trade for this account.
         UNKNOWN_ACCOUNT = 3 "unknown_account",
         /// There is no such instrument, or the user may not trade it.
         UNKNOWN_SYMBOL = 4 "unknown_symbol",
-        /// The user may only watch.
+        /// The user has no permission to trade, only to watch.
         NOT_PERMITTED = 5 "not_permitted",
-        /// The user sends too much.
+        /// The user sends too many requests.
         RATE_LIMITED = 6 "rate_limited",
-        /// The user has sent too much and is shut out for a while.
+        /// The user has sent too many requests and is banned for a while.
         BANNED = 7 "banned",
-        /// There is no such order of this user, or it has ended.
+        /// There is no such order of this user, or the order has ended.
         UNKNOWN_ORDER = 8 "unknown_order",
-        /// The user has an order of this id that is open, or ended not long ago.
+        /// The user has an order with this id that is open or ended recently.
         DUPLICATE_ORDER = 9 "duplicate_order",
-        /// The price is no price of the instrument.
+        /// The price is not valid for the instrument.
         INVALID_PRICE = 10 "invalid_price",
-        /// The quantity is none of the instrument.
+        /// The quantity is not valid for the instrument.
         INVALID_QUANTITY = 11 "invalid_quantity",
-        /// The side, type, time in force or flags are unknown, or do not fit each other.
+        /// The side, type, time in force or flags are unknown or inconsistent.
         INVALID_TERMS = 12 "invalid_terms",
-        /// More quantity than the gateway's cap.
+        /// The quantity exceeds the gateway's limit.
         MAX_ORDER_QUANTITY = 13 "max_order_quantity",
-        /// More notional than the gateway's cap.
+        /// The notional exceeds the gateway's limit.
         MAX_ORDER_NOTIONAL = 14 "max_order_notional",
-        /// As many open orders as the gateway's cap.
+        /// The number of open orders has reached the gateway's limit.
         MAX_OPEN_ORDERS = 15 "max_open_orders",
         /// The kill switch is on: only cancels pass.
         KILLED = 16 "killed",
-        /// A request of the same order is still on its way.
+        /// A request for the same order is still in flight.
         TOO_LATE = 17 "too_late",
         /// The gateway's own table or buffer is full.
         BUSY = 18 "busy",
-        /// The venue cannot do this, or the transport that trades cannot.
+        /// The venue or the trading transport does not support this.
         NOT_SUPPORTED = 19 "not_supported",
-        /// The venue refused it; the text says why.
+        /// The venue rejected the request; the text has the reason.
         VENUE = 20 "venue",
-        /// The venue's margin check refused it.
+        /// The venue's margin check rejected the request.
         INSUFFICIENT_FUNDS = 21 "insufficient_funds",
-        /// The venue gave no answer in time.
+        /// The venue did not answer in time.
         TIMEOUT = 22 "timeout",
-        /// The connection to the venue was lost before an answer came.
+        /// The connection to the venue was lost before an answer arrived.
         CONNECTION_LOST = 23 "connection_lost",
-        /// The gateway only shows what it would do: a dry run.
+        /// The gateway runs in dry-run mode and only shows the effect.
         DRY_RUN = 24 "dry_run",
         /// The gateway is stopping.
         STOPPING = 25 "stopping",
-        /// The venue's own limit on requests refused it.
+        /// The venue's own rate limit rejected the request.
         VENUE_RATE_LIMITED = 26 "venue_rate_limited",
-        /// A post-only order would have taken.
+        /// A post-only order would have taken liquidity.
         WOULD_TAKE = 27 "would_take",
-        /// No notional follows from what is known, as for a market order without a mark price.
+        /// The notional cannot be computed, for example for a market order without a mark price.
         NO_REFERENCE_PRICE = 28 "no_reference_price",
         /// No risk manager has published limits for the account yet.
         NO_RISK_LIMITS = 29 "no_risk_limits",
-        /// The venue has an open order in the instrument that the gateway cannot read, and that may be its own.
+        /// The venue has an open order in the instrument that the gateway cannot decode and may own.
         UNREADABLE_ORDER = 30 "unreadable_order",
         /// The client's id of the order is 0 or above 2^63 - 1.
         INVALID_ORDER_ID = 31 "invalid_order_id",
     }
 
-    /// Whether a trade took or gave.
+    /// Maker or taker.
     Liquidity: u8 {
-        /// It rested.
+        /// The order rested in the book.
         MAKER = 1 "maker",
-        /// It took what rested.
+        /// The order took resting liquidity.
         TAKER = 2 "taker",
     }
 
-    /// Whether an update is a state or a change of one.
+    /// Kind of update: snapshot or change.
     UpdateKind: u8 {
-        /// The state as it is, in a download.
+        /// The current state, as part of a download.
         SNAPSHOT = 1 "snapshot",
-        /// Something has changed.
+        /// A change.
         INCREMENTAL = 2 "incremental",
-        /// What was told before no longer holds, as the connection to the venue is lost.
+        /// Earlier updates no longer hold because the connection to the venue is lost.
         STALE = 3 "stale",
     }
 
-    /// What the levels of a [`MarketByPrice`](crate::MarketByPrice) are.
+    /// Kind of the levels in a [`MarketByPrice`](crate::MarketByPrice).
     BookUpdate: u8 {
-        /// The first levels of a whole book: forget what was before.
+        /// The first levels of a whole book: discard the earlier ones.
         SNAPSHOT = 1 "snapshot",
         /// More levels of the whole book, or changes; quantity 0 removes a level.
         INCREMENTAL = 2 "incremental",
-        /// The book is not to be trusted until the next snapshot.
+        /// The book is unreliable until the next snapshot.
         STALE = 3 "stale",
     }
 
-    /// What an instrument is.
+    /// Kind of instrument.
     InstrumentKind: u8 {
-        /// A future without end.
+        /// A future without expiry.
         PERPETUAL = 1 "perpetual",
         /// A future.
         FUTURE = 2 "future",
@@ -396,39 +396,39 @@ codes! {
         OPTION_COMBO = 6 "option_combo",
     }
 
-    /// Which right an option gives.
+    /// Type of an option.
     OptionType: u8 {
-        /// To buy.
+        /// The right to buy.
         CALL = 1 "call",
-        /// To sell.
+        /// The right to sell.
         PUT = 2 "put",
     }
 
-    /// Whether an instrument trades.
+    /// Trading state of an instrument.
     MarketState: u8 {
-        /// It trades.
+        /// Trading.
         OPEN = 1 "open",
-        /// It does not, for now.
+        /// Not trading for now.
         HALTED = 2 "halted",
-        /// It has ended, or is being settled.
+        /// Expired, or in settlement.
         CLOSED = 3 "closed",
-        /// It is known and does not trade yet.
+        /// Known, but not trading yet.
         PRE_OPEN = 4 "pre_open",
     }
 
-    /// What the last price did, as the venue says it.
+    /// Price change relative to the previous trade, as the venue reports it.
     TickDirection: u8 {
         /// Up.
         PLUS = 1 "plus",
-        /// The same, up before.
+        /// Unchanged, after an up-tick.
         ZERO_PLUS = 2 "zero_plus",
         /// Down.
         MINUS = 3 "minus",
-        /// The same, down before.
+        /// Unchanged, after a down-tick.
         ZERO_MINUS = 4 "zero_minus",
     }
 
-    /// Which figure of an instrument. Ratios are numbers as such (0.01 is a hundredth), implied volatilities per cent.
+    /// Kind of figure. Ratios are plain numbers (0.01 is a hundredth), implied volatilities are in percent.
     StatisticKind: u32 {
         /// Mark price.
         MARK_PRICE = 1 "mark_price",
@@ -436,17 +436,17 @@ codes! {
         INDEX_PRICE = 2 "index_price",
         /// Price of the last trade.
         LAST_PRICE = 3 "last_price",
-        /// Contracts that are open.
+        /// Number of open contracts.
         OPEN_INTEREST = 4 "open_interest",
-        /// Funding of the running interval.
+        /// Funding of the current interval.
         CURRENT_FUNDING = 5 "current_funding",
-        /// Funding of eight hours.
+        /// Funding over eight hours.
         FUNDING_8H = 6 "funding_8h",
-        /// Interest that the venue derives.
+        /// Interest derived by the venue.
         INTEREST_VALUE = 7 "interest_value",
-        /// Price at which it would be delivered now.
+        /// Estimated delivery price at present.
         ESTIMATED_DELIVERY_PRICE = 8 "estimated_delivery_price",
-        /// Price at which it was delivered.
+        /// Delivery price.
         DELIVERY_PRICE = 9 "delivery_price",
         /// Price of the last settlement.
         SETTLEMENT_PRICE = 10 "settlement_price",
@@ -454,15 +454,15 @@ codes! {
         MIN_PRICE = 11 "min_price",
         /// Highest price that may be bid or asked.
         MAX_PRICE = 12 "max_price",
-        /// Highest price of 24 hours.
+        /// Highest price in 24 hours.
         HIGH = 13 "high",
-        /// Lowest price of 24 hours.
+        /// Lowest price in 24 hours.
         LOW = 14 "low",
-        /// Volume of 24 hours in the base currency.
+        /// Volume in 24 hours in the base currency.
         VOLUME = 15 "volume",
-        /// Volume of 24 hours in US dollars.
+        /// Volume in 24 hours in US dollars.
         VOLUME_USD = 16 "volume_usd",
-        /// Change of price in 24 hours, per cent.
+        /// Price change in 24 hours, in percent.
         PRICE_CHANGE = 17 "price_change",
         /// Implied volatility of the bid.
         BID_IV = 18 "bid_iv",
@@ -472,55 +472,55 @@ codes! {
         MARK_IV = 20 "mark_iv",
         /// Price of the underlying.
         UNDERLYING_PRICE = 21 "underlying_price",
-        /// Change of the option's price with the underlying's.
+        /// Change of the option's price per unit change of the underlying's price.
         DELTA = 22 "delta",
-        /// Change of delta with the underlying's price.
+        /// Change of delta per unit change of the underlying's price.
         GAMMA = 23 "gamma",
-        /// Change of the option's price with a day.
+        /// Change of the option's price per day.
         THETA = 24 "theta",
-        /// Change of the option's price with a per cent of volatility.
+        /// Change of the option's price per percent of volatility.
         VEGA = 25 "vega",
-        /// Change of the option's price with a per cent of interest.
+        /// Change of the option's price per percent of interest.
         RHO = 26 "rho",
-        /// Interest rate of the option's mark price.
+        /// Interest rate used for the option's mark price.
         INTEREST_RATE = 27 "interest_rate",
-        /// Volume of 24 hours in contracts' value.
+        /// Volume in 24 hours as contract value.
         VOLUME_NOTIONAL = 28 "volume_notional",
     }
 
-    /// How a connection stands.
+    /// State of a connection.
     ConnectionStatus: u8 {
-        /// There is none.
+        /// Not connected.
         DISCONNECTED = 1 "disconnected",
-        /// It is being made.
+        /// Connecting.
         CONNECTING = 2 "connecting",
-        /// The login is on its way.
+        /// The login was sent.
         LOGIN_SENT = 3 "login_sent",
-        /// State is being fetched.
+        /// Fetching the state.
         DOWNLOADING = 4 "downloading",
-        /// It works.
+        /// Ready for use.
         READY = 5 "ready",
-        /// It waits before it tries again.
+        /// Waiting before the next attempt.
         WAITING = 6 "waiting",
     }
 
-    /// How the gateway stands.
+    /// State of the gateway.
     GatewayState: u8 {
-        /// It is not connected to its venue.
+        /// Not connected to its venue.
         DISCONNECTED = 1 "disconnected",
-        /// It is connected and asks the venue for orders and positions.
+        /// Connected; fetching orders and positions from the venue.
         RECONCILING = 2 "reconciling",
-        /// Market data comes; trading is not possible, or not wanted.
+        /// Market data only; trading is not possible or not wanted.
         MARKET_DATA = 3 "market_data",
-        /// Orders can be sent.
+        /// Ready to send orders.
         READY = 4 "ready",
         /// The kill switch is on.
         KILLED = 5 "killed",
-        /// It is stopping.
+        /// Stopping.
         STOPPING = 6 "stopping",
     }
 
-    /// By which transport the gateway trades.
+    /// Transport that the gateway uses for trading.
     Transport: u8 {
         /// JSON-RPC over WebSocket.
         WEB_SOCKET = 1 "ws",
@@ -528,31 +528,31 @@ codes! {
         FIX = 2 "fix",
     }
 
-    /// What is ready.
+    /// Scope of a download and of readiness.
     ReadyScope: u8 {
-        /// Market data: all instruments have been told.
+        /// Market data: all instruments have been sent.
         MARKET_DATA = 1 "market_data",
-        /// The account of the event: orders, positions and funds have been told, and requests are taken.
+        /// The event's account: its orders, positions and funds have been sent, and requests are accepted.
         ACCOUNT = 2 "account",
-        /// The instrument of the event: its book is whole.
+        /// The event's instrument: its book is complete.
         INSTRUMENT = 3 "instrument",
     }
 
-    /// Whose limit on requests.
+    /// Owner of a rate limit.
     RateLimitKind: u8 {
-        /// The gateway's limit of the user.
+        /// The gateway's limit for the user.
         USER = 1 "user",
-        /// The venue's credits of the account.
+        /// The venue's credits for the account.
         VENUE = 2 "venue",
     }
 
-    /// What follows from a limit that was hit.
+    /// Consequence of an exceeded rate limit.
     RateLimitReason: u8 {
-        /// The request was refused.
+        /// The gateway rejected the request.
         REFUSED = 1 "refused",
-        /// The user is shut out until the event's time.
+        /// The user is banned until the event's time.
         BANNED = 2 "banned",
-        /// The venue refused the request.
+        /// The venue rejected the request.
         VENUE_REFUSED = 3 "venue_refused",
     }
 }
@@ -564,7 +564,7 @@ impl ExecutionFlags {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// Returns the bits of both.
     #[must_use]
     pub const fn with(self, other: ExecutionFlags) -> ExecutionFlags {
         ExecutionFlags(self.0 | other.0)
@@ -572,7 +572,7 @@ impl ExecutionFlags {
 }
 
 impl OrderStatus {
-    /// Whether the order can still trade, or may.
+    /// Whether the order can still trade, or might.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(
@@ -583,7 +583,7 @@ impl OrderStatus {
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other side.
     #[must_use]
     pub const fn opposite(self) -> Side {
         match self {

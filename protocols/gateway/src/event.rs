@@ -1,4 +1,4 @@
-//! Events: what a gateway tells its clients.
+//! Events: messages from a gateway to its clients.
 
 mod account;
 mod market;
@@ -23,20 +23,20 @@ pub use status::{
     GatewayStatus, Lapped, Ping, RateLimitTrigger, RateLimitsUpdate, Ready, Start, Stop, StreamStatus, Timer,
 };
 
-/// Bytes of a body at most.
+/// Maximum length of an event's body in bytes.
 pub const BODY_LEN: usize = 112;
 
 /// Bits of [`EventHeader::flags`].
 pub mod flags {
     /// No more events of the same message or state follow.
     pub const LAST_IN_BATCH: u16 = 1;
-    /// It came by the broadcast ring, which has a sequence of its own.
+    /// The event came by the broadcast ring, which has a separate sequence.
     pub const BROADCAST: u16 = 2;
-    /// It is part of a download: a state, and nothing that happened now.
+    /// The event is part of a download: it reports a state, not a change.
     pub const DOWNLOAD: u16 = 4;
 }
 
-/// One life of a gateway: a random number. Ids and sequences of another life say nothing in this one.
+/// One gateway instance: a random number. Ids and sequences of one instance have no meaning in another.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct SessionId(pub [u64; 2]);
@@ -65,34 +65,34 @@ impl FieldType for SessionId {
 }
 
 structures! {
-    /// What every event begins with. Times ending in `_ns` are of the machine's monotonic clock unless they say UTC.
+    /// The header of every event. Times in `_ns` are of the machine's monotonic clock unless they say UTC.
     EventHeader "header" {
-        /// What the body is.
+        /// Kind of the body.
         kind: EventKind,
         /// [`flags`].
         flags: u16,
-        /// Which gateway, from 1; 0: the client's own library.
+        /// Number of the gateway, from 1; 0: the client's own library.
         source: u8,
-        /// Which of the gateway's connections, from 1; 0 when it is about none.
+        /// Number of the gateway's connection, from 1; 0 when the event concerns none.
         stream: u8,
-        /// Which account, from 1; 0 when it is about none.
+        /// Number of the account, from 1; 0 when the event concerns none.
         account: u16,
-        /// Which instrument, from 1; 0 when it is about none.
+        /// Number of the instrument, from 1; 0 when the event concerns none.
         symbol: u32,
-        /// Bytes of the body that have a meaning.
+        /// Bytes of the body that are used.
         body_len: u32,
-        /// The gateway's life.
+        /// The gateway instance.
         session: SessionId,
-        /// Number of the event, from 1 without holes: of the client's ring, or of the broadcast ring.
+        /// Sequence number of the event, from 1 without gaps: in the client's ring or in the broadcast ring.
         sequence: u64,
-        /// When the gateway had read the message that caused it; 0 when none did.
+        /// Time when the gateway had read the message that caused the event; 0 when none did.
         receive_ns: u64,
-        /// When it was put into the ring.
+        /// Time when the event was put into the ring.
         send_ns: u64,
-        /// When its cause was made, as far as this machine's clock knows: for what follows a client's request, when the
-        /// client made it; 0 when it is not known.
+        /// Time when the event's cause originated, by this machine's clock. If a client's request caused the
+        /// event, the time when the client created the request; 0 when unknown.
         origin_ns: u64,
-        /// When its cause was made, in nanoseconds since the Unix epoch, by the venue's clock; 0 when it is not known.
+        /// The same by the venue's clock, in nanoseconds since the Unix epoch; 0 when unknown.
         origin_utc_ns: u64,
     }
 }
@@ -101,9 +101,9 @@ structures! {
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Event {
-    /// What it is about, when and where from.
+    /// Kind, subject, origin and times.
     pub header: EventHeader,
-    /// The body; read it by [`Event::body`].
+    /// The body; [`Event::body`] reads it.
     pub raw: [u64; BODY_LEN / 8],
 }
 
@@ -111,7 +111,7 @@ const _: () = assert!(size_of::<EventHeader>() == 72 && size_of::<Event>() == 18
 
 /// A body of an event.
 pub trait Body: Fields + Copy + FromBytes + IntoBytes + Immutable + KnownLayout {
-    /// Its kind.
+    /// Kind of event that has this body.
     const KIND: EventKind;
 }
 
@@ -132,7 +132,7 @@ impl Event {
         Event { header, raw }
     }
 
-    /// The body, when the event is of that kind.
+    /// Returns the body if the event is of that kind.
     #[inline]
     #[must_use]
     pub fn body<B: Body>(&self) -> Option<B> {
@@ -143,7 +143,7 @@ impl Event {
         B::read_from_prefix(self.raw.as_bytes()).ok().map(|(body, _)| body)
     }
 
-    /// The body of an ack of quotes or of a mass cancel, which have one layout.
+    /// Returns the body of an ack of quotes or of a mass cancel, which share one layout.
     #[must_use]
     pub fn quote_ack(&self) -> Option<QuoteAck> {
         let kinds = [EventKind::MASS_QUOTE_ACK, EventKind::CANCEL_QUOTES_ACK, EventKind::CANCEL_ALL_ACK];
@@ -153,7 +153,7 @@ impl Event {
         QuoteAck::read_from_prefix(self.raw.as_bytes()).ok().map(|(body, _)| body)
     }
 
-    /// An ack of quotes or of a mass cancel, of this kind.
+    /// An ack of this kind for quotes or a mass cancel.
     #[must_use]
     pub fn of_quote_ack(kind: EventKind, body: &QuoteAck) -> Event {
         let mut event = Event::of(body);
@@ -167,14 +167,14 @@ impl Event {
         self.header.flags & flags::LAST_IN_BATCH != 0
     }
 
-    /// The same event with more to follow in its batch.
+    /// Returns the same event, marked as not the last of its batch.
     #[must_use]
     pub const fn with_more(mut self) -> Event {
         self.header.flags &= !flags::LAST_IN_BATCH;
         self
     }
 
-    /// Zeros: an event of no kind.
+    /// An event without a kind, all zeros.
     #[must_use]
     pub fn empty() -> Event {
         Event::new_zeroed()
@@ -183,7 +183,7 @@ impl Event {
 
 macro_rules! kinds {
     ($($body:ty,)*) => {
-        /// Fields of the body of a kind of event; `None` for a kind that this version does not know.
+        /// Returns the fields of the body of a kind of event; `None` for an unknown kind.
         #[must_use]
         pub fn body_fields(kind: EventKind) -> Option<&'static [Field]> {
             $(if kind == <$body as Body>::KIND { return Some(<$body as Fields>::FIELDS); })*
@@ -209,7 +209,7 @@ kinds! {
 }
 
 impl fmt::Display for Event {
-    /// One line: the kind, the header's fields that are not zero, those of the body.
+    /// One line: the kind, the header's nonzero fields, the body's fields.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = &self.header;
         write!(f, "{}", header.kind)?;
@@ -247,7 +247,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Gives structures their kinds, and holds them to the room that a body has.
+/// Assigns a kind to each body structure and checks that it fits into [`BODY_LEN`].
 macro_rules! bodies {
     ($($name:ident = $kind:ident,)*) => {
         $(

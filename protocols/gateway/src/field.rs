@@ -1,4 +1,4 @@
-//! Structures of plain data that know their fields: for text, for tables, for other languages.
+//! Plain data structures that describe their fields: for text output, tables, and other languages.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::{Fixed, Money, Text};
 
-/// What the bytes of a field mean.
+/// Type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// A number without sign.
+    /// An unsigned number.
     Unsigned,
     /// A code: a number that has a name.
     Code,
@@ -20,47 +20,47 @@ pub enum FieldKind {
     Money,
     /// A [`Text`].
     Text,
-    /// Parts of fixed layout that follow each other.
+    /// An array of parts of fixed layout.
     Array,
-    /// Zeros, for now.
+    /// Reserved bytes, zero for now.
     Reserved,
 }
 
 /// One field of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name of the field.
     pub name: &'static str,
-    /// Where it begins, in bytes from the start of the structure.
+    /// Offset in bytes from the start of the structure.
     pub offset: usize,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub len: usize,
-    /// What it holds.
+    /// Type of the value.
     pub kind: FieldKind,
 }
 
-/// A structure that knows its fields.
+/// A structure that describes its fields.
 pub trait Fields {
-    /// Its name, in the form `order_ack`.
+    /// Name of the structure, in the form `order_ack`.
     const NAME: &'static str;
-    /// Its fields in order, without holes.
+    /// The fields in order, without gaps.
     const FIELDS: &'static [Field];
 
-    /// Writes ` name=value` for each field that holds something to be shown.
+    /// Writes ` name=value` for each field that has a value to show.
     ///
     /// # Errors
-    /// Those of the formatter.
+    /// Errors of the formatter.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// The type of a field.
+/// A type that a field can have.
 pub(crate) trait FieldType {
     const KIND: FieldKind;
 
     fn show_field(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// Bytes without a meaning yet; they are zero, and not shown.
+/// Bytes without a meaning yet; they are zero and are not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct Reserved<const N: usize>([u8; N]);

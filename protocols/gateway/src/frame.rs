@@ -1,8 +1,8 @@
-//! What goes over the socket before there are rings: the client's hello, and a welcome or a refusal.
+//! Handshake frames on the socket, before the rings exist: the client's hello, and a welcome or a refusal.
 //!
-//! A frame is eight bytes - length of the body, kind of the frame, both `u32` little-endian - and a body of fixed
-//! layout. After a welcome the gateway hands over the memory of the rings (`docs/shm.md`, Channels), and nothing more is
-//! said; the socket's end is the sign that the other process has gone.
+//! A frame is eight bytes - length of the body and kind of the frame, both `u32` little-endian - and a body
+//! of fixed layout. After a welcome the gateway passes the memory of the rings (`docs/shm.md`, Channels); no
+//! frame follows. The end of the socket signals that the other process has exited.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use crate::{Event, Request, Reserved, SessionId, Text};
 
 /// `TICKGATE`, read as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"TICKGATE");
-/// Version of frames, events and requests. Both ends must have the same.
+/// Version of frames, events and requests. Both ends must use the same one.
 pub const VERSION: u32 = 1;
-/// Bytes before a body.
+/// Length in bytes of the prefix before a body.
 pub const PREFIX_LEN: usize = 8;
-/// Bytes of the longest frame.
+/// Length in bytes of the longest frame.
 pub const FRAME_LEN_MAX: usize = PREFIX_LEN + size_of::<Welcome>();
-/// Bytes of a password at most.
+/// Maximum length of a password in bytes.
 pub const PASSWORD_LEN_MAX: usize = 64;
 
 /// Bits of [`Hello::flags`].
@@ -33,15 +33,15 @@ pub mod wish {
 pub mod capability {
     /// The user may send orders, and the client wants to.
     pub const TRADING: u32 = 1;
-    /// The gateway cancels the client's orders when the client is gone.
+    /// The gateway cancels the client's orders when the client disconnects.
     pub const CANCEL_ON_DISCONNECT: u32 = 2;
-    /// The venue is a real one.
+    /// The venue is a production venue.
     pub const PRODUCTION: u32 = 4;
     /// Nothing is sent to the venue.
     pub const DRY_RUN: u32 = 8;
 }
 
-/// A password on its way. It is never shown, and wiped when it goes.
+/// A password for the handshake. It is never shown, and its memory is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Password {
@@ -50,7 +50,7 @@ pub struct Password {
 }
 
 impl Password {
-    /// `None` when it is longer than [`PASSWORD_LEN_MAX`].
+    /// A password; `None` when it is longer than [`PASSWORD_LEN_MAX`].
     #[must_use]
     pub fn new(password: &[u8]) -> Option<Password> {
         let mut bytes = [0; PASSWORD_LEN_MAX];
@@ -58,7 +58,7 @@ impl Password {
         Some(Password { len: password.len() as u64, bytes })
     }
 
-    /// Its bytes.
+    /// Bytes of the password.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.bytes[..(self.len as usize).min(PASSWORD_LEN_MAX)]
@@ -78,7 +78,7 @@ impl Default for Password {
 impl Drop for Password {
     fn drop(&mut self) {
         self.bytes.fill(0);
-        // The compiler must believe that somebody looks at the zeros.
+        // Keeps the compiler from removing the write of zeros.
         std::hint::black_box(&mut self.bytes);
     }
 }
@@ -100,7 +100,7 @@ pub struct Hello {
     pub flags: u32,
     event_len: u32,
     request_len: u32,
-    /// What the client calls itself; of two clients of one name both live.
+    /// Name of the client; two clients may have the same one.
     pub name: Text<32>,
     /// The user.
     pub user: Text<32>,
@@ -149,9 +149,9 @@ impl Hello {
 }
 
 structures! {
-    /// The gateway lets the client in; the rings follow.
+    /// The gateway accepts the client; the rings follow.
     Welcome "welcome" {
-        /// The gateway's life.
+        /// The gateway instance.
         session: SessionId,
         /// The client's number, from 1.
         client: u32,
@@ -159,13 +159,13 @@ structures! {
         capabilities: u32,
         /// Period of the gateway's pings in nanoseconds.
         heartbeat_ns: u64,
-        /// The gateway's monotonic clock, and
+        /// The gateway's monotonic clock, in nanoseconds.
         clock_ns: u64,
-        /// its UTC clock at the same moment, since the Unix epoch: what the monotonic times of events are in UTC.
+        /// The gateway's UTC clock at the same moment, in nanoseconds since the Unix epoch.
         clock_utc_ns: u64,
-        /// Generation of the segment that the broadcast ring is in.
+        /// Generation of the broadcast ring's segment.
         generation: u64,
-        /// Broadcast events that had been sent: the client begins behind them.
+        /// Number of broadcast events already sent: the client starts after them.
         broadcast_sequence: u64,
         /// Name of that segment.
         segment: Text<64>,
@@ -181,36 +181,36 @@ structures! {
         reserved: Reserved<7>,
     }
 
-    /// The gateway does not let the client in.
+    /// The gateway rejects the client.
     Refusal "refusal" {
-        /// Why.
+        /// Reason of the refusal.
         reason: RefusalReason,
         /// [`VERSION`] of the gateway.
         version: u32,
-        /// Of a ban, how long it lasts from now, in nanoseconds.
+        /// Remaining time of a ban, in nanoseconds.
         retry_after_ns: u64,
     }
 }
 
-/// Why a client is not let in. A number without a name is of another version.
+/// Reason why a client is rejected. A number without a name belongs to another version.
 #[derive(Clone, Copy, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct RefusalReason(pub u32);
 
 impl RefusalReason {
-    /// No such user, or another password: there is one answer for both.
+    /// No such user, or a wrong password: both give the same answer.
     pub const CREDENTIALS: RefusalReason = RefusalReason(1);
-    /// The user has sent too much, or guessed too often, and is shut out for a while.
+    /// The user has sent too many requests, or too many wrong passwords, and is banned for a while.
     pub const BANNED: RefusalReason = RefusalReason(2);
-    /// The gateway has another version.
+    /// The gateway's version differs.
     pub const VERSION: RefusalReason = RefusalReason(3);
-    /// There are as many clients as the gateway takes.
+    /// The gateway has its maximum number of clients.
     pub const TOO_MANY: RefusalReason = RefusalReason(4);
     /// The gateway is stopping.
     pub const STOPPING: RefusalReason = RefusalReason(5);
-    /// The user may only watch, and the client wants to send orders.
+    /// The user has no permission to trade, and the client wants to send orders.
     pub const NO_TRADING: RefusalReason = RefusalReason(6);
-    /// What the client said is no hello.
+    /// The client's message is not a valid hello.
     pub const MALFORMED: RefusalReason = RefusalReason(7);
 }
 
@@ -257,7 +257,7 @@ impl Welcome {
     }
 }
 
-/// A frame that was read.
+/// A decoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// To the gateway.
@@ -268,17 +268,17 @@ pub enum Frame {
     Refusal(Refusal),
 }
 
-/// Why bytes are no frame: close the connection.
+/// Error in the bytes of a frame: close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// They are something else.
+    /// The bytes are not a frame of this protocol.
     #[error("it is no frame of a gateway")]
     Malformed,
-    /// They are of another version.
+    /// The bytes are of another version.
     #[error("it speaks version {version}, this program version {VERSION}: use the same on both sides")]
     Version {
-        /// Theirs.
+        /// Version of the other end.
         version: u32,
     },
 }
@@ -287,10 +287,10 @@ const HELLO: u32 = 1;
 const WELCOME: u32 = 2;
 const REFUSAL: u32 = 3;
 
-/// Bytes of the frame that begins with this prefix, the prefix included; no more than [`FRAME_LEN_MAX`].
+/// Length in bytes of the frame with this prefix, including the prefix; at most [`FRAME_LEN_MAX`].
 ///
 /// # Errors
-/// [`FrameError::Malformed`] for a kind that is not known, or not so long.
+/// [`FrameError::Malformed`] for an unknown kind or a wrong length.
 pub fn frame_len(prefix: [u8; PREFIX_LEN]) -> Result<usize, FrameError> {
     let [a, b, c, d, e, f, g, h] = prefix;
     let len = u32::from_le_bytes([a, b, c, d]) as usize;
@@ -304,10 +304,10 @@ pub fn frame_len(prefix: [u8; PREFIX_LEN]) -> Result<usize, FrameError> {
 }
 
 impl Frame {
-    /// The frame at the start of `bytes` and its length; `None` while it is not whole.
+    /// Decodes the frame at the start of `bytes`: the frame and its length, `None` while it is incomplete.
     ///
     /// # Errors
-    /// [`FrameError`].
+    /// [`FrameError`] if the bytes are not a valid frame.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
         let Some(prefix) = bytes.first_chunk::<PREFIX_LEN>() else { return Ok(None) };
         let len = frame_len(*prefix)?;
@@ -320,7 +320,7 @@ impl Frame {
         Ok(Some((frame, len)))
     }
 
-    /// Writes the frame to the start of `out`; its length. `None` when `out` is shorter.
+    /// Writes the frame to the start of `out` and returns its length. `None` when `out` is shorter.
     #[must_use]
     pub fn encode(&self, out: &mut [u8]) -> Option<usize> {
         match self {

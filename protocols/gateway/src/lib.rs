@@ -1,16 +1,16 @@
-//! What a gateway and its local clients say to each other: [events](Event) to the client, [requests](Request) to the
-//! gateway, and the [frames](frame) of the handshake that comes before them.
+//! The protocol between a gateway and its local clients: [events](Event) to the client, [requests](Request)
+//! to the gateway, and the [frames](frame) of the handshake that precedes them.
 //!
-//! Events and requests are items of fixed length for rings in shared memory: with the ring's own word an event takes
-//! three cache lines and a request two. Both begin with a header and go on with a body whose layout the header's kind
-//! names. Numbers are in the byte order of the host, little-endian. Prices and quantities are [`Fixed`], whole numbers
-//! of 10^-8; money is [`Money`], whole numbers of 10^-18. There are no floats.
+//! Events and requests are items of fixed length for rings in shared memory: with the ring's own word an
+//! event takes three cache lines and a request two. Both are a header and a body whose layout depends on the
+//! header's kind. Numbers are in the host's byte order, little-endian. Prices and quantities are [`Fixed`],
+//! whole numbers of 10^-8; money is [`Money`], whole numbers of 10^-18. There are no floats.
 //!
-//! | ring | items | for whom |
+//! | ring | items | clients |
 //! |---|---|---|
-//! | to the gateway | [`Request`] | one client |
-//! | to the client | [`Event`] of accounts, orders, states, answers | one client |
-//! | broadcast | [`Event`] of market data and of states that are everyone's | all clients |
+//! | to the gateway | [`Request`] | one |
+//! | to the client | [`Event`] of accounts, orders, states, answers | one |
+//! | broadcast | [`Event`] of market data and of states common to all clients | all |
 //!
 //! ```
 //! use tickpath_gateway_protocol::{Event, EventKind, Fixed, TopOfBook};
@@ -28,10 +28,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is absent
+//! # Not supported
 //!
-//! No book of single orders: Deribit shows none. No matrices of a client's own: a
-//! [custom message](CustomMessage) carries what two ends agreed upon.
+//! No order-by-order book: Deribit publishes none. No client-defined matrices: a
+//! [custom message](CustomMessage) carries a payload that its two ends have agreed upon.
 
 mod code;
 mod event;

@@ -1,4 +1,4 @@
-//! Exact numbers: prices and quantities, and money.
+//! Exact decimal numbers: prices, quantities and money.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,27 +10,27 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const FIXED_PLACES: u32 = 8;
 /// Decimal places of a [`Money`].
 pub const MONEY_PLACES: u32 = 18;
-/// Longest text of a number that is read.
+/// Maximum length of a number's text.
 const TEXT_LEN_MAX: usize = 64;
-/// Largest exponent, of either sign, that is read.
+/// Maximum exponent in a number's text, of either sign.
 const EXPONENT_MAX: i32 = 64;
 
-/// Why a number has no exact value of its type. It is refused, never rounded.
+/// Reason why a number has no exact value of its type. It is rejected, never rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NumberError {
-    /// It is no decimal number.
+    /// It is not a decimal number.
     #[error("it is no decimal number: write digits with an optional '-', '.' and exponent")]
     Malformed,
-    /// It has more decimal places than its type.
+    /// It has more decimal places than the type.
     #[error("it has more decimal places than can be kept exactly")]
     TooFine,
-    /// It is out of its type's range.
+    /// It is out of the type's range.
     #[error("it is out of range")]
     TooLarge,
 }
 
-/// A price or a quantity: a whole number of 10^-8, from about -92 to 92 thousand million.
+/// A price or a quantity: a whole number of 10^-8, from about -92 to 92 billion.
 #[derive(
     Clone,
     Copy,
@@ -50,7 +50,7 @@ pub enum NumberError {
 pub struct Fixed(pub i64);
 
 impl Fixed {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Fixed = Fixed(0);
     /// One.
     pub const ONE: Fixed = Fixed(100_000_000);
@@ -65,13 +65,13 @@ impl Fixed {
         i64::try_from(value).map(Fixed).map_err(|_| NumberError::TooLarge)
     }
 
-    /// True for 0.
+    /// Whether it is 0.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Price times quantity, exact in units of 10^-16, whatever they are.
+    /// Product with another value, such as price times quantity; exact in units of 10^-16.
     #[must_use]
     pub const fn times(self, other: Fixed) -> i128 {
         self.0 as i128 * other.0 as i128
@@ -87,16 +87,16 @@ pub struct Money {
 }
 
 impl Money {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Money = Money::new(0);
 
-    /// `units` of 10^-18.
+    /// An amount of `units` times 10^-18.
     #[must_use]
     pub const fn new(units: i128) -> Money {
         Money { low: units as u64, high: (units >> 64) as u64 }
     }
 
-    /// Units of 10^-18.
+    /// Number of units of 10^-18.
     #[must_use]
     pub const fn units(self) -> i128 {
         ((self.high as i128) << 64) | self.low as i128
@@ -118,7 +118,7 @@ impl From<Fixed> for Money {
     }
 }
 
-/// `mantissa` / 10^`scale` in units of 10^-`places`.
+/// Returns `mantissa` / 10^`scale` in units of 10^-`places`.
 fn rescale(mut mantissa: i128, mut scale: u32, places: u32) -> Result<i128, NumberError> {
     if mantissa == 0 {
         return Ok(0);
@@ -133,7 +133,7 @@ fn rescale(mut mantissa: i128, mut scale: u32, places: u32) -> Result<i128, Numb
     mantissa.checked_mul(10_i128.pow(places - scale)).ok_or(NumberError::TooLarge)
 }
 
-/// Reads `[-]digits[.digits][e[+-]digits]` as units of 10^-`places`.
+/// Parses `[-]digits[.digits][e[+-]digits]` as units of 10^-`places`.
 fn parse(text: &str, places: u32) -> Result<i128, NumberError> {
     if text.len() > TEXT_LEN_MAX {
         return Err(NumberError::Malformed);
@@ -172,7 +172,7 @@ fn parse_exponent(text: &str) -> Result<i32, NumberError> {
     if exponent.abs() > EXPONENT_MAX { Err(NumberError::TooLarge) } else { Ok(exponent) }
 }
 
-/// As [`rescale`], with a scale that may be below 0.
+/// Like [`rescale`], for a scale that may be negative.
 fn shift(mantissa: i128, scale: i32, places: u32) -> Result<i128, NumberError> {
     match u32::try_from(scale) {
         Ok(scale) => rescale(mantissa, scale, places),
@@ -184,7 +184,7 @@ fn shift(mantissa: i128, scale: i32, places: u32) -> Result<i128, NumberError> {
     }
 }
 
-/// Writes units of 10^-`places` with no zeros at the end.
+/// Writes units of 10^-`places` without trailing zeros.
 fn show(f: &mut fmt::Formatter<'_>, units: i128, places: u32) -> fmt::Result {
     let one = 10_u128.pow(places);
     let magnitude = units.unsigned_abs();

@@ -1,4 +1,4 @@
-//! Requests: what a client asks of its gateway.
+//! Requests: messages from a client to its gateway.
 
 use std::fmt;
 
@@ -7,34 +7,34 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 use crate::field::{Field, Fields, structures};
 use crate::{ExecutionFlags, Fixed, OrderType, RequestKind, Reserved, Side, TimeInForce, Trigger};
 
-/// Bytes of a request's body at most.
+/// Maximum length of a request's body in bytes.
 pub const REQUEST_BODY_LEN: usize = 72;
 
 /// The highest order id that a client may choose; the lowest is 1.
 pub const ORDER_ID_MAX: u64 = i64::MAX as u64;
 
 structures! {
-    /// What every request begins with.
+    /// The header of every request.
     RequestHeader "request" {
-        /// What the body is.
+        /// Kind of the body.
         kind: RequestKind,
         /// Zero.
         flags: u16,
-        /// The account, by the number that the gateway gave it; 0 where it does not matter.
+        /// The account, by the number that the gateway assigned; 0 where it does not matter.
         account: u16,
         /// Zero.
         reserved: Reserved<2>,
-        /// The instrument, by the number that the gateway gave it; 0 where it does not matter.
+        /// The instrument, by the number that the gateway assigned; 0 where it does not matter.
         symbol: u32,
         /// Zero.
         reserved_too: Reserved<4>,
-        /// Of the client's own choosing; acks have it.
+        /// The client's id of the request; acks repeat it.
         request_id: u64,
-        /// The client's id of the order; one above all that it has used. 0 where it is about no order.
+        /// The client's id of the order, above all that it has used; 0 if the request concerns no order.
         client_order_id: u64,
-        /// The gateway's id of the order, for orders of earlier lives of the client; otherwise 0.
+        /// The gateway's id of the order, for orders of earlier instances of the client; otherwise 0.
         order_id: u64,
-        /// When the client made it, by the monotonic clock.
+        /// Time when the client created the request, by the monotonic clock.
         create_ns: u64,
     }
 }
@@ -43,9 +43,9 @@ structures! {
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Request {
-    /// What it is and what about.
+    /// Kind and subject.
     pub header: RequestHeader,
-    /// The body; read it by [`Request::body`].
+    /// The body; [`Request::body`] reads it.
     pub raw: [u64; REQUEST_BODY_LEN / 8],
 }
 
@@ -53,7 +53,7 @@ const _: () = assert!(size_of::<RequestHeader>() == 48 && size_of::<Request>() =
 
 /// A body of a request.
 pub trait RequestBody: Fields + Copy + FromBytes + IntoBytes + Immutable + KnownLayout {
-    /// Its kind.
+    /// Kind of request that has this body.
     const KIND: RequestKind;
 }
 
@@ -68,7 +68,7 @@ impl Request {
         Request { header: RequestHeader { kind: B::KIND, ..RequestHeader::default() }, raw }
     }
 
-    /// The body, when the request is of that kind. Codes and numbers in it may be anything.
+    /// Returns the body if the request is of that kind. Codes and numbers in it are unchecked.
     #[inline]
     #[must_use]
     pub fn body<B: RequestBody>(&self) -> Option<B> {
@@ -79,7 +79,7 @@ impl Request {
         B::read_from_prefix(self.raw.as_bytes()).ok().map(|(body, _)| body)
     }
 
-    /// Zeros: a request of no kind.
+    /// A request without a kind, all zeros.
     #[must_use]
     pub fn empty() -> Request {
         Request::new_zeroed()
@@ -89,75 +89,75 @@ impl Request {
 structures! {
     /// Enter an order.
     CreateOrder "create_order" {
-        /// Its price; 0 where the type has none.
+        /// Limit price; 0 if the order type has none.
         price: Fixed,
-        /// Its quantity.
+        /// Quantity of the order.
         quantity: Fixed,
-        /// Price that wakes it, or the distance of a trailing stop; 0 where the type has none.
+        /// Trigger price, or the distance of a trailing stop; 0 if the order type has neither.
         stop_price: Fixed,
-        /// Quantity that is shown; 0 for all of it.
+        /// Displayed quantity; 0 for all of it.
         max_show: Fixed,
-        /// Its side.
+        /// Side of the order.
         side: Side,
-        /// Its type.
+        /// Order type.
         order_type: OrderType,
-        /// How long it rests.
+        /// Time in force.
         time_in_force: TimeInForce,
-        /// Whose price wakes it.
+        /// Price that triggers a stop order.
         trigger: Trigger,
-        /// What it must or must not do.
+        /// Order instructions.
         execution: ExecutionFlags,
         /// Zero.
         reserved: Reserved<2>,
     }
 
-    /// Change price or quantity of an order, named by the header's client order id or, where that is 0, its order id.
+    /// Modify the order named by the header's client order id or, if that is 0, by its order id.
     ModifyOrder "modify_order" {
-        /// Its new price.
+        /// New price.
         price: Fixed,
-        /// Its new quantity, what has traded included.
+        /// New total quantity, including what has traded.
         quantity: Fixed,
-        /// Its new stop price; 0 to leave it.
+        /// New stop price; 0 keeps the current one.
         stop_price: Fixed,
-        /// What it must or must not do.
+        /// Order instructions.
         execution: ExecutionFlags,
         /// Zero.
         reserved: Reserved<6>,
     }
 
-    /// Cancel an order, named as above.
+    /// Cancel an order, named as in [`ModifyOrder`].
     CancelOrder "cancel_order" {
         /// Zero.
         reserved: Reserved<8>,
     }
 
-    /// Cancel all orders of the header's account; of its instrument, unless that is 0.
+    /// Cancel all orders of the header's account, or only those of the header's instrument if it is not 0.
     CancelAll "cancel_all" {
-        /// Of one side alone; 0 for both.
+        /// Side whose orders are canceled; 0 for both.
         side: Side,
         /// Zero.
         reserved: Reserved<7>,
     }
 
-    /// Enter or replace a bid and an ask in the header's instrument. A quantity of 0 leaves the side out.
+    /// Enter or replace a bid and an ask in the header's instrument. A quantity of 0 omits the side.
     MassQuote "mass_quote" {
         /// The client's id of the quotes.
         quote_set: u64,
-        /// The bid.
+        /// Price of the bid.
         bid_price: Fixed,
-        /// Its quantity.
+        /// Quantity of the bid.
         bid_quantity: Fixed,
-        /// The ask.
+        /// Price of the ask.
         ask_price: Fixed,
-        /// Its quantity.
+        /// Quantity of the ask.
         ask_quantity: Fixed,
-        /// What both must or must not do.
+        /// Order instructions for both sides.
         execution: ExecutionFlags,
         /// Zero.
         reserved: Reserved<6>,
     }
 
-    /// Cancel quotes of the header's account; of its instrument, unless that is 0.
+    /// Cancel quotes of the header's account, or only those of the header's instrument if it is not 0.
     CancelQuotes "cancel_quotes" {
         /// The client's id of the quotes; 0 for all.
         quote_set: u64,
@@ -167,42 +167,42 @@ structures! {
     Pong "pong" {
         /// Number of the ping.
         number: u64,
-        /// When the gateway sent it, as it said.
+        /// Time when the gateway sent the ping, copied from it.
         ping_ns: u64,
-        /// When the client had it; the header says when it answered.
+        /// Time when the client received the ping; the header has the time of the answer.
         received_ns: u64,
     }
 
-    /// Send market data anew: reference data, states, books.
+    /// Send all market data again: reference data, states, books.
     DownloadMarketData "download_market_data" {
         /// Zero.
         reserved: Reserved<8>,
     }
 
-    /// Publish the limits of the header's account, beside those that the gateway's configuration has: for users that are
-    /// risk managers. They replace what was published before.
+    /// Publish the limits of the header's account, in addition to those of the gateway's configuration. Only
+    /// users who are risk managers may. They replace the limits published before.
     SetRiskLimits "set_risk_limits" {
         /// Largest quantity of one order.
         max_order_quantity: Fixed,
         /// Largest notional of one order in the quote currency.
         max_order_notional: Fixed,
-        /// Open orders at most.
+        /// Maximum number of open orders.
         max_open_orders: u32,
-        /// Which of the three are meant: 1, 2 and 4; 8 to withdraw what was published.
+        /// Bits of the limits that apply: 1, 2 and 4 in the order above; 8 withdraws what was published.
         caps: u16,
         /// Zero.
         reserved: Reserved<2>,
     }
 
-    /// Something for the other clients.
+    /// A message to the other clients.
     CustomRequest "custom_message" {
-        /// What it is, as the clients agreed.
+        /// Topic, as the clients have agreed.
         topic: u16,
-        /// Bytes of `data` that are meant, up to 64.
+        /// Bytes of `data` that are used, up to 64.
         len: u16,
         /// Zero.
         reserved: Reserved<4>,
-        /// What is said.
+        /// Payload.
         data: [u64; 8],
     }
 }
@@ -215,14 +215,14 @@ macro_rules! kinds {
             }
         )*
 
-        /// Fields of the body of a kind of request; `None` for a kind that this version does not know.
+        /// Returns the fields of the body of a kind of request; `None` for an unknown kind.
         #[must_use]
         pub fn request_fields(kind: RequestKind) -> Option<&'static [Field]> {
             $(if kind == RequestKind::$kind { return Some(<$body as Fields>::FIELDS); })*
             None
         }
 
-        /// Shows the body; nothing for a kind that is not known.
+        /// Writes the body; nothing for an unknown kind.
         fn show_body(request: &Request, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             $(if let Some(body) = request.body::<$body>() { return body.show(f); })*
             Ok(())
@@ -244,7 +244,7 @@ kinds! {
 }
 
 impl fmt::Display for Request {
-    /// One line: the kind, the header's fields that are not zero, those of the body.
+    /// One line: the kind, the header's nonzero fields, the body's fields.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = &self.header;
         write!(f, "{}", header.kind)?;

@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Up to `N` bytes of printable ASCII (space to `~`), then zeros.
 ///
-/// What another process put there may be anything; what is shown of it is printable.
+/// Another process may have written arbitrary bytes; only the printable ones are shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct Text<const N: usize>([u8; N]);
@@ -16,18 +16,18 @@ const fn is_printable(byte: u8) -> bool {
 }
 
 impl<const N: usize> Text<N> {
-    /// Nothing.
+    /// The empty text.
     pub const EMPTY: Text<N> = Text([0; N]);
 
-    /// The text whole; `None` when it is longer than `N` bytes or holds anything but printable ASCII.
+    /// The whole text; `None` if it is longer than `N` bytes or holds a byte that is not printable ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<Text<N>> {
         let is_text = text.len() <= N && text.bytes().all(is_printable);
         is_text.then(|| Text::cut(text))
     }
 
-    /// The start of the text, as much as fits, with `?` for each byte that is no printable ASCII: for what people read,
-    /// never for names that are compared.
+    /// The start of the text, cut to `N` bytes, with `?` for each byte that is not printable ASCII. For
+    /// display only, never for names that are compared.
     #[must_use]
     pub fn cut(text: &str) -> Text<N> {
         let mut bytes = [0; N];
@@ -44,13 +44,13 @@ impl<const N: usize> Text<N> {
         std::str::from_utf8(&self.0[..len]).unwrap_or_default()
     }
 
-    /// Whether it holds nothing that is shown.
+    /// Whether there is nothing to show.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         N == 0 || !is_printable(self.0[0])
     }
 
-    /// Whether it is printable text and then zeros, as [`Text::new`] makes it.
+    /// Whether it is printable text followed by zeros, as [`Text::new`] makes it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.0[self.as_str().len()..].iter().all(|byte| *byte == 0)

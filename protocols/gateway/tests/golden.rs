@@ -1,4 +1,4 @@
-//! Bytes of events, requests and frames; round trips; every truncation and damage.
+//! Bytes of events, requests and frames; round trips; every truncation and corruption.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -246,7 +246,7 @@ proptest! {
     #[test]
     fn money_comes_back_from_its_text(units: i128) {
         let money = Money::new(units);
-        // The last digits of the range are those that no mantissa of 128 bits has room for.
+        // Near the ends of the range the text's last digits exceed a 128-bit mantissa.
         if units.unsigned_abs() < 1 << 126 {
             prop_assert_eq!(money.to_string().parse::<Money>(), Ok(money));
         }

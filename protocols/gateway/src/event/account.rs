@@ -1,4 +1,4 @@
-//! Positions, funds, caps.
+//! Positions, funds and risk limits.
 
 use super::bodies;
 use crate::field::structures;
@@ -7,61 +7,62 @@ use crate::{Fixed, Money, Reserved, Text, UpdateKind};
 structures! {
     /// A position of the header's account in the header's instrument.
     PositionUpdate "position_update" {
-        /// How much; below 0 when it was sold.
+        /// Size of the position; negative when short.
         quantity: Fixed,
-        /// Mean price of what is held.
+        /// Mean price of the open position.
         average_price: Fixed,
-        /// Mark price of the same moment; 0 when it is not known.
+        /// Mark price at the same moment; 0 when unknown.
         mark_price: Fixed,
-        /// Profit that is not settled, in the settlement currency.
+        /// Profit not yet settled, in the settlement currency.
         floating_profit: Money,
-        /// Profit that is settled in this session.
+        /// Profit settled in this session.
         realized_profit: Money,
-        /// Margin that opening it took.
+        /// Initial margin.
         initial_margin: Money,
-        /// Margin that keeping it takes.
+        /// Maintenance margin.
         maintenance_margin: Money,
-        /// A state, a change, or no longer true.
+        /// Snapshot, change, or stale.
         update: UpdateKind,
         /// Zero.
         reserved: Reserved<7>,
     }
 
-    /// What the header's account holds of a currency.
+    /// Funds of the header's account in one currency.
     FundsUpdate "funds_update" {
-        /// Which currency.
+        /// The currency.
         currency: Text<8>,
-        /// What is there.
+        /// Balance.
         balance: Money,
-        /// The same with profits and losses that are not settled.
+        /// Balance including profits and losses not yet settled.
         equity: Money,
-        /// What new orders can use.
+        /// Funds available for new orders.
         available: Money,
-        /// Margin that is taken.
+        /// Initial margin in use.
         initial_margin: Money,
-        /// Margin below which positions are closed.
+        /// Margin below which positions are liquidated.
         maintenance_margin: Money,
-        /// What could be taken out.
+        /// Amount that can be withdrawn.
         withdrawable: Money,
-        /// A state, a change, or no longer true.
+        /// Snapshot, change, or stale.
         update: UpdateKind,
         /// Zero.
         reserved: Reserved<7>,
     }
 
-    /// The caps that the gateway holds the header's account to, in the header's instrument or in all.
+    /// The limits that the gateway enforces for the header's account, in the header's instrument or in all.
     RiskLimits "risk_limits" {
         /// Largest quantity of one order.
         max_order_quantity: Fixed,
         /// Largest notional of one order in the quote currency.
         max_order_notional: Money,
-        /// Open orders at most.
+        /// Maximum number of open orders.
         max_open_orders: u32,
         /// Open orders now.
         open_orders: u32,
         /// 1 when the kill switch is on.
         is_killed: u8,
-        /// Which of the three hold: 1, 2 and 4. One that does not is 0; one of 0 that does lets nothing pass.
+        /// Bits of the three limits that apply: 1, 2 and 4. A limit that does not apply is 0; one that
+        /// applies and is 0 rejects everything.
         caps: u8,
         /// Zero.
         reserved: Reserved<6>,

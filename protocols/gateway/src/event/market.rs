@@ -9,110 +9,110 @@ use crate::{
     TickDirection, UpdateKind,
 };
 
-/// Levels of one [`MarketByPrice`].
+/// Maximum number of levels in one [`MarketByPrice`].
 pub const LEVELS_MAX: usize = 6;
-/// Figures of one [`Statistics`].
+/// Maximum number of figures in one [`Statistics`].
 pub const STATISTICS_MAX: usize = 6;
-/// Steps of one [`TickSizeSteps`].
+/// Maximum number of steps in one [`TickSizeSteps`].
 pub const STEPS_MAX: usize = 6;
 
 structures! {
     /// One level of a book.
     Level "level" {
-        /// Its price.
+        /// Price of the level.
         price: Fixed,
-        /// What rests there; 0 removes it.
+        /// Resting quantity; 0 removes the level.
         quantity: Fixed,
     }
 
-    /// One figure.
+    /// One figure of an instrument.
     Statistic "statistic" {
-        /// Which.
+        /// Kind of the figure.
         kind: StatisticKind,
         /// Zero.
         reserved: Reserved<4>,
-        /// How much.
+        /// Value of the figure.
         value: Fixed,
     }
 
-    /// The number of an instrument, which the header has, with what is fixed about it.
+    /// The number of an instrument, which is in the header, and its static data.
     ReferenceData "reference_data" {
-        /// Its name at the venue.
+        /// Name of the instrument at the venue.
         name: Text<40>,
-        /// Prices are multiples of this; where [`TickSizeSteps`] follow, below the first of them.
+        /// Prices are multiples of this. If [`TickSizeSteps`] follow, it applies below the first of them.
         tick_size: Fixed,
-        /// Quantities are multiples of this, and at least as much.
+        /// Smallest quantity; quantities are multiples of it.
         min_quantity: Fixed,
-        /// What one unit of quantity stands for.
+        /// Amount that one unit of quantity represents.
         contract_size: Fixed,
-        /// Of an option: its strike.
+        /// Strike of an option.
         strike: Fixed,
-        /// When it ends, in nanoseconds since the Unix epoch; 0 for never.
+        /// Expiry in nanoseconds since the Unix epoch; 0 for never.
         expiry_utc_ns: u64,
-        /// What is traded.
+        /// Currency that is traded.
         base_currency: Text<8>,
-        /// In what prices are.
+        /// Currency of the prices.
         quote_currency: Text<8>,
-        /// In what it is settled.
+        /// Currency of settlement.
         settlement_currency: Text<8>,
-        /// What it is.
+        /// Kind of instrument.
         kind: InstrumentKind,
-        /// Of an option: which right.
+        /// Option type, for an option.
         option: OptionType,
         /// 1 when quantities are in the quote currency and profits in the base currency.
         is_inverse: u8,
-        /// 1 when it trades.
+        /// 1 when the instrument trades.
         is_active: u8,
         /// Zero.
         reserved: Reserved<4>,
     }
 
-    /// Tick sizes that depend on the price: from each step's price on its quantity is the tick size.
+    /// Tick sizes that depend on the price: a step's quantity is the tick size from the step's price upwards.
     TickSizeSteps "tick_size_steps" {
-        /// Steps that follow, in order of their prices.
+        /// Number of steps that follow, in ascending order of price.
         count: u32,
         /// Zero.
         reserved: Reserved<4>,
-        /// From `price` on prices are multiples of `quantity`.
+        /// From `price` upwards, prices are multiples of `quantity`.
         steps: [Level; STEPS_MAX],
     }
 
-    /// Whether an instrument trades.
+    /// Trading state of an instrument.
     MarketStatus "market_status" {
-        /// Whether it does.
+        /// The state.
         state: MarketState,
         /// Zero.
         reserved: Reserved<7>,
     }
 
-    /// Best bid and ask; a quantity of 0 says that there is none.
+    /// Best bid and ask; a quantity of 0 means that there is none.
     TopOfBook "top_of_book" {
-        /// Best bid.
+        /// Price of the best bid.
         bid_price: Fixed,
-        /// What rests there.
+        /// Quantity at the best bid.
         bid_quantity: Fixed,
-        /// Best ask.
+        /// Price of the best ask.
         ask_price: Fixed,
-        /// What rests there.
+        /// Quantity at the best ask.
         ask_quantity: Fixed,
-        /// The venue's number of the change; 0 when it says none.
+        /// The venue's number of the change; 0 if it gives none.
         change_id: u64,
-        /// A state, a change, or no longer true.
+        /// Snapshot, change, or stale.
         update: UpdateKind,
         /// Zero.
         reserved: Reserved<7>,
     }
 
-    /// Levels of a book. Events of one message are chained: the last has [`LAST_IN_BATCH`](super::flags::LAST_IN_BATCH),
-    /// and only then the book is one that was.
+    /// Levels of a book. Events of one message are chained: the last has
+    /// [`LAST_IN_BATCH`](super::flags::LAST_IN_BATCH). Only after it is the book consistent.
     MarketByPrice "market_by_price" {
         /// The venue's number of the change.
         change_id: u64,
-        /// Bids among the levels; they come first.
+        /// Number of bids among the levels; they come first.
         bids: u8,
-        /// Asks among the levels.
+        /// Number of asks among the levels.
         asks: u8,
-        /// What the levels are.
+        /// Kind of update.
         update: BookUpdate,
         /// Zero.
         reserved: Reserved<5>,
@@ -122,23 +122,23 @@ structures! {
 
     /// One trade of the market.
     TradeSummary "trade_summary" {
-        /// Its price.
+        /// Price of the trade.
         price: Fixed,
-        /// Its quantity.
+        /// Quantity of the trade.
         quantity: Fixed,
-        /// The mark price then; 0 when it was not said.
+        /// Mark price at that time; 0 if not given.
         mark_price: Fixed,
-        /// The index then; 0 when it was not said.
+        /// Index at that time; 0 if not given.
         index_price: Fixed,
-        /// Number of the trade within its instrument.
+        /// Sequence number of the trade within its instrument.
         trade_sequence: u64,
         /// The venue's id of the trade.
         trade_id: Text<24>,
-        /// Side of the taker.
+        /// Taker's side.
         side: Side,
-        /// What the price did.
+        /// Price change relative to the previous trade, as the venue reports it.
         direction: TickDirection,
-        /// 1 when a liquidation was part of it.
+        /// 1 if a liquidation was involved.
         is_liquidation: u8,
         /// 1 when it was a block trade.
         is_block: u8,
@@ -146,9 +146,9 @@ structures! {
         reserved: Reserved<4>,
     }
 
-    /// Figures of an instrument.
+    /// Figures of an instrument, such as the mark price.
     Statistics "statistics" {
-        /// How many follow.
+        /// Number of figures that follow.
         count: u32,
         /// Zero.
         reserved: Reserved<4>,
@@ -158,11 +158,11 @@ structures! {
 
     /// One candle.
     TimeSeries "time_series" {
-        /// When it began, in nanoseconds since the Unix epoch.
+        /// Start time, in nanoseconds since the Unix epoch.
         begin_utc_ns: u64,
-        /// Its length in seconds.
+        /// Length in seconds.
         period_secs: u32,
-        /// A state or a change: the last candle changes until it is complete.
+        /// Snapshot or change: the last candle changes until it is complete.
         update: UpdateKind,
         /// Zero.
         reserved: Reserved<3>,
@@ -193,20 +193,20 @@ bodies! {
 }
 
 impl MarketByPrice {
-    /// The bids. Counts that cannot be are cut down to the levels that there are.
+    /// The bids. Counts beyond [`LEVELS_MAX`] are reduced to the levels that exist.
     #[must_use]
     pub fn bid_levels(&self) -> &[Level] {
         &self.levels[..usize::from(self.bids).min(LEVELS_MAX)]
     }
 
-    /// The asks.
+    /// The asks, reduced likewise.
     #[must_use]
     pub fn ask_levels(&self) -> &[Level] {
         let rest = &self.levels[self.bid_levels().len()..];
         &rest[..usize::from(self.asks).min(rest.len())]
     }
 
-    /// Adds a level, bids first; false when there is no more room.
+    /// Adds a level, bids first; returns false if there is no capacity left.
     #[must_use]
     pub fn push(&mut self, side: Side, level: Level) -> bool {
         let used = usize::from(self.bids) + usize::from(self.asks);
@@ -223,13 +223,13 @@ impl MarketByPrice {
 }
 
 impl Statistics {
-    /// The figures that there are.
+    /// The figures in use.
     #[must_use]
     pub fn figures(&self) -> &[Statistic] {
         &self.figures[..(self.count as usize).min(STATISTICS_MAX)]
     }
 
-    /// Adds a figure; false when there is no more room.
+    /// Adds a figure; returns false if there is no capacity left.
     #[must_use]
     pub fn push(&mut self, kind: StatisticKind, value: Fixed) -> bool {
         let Some(place) = self.figures.get_mut(self.count as usize) else { return false };
@@ -240,7 +240,7 @@ impl Statistics {
 }
 
 impl TickSizeSteps {
-    /// The steps that there are.
+    /// The steps in use.
     #[must_use]
     pub fn steps(&self) -> &[Level] {
         &self.steps[..(self.count as usize).min(STEPS_MAX)]

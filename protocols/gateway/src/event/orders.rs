@@ -1,4 +1,4 @@
-//! What becomes of orders.
+//! Order acknowledgements, order states and fills.
 
 use super::bodies;
 use crate::field::structures;
@@ -8,77 +8,77 @@ use crate::{
 };
 
 structures! {
-    /// State of a request: first from the gateway ([`AckStatus::RECEIVED`], or refused), then from the venue.
+    /// State of a request: first from the gateway ([`AckStatus::RECEIVED`] or rejected), then from the venue.
     OrderAck "order_ack" {
         /// The client's id of the order.
         client_order_id: u64,
-        /// The gateway's id of the order, 10,000,001 and up; 0 when it was refused before it had one.
+        /// The gateway's id of the order, 10,000,001 and up; 0 if rejected before one was assigned.
         order_id: u64,
         /// The client's id of the request.
         request_id: u64,
         /// The venue's id of the order; empty until it has one.
         external_order_id: Text<24>,
-        /// From the client's making of the request to this event, in nanoseconds.
+        /// Time from the creation of the request at the client to this event, in nanoseconds.
         round_trip_ns: u64,
-        /// Who says it.
+        /// Source of the ack.
         origin: Origin,
-        /// What became of it.
+        /// Result of the request.
         status: AckStatus,
-        /// Which request.
+        /// Kind of request.
         request: AckType,
         /// Side of the order.
         side: Side,
-        /// Why it was refused.
+        /// Reason of the rejection.
         error: ErrorCode,
         /// Zero.
         reserved: Reserved<2>,
-        /// The same for people, with the venue's own words and number.
+        /// The reason as text, with the venue's message and error code.
         text: Text<48>,
     }
 
-    /// How an order stands.
+    /// State of an order.
     OrderUpdate "order_update" {
-        /// The client's id of the order; 0 for quotes, and when no client of this gateway made it.
+        /// The client's id of the order; 0 for quotes and for orders that no client of this gateway entered.
         client_order_id: u64,
         /// The gateway's id of the order.
         order_id: u64,
         /// The venue's id of the order.
         external_order_id: Text<24>,
-        /// Its price; 0 for a market order.
+        /// Limit price; 0 for a market order.
         price: Fixed,
-        /// Its stop price; 0 when it has none.
+        /// Stop price; 0 if the order has none.
         stop_price: Fixed,
-        /// What can still trade.
+        /// Quantity that can still trade.
         remaining_quantity: Fixed,
-        /// What has traded.
+        /// Quantity that has traded.
         traded_quantity: Fixed,
-        /// Mean price of what has traded, rounded toward zero; 0 before.
+        /// Mean price of the fills, rounded toward zero; 0 before the first fill.
         average_price: Fixed,
-        /// When it was entered at the venue, in nanoseconds since the Unix epoch; 0 when it is not known.
+        /// Time of entry at the venue, in nanoseconds since the Unix epoch; 0 when unknown.
         created_utc_ns: u64,
-        /// How it stands.
+        /// Order status.
         status: OrderStatus,
-        /// Its side.
+        /// Side of the order.
         side: Side,
-        /// Its type.
+        /// Order type.
         order_type: OrderType,
-        /// How long it rests.
+        /// Time in force.
         time_in_force: TimeInForce,
-        /// What it must or must not do.
+        /// Order instructions.
         execution: ExecutionFlags,
-        /// Whose price wakes it.
+        /// Price that triggers a stop order.
         trigger: Trigger,
-        /// A state, or a change.
+        /// Snapshot or change.
         update: UpdateKind,
-        /// Why it has ended, as far as it is known.
+        /// Reason why the order has ended, if known.
         error: ErrorCode,
         /// Zero.
         reserved: Reserved<6>,
     }
 
-    /// One fill of an own order.
+    /// One fill of the client's own order.
     TradeUpdate "trade_update" {
-        /// The client's id of the order; 0 for quotes, and when no client of this gateway made it.
+        /// The client's id of the order; 0 for quotes and for orders that no client of this gateway entered.
         client_order_id: u64,
         /// The gateway's id of the order.
         order_id: u64,
@@ -86,49 +86,49 @@ structures! {
         external_order_id: Text<24>,
         /// The venue's id of the trade.
         trade_id: Text<24>,
-        /// Its price.
+        /// Price of the fill.
         price: Fixed,
-        /// Its quantity.
+        /// Quantity of the fill.
         quantity: Fixed,
-        /// What it cost; below 0 when the venue paid.
+        /// Fee; negative when the venue paid it.
         fee: Money,
-        /// In which currency it did.
+        /// Currency of the fee.
         fee_currency: Text<8>,
         /// Side of the order.
         side: Side,
-        /// Whether it took or gave.
+        /// Maker or taker.
         liquidity: Liquidity,
-        /// A state, or a change.
+        /// Snapshot or change.
         update: UpdateKind,
         /// Zero.
         reserved: Reserved<5>,
     }
 
-    /// What became of a mass quote, of a request to cancel quotes, or to cancel all orders.
+    /// Result of a mass quote, of a request to cancel quotes, or of a request to cancel all orders.
     QuoteAck "quote_ack" {
         /// The client's id of the request.
         request_id: u64,
         /// The client's id of the quotes; 0 for orders.
         quote_set: u64,
-        /// From the client's making of the request to this event, in nanoseconds.
+        /// Time from the creation of the request at the client to this event, in nanoseconds.
         round_trip_ns: u64,
-        /// Quotes entered, or orders and quotes canceled, where the venue says it.
+        /// Quotes entered, or orders and quotes canceled, if the venue reports the number.
         done: u32,
-        /// Quotes refused, or orders that were not canceled: the venue refused that, or they had ended otherwise before.
+        /// Quotes rejected, or orders not canceled because the venue rejected that or they had already ended.
         refused: u32,
-        /// Who says it.
+        /// Source of the ack.
         origin: Origin,
-        /// What became of it.
+        /// Result of the request.
         status: AckStatus,
-        /// Which request.
+        /// Kind of request.
         request: AckType,
         /// Zero.
         reserved: Reserved<1>,
-        /// Why it was refused.
+        /// Reason of the rejection.
         error: ErrorCode,
         /// Zero.
         reserved_too: Reserved<2>,
-        /// The same for people.
+        /// The reason as text.
         text: Text<64>,
     }
 }

@@ -8,31 +8,31 @@ use crate::{
 };
 
 structures! {
-    /// The client began.
+    /// The client has started.
     Start "start" {
         /// Monotonic time.
         now_ns: u64,
     }
 
-    /// The client ends.
+    /// The client is stopping.
     Stop "stop" {
         /// Monotonic time.
         now_ns: u64,
     }
 
-    /// A period of the client's own has passed.
+    /// A timer period that the client has set has elapsed.
     Timer "timer" {
         /// Monotonic time.
         now_ns: u64,
-        /// How often it has passed.
+        /// Number of periods elapsed.
         count: u64,
     }
 
-    /// The gateway has let the client in.
+    /// The gateway has accepted the client.
     Connected "connected" {
-        /// The client's number in this life of the gateway, from 1.
+        /// The client's number in this gateway instance, from 1.
         client: u32,
-        /// What the user may do: [`crate::frame::capability`].
+        /// The user's permissions: [`crate::frame::capability`].
         capabilities: u32,
         /// The gateway's name.
         gateway: Text<32>,
@@ -40,135 +40,135 @@ structures! {
         exchange: Text<32>,
     }
 
-    /// The connection with the gateway is gone. Orders may go on resting at the venue.
+    /// The connection to the gateway is lost. Orders may still rest at the venue.
     Disconnected "disconnected" {
-        /// Why, for people.
+        /// Reason, as text.
         reason: Text<64>,
     }
 
-    /// Broadcast events were overwritten before the client read them: books are stale until they are sent anew.
+    /// Broadcast events were overwritten before the client read them: books are stale until resent.
     Lapped "lapped" {
-        /// How many.
+        /// Number of events lost.
         lost: u64,
     }
 
-    /// A sign of life; the client's library answers it with both times.
+    /// A heartbeat; the client's library answers it with both times.
     Ping "ping" {
         /// Number of the ping, from 1.
         number: u64,
-        /// When the gateway sent it.
+        /// Time when the gateway sent it.
         ping_ns: u64,
-        /// One way to the client and one way back of the last ping that was answered, in nanoseconds; 0 before.
+        /// One-way time to the client of the last answered ping, in nanoseconds; 0 before the first.
         to_client_ns: u64,
-        /// As said above.
+        /// One-way time back to the gateway of the same ping, in nanoseconds.
         to_gateway_ns: u64,
     }
 
-    /// What follows is the state as it was.
+    /// Start of a snapshot; the events that follow are its content.
     DownloadBegin "download_begin" {
-        /// Of market data, or of the header's account.
+        /// Market data, or the header's account.
         scope: ReadyScope,
         /// Zero.
         reserved: Reserved<7>,
     }
 
-    /// The state is complete.
+    /// The snapshot is complete.
     DownloadEnd "download_end" {
-        /// Of market data, or of the header's account.
+        /// Market data, or the header's account.
         scope: ReadyScope,
         /// Zero.
         reserved: Reserved<7>,
-        /// The highest order id that this user's clients have used at this account, in earlier lives too: the client goes
-        /// on above it. 0 for none, and for market data.
+        /// The highest order id that this user's clients have used in this account, in earlier instances too:
+        /// the client continues above it. 0 if there is none, and for market data.
         max_order_id: u64,
     }
 
-    /// Something can be worked with.
+    /// Market data, an account or an instrument is ready for use.
     Ready "ready" {
-        /// What.
+        /// Scope that is ready.
         scope: ReadyScope,
         /// Zero.
         reserved: Reserved<7>,
-        /// Of an instrument: broadcast events of it up to this sequence are in what was downloaded; the client's library
-        /// gives out none of them, and all that come later.
+        /// For an instrument: broadcast events up to this sequence are already in the download. The client's
+        /// library drops them and delivers all later ones.
         broadcast_sequence: u64,
     }
 
-    /// How the gateway stands with its venue.
+    /// State of the gateway and its venue connections.
     GatewayStatus "gateway_status" {
-        /// How it stands.
+        /// The state.
         state: GatewayState,
-        /// By which transport it trades.
+        /// Transport used for trading.
         trading: Transport,
-        /// 1 when the venue is a real one.
+        /// 1 if the venue is a production venue.
         is_production: u8,
-        /// 1 when no order is sent to the venue, and no cancellation but that of the kill switch.
+        /// 1 in a dry run: nothing is sent to the venue except cancellations of the kill switch.
         is_dry_run: u8,
-        /// Accounts that are ready.
+        /// Number of accounts that are ready.
         accounts_ready: u16,
-        /// Accounts that there are.
+        /// Number of accounts.
         accounts: u16,
         /// The venue.
         exchange: Text<32>,
-        /// Why it stands so, for people.
+        /// Reason of the state, as text.
         text: Text<64>,
     }
 
-    /// How one of the gateway's connections stands.
+    /// State of one of the gateway's connections.
     StreamStatus "stream_status" {
-        /// How it stands.
+        /// The state.
         status: ConnectionStatus,
-        /// What it speaks.
+        /// Transport of the connection.
         transport: Transport,
-        /// 1 when it brings market data.
+        /// 1 if the connection carries market data.
         is_market_data: u8,
-        /// 1 when orders go by it.
+        /// 1 if the connection carries orders.
         is_trading: u8,
-        /// How often it was lost.
+        /// Number of times the connection was lost.
         losses: u32,
-        /// What it is called.
+        /// Name of the connection.
         name: Text<16>,
-        /// Where it leads.
+        /// Address of the remote end.
         uri: Text<80>,
     }
 
-    /// How long the venue took to answer a ping.
+    /// Round-trip time of the last ping to the venue.
     ExternalLatency "external_latency" {
-        /// Both ways, in nanoseconds.
+        /// Round-trip time in nanoseconds.
         round_trip_ns: u64,
     }
 
-    /// What is left of a limit on requests.
+    /// Remaining capacity of a rate limit.
     RateLimitsUpdate "rate_limits_update" {
-        /// Whose.
+        /// The limit.
         limit: RateLimitKind,
         /// Zero.
         reserved: Reserved<3>,
-        /// Requests, or credits, that can be used now.
+        /// Requests or credits available now.
         available: u32,
-        /// As many at most.
+        /// Maximum number of requests or credits.
         maximum: u32,
         /// Zero.
         reserved_too: Reserved<4>,
-        /// The period that the maximum is for, in nanoseconds.
+        /// Period of the maximum, in nanoseconds.
         period_ns: u64,
     }
 
-    /// A limit on requests was hit.
+    /// A rate limit was exceeded.
     RateLimitTrigger "rate_limit_trigger" {
-        /// Whose.
+        /// The limit.
         limit: RateLimitKind,
-        /// What follows.
+        /// Consequence.
         reason: RateLimitReason,
         /// Zero.
         reserved: Reserved<6>,
-        /// Until when, by the monotonic clock; 0 when it is over at once.
+        /// End of the consequence, by the monotonic clock; 0 when it is over at once.
         until_ns: u64,
     }
 
-    /// The number of an account, with its name.
+    /// The number of an account and its name.
     AccountReference "account_reference" {
-        /// Its name in the gateway's configuration.
+        /// Name of the account in the gateway's configuration.
         name: Text<32>,
         /// 1 when the user may trade for it.
         may_trade: u8,
@@ -176,15 +176,15 @@ structures! {
         reserved: Reserved<7>,
     }
 
-    /// What another client said.
+    /// A message from another client.
     CustomMessage "custom_message" {
-        /// The client's number.
+        /// Number of the client that sent the message.
         client: u32,
-        /// What it is, as the clients agreed.
+        /// Topic, as the clients have agreed.
         topic: u16,
         /// Bytes of `data` that were sent, up to 64.
         len: u16,
-        /// What was said.
+        /// Payload.
         data: [u64; 8],
     }
 }
