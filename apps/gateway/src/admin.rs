@@ -1,7 +1,8 @@
 //! Commands to a running gateway over its Unix socket: the kill switch, limits of accounts, its status.
 //!
-//! A line of words in, a line of JSON out. Only the socket's owner and root can use it. Another thread serves it; a
-//! command crosses a ring to the duty cycle, which executes it between two requests and answers by another ring.
+//! A request is a line of words, the reply a line of JSON. Only the socket's owner and root can use it.
+//! A separate thread serves it. A ring takes each command to the duty cycle, which executes it between two
+//! requests and answers through another ring.
 //!
 //! | line | effect |
 //! |---|---|

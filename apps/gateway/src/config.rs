@@ -49,64 +49,64 @@ pub use test::TestSwitches;
 pub use users::UserConfig;
 pub use venue::{FixUri, Interval, Transport, VenueConfig};
 
-/// Accounts at most.
+/// Maximum number of accounts.
 pub const ACCOUNTS_MAX: usize = 64;
-/// Users at most.
+/// Maximum number of users.
 pub const USERS_MAX: usize = 256;
-/// Longest name of the gateway, an account or a user, in bytes.
+/// Maximum length of the name of the gateway, an account or a user, in bytes.
 pub const NAME_LEN_MAX: usize = 32;
-/// Callers that are not let in yet, at most.
+/// Maximum of `clients.pre_login_max`.
 const PRE_LOGIN_MAX: u32 = 1 << 10;
-/// Clients that may be connected at a time at most.
+/// Maximum number of clients connected at a time.
 const CLIENTS_MAX: u32 = 1_024;
-/// Items of a ring at most; the least is [`RING_MIN`].
+/// Maximum number of items of a ring; the minimum is [`RING_MIN`].
 const RING_MAX: u32 = 1 << 20;
-/// Items of a ring at least: a download begins with more than a handful of events.
+/// Minimum number of items of a ring: a download starts with more than a handful of events.
 const RING_MIN: u32 = 64;
-/// Series of candles that the broadcast ring holds at least: who reads it now and then is not lapped by one of them.
+/// Minimum number of candle series in the broadcast ring, so that one series does not overrun a slow reader.
 const SERIES_IN_RING: u32 = 4;
 
-/// A gateway as its file describes it. Relative paths and places of secrets begin at that file's folder.
+/// A gateway's configuration file. Relative paths, those of secrets included, start at that file's folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GatewayConfig {
-    /// Its name: of its sockets, its segment in shared memory, its log and its metrics. 1 to 32 letters, digits, `-` or
-    /// `_`.
+    /// Name of the gateway, also of its sockets, shared-memory segment, log and metrics. 1 to 32 letters,
+    /// digits, `-` or `_`.
     pub name: String,
-    /// The Unix socket that clients call; `NAME.sock` when absent.
+    /// Unix socket that clients connect to; `NAME.sock` when absent.
     pub client_listen_address: Option<PathBuf>,
-    /// Where metrics are served over HTTP; nowhere when absent.
+    /// Address of the HTTP metrics server; no metrics server when absent.
     pub metrics_listen_address: Option<SocketAddrV4>,
-    /// The Unix socket of the commands `tickpath gateway kill` and `release`; `NAME.admin.sock` when absent.
+    /// Admin socket, a Unix socket, for `tickpath gateway kill` and `release`; `NAME.admin.sock` when absent.
     pub admin_listen_address: Option<PathBuf>,
-    /// Where it is remembered that the kill switch was turned; when absent beside the admin socket or the clients' socket where
-    /// one is named, and otherwise `~/.local/state/tickpath`.
+    /// Folder of the kill switch's marker. When absent, the folder of the admin socket or the client socket
+    /// if one is configured, otherwise `~/.local/state/tickpath`.
     pub state_folder: Option<PathBuf>,
-    /// Real money: needed for every venue that is neither on this machine nor a test environment.
+    /// Real money: required for every venue that is neither on this machine nor a test environment.
     pub production: bool,
-    /// Orders are checked and acknowledged, and none reaches the venue.
+    /// Dry run: orders are checked and acknowledged, and none reaches the venue.
     pub dry_run: bool,
     /// Loop of the gateway's thread.
     #[serde(rename = "loop")]
     pub duty_cycle: LoopConfig,
-    /// What every client may do.
+    /// Limits and timeouts that apply to every client.
     pub clients: ClientsConfig,
-    /// The venue, and how it is talked with.
+    /// The venue and its connections.
     pub venue: VenueConfig,
-    /// The instruments that are there at all.
+    /// The instruments that the gateway uses.
     pub symbols: SymbolsConfig,
-    /// What no order may exceed, for each account that states nothing else.
+    /// Order limits for each account that does not set its own.
     pub limits: Caps,
     /// The log of all messages.
     pub event_log: EventLogConfig,
-    /// Failures on purpose, for tests against a venue on this machine.
+    /// Deliberate failures, for tests against a venue on this machine.
     #[serde(skip_serializing_if = "TestSwitches::is_off")]
     pub test: TestSwitches,
     /// The accounts at the venue, by name.
     pub accounts: BTreeMap<String, AccountConfig>,
-    /// Who may use the gateway, by name.
+    /// The users of the gateway, by name.
     pub users: BTreeMap<String, UserConfig>,
-    /// The folder of the file that it was read from: sockets that it does not name lie there.
+    /// Folder of the configuration file; default folder of the sockets.
     #[serde(skip)]
     pub folder: PathBuf,
 }
@@ -115,40 +115,40 @@ pub struct GatewayConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopConfig {
-    /// What the thread does between duty cycles that found no work.
+    /// Strategy between duty cycles that found no work.
     pub idle: IdleStrategy,
-    /// How often timers are looked at.
+    /// Interval at which timers are checked.
     pub timer_interval: Duration,
-    /// Core to pin the thread to; not pinned when absent.
+    /// Core that the thread is pinned to; not pinned when absent.
     pub core: Option<usize>,
 }
 
-/// What every client may do.
+/// Limits and timeouts that apply to every client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientsConfig {
-    /// Clients at a time; a further one is refused.
+    /// Maximum number of connected clients; a further one is refused.
     pub max: u32,
-    /// Events that wait for one client in its own ring, at most; a client that is further behind is disconnected.
+    /// Maximum number of events queued in a client's ring; a client further behind is disconnected.
     pub events_max: u32,
-    /// Requests that wait in a client's ring, at most: to its library the ring is full.
+    /// Maximum number of requests queued in a client's ring; beyond it the client library reports it full.
     pub requests_max: u32,
-    /// Events of market data that a client may be behind, before it loses some.
+    /// Maximum number of market data events that a client may lag behind before it loses some.
     pub market_data_max: u32,
-    /// How often each client is pinged.
+    /// Interval at which each client is pinged.
     pub heartbeat: Duration,
-    /// How long a caller has to say who it is.
+    /// Time within which a caller must log in.
     pub login_timeout: Duration,
-    /// Callers that are not let in yet, at a time; for a further one the oldest of the process that has the most is closed.
+    /// Maximum number of callers before login; a further one evicts the oldest of the process with the most.
     pub pre_login_max: u32,
-    /// The same of one process; for a further one its oldest is closed.
+    /// Maximum number of callers before login per process; a further one evicts the process's oldest.
     pub pre_login_per_process: u32,
-    /// A client's orders are cancelled when it goes or is cut off.
+    /// Cancels a client's orders when it disconnects or is disconnected.
     pub cancel_on_disconnect: bool,
-    /// With it: how long the clients of a user may take to come back to orders that an earlier life of the gateway entered for
-    /// them, before those are cancelled.
+    /// With `cancel_on_disconnect`: time for a user's clients to return to orders that an earlier instance of
+    /// the gateway entered for them. After it these orders are cancelled.
     pub return_patience: Duration,
-    /// Open orders that are kept, of all clients together; a further one is refused.
+    /// Maximum number of open orders of all clients together; a further one is refused.
     pub orders_max: u32,
 }
 
@@ -204,12 +204,12 @@ impl GatewayConfig {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// [`ConfigError`] in one line that says what to change.
+    /// [`ConfigError`]: one line that says what to change.
     pub fn load(path: &Path) -> Result<GatewayConfig, ConfigError> {
         GatewayConfig::load_with(path, &Overrides::default())
     }
 
-    /// The same with `overrides` in place of what the file says.
+    /// Reads and checks a file, with `overrides` in place of its values.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -220,7 +220,7 @@ impl GatewayConfig {
         config.checked().map_err(|error| error.in_file(path))
     }
 
-    /// Reads and checks `text`, naming it `file` in errors.
+    /// Parses and checks `text`; errors name it `file`.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -228,12 +228,12 @@ impl GatewayConfig {
         tickpath_config::parse::<GatewayConfig>(file, text).map_err(without_venue_ports)?.checked()
     }
 
-    /// Relative paths begin at the folder of `file`; what the command line says is not in them yet.
+    /// Resolves relative paths against the folder of `file`; the command line's flags are applied later.
     fn place(&mut self, file: &Path) {
         self.folder = beside(file, Path::new(""));
         for socket in [&mut self.client_listen_address, &mut self.admin_listen_address].into_iter().flatten()
         {
-            // As short as it was: the system has room for 108 bytes.
+            // Stays relative to keep it short: a socket path has at most 108 bytes.
             *socket = beside(file, socket);
         }
         let folders = [&mut self.state_folder, &mut self.event_log.folder, &mut self.venue.ca_file];
@@ -252,7 +252,7 @@ impl GatewayConfig {
         Ok(self)
     }
 
-    /// Whether everything in it can be used together. [`load`](Self::load) does this.
+    /// Checks that all values can be used together. [`load`](Self::load) does this.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -312,7 +312,7 @@ impl GatewayConfig {
         )
     }
 
-    /// What is told at once must fit the rings of clients.
+    /// Checks that the events of one download step and one candle series fit the clients' rings.
     fn check_downloads(&self) -> Result<(), ConfigError> {
         let (levels, accounts, feeds) = (self.venue.depth, self.accounts.len(), &self.venue.feeds);
         let lengths = feeds.time_series.len();
@@ -375,7 +375,8 @@ impl GatewayConfig {
         self.check_quoters()
     }
 
-    /// Quotes of one account are cancelled together, so that one user has them all; and they end with their connection.
+    /// Checks who may quote: one user per account, as its quotes are cancelled together, and only with
+    /// `cancel_on_disconnect`, as quotes end with their connection.
     fn check_quoters(&self) -> Result<(), ConfigError> {
         let quoters = || self.users.iter().filter(|(_, user)| user.mmp_group.is_some());
         for account in self.accounts.keys() {
@@ -394,7 +395,7 @@ impl GatewayConfig {
         }
     }
 
-    /// Nothing trades real money unless that is meant.
+    /// Rejects a real-money venue without `production`, TLS and all limits of every account.
     fn check_money(&self) -> Result<(), ConfigError> {
         for (name, account) in &self.accounts {
             let caps = self.caps_of(account);
@@ -410,27 +411,27 @@ impl GatewayConfig {
         Ok(())
     }
 
-    /// What an order of `account` may not exceed: what the account states, and what `[limits]` does where it is silent.
+    /// Order limits of `account`: its own values, completed by those of `[limits]`.
     #[must_use]
     pub fn caps_of(&self, account: &AccountConfig) -> Caps {
         account.limits.or(&self.limits)
     }
 
-    /// The account whose connection asks for market data: the master, or the first by name.
+    /// The account whose connection subscribes to market data: the master, or the first by name.
     #[must_use]
     pub fn master(&self) -> Option<(&str, &AccountConfig)> {
         let master = self.accounts.iter().find(|(_, account)| account.master);
         master.or_else(|| self.accounts.iter().next()).map(|(name, account)| (name.as_str(), account))
     }
 
-    /// The socket that clients call.
+    /// Unix socket that clients connect to.
     #[must_use]
     pub fn client_socket(&self) -> PathBuf {
         self.client_listen_address.clone().unwrap_or_else(|| self.folder.join(format!("{}.sock", self.name)))
     }
 
-    /// Where it is remembered that the kill switch was turned. It does not depend on where the gateway is started, unless a
-    /// socket's path does.
+    /// Folder of the kill switch's marker. It does not depend on the current folder, unless a socket's path
+    /// does.
     #[must_use]
     pub fn state_folder(&self) -> PathBuf {
         let beside = |socket: &Option<PathBuf>| Some(folder_of(socket.as_deref()?).to_owned());
@@ -441,7 +442,7 @@ impl GatewayConfig {
             .unwrap_or_else(usual_state_folder)
     }
 
-    /// The socket of the kill switch.
+    /// The admin socket.
     #[must_use]
     pub fn admin_socket(&self) -> PathBuf {
         self.admin_listen_address
@@ -450,14 +451,14 @@ impl GatewayConfig {
     }
 }
 
-/// Where programs of one user keep what is to outlive them (XDG base directories).
+/// Folder for a user's persistent program state (XDG base directories).
 pub(crate) fn usual_state_folder() -> PathBuf {
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = of("XDG_STATE_HOME").or_else(|| of("HOME").map(|home| home.join(".local/state")));
     home.unwrap_or_else(|| PathBuf::from("/var/tmp")).join("tickpath")
 }
 
-/// What the flags of other gateways configure and this one does not have.
+/// Keys of other gateways' flags that this gateway does not support.
 const FOREIGN_KEYS: [&str; 6] = [
     "multicast_port",
     "udp_snapshot_port",
@@ -467,7 +468,7 @@ const FOREIGN_KEYS: [&str; 6] = [
     "multicast",
 ];
 
-/// Says of keys that belong to another kind of gateway why they are not there.
+/// Replaces the error for a key of another kind of gateway by one that says why this gateway lacks it.
 fn without_venue_ports(error: ConfigError) -> ConfigError {
     match error {
         ConfigError::Syntax { file, line, message }

@@ -1,4 +1,4 @@
-//! The door to clients as the core uses it: who is let in, and to whom events go.
+//! Client sessions: admits clients, takes their requests, and sends them the core's events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::metrics::{AtDoor, Exception, Function, GatewayMetrics};
 use crate::recorder::Recorded;
 use crate::users::{CHECKS_MAX, CheckAnswer, LoginChecker};
 
-/// What happens at the door that one duty cycle takes at most.
+/// Maximum number of client port events handled in one duty cycle.
 const EVENTS_PER_CYCLE: usize = 64;
 
 /// A caller whose password is being checked.
@@ -26,67 +26,67 @@ const EVENTS_PER_CYCLE: usize = 64;
 struct Checked {
     check: u64,
     login: LoginId,
-    /// The user that its process runs as.
+    /// User id of its process.
     uid: u32,
     name: Text<32>,
     wants_trading: bool,
 }
 
-/// A caller whose password is not checked yet.
+/// A caller whose password check has not started.
 struct Waiting {
     login: Login,
-    /// When it is to be checked.
+    /// Time of the check.
     at: Nanos,
 }
 
-/// A request of this duty cycle: what is measured of it is recorded when it has left.
+/// A request of this duty cycle; its latencies are recorded once it is written.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     kind: RequestKind,
-    /// When its client made it, by the monotonic clock; 0 when it does not say.
+    /// Creation time at the client, by the monotonic clock; 0 if the client does not give it.
     create_ns: u64,
-    /// When it was taken out of its ring.
+    /// Time of removal from its ring.
     at: Nanos,
-    /// When it had been dealt with.
+    /// Time when its handling ended.
     done: Nanos,
-    /// It was handed to the venue's connection.
+    /// Whether it was passed to the venue's connection.
     is_received: bool,
 }
 
-/// What every client may do, as far as that follows from the configuration.
+/// Capabilities of every client that follow from the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// Clients' orders are cancelled when they go.
+    /// Clients' orders are cancelled when they disconnect.
     pub cancels: bool,
-    /// Real money.
+    /// Orders trade real money.
     pub is_production: bool,
-    /// Nothing is sent to the venue.
+    /// No order is sent to the venue.
     pub is_dry_run: bool,
 }
 
-/// The door, and who is in.
+/// The client port, and the clients that are logged in.
 pub struct Doorway {
     door: LocalDoor,
     checker: LoginChecker,
     bans: Bans,
-    /// Users that have an account, by their places.
+    /// Whether each user has an account, by user index.
     traders: Vec<bool>,
     capabilities: Capabilities,
     clients: HashMap<u32, ClientId, FxBuildHasher>,
     logins: Vec<Checked>,
-    /// Wrong passwords, by users of the gateway and of the machine.
+    /// Wrong passwords, by gateway user and by system user.
     guard: LoginGuard<u32>,
     waiting: Vec<Waiting>,
     metrics: Arc<GatewayMetrics>,
-    /// Requests of this duty cycle.
+    /// Requests handled in this duty cycle.
     taken: Vec<Taken>,
-    /// The request that is being dealt with was handed to the venue's connection.
+    /// The request being handled was passed to the venue's connection.
     is_received: bool,
     ahead_ns: u64,
 }
 
 impl Doorway {
-    /// An open door. `traders` says of each user whether it has an account.
+    /// Opens the sessions on a client port. `traders` says for each user whether it has an account.
     #[must_use]
     pub fn new(
         door: LocalDoor,
@@ -115,13 +115,13 @@ impl Doorway {
         }
     }
 
-    /// What is measured.
+    /// The gateway's metrics.
     #[must_use]
     pub fn metrics(&self) -> &GatewayMetrics {
         &self.metrics
     }
 
-    /// The requests of this duty cycle have left: records what they took, which none of them had to wait for.
+    /// Records the latencies of this duty cycle's requests after they are written, so that none waits for it.
     #[inline]
     pub fn note_written(&mut self, now: Nanos) {
         let metrics = &self.metrics;
@@ -138,7 +138,7 @@ impl Doorway {
         }
     }
 
-    /// Notes what has become of callers and clients so far.
+    /// Publishes the port's counters of callers and clients to the metrics.
     pub fn note_door(&self) {
         let counters = self.door.counters();
         for (what, count) in [
@@ -162,13 +162,13 @@ impl Doorway {
         self.metrics.set_exceptions(Exception::LoginRefused, counters.refused);
     }
 
-    /// The door itself.
+    /// The client port.
     #[must_use]
     pub const fn door(&self) -> &LocalDoor {
         &self.door
     }
 
-    /// Takes what has happened at the door; how much it was.
+    /// Handles pending events of the client port; returns their number.
     #[inline]
     pub fn poll(
         &mut self,
@@ -230,19 +230,19 @@ impl Doorway {
         core.handle_leave(now, client.number());
     }
 
-    /// A caller has said who it is: its password is checked at once or, after too many wrong ones, later.
+    /// Queues a caller's password check: at once, or after a delay if there were too many wrong passwords.
     #[cold]
     fn put_off(&mut self, now: Nanos, login: Login) {
         let user = self.checker.user(login.hello.user.as_str()).map(usize::from);
         let at = now + self.guard.delay(now, user, login.peer.uid);
         let is_trusted = self.guard.is_trusted(user, login.peer.uid);
         self.door.postpone(login.id, user, Nanos(at.0.saturating_sub(self.ahead_ns)), is_trusted);
-        // Callers that have left are dropped; the others are bounded by the socket.
+        // Callers that have left are dropped; the socket bounds the number of the others.
         self.waiting.retain(|waiting| self.door.is_waiting(waiting.login.id));
         self.waiting.push(Waiting { login, at });
     }
 
-    /// Has the passwords checked whose time has come, as far as the checker takes them; how many.
+    /// Submits the password checks that are due, as many as the checker accepts; returns their number.
     #[cold]
     fn check_due(&mut self, now: Nanos) -> usize {
         let mut count = 0;
@@ -257,7 +257,7 @@ impl Doorway {
         count
     }
 
-    /// Lets a caller in whose password is its own.
+    /// Admits a caller if its password is correct and it is not banned.
     #[cold]
     fn settle(&mut self, now: Nanos, answer: CheckAnswer, core: &mut Recorded) {
         let Some(place) = self.logins.iter().position(|login| login.check == answer.id) else { return };
@@ -266,7 +266,7 @@ impl Doorway {
             return self.door.refuse(login, RefusalReason::CREDENTIALS, Nanos::ZERO);
         };
         self.guard.record_success(usize::from(user), uid);
-        // Not before: that a user is banned, and so that there is one, is for who knows its password.
+        // Only now: only a caller that knows the password may learn that the user exists and is banned.
         if let Some(until) = self.bans.until(now, usize::from(user)) {
             return self.door.refuse(login, RefusalReason::BANNED, Nanos(until.0.saturating_sub(now.0)));
         }
@@ -293,14 +293,14 @@ impl Doorway {
         }
     }
 
-    /// Lets nobody in any more, and cuts off who is in.
+    /// Admits no more clients and disconnects all.
     pub fn stop(&mut self) {
         self.door.stop();
     }
 }
 
 impl Doorway {
-    /// Notes an event that was put into a ring, as it lies there.
+    /// Records metrics of an event as it was put into a ring.
     #[inline]
     fn note(&mut self, event: &Event) {
         self.metrics.count_event(event.header.kind);
@@ -330,7 +330,7 @@ impl Doorway {
         let kind = kind_of(request);
         match (origin, status) {
             (Origin::EXCHANGE, _) => self.metrics.round_trip(kind).record(round_trip_ns),
-            // The cancellations of one for all orders leave later.
+            // The cancels of a cancel-all leave later.
             (Origin::GATEWAY, AckStatus::RECEIVED) => {
                 self.is_received = error == ErrorCode::default() && request != AckType::CANCEL_ALL;
             }
@@ -340,7 +340,7 @@ impl Doorway {
         }
     }
 
-    /// Notes how old market data is, and how long it took here.
+    /// Records the age of market data and its latency in the gateway.
     #[inline]
     fn note_broadcast(&self, event: &Event) {
         let header = &event.header;
@@ -362,7 +362,7 @@ impl Doorway {
 impl Door for Doorway {
     #[inline]
     fn send(&mut self, client: u32, mut event: Event) {
-        // One that takes no more is cut off, which the next polls say.
+        // A client whose ring is full is disconnected; later polls report it.
         if let Some(id) = self.clients.get(&client)
             && self.door.send(*id, &mut event)
         {
@@ -394,7 +394,7 @@ impl Door for Doorway {
     }
 }
 
-/// The request that an ack is about.
+/// Kind of the request that an ack answers.
 const fn kind_of(ack: AckType) -> RequestKind {
     match ack {
         AckType::CREATE => RequestKind::CREATE_ORDER,
@@ -404,7 +404,7 @@ const fn kind_of(ack: AckType) -> RequestKind {
         AckType::MASS_QUOTE => RequestKind::MASS_QUOTE,
         AckType::CANCEL_QUOTES => RequestKind::CANCEL_QUOTES,
         AckType::SET_RISK_LIMITS => RequestKind::SET_RISK_LIMITS,
-        // Of no kind that is known.
+        // An unknown kind.
         _ => RequestKind(0),
     }
 }

@@ -1,12 +1,12 @@
-//! The log of all messages: what the venue and the clients said, and what they were told.
+//! The log of all messages from and to the venue and the clients.
 //!
-//! The duty cycle copies each message into a ring ([`EventLog::record`]) and goes on; a thread of its own adds checksums and
-//! writes files `<ISO week>/<name>/<start in ms>`. Nothing waits for it: what finds the ring full is counted and missing
-//! from the log, which says so, and a disk that is full or broken loses records and nothing else. A file whose end is torn
-//! reads up to there.
+//! The duty cycle copies each message into a ring ([`EventLog::record`]) and continues. A separate thread
+//! adds checksums and writes files `<ISO week>/<name>/<start in ms>`. The duty cycle never waits for it:
+//! records that find the ring full are counted and missing from the log, which reports it. A disk that is
+//! full or broken only loses records. A file with a torn end can be read up to that point.
 //!
-//! Every record has a number, so that a reader sees what is missing, and the time that the duty cycle had, so that the
-//! machine between clients and venue can be fed with the same inputs again.
+//! Every record has a sequence number, so that a reader sees missing records, and the duty cycle's time, so
+//! that a replay can feed the same inputs to the gateway core again.
 //!
 //! ```
 //! use tickpath_gateway::event_log::{EventLog, LogReader, LogSettings, Origin, RecordKind};

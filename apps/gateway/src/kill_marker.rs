@@ -1,4 +1,4 @@
-//! A kill switch that was turned stays turned when the gateway starts anew.
+//! Persistence of the kill switch across restarts of the gateway.
 
 use std::fs;
 use std::io;
@@ -8,25 +8,25 @@ use tickpath_config::folder_of;
 
 use crate::config::GatewayConfig;
 
-/// A file that is there while the kill switch is on. Not for a duty cycle.
+/// A file that exists while the kill switch is on. Not for a duty cycle.
 #[derive(Clone, Debug)]
 pub struct KillMarker {
     path: PathBuf,
 }
 
 impl KillMarker {
-    /// The file of a gateway, wherever it is started: `NAME.killed` in the [state folder](GatewayConfig::state_folder), which is
-    /// made where it is not there.
+    /// Marker of a gateway: `NAME.killed` in the [state folder](GatewayConfig::state_folder), which is
+    /// created if missing. It does not depend on where the gateway is started.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn of(config: &GatewayConfig) -> io::Result<KillMarker> {
         let folder = std::path::absolute(config.state_folder())?;
         fs::create_dir_all(&folder)?;
         Ok(KillMarker { path: folder.join(format!("{}.killed", config.name)) })
     }
 
-    /// Beside another file: `FILE.killed`.
+    /// Marker next to a socket: `FILE.killed`.
     #[must_use]
     pub fn beside(socket: &Path) -> KillMarker {
         let mut path = socket.as_os_str().to_owned();
@@ -34,22 +34,22 @@ impl KillMarker {
         KillMarker { path: path.into() }
     }
 
-    /// The file.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the switch was on when somebody turned it last. A file that cannot be looked at counts as one that is there.
+    /// Whether the switch was last turned on. A file whose existence cannot be checked counts as present.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.path.try_exists().unwrap_or(true)
     }
 
-    /// Remembers that the switch is on, or off; returns when that is on the disk.
+    /// Records that the switch is on or off; returns once that is on disk.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn set(&self, is_killed: bool) -> io::Result<()> {
         if is_killed {
             let file = fs::File::create(&self.path)?;

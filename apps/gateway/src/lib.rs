@@ -1,7 +1,7 @@
-//! One process that holds the venue's connections and shares them with local clients through shared memory.
+//! The gateway: one process that shares the venue's connections with local clients through shared memory.
 //!
-//! Clients send requests through rings of their own; the gateway checks them, hands them to the venue and tells each client what
-//! became of them. Market data goes once into a ring that all clients read.
+//! Clients send requests through their own rings. The gateway checks them, forwards them to the venue and
+//! reports the outcome to each client. Market data is written once into a ring that all clients read.
 
 pub mod admin;
 pub mod config;

@@ -1,8 +1,8 @@
-//! Counters and histograms in Prometheus form, over HTTP.
+//! Counters and histograms in the Prometheus format, over HTTP.
 //!
-//! The duty cycle records into [`GatewayMetrics`]: a plain store each, no lock and no allocation. A thread of its own
-//! answers `GET /metrics` ([`MetricsServer`]); what it writes is made when it is asked for. Times are in nanoseconds, as
-//! the names say.
+//! The duty cycle records into [`GatewayMetrics`] with one plain store per value, without locks or
+//! allocations. A separate thread answers `GET /metrics` ([`MetricsServer`]) and renders the text on request.
+//! Times are in nanoseconds, as the names say.
 //!
 //! ```
 //! use tickpath_gateway::metrics::{Function, GatewayMetrics};
@@ -31,7 +31,7 @@ pub use name::{NameCell, TextCell};
 pub use server::{MetricsServer, Sampler};
 pub use text::MetricsText;
 
-/// Connections to the venue that have histograms of their own; those beyond share the last one's.
+/// Maximum number of venue connections with separate histograms; further ones share the last one's.
 pub const STREAMS_MAX: usize = 144;
 
 macro_rules! names {
@@ -43,10 +43,10 @@ macro_rules! names {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
 
-            /// As labels name it.
+            /// Name in labels.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -58,21 +58,21 @@ macro_rules! names {
 }
 
 names! {
-    /// What the time is taken of.
+    /// A function whose time is measured.
     Function {
-        /// A change of a book: read and applied.
+        /// Parsing and applying a book change.
         ParseBook = "parse_book",
-        /// A ticker.
+        /// Parsing a ticker.
         ParseTicker = "parse_ticker",
-        /// Trades of the market.
+        /// Parsing market trades.
         ParseTrades = "parse_trades",
-        /// An order, or news of one.
+        /// Parsing an order or an order update.
         ParseOrder = "parse_order",
-        /// Any other message of the venue.
+        /// Parsing any other message of the venue.
         ParseOther = "parse_other",
-        /// A client's request: checked, and its bytes for the venue made.
+        /// Checking a client's request and encoding it for the venue.
         Request = "request",
-        /// Bytes handed to the kernel.
+        /// Passing bytes to the kernel.
         Write = "write",
         /// A whole duty cycle that found work.
         DutyCycle = "duty_cycle",
@@ -80,7 +80,7 @@ names! {
 }
 
 impl Function {
-    /// Whether it is done for a message of one connection.
+    /// Whether it handles a message of one connection.
     #[must_use]
     pub const fn is_of_connection(self) -> bool {
         !matches!(self, Function::Request | Function::Write | Function::DutyCycle)
@@ -88,84 +88,84 @@ impl Function {
 }
 
 names! {
-    /// What becomes of callers and clients at the door.
+    /// Outcome of a caller or client at the client port.
     AtDoor {
-        /// It called the socket.
+        /// It connected to the socket.
         Called = "called",
-        /// It was let in.
+        /// It was admitted.
         Admitted = "admitted",
         /// It was refused.
         Refused = "refused",
-        /// It said something that is no hello, or of another version.
+        /// It sent a message that is not a valid hello, or one of another version.
         Malformed = "malformed",
-        /// It was silent too long.
+        /// It did not log in in time.
         TimedOut = "timed_out",
-        /// It went before it was let in.
+        /// It disconnected before it was admitted.
         GaveUp = "gave_up",
-        /// The system did not let it be served.
+        /// A system error prevented serving it.
         Failed = "failed",
-        /// It left in good order.
+        /// It disconnected in order.
         Closed = "closed",
-        /// Its process went.
+        /// Its process ended.
         Died = "died",
-        /// It was cut off, since its ring was full.
+        /// It was disconnected because its ring was full.
         TooSlow = "too_slow",
-        /// It was cut off, since its ring was damaged.
+        /// It was disconnected because its ring was damaged.
         Broken = "broken",
-        /// It was cut off by the gateway.
+        /// It was disconnected by the gateway.
         Dismissed = "dismissed",
-        /// An answer to a ping fitted no ping.
+        /// Its answer to a ping matched no ping.
         WrongPong = "wrong_pong",
-        /// It was closed before it was let in, for others that came.
+        /// It was evicted before login in favour of newer callers.
         Evicted = "evicted",
     }
 }
 
 names! {
-    /// What went wrong.
+    /// Kind of an exceptional event.
     Exception {
-        /// A message of the venue could not be read.
+        /// A message of the venue could not be parsed.
         Unreadable = "unreadable_message",
-        /// A number of the venue does not fit.
+        /// A number from the venue is out of range.
         Number = "number_out_of_range",
-        /// A book lost a message, or was crossed.
+        /// A book missed a message, or was crossed.
         Book = "book_lost",
-        /// A request had no answer in time.
+        /// A request was not answered in time.
         Timeout = "request_timeout",
         /// A connection to the venue was lost.
         Disconnect = "disconnect",
-        /// The fate of an order was not certain.
+        /// The status of an order was unknown.
         Doubt = "order_in_doubt",
-        /// A client did not read its events.
+        /// A client did not read its events in time.
         SlowClient = "slow_client",
-        /// A client broke the rules of its ring.
+        /// A client violated the protocol of its ring.
         BadClient = "bad_client",
-        /// A caller was refused, for whatever reason.
+        /// A caller was refused for any reason.
         LoginRefused = "login_refused",
-        /// Something was full, and an item left out.
+        /// A table was full, and an item was left out.
         Full = "table_full",
     }
 }
 
-/// How long a ping takes between the gateway and one client, each way.
+/// Metrics of one client, with its ping times in each direction.
 #[derive(Debug)]
 pub struct ClientMetrics {
-    /// Name of the client at this place; empty while there is none.
+    /// Name of the client in this slot; empty if the slot is free.
     pub name: NameCell,
-    /// Its user.
+    /// Name of its user.
     pub user: NameCell,
-    /// Its number: two clients may have one name.
+    /// Number of the client: several clients may have the same name.
     pub number: Counter,
-    /// 1 when it may send orders.
+    /// 1 if it may send orders.
     pub may_trade: Counter,
-    /// From the gateway to the client.
+    /// Ping time from the gateway to the client.
     pub to_client: Histogram,
-    /// From the client to the gateway.
+    /// Ping time from the client to the gateway.
     pub to_gateway: Histogram,
 }
 
 impl ClientMetrics {
-    /// Nobody is at this place.
+    /// Creates a free slot.
     fn free() -> ClientMetrics {
         ClientMetrics {
             name: NameCell::default(),
@@ -177,7 +177,7 @@ impl ClientMetrics {
         }
     }
 
-    /// A client came to this place: nothing of whoever was here before is its own.
+    /// Assigns the slot to a client and clears its previous occupant's values.
     pub fn join(&self, name: &str, user: &str, number: u32, may_trade: bool) {
         self.to_client.clear();
         self.to_gateway.clear();
@@ -187,25 +187,25 @@ impl ClientMetrics {
         self.name.set(if name.is_empty() { "-" } else { name });
     }
 
-    /// It is gone.
+    /// Frees the slot.
     pub fn leave(&self) {
         self.name.set("");
     }
 }
 
-/// What one connection to the venue did.
+/// Metrics of one connection to the venue.
 #[derive(Debug)]
 struct StreamMetrics {
-    /// What the connection is called.
+    /// Name of the connection.
     name: String,
-    /// Of each [`Function`] the time for its messages.
+    /// Time of each [`Function`] for its messages.
     profile: Box<[Histogram]>,
     external: Histogram,
     market_data: Histogram,
     bytes_in: Counter,
 }
 
-/// All that a gateway measures. One thread writes, any other reads.
+/// All metrics of a gateway. One thread writes, any other reads.
 #[derive(Debug)]
 pub struct GatewayMetrics {
     gateway: String,
@@ -213,7 +213,7 @@ pub struct GatewayMetrics {
     round_trip: Box<[Histogram]>,
     request_latency: Box<[Histogram]>,
     streams: Box<[StreamMetrics]>,
-    /// The first connection that speaks FIX; behind all where none does.
+    /// Index of the first FIX connection; the number of connections if there is none.
     first_fix: usize,
     clients: Box<[ClientMetrics]>,
     events: Box<[Counter]>,
@@ -221,21 +221,21 @@ pub struct GatewayMetrics {
     refusals: Box<[Counter]>,
     exceptions: Box<[Counter]>,
     door: Box<[Counter]>,
-    /// From the message read to its last event in the rings.
+    /// Time from reading a message to its last event in the rings.
     pub end_to_end: Histogram,
-    /// From a client's making a request to the gateway's taking it.
+    /// Time from creating a request at the client to taking it at the gateway.
     pub inter_process: Histogram,
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub clients_connected: Counter,
-    /// Orders that are not over.
+    /// Number of open orders.
     pub open_orders: Counter,
-    /// Connections to the venue that are ready.
+    /// Number of venue connections that are ready.
     pub streams_ready: Counter,
     /// 1 while the kill switch is on.
     pub is_killed: Counter,
-    /// Bans that began.
+    /// Number of bans that started.
     pub bans: Counter,
-    /// The gateway's clock when the latest message of the venue was read, in nanoseconds since 1970.
+    /// The gateway's clock when the latest venue message was read, in nanoseconds since 1970.
     pub updated_ns: Counter,
 }
 
@@ -251,19 +251,19 @@ fn histograms(count: usize, bounds: &'static [u64]) -> Box<[Histogram]> {
     (0..count).map(|_| Histogram::new(bounds)).collect()
 }
 
-/// The item at a place, or the last: what another process or the venue says is never a panic.
+/// Returns the item at an index, or the last item: an index from a client or the venue never causes a panic.
 fn at<T>(list: &[T], place: usize) -> &T {
     &list[place.min(list.len() - 1)]
 }
 
 impl GatewayMetrics {
-    /// For a gateway of this name with so many clients at most.
+    /// Creates the metrics of a gateway of this name with at most `clients_max` clients.
     #[must_use]
     pub fn new(gateway: &str, clients_max: usize) -> GatewayMetrics {
         GatewayMetrics::of(gateway, clients_max, &[])
     }
 
-    /// The same, with the names of the connections by their numbers.
+    /// Creates the metrics with connection names, indexed by connection number.
     #[must_use]
     pub fn of(gateway: &str, clients_max: usize, connections: &[String]) -> GatewayMetrics {
         let stream = |place: usize| StreamMetrics {
@@ -298,112 +298,112 @@ impl GatewayMetrics {
         }
     }
 
-    /// The same of one whose orders go by FIX: connections from this place on speak it.
+    /// Marks the connections from index `first_fix` on as FIX connections.
     #[must_use]
     pub fn with_fix_from(self, first_fix: usize) -> GatewayMetrics {
         GatewayMetrics { first_fix, ..self }
     }
 
-    /// What a connection speaks, as labels name it.
+    /// Transport of a connection, as labels name it.
     fn transport(&self, place: usize) -> &'static str {
         if place >= self.first_fix { "fix" } else { "ws" }
     }
 
-    /// Time that a function takes.
+    /// Time of a function.
     #[inline]
     #[must_use]
     pub fn profile(&self, function: Function) -> &Histogram {
         at(&self.profile, function as usize)
     }
 
-    /// Time that a function takes for a message of a connection.
+    /// Time of a function for messages of one connection.
     #[inline]
     #[must_use]
     pub fn parsed(&self, stream: usize, function: Function) -> &Histogram {
         at(&at(&self.streams, stream).profile, function as usize)
     }
 
-    /// From a request to the venue's answer.
+    /// Time from a request to the venue's answer.
     #[inline]
     #[must_use]
     pub fn round_trip(&self, kind: RequestKind) -> &Histogram {
         at(&self.round_trip, usize::from(kind.0))
     }
 
-    /// From a request taken out of its ring to its bytes in the kernel.
+    /// Time from taking a request out of its ring to passing its bytes to the kernel.
     #[inline]
     #[must_use]
     pub fn request_latency(&self, kind: RequestKind) -> &Histogram {
         at(&self.request_latency, usize::from(kind.0))
     }
 
-    /// From a ping on a connection to the venue's answer.
+    /// Time from a ping on a connection to the venue's answer.
     #[inline]
     #[must_use]
     pub fn external(&self, stream: usize) -> &Histogram {
         &at(&self.streams, stream).external
     }
 
-    /// From the venue's time of market data to its arrival; as good as both clocks.
+    /// Time from the venue's timestamp of market data to its arrival; as accurate as both clocks.
     #[inline]
     #[must_use]
     pub fn market_data(&self, stream: usize) -> &Histogram {
         &at(&self.streams, stream).market_data
     }
 
-    /// Bytes of messages that a connection received.
+    /// Counts bytes of messages that a connection received.
     #[inline]
     pub fn count_bytes(&self, stream: usize, received: u64) {
         at(&self.streams, stream).bytes_in.add(received);
     }
 
-    /// What is measured about the client at a place.
+    /// Metrics of the client in a slot.
     #[inline]
     #[must_use]
     pub fn client(&self, place: usize) -> &ClientMetrics {
         at(&self.clients, place)
     }
 
-    /// What is measured about each place for a client.
+    /// Metrics of all client slots.
     pub fn clients(&self) -> impl Iterator<Item = &ClientMetrics> {
         self.clients.iter()
     }
 
-    /// An event was put into a ring.
+    /// Counts an event that was put into a ring.
     #[inline]
     pub fn count_event(&self, kind: EventKind) {
         at(&self.events, usize::from(kind.0)).add(1);
     }
 
-    /// A request was taken out of a ring.
+    /// Counts a request that was taken out of a ring.
     #[inline]
     pub fn count_request(&self, kind: RequestKind) {
         at(&self.requests, usize::from(kind.0)).add(1);
     }
 
-    /// A request was refused.
+    /// Counts a request that was refused.
     #[inline]
     pub fn count_refusal(&self, code: ErrorCode) {
         at(&self.refusals, usize::from(code.0)).add(1);
     }
 
-    /// Something went wrong.
+    /// Counts an exceptional event.
     #[inline]
     pub fn count_exception(&self, exception: Exception) {
         at(&self.exceptions, exception as usize).add(1);
     }
 
-    /// What went wrong so often, where somebody else counts it.
+    /// Sets the count of an exception that is counted elsewhere.
     pub fn set_exceptions(&self, exception: Exception, count: u64) {
         at(&self.exceptions, exception as usize).set(count);
     }
 
-    /// So often something has become of callers and clients at the door.
+    /// Sets the count of an outcome at the client port.
     pub fn set_door(&self, what: AtDoor, count: u64) {
         at(&self.door, what as usize).set(count);
     }
 
-    /// Everything, as Prometheus reads it.
+    /// Renders all metrics as Prometheus text.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = MetricsText::new(&self.gateway);
@@ -530,7 +530,7 @@ impl GatewayMetrics {
             text.used_value(&[("event", kind.name().unwrap_or("other"))], count);
         }
         text.family("requests_total", "counter", "Requests of clients, for each kind.");
-        // Pongs are the door's: of each there is a heartbeat.
+        // Pongs are counted by the client port: each has a heartbeat.
         for kind in RequestKind::ALL.iter().filter(|kind| **kind != RequestKind::PONG) {
             let count = at(&self.requests, usize::from(kind.0)).read();
             text.value(&[("request", kind.name().unwrap_or("other"))], count);

@@ -1,15 +1,15 @@
-//! Lines about the venue's connections, gathered: those that fail alike are one line, and a connection that fails again
-//! as it did before is counted, not printed.
+//! Messages about the venue's connections, merged: connections that fail for the same reason share one line.
+//! A connection that fails again for the same reason is counted, not printed.
 
 use tickpath_config::counted;
 use tickpath_types::Nanos;
 
-/// How long a line waits for others like it: the connections of a venue that is gone fail one after another.
+/// Time that a line waits for similar ones: when a venue is down, its connections fail one after another.
 const WAIT: Nanos = Nanos::from_millis(300);
-/// How a line about one connection begins, and goes on behind its name.
+/// Prefix of a line about one connection; its name follows.
 const ONE: &str = "connection ";
 
-/// Notes that wait to be printed. Not for a duty cycle.
+/// Messages that wait to be printed. Not for a duty cycle.
 #[derive(Debug, Default)]
 pub(crate) struct NoteLines {
     waiting: Vec<String>,
@@ -18,12 +18,12 @@ pub(crate) struct NoteLines {
     failures: Vec<Failure>,
 }
 
-/// Of one connection.
+/// A connection's failure.
 #[derive(Debug)]
 struct Failure {
     name: String,
     why: String,
-    /// How often it came again since it was printed.
+    /// Number of repetitions since it was printed.
     again: u64,
 }
 
@@ -33,7 +33,7 @@ impl NoteLines {
         self.waiting.push(note);
     }
 
-    /// The lines that have waited long enough.
+    /// Returns the lines once they have waited long enough.
     pub(crate) fn poll(&mut self, now: Nanos) -> Vec<String> {
         if self.since.is_none_or(|since| now.since(since) < WAIT) {
             return Vec::new();
@@ -41,7 +41,7 @@ impl NoteLines {
         self.finish()
     }
 
-    /// All lines, in the order in which each was said first.
+    /// Returns all lines, in the order in which each first appeared.
     pub(crate) fn finish(&mut self) -> Vec<String> {
         self.since = None;
         let mut lines: Vec<(Vec<String>, String)> = Vec::new();
@@ -65,15 +65,15 @@ impl NoteLines {
         lines.into_iter().map(line).collect()
     }
 
-    /// The gateway is ready: the next failure of each connection is news. The line about those that were not printed, where
-    /// there were any.
+    /// Resets the failures when the gateway is ready, so that each connection's next failure is printed.
+    /// Returns a line about those that were not printed, if any.
     pub(crate) fn recovered(&mut self) -> Option<String> {
         let again: u64 = self.failures.drain(..).map(|failure| failure.again).sum();
         (again > 0).then(|| format!("connected after {}", counted(again, "more failed attempt")))
     }
 }
 
-/// The text to print of a failure; `None` for one that came before.
+/// Text to print for a failure; `None` for one that repeats.
 fn news_of(failures: &mut Vec<Failure>, name: &str, why: &str) -> Option<String> {
     match failures.iter_mut().find(|failure| failure.name == name) {
         Some(failure) if failure.why == why => {

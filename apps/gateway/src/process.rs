@@ -1,4 +1,4 @@
-//! The gateway as an agent, and the process around it.
+//! The gateway as an agent, and its process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,23 +26,23 @@ use crate::venue::{AccountKey, Streams, keys};
 
 pub use crate::view::GatewayView;
 
-/// Notes about connections that wait to be printed; further ones are dropped.
+/// Maximum number of connection messages that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 256;
-/// How often an order is rehearsed while there is nothing to do.
+/// Interval of order warm-ups while there is no work.
 pub const REHEARSE_INTERVAL: Nanos = Nanos::from_micros(20);
-/// How often the clocks are compared.
+/// Interval at which the clocks are compared.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
-/// How often what the gateway does is shown, and commands are taken.
+/// Interval at which the view is updated and commands are taken.
 const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
-/// How often the venue's sockets are looked at while there is nothing on them: a look costs a system call, in which a client's
-/// request waits. What has come over a network is microseconds old by then.
+/// Interval at which idle venue sockets are polled. A poll costs a system call, which delays a client's
+/// request; data from a network is microseconds old by then anyway.
 const LOOK_INTERVAL: Nanos = Nanos(500);
-/// How long a look at the venue's sockets may wait while clients have requests.
+/// Maximum delay of a poll of the venue's sockets while clients have requests.
 const LOOK_DELAY_MAX: Nanos = Nanos(10_000);
-/// How long the cancellation of clients' orders may take once the gateway's thread ends; what takes longer is waited for before.
+/// Maximum time to cancel clients' orders once the gateway's thread ends; longer waits happen before that.
 const STOP_PATIENCE: Nanos = Nanos(1_500_000_000);
 
-/// The gateway: one role that serves clients and venue in turn.
+/// The gateway: one agent that serves clients and venue in turn.
 pub struct GatewayAgent {
     core: Recorded,
     doorway: Doorway,
@@ -61,52 +61,52 @@ pub struct GatewayAgent {
     stopping_since: Option<Nanos>,
 }
 
-/// Where a gateway can be reached.
+/// Endpoints of a gateway.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
-    /// The Unix socket that clients call.
+    /// Unix socket that clients connect to.
     pub socket: PathBuf,
-    /// The segment of market data.
+    /// Shared-memory segment of market data.
     pub segment: PathBuf,
-    /// The file that is there while the kill switch is on.
+    /// File that exists while the kill switch is on.
     pub kill_marker: PathBuf,
-    /// The venue.
+    /// WebSocket URI of the venue.
     pub venue: String,
-    /// What orders go by, in words.
+    /// Transport of orders, for display.
     pub orders: String,
 }
 
-/// A gateway that is built and does not run yet.
+/// A gateway that is built but not running.
 pub struct Gateway {
-    /// The one agent that it has.
+    /// Its only agent.
     pub agent: GatewayAgent,
-    /// Where it can be reached.
+    /// Its endpoints.
     pub endpoints: Endpoints,
-    /// What goes wrong with the venue's connections, in words.
+    /// Messages about failures of the venue's connections.
     pub notes: Receiver<String>,
     /// The kill switch, and limits that a risk manager publishes.
     pub control: Control,
-    /// Has it take no new order, cut clients off and cancel their orders, while its thread runs on: what is left to do stands in
-    /// the view.
+    /// Makes the gateway reject new orders, disconnect clients and cancel their orders while its thread
+    /// continues to run. The view shows the remaining work.
     pub closing: StopSignal,
-    /// Who is banned, in the order of the users' names.
+    /// Bans, in the order of the users' names.
     pub bans: Bans,
-    /// What it does.
+    /// State of the running gateway.
     pub view: Arc<GatewayView>,
-    /// What it measures.
+    /// Metrics of the gateway.
     pub metrics: Arc<GatewayMetrics>,
-    /// What its log of all messages does.
+    /// Counters of its event log.
     pub log_counters: Arc<LogCounters>,
-    /// The admin socket, where there is to be one.
+    /// The admin socket, if there is one.
     pub admin: Option<AdminThread>,
 }
 
 impl Gateway {
-    /// Opens the door and prepares the connections. `file` is the configuration's, for the secrets in it; `folder` is where
-    /// the segment of market data lies, the usual one when absent.
+    /// Opens the client port and prepares the connections. `file` is the configuration's path, for the
+    /// secrets in it. `folder` is the folder of the market data segment, the default one when absent.
     ///
     /// # Errors
-    /// What cannot be opened, found or read, in one line that says what to do.
+    /// An error in one line that names what cannot be opened, found or read, and says what to do.
     pub fn build(
         config: &GatewayConfig,
         file: Option<&Path>,
@@ -207,13 +207,13 @@ impl Gateway {
     }
 }
 
-/// The keys of the accounts, and the users with their passwords, each in the order of the names.
+/// The keys of the accounts, and the users with their passwords, each sorted by name.
 pub type Secrets = (Vec<AccountKey>, Vec<(String, UserPassword)>);
 
-/// All secrets of a configuration; `file` is its own.
+/// Reads all secrets of a configuration; `file` is its path.
 ///
 /// # Errors
-/// One that is not to be found, or that others can read.
+/// A secret is missing, or others can read it.
 pub fn check_secrets(config: &GatewayConfig, file: Option<&Path>) -> anyhow::Result<Secrets> {
     Ok((keys(config, file)?, passwords(config, file)?))
 }
@@ -253,13 +253,13 @@ fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> 
 }
 
 impl GatewayAgent {
-    /// The machine inside.
+    /// The gateway core.
     #[must_use]
     pub fn core(&self) -> &Core {
         &self.core
     }
 
-    /// Starts the gateway's thread as a configuration says.
+    /// Starts the gateway's thread with the configured core and idle strategy.
     ///
     /// # Errors
     /// The system refuses a thread.
@@ -279,18 +279,18 @@ impl GatewayAgent {
     fn keep_house(&mut self, now: Nanos) {
         if now >= self.clocks_at {
             self.clocks_at = now + CLOCK_INTERVAL;
-            // Two clocks that run a little differently: the difference is taken anew.
+            // The two clocks drift apart, so their difference is measured again.
             self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
             self.core.set_ahead(now, self.ahead_ns);
             self.view.show_parts(&self.core);
         }
     }
 
-    /// Carries out what whoever runs the gateway commands.
+    /// Executes the commands of the admin socket.
     fn poll_admin(&mut self, now: Nanos) {
         while let Some((id, command)) = self.admin.poll() {
             self.core.handle_admin(now, &command, &self.control, &mut self.doorway);
-            // What follows from it stands in the answer.
+            // The answer includes the command's consequences.
             self.core.poll(now, &mut self.doorway, &mut self.streams);
             self.streams.flush();
             self.show(now);
@@ -336,7 +336,7 @@ impl GatewayAgent {
         );
     }
 
-    /// Takes no new order any more, cuts clients off, and has their orders cancelled where that is wanted.
+    /// Rejects new orders from now on, disconnects clients, and cancels their orders if configured.
     #[cold]
     fn begin_to_stop(&mut self, now: Nanos) -> Nanos {
         self.core.stop(now);
@@ -354,7 +354,7 @@ impl GatewayAgent {
         }
     }
 
-    /// What is left to do for clients and venue after what has come from the door.
+    /// Handles clients' requests, then venue messages and core timers; returns the amount of work.
     #[inline]
     fn work(&mut self, now: Nanos) -> usize {
         let GatewayAgent { core, doorway, streams, clock, .. } = self;
@@ -413,12 +413,12 @@ impl Agent for GatewayAgent {
         "gateway"
     }
 
-    /// Ends the log, when everything recorded is on the disk.
+    /// Ends the log once everything recorded is on disk.
     fn on_close(&mut self) {
         self.core.finish();
     }
 
-    /// Takes no new order, cuts clients off, has their orders cancelled where that is wanted, and closes the connections.
+    /// Rejects new orders, disconnects clients, cancels orders if configured, and closes the connections.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         let since = match self.stopping_since {
             Some(since) => since,

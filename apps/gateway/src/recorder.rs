@@ -1,12 +1,12 @@
-//! The machine between clients and venue, with everything that goes in and comes out written down.
+//! The gateway core with a log of all its inputs and outputs.
 //!
-//! [`Recorded`] is used as the [`Core`] in it is. Each input is recorded with its time before it is dealt with, then what
-//! follows from it, then what the machine learned from its surroundings meanwhile ([`RecordKind::Answers`]): so the same can
-//! be done again ([`replay`](crate::replay)). A look at the clock that led to nothing leaves no record. Without a log the
-//! core is called as it is.
+//! [`Recorded`] is used in place of its [`Core`]. It records each input with its time before the core handles
+//! it, then the outputs, then the answers of the core's environment ([`RecordKind::Answers`]), so that
+//! [`replay`](crate::replay) can repeat all of it. A timer poll without consequences leaves no record.
+//! Without a log, calls go directly to the core.
 //!
-//! Messages that the session alone deals with - logins, heartbeats - are recorded without the bytes of replies, which hold
-//! tokens.
+//! Messages that only the session handles - logins, heartbeats - are recorded without the bytes of replies,
+//! which hold tokens.
 
 mod tape;
 
@@ -27,44 +27,44 @@ use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
 use tape::Tape;
 pub(crate) use tape::{Answer, Sink, TapedDoor, TapedVenue};
 
-/// Words of [`RecordKind::Link`] records.
+/// Payloads of [`RecordKind::Link`] records.
 pub(crate) mod link {
-    /// A login on the connection is done.
+    /// Login on the connection completed.
     pub(crate) const READY: &[u8] = b"ready";
-    /// Something else of the session that the core only counts.
+    /// Another session event, which the core only counts.
     pub(crate) const OTHER: &[u8] = b"session";
-    /// The connection is being made.
+    /// The connection attempt started.
     pub(crate) const BEGUN: &[u8] = b"begun";
-    /// The connection stands.
+    /// The connection is established.
     pub(crate) const OPENED: &[u8] = b"opened";
-    /// The login may trade: the record's origin time is 1, or 0 where it may not.
+    /// Trading right of the login: the record's origin time is 1 if it may trade, otherwise 0.
     pub(crate) const SCOPE: &[u8] = b"scope";
     /// The connection was lost.
     pub(crate) const LOST: &[u8] = b"lost";
-    /// The request whose number stands in the record's origin time has no reply: it came too late.
+    /// A request timed out; the record's origin time is its number.
     pub(crate) const UNANSWERED: &[u8] = b"unanswered";
-    /// The same, since the connection was lost.
+    /// A request is unanswered because the connection was lost; the origin time is its number.
     pub(crate) const UNANSWERED_LOST: &[u8] = b"unanswered, lost";
-    /// The clocks were compared: the record's origin time is by how much they differ.
+    /// The clocks were compared: the record's origin time is their difference.
     pub(crate) const AHEAD: &[u8] = b"clocks";
-    /// The gateway is to stop.
+    /// The gateway is asked to stop.
     pub(crate) const STOP: &[u8] = b"stop";
 }
 
-/// Words of [`RecordKind::Client`] records.
+/// Payloads of [`RecordKind::Client`] records.
 pub(crate) mod client {
-    /// One that may trade came; the record's account is the user's place.
+    /// A client that may trade connected; the record's account is the user's index.
     pub(crate) const JOINED_TO_TRADE: &[u8] = b"joined, trades";
-    /// One that may not came.
+    /// A client that may not trade connected.
     pub(crate) const JOINED: &[u8] = b"joined";
-    /// It is gone.
+    /// A client disconnected.
     pub(crate) const LEFT: &[u8] = b"left";
 }
 
-/// What stands in a message's place that may hold tokens.
+/// Placeholder for a message that may hold tokens.
 const WITHHELD: &[u8] = b"(a reply of the session, withheld)";
 
-/// What was read last, until it is known what it was.
+/// Kind of the message read last, until it is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
     Nothing,
@@ -83,7 +83,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// A core that was made with `life`, and its log.
+    /// Wraps a core that was created with `life`, and its log.
     #[must_use]
     pub fn new(core: Core, life: Life, now: Nanos, log: EventLog) -> Recorded {
         let is_on = log.is_on();
@@ -99,7 +99,7 @@ impl Recorded {
         }
     }
 
-    /// Ends the log when everything recorded is on the disk.
+    /// Ends the log once everything recorded is on disk.
     pub fn finish(&mut self) -> LogEnd {
         self.is_on = false;
         self.tape.get_mut().finish()
@@ -179,7 +179,7 @@ impl Recorded {
         self.tape.get_mut().settle();
     }
 
-    /// As [`Core::rehearse`]: nothing happens, so nothing is recorded.
+    /// As [`Core::rehearse`]: a warm-up has no effects, so nothing is recorded.
     pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
         self.core.rehearse(now, door, venue);
     }
@@ -187,7 +187,7 @@ impl Recorded {
     /// As [`Core::read`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Core::read`].
     #[inline]
     pub fn read<'f>(&mut self, now: Nanos, stream: usize, text: &'f str) -> Result<Inbound<'f>, ScanError> {
         if !self.is_on {
@@ -202,7 +202,7 @@ impl Recorded {
         inbound
     }
 
-    /// Records what was read last and did not concern the core.
+    /// Records the message read last if it did not concern the core.
     fn keep_unread(&mut self, now: Nanos) {
         let payload = match self.read {
             Read::Nothing => return,
@@ -255,7 +255,7 @@ impl Recorded {
         self.tape.get_mut().settle();
     }
 
-    /// Records a message of a FIX session that does not concern the core. An answered Logon may repeat credentials.
+    /// Records a FIX session message that does not concern the core. A Logon reply may repeat credentials.
     pub fn keep_session_message(&mut self, stream: usize, now: Nanos, message: &Message<'_>) {
         if self.is_on {
             let payload = if message.msg_type() == MsgType::LOGON { WITHHELD } else { message.as_bytes() };
@@ -323,13 +323,13 @@ impl Recorded {
 impl Deref for Recorded {
     type Target = Core;
 
-    /// What can be asked of the core; what changes it goes through the log.
+    /// Gives read access to the core; changes go through the log.
     fn deref(&self) -> &Core {
         &self.core
     }
 }
 
-/// Streams are numbered as clients know them, from 1.
+/// Origin of a stream; streams are numbered from 1, as for clients.
 fn of_stream(stream: usize) -> Origin {
     Origin { stream: stream as u8 + 1, ..Origin::default() }
 }

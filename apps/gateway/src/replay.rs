@@ -1,8 +1,8 @@
-//! A log once more: the same inputs give the same outputs, byte for byte.
+//! Replay of a log: the same inputs must give the same outputs, byte for byte.
 //!
-//! [`replay`] makes the machine between clients and venue anew as the log says it was made, gives it every recorded input at
-//! its recorded time, and compares all that comes out with what is recorded. A log with missing records is refused: what
-//! would follow from them is not known.
+//! [`replay`] rebuilds the gateway core from the log, feeds it every recorded input at its recorded time, and
+//! compares all outputs with the recorded ones. A log with missing records is rejected, as the consequences
+//! of those records are unknown.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -21,65 +21,65 @@ use crate::config::GatewayConfig;
 use crate::event_log::{LogError, LogReader, Origin, RecordKind, Tail};
 use crate::recorder::{Answer, Sink, TapedDoor, TapedVenue, client, link};
 
-/// A log that cannot be replayed.
+/// A log cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// It cannot be read.
+    /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// Records are missing: the memory or the disk for them was full.
+    /// Records are missing: the buffer or the disk was full.
     #[error("{}: records are missing before number {sequence}: what followed from them is not known", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// The record behind the gap.
+        /// Sequence number of the record after the gap.
         sequence: u64,
     },
-    /// The files are not those of one run from its beginning on.
+    /// The files are not those of one run from its start.
     #[error("{}: {what}", path.display())]
     Files {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The defect, and what to do.
         what: &'static str,
     },
-    /// A record says what this version does not understand.
+    /// The meaning of a record is unknown to this version.
     #[error("record {sequence} cannot be understood: read the log with the program that wrote it")]
     Unknown {
-        /// Its number.
+        /// Sequence number of the record.
         sequence: u64,
     },
-    /// The configuration in the log cannot be used any more.
+    /// The configuration in the log is no longer valid.
     #[error("the configuration in the log: {0}")]
     Config(#[from] tickpath_config::ConfigError),
 }
 
-/// Something came out otherwise.
+/// A difference between a recorded output and the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Number of the input.
+    /// Sequence number of the input.
     pub sequence: u64,
-    /// What is recorded as the output, in words; `None` when nothing more is.
+    /// The recorded output as text; `None` if there is no further one.
     pub recorded: Option<String>,
-    /// What came out now; `None` when nothing more did.
+    /// The replay's output as text; `None` if there is no further one.
     pub found: Option<String>,
 }
 
-/// What a replay came to.
+/// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Inputs that were given again.
+    /// Number of inputs replayed.
     pub inputs: u64,
-    /// Outputs that were compared.
+    /// Number of outputs compared.
     pub outputs: u64,
-    /// The first one that was not the same, where the replay ended.
+    /// The first difference, where the replay ended.
     pub difference: Option<Difference>,
-    /// The log ends in the middle of a run: it was still written, or its writer was cut off.
+    /// The log ends in the middle of a run: it is still being written, or its writer was killed.
     pub is_open: bool,
 }
 
-/// An output: what, whose, and its bytes.
+/// An output: its kind, its origin and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Output {
     kind: RecordKind,
@@ -100,7 +100,7 @@ impl Output {
     }
 }
 
-/// An input with what is recorded of it.
+/// An input, with its recorded outputs and answers.
 struct Input {
     kind: RecordKind,
     origin: Origin,
@@ -112,12 +112,12 @@ struct Input {
     answers: Vec<Answer>,
 }
 
-/// What comes out now, and what the surroundings said then.
+/// Outputs of the replay, and the recorded answers of the environment.
 #[derive(Default)]
 struct Again {
     outputs: Vec<Output>,
     answers: std::vec::IntoIter<Answer>,
-    /// The core asked for something that it did not ask for then.
+    /// The core made a query that is not recorded.
     is_lost: bool,
 }
 
@@ -136,7 +136,7 @@ impl Sink for Again {
     }
 }
 
-/// Surroundings that take everything and say nothing.
+/// An environment that ignores all outputs.
 struct Nobody;
 
 impl Door for Nobody {
@@ -182,7 +182,7 @@ impl Venue for Nobody {
     }
 }
 
-/// The machine anew.
+/// The rebuilt core.
 struct Machine {
     core: Core,
     control: Control,
@@ -190,10 +190,10 @@ struct Machine {
     replayed: Replayed,
 }
 
-/// Replays the files of one run, in their order, up to the first difference.
+/// Replays the files of one run, in order, up to the first difference.
 ///
 /// # Errors
-/// [`ReplayError`] when they are not whole, or no run from its beginning on.
+/// [`ReplayError`] if the files are incomplete or not one run from its start.
 pub fn replay(files: &[PathBuf]) -> Result<Replayed, ReplayError> {
     let mut config = None;
     let mut machine: Option<Machine> = None;
@@ -258,7 +258,7 @@ pub fn replay(files: &[PathBuf]) -> Result<Replayed, ReplayError> {
         .ok_or_else(|| ReplayError::Files { path: first.to_owned(), what: "there is no run in it" })?;
     machine.replayed.is_open = tail != Tail::Ended;
     if let Some(last) = group {
-        // Where the writer was cut off, what followed from the last input may not be there, or not all of it.
+        // If the writer was killed, outputs of the last input may be missing.
         let is_open = machine.replayed.is_open;
         machine.repeat(last, is_open)?;
     }
@@ -291,8 +291,8 @@ impl Machine {
         Ok(Machine { core, control, sink: RefCell::default(), replayed: Replayed::default() })
     }
 
-    /// Gives an input again; false when something came out otherwise. Of one that `may_lack` outputs the recorded ones are
-    /// compared, and no more.
+    /// Replays an input; returns false on a difference. If outputs `may_lack`, only the recorded ones are
+    /// compared.
     fn repeat(&mut self, input: Input, may_lack: bool) -> Result<bool, ReplayError> {
         let sequence = input.sequence;
         let has_answers = !input.answers.is_empty();
@@ -302,7 +302,7 @@ impl Machine {
         let found = std::mem::take(self.sink.get_mut());
         self.replayed.inputs += 1;
         let count = if may_lack { recorded.len() } else { recorded.len().max(found.outputs.len()) };
-        // What the core learned only after the log was cut off is not known, nor what followed from it.
+        // Without the answers given after the log was cut off, the outputs that follow from them are unknown.
         let count = if may_lack && !has_answers { 0 } else { count };
         for place in 0..count {
             let (then, now) = (recorded.get(place), found.outputs.get(place));
@@ -334,7 +334,7 @@ impl Machine {
         let (mut no_door, mut no_venue) = (Nobody, Nobody);
         let mut door = TapedDoor::new(&mut no_door, sink);
         let mut venue = TapedVenue::new(&mut no_venue, sink);
-        // As the core numbers them; where there is none it does not matter.
+        // Converts to the core's index; irrelevant for records without a stream.
         let stream = usize::from(origin.stream).saturating_sub(1);
         match kind {
             RecordKind::Time => {
@@ -362,7 +362,7 @@ impl Machine {
                     Inbound::Notification(notification) => SessionEvent::Notification(notification),
                     Inbound::Response(response) => {
                         let Some(Id::Number(id)) = response.id else { return Err(unknown()) };
-                        // The core knows what it asked for by the number alone.
+                        // The core identifies a reply by its number alone.
                         SessionEvent::Reply { id, method: Method::Test, response }
                     }
                     _ => return Err(unknown()),
@@ -397,7 +397,7 @@ impl Machine {
     }
 }
 
-/// A recorded command.
+/// Parses a recorded command.
 fn command_of(payload: &[u8]) -> Option<AdminCommand> {
     let words: Vec<&str> = std::str::from_utf8(payload).ok()?.split(' ').collect();
     match words[..] {

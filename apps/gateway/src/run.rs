@@ -18,20 +18,21 @@ use crate::notes::NoteLines;
 use crate::process::{Endpoints, Gateway, GatewayView};
 use crate::view::view_sampler;
 
-/// How often notes are looked for.
+/// Interval at which messages are polled.
 const NOTES_INTERVAL: Duration = Duration::from_millis(20);
-/// How often a progress line is printed.
+/// Interval of progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
-/// How often it is said how many orders are still to be cancelled at the end.
+/// Interval of lines that report the orders still to be cancelled at the end.
 const CLOSE_INTERVAL: Nanos = Nanos::from_secs(1);
-/// How long the cancellation of clients' orders is waited for where the venue cancels what is left itself, and where it does not.
+/// Maximum wait for the cancellation of clients' orders: if the venue cancels the rest, and if it does not.
 const CLOSE_PATIENCE: [Nanos; 2] = [Nanos(1_500_000_000), Nanos::from_secs(120)];
 
-/// Runs a gateway until `stop` is raised: prints where it can be reached, then how it stands, and what goes wrong. `file` is
-/// the configuration's, for the secrets in it; `folder` is where the segment of market data lies, the usual one when absent.
+/// Runs a gateway until `stop` is raised: prints its endpoints, its state changes and its failures. `file` is
+/// the configuration's path, for the secrets in it. `folder` is the folder of the market data segment, the
+/// default one when absent.
 ///
 /// # Errors
-/// What cannot be opened, found or read, in one line that says what to do; and what ended the gateway's thread.
+/// An error in one line that says what to do, or the error that ended the gateway's thread.
 pub fn run(
     config: &GatewayConfig,
     file: Option<&Path>,
@@ -79,7 +80,7 @@ pub fn run(
             };
             console.say(format_args!("{state}{by}: {}", progress_line(&view)));
             if state == GatewayState::READY {
-                // In this order: what waits to be printed came before.
+                // First the waiting messages: they are older.
                 lines.finish().into_iter().for_each(tell);
                 lines.recovered().into_iter().for_each(tell);
             }
@@ -108,7 +109,7 @@ pub fn run(
     say_what_stands(config, &view)
 }
 
-/// Waits until the venue has confirmed that clients' orders are cancelled, or it would take too long.
+/// Waits until the venue has confirmed that clients' orders are cancelled, or the maximum wait has passed.
 fn wait_for_cancels(
     console: &mut Console,
     config: &GatewayConfig,
@@ -132,7 +133,7 @@ fn wait_for_cancels(
     }
 }
 
-/// Says how many orders stand at the venue when the gateway is gone; an error where they were to be cancelled.
+/// Reports the orders left at the venue when the gateway ends; an error if they should have been cancelled.
 fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result<()> {
     let (open, wanted) = (view.open_orders.read(), view.cancels_left.read());
     if wanted > 0 && !config.venue.cancel_on_disconnect {
@@ -156,13 +157,13 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
     Ok(())
 }
 
-/// What whoever runs the gateway is told once, when it comes to be.
+/// Warnings to the operator, each printed once per occurrence.
 struct Watch {
     unreadable: u64,
     elsewhere: u64,
     is_empty: bool,
     bans: Bans,
-    /// The ban that was told last of each user.
+    /// End of the last ban reported for each user.
     told: Vec<Nanos>,
 }
 
@@ -235,7 +236,7 @@ fn print_endpoints(
     console.say(format_args!("  venue            {}   orders over {}", endpoints.venue, endpoints.orders));
 }
 
-/// The counts that say that the venue or a client does something; each further attempt to connect counts elsewhere.
+/// Counts that show activity of the venue or a client; failed connection attempts are not among them.
 fn use_of(view: &GatewayView) -> [u64; 6] {
     [&view.instruments, &view.clients, &view.requests, &view.refused, &view.open_orders, &view.messages]
         .map(|count| count.read())

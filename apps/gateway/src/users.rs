@@ -1,4 +1,4 @@
-//! Logins of users. Passwords are checked by a thread of their own, since a hash takes milliseconds.
+//! Logins of users. A separate thread checks passwords, since a hash takes milliseconds.
 
 mod login;
 mod password;
@@ -13,10 +13,10 @@ use tickpath_config::ConfigError;
 
 use crate::config::GatewayConfig;
 
-/// All users in the order of their names, which gives each its number.
+/// Reads all users with their passwords, sorted by name; a user's index is its number.
 ///
 /// # Errors
-/// [`ConfigError`] when a password is not to be found, or a hash is none.
+/// [`ConfigError`] if a password is missing, or a hash is invalid.
 pub fn passwords(
     config: &GatewayConfig,
     file: Option<&Path>,

@@ -1,5 +1,5 @@
-//! The connections to the venue: one for each account, those that bring market data, and where orders go by FIX one more
-//! for each account.
+//! Connections to the venue: one per account, those for market data, and one more per account if orders use
+//! FIX.
 
 mod fix;
 
@@ -31,59 +31,59 @@ use crate::metrics::{Exception, Function};
 use crate::recorder::Recorded;
 use crate::view::LossText;
 
-/// Messages that one duty cycle takes from one connection at most, so that requests do not wait for a burst of market data.
+/// Maximum number of messages per connection and duty cycle: a burst of market data must not delay requests.
 const MESSAGES_MAX: usize = 16;
 
-/// Room that a connection must have for a request about an order, in bytes.
+/// Free capacity that a connection must have for an order request, in bytes.
 const ORDER_LEN_MAX: usize = 2 << 10;
 
-/// How often connections are looked at that the poller does not report: those that are being made, and what times out.
+/// Interval of visits to connections that the poller does not report: those being established, and timeouts.
 const VISIT_INTERVAL: Nanos = Nanos::from_micros(100);
 
-/// Lines at most about channels that were refused at once.
+/// Maximum number of lines about channels refused at once.
 const REFUSED_LINES_MAX: usize = 8;
 
-/// How the channel begins without which an account cannot be traded with.
+/// Prefix of the channel that an account needs for trading.
 const OWN_ORDERS: &str = "user.changes.";
 
-/// All connections, by their numbers: those for market data first, then those of accounts, then those that speak FIX.
+/// All connections by number: first those for market data, then those of accounts, then the FIX sessions.
 pub struct Streams {
     links: Vec<Link>,
     entries: Vec<FixLink>,
-    /// Tells which of them have something, by one system call for all: a client's request waits for no more than that.
+    /// Reports connections with data by one system call for all; it is the only delay for a client's request.
     poller: Poller,
-    /// Of each connection the number of the life that the poller watches.
+    /// Connection instance that the poller watches, per connection.
     watched: Vec<u64>,
-    /// Connections to be looked at whatever the poller says: TLS may have more than was taken, or there is something to say.
+    /// Connections to visit regardless of the poller: TLS may have buffered data, or a message is to be sent.
     due: u128,
-    /// The same of FIX sessions, by their places.
+    /// FIX sessions to visit regardless of the poller, by index.
     due_entries: u64,
-    /// Connections that were given requests since the last flush.
+    /// Connections with requests queued since the last flush.
     unflushed: u128,
-    /// The same of FIX sessions.
+    /// FIX sessions with messages queued since the last flush.
     unflushed_entries: u64,
-    /// Requests are rehearsed, not sent.
+    /// Warm-up is on: requests are encoded and not sent.
     is_rehearsal: bool,
     visit_at: Nanos,
-    /// Channels that each is to have.
+    /// Channels requested of each connection.
     wanted: Vec<BTreeSet<String>>,
-    /// What went wrong, in words.
+    /// Messages about failures.
     notes: Notes,
-    /// Failures on purpose.
+    /// Deliberate failures.
     test: TestSwitches,
-    /// Since when each has been ready, where that matters; and its key.
+    /// Time since which each connection is ready, for deliberate failures; and its key.
     ready_at: Vec<Option<Nanos>>,
     keys: Vec<Option<Key>>,
 }
 
-/// Where it is said what went wrong.
+/// Outlets for messages about failures.
 struct Notes {
     to_print: SyncSender<String>,
-    /// Why each connection was lost last.
+    /// Reason for the latest loss of each connection.
     losses: Arc<[LossText]>,
     /// The venue has just refused channels.
     has_refused: Cell<bool>,
-    /// A login was just done.
+    /// A login has just completed.
     has_login: Cell<bool>,
 }
 
@@ -94,32 +94,32 @@ impl Notes {
         if let Some(place) = self.losses.get(stream) {
             place.set(&why);
         }
-        // Where there is no room others have been told of as much.
+        // If the queue is full, enough messages are waiting to be printed.
         let _ = self.to_print.try_send(format!("connection {name}: {why}"));
     }
 }
 
-/// The key of one account, and how it is used.
+/// The key of one account and its login settings.
 #[derive(Clone)]
 pub struct AccountKey {
-    /// Its id and its secret.
+    /// Id and secret.
     pub key: Key,
-    /// How it is shown.
+    /// Login method.
     pub grant: Grant,
-    /// What its login is to allow; all that it may do when none.
+    /// Scope that the login requests; all rights of the key when absent.
     pub scope: Option<String>,
-    /// It is the one that market data is asked for with.
+    /// Whether market data is subscribed with this key.
     pub is_master: bool,
 }
 
-/// The keys of all accounts, in the order of their names.
+/// Reads the keys of all accounts, sorted by name.
 ///
 /// # Errors
-/// A secret that is not to be found, or that others can read.
+/// A secret is missing, or others can read it.
 pub fn keys(config: &GatewayConfig, file: Option<&std::path::Path>) -> anyhow::Result<Vec<AccountKey>> {
     let master = config.master().map(|(name, _)| name.to_owned());
     let of_account = |(name, account): (&String, &crate::config::AccountConfig)| {
-        // The id of a key is no secret: it may stand in a file that others read.
+        // The id of a key is not secret: others may read the file that holds it.
         let login = account.login.resolve_shown(file).with_context(|| format!("accounts.{name}.login"))?;
         let secret = account.secret.resolve(file).with_context(|| format!("accounts.{name}.secret"))?;
         let key = Key::new(login, secret);
@@ -134,10 +134,10 @@ pub fn keys(config: &GatewayConfig, file: Option<&std::path::Path>) -> anyhow::R
 }
 
 impl Streams {
-    /// Connections that are off. What goes wrong with them is said to `notes`, as far as there is room.
+    /// Creates the connections, switched off. Failures are sent to `notes`, unless it is full.
     ///
     /// # Errors
-    /// An address that is none, certificates that cannot be read.
+    /// An address is invalid, or certificates cannot be read.
     pub fn new(
         config: &GatewayConfig,
         keys: &[AccountKey],
@@ -207,7 +207,7 @@ impl Streams {
         })
     }
 
-    /// Wants the first connection for market data and those of all accounts.
+    /// Starts the first market data connection and those of all accounts.
     pub fn start(&mut self, now: Nanos) {
         for (place, link) in self.links.iter_mut().enumerate() {
             if place == 0 || place >= MARKET_STREAMS_MAX {
@@ -217,7 +217,7 @@ impl Streams {
         self.entries.iter_mut().for_each(|entry| entry.connect(now));
     }
 
-    /// Reads what has come on all connections, and tells the core; how much it was.
+    /// Reads the connections that have data and passes messages to the core; returns the amount of work.
     pub fn poll(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
         if now >= self.visit_at {
             return self.visit_all(now, clock, core, door);
@@ -245,7 +245,7 @@ impl Streams {
         work
     }
 
-    /// Looks at every connection.
+    /// Visits every connection.
     fn visit_all(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) -> usize {
         self.visit_at = now + VISIT_INTERVAL;
         if !self.test.is_off() {
@@ -299,7 +299,7 @@ impl Streams {
         work
     }
 
-    /// Tells the core whether an account's login may trade, and says where it may not, or less than was asked for.
+    /// Passes an account's trading right to the core, and reports a scope that was requested and not granted.
     #[cold]
     fn note_scope(&mut self, stream: usize, now: Nanos, core: &mut Recorded, door: &mut Doorway) {
         let session = self.links[stream].session();
@@ -326,7 +326,7 @@ impl Streams {
         }
     }
 
-    /// Says which channels the venue refuses: of what they would have told nobody is told.
+    /// Reports the channels that the venue refuses, as their data is missing.
     #[cold]
     fn tell_refused(&mut self, stream: usize, core: &Recorded) {
         let session = self.links[stream].session();
@@ -343,7 +343,7 @@ impl Streams {
         }
     }
 
-    /// Has the poller report a connection that has come to stand.
+    /// Registers a newly established connection with the poller.
     fn watch(&mut self, stream: usize) {
         let life = self.stats(stream).map_or(0, |stats| stats.opened);
         if life == self.watched[stream] {
@@ -353,12 +353,12 @@ impl Streams {
         let socket = entry.map_or_else(|| self.links[stream].fd(), FixLink::fd);
         if let Some(socket) = socket {
             self.watched[stream] = life;
-            // One that cannot be watched is visited now and then.
+            // A connection that cannot be registered is still visited at intervals.
             let _ = self.poller.add(&socket, stream as u64, Interest::Read);
         }
     }
 
-    /// Drops connections, and logs in anew, as the test switches say.
+    /// Drops connections and logs in again, as the test switches configure.
     #[cold]
     fn fail_on_purpose(&mut self, now: Nanos, clock: TscClock, core: &mut Recorded, door: &mut Doorway) {
         for (stream, link) in self.links.iter_mut().enumerate() {
@@ -387,7 +387,7 @@ impl Streams {
                 continue;
             }
             let since = *self.ready_at[stream].get_or_insert(now);
-            // A FIX session logs on once: another logon is another connection.
+            // A FIX session logs on only once: another logon needs another connection.
             let after = [self.test.disconnect_after, self.test.logon_after].into_iter().flatten().min();
             if after.is_some_and(|after| now.since(since) >= after.0) {
                 self.ready_at[stream] = None;
@@ -398,7 +398,7 @@ impl Streams {
         }
     }
 
-    /// Gives the kernel the requests that wait; what it does not take at once leaves with the next looks.
+    /// Passes queued requests to the kernel; the remainder is sent by the next visits.
     #[inline]
     pub fn flush(&mut self) {
         let mut due = std::mem::take(&mut self.unflushed);
@@ -423,26 +423,26 @@ impl Streams {
         self.entries.iter_mut().for_each(|entry| entry.disconnect(now));
     }
 
-    /// The first connection that speaks FIX; none where orders go by the WebSocket.
+    /// Index of the first FIX connection; none if orders use the WebSocket.
     #[must_use]
     pub fn first_fix(&self) -> Option<usize> {
         (!self.entries.is_empty()).then_some(self.links.len())
     }
 
-    /// What a connection counts.
+    /// Counters of a connection.
     #[must_use]
     pub fn stats(&self, stream: usize) -> Option<LinkStats> {
         let entry = |stream: usize| self.entries.get(stream - self.links.len()).map(FixLink::stats);
         self.links.get(stream).map(Link::stats).or_else(|| entry(stream))
     }
 
-    /// Why each connection was lost last, for others to read.
+    /// Shared reasons for the latest loss of each connection.
     #[must_use]
     pub fn loss_texts(&self) -> Arc<[LossText]> {
         Arc::clone(&self.notes.losses)
     }
 
-    /// What a connection waits for, in words.
+    /// The step that a connection waits for, for display.
     #[must_use]
     pub fn stage(&self, stream: usize) -> Option<&'static str> {
         let entry = |stream: usize| self.entries.get(stream - self.links.len()).map(FixLink::stage);
@@ -530,7 +530,7 @@ impl Venue for Streams {
     fn settled_channels(&self, stream: usize) -> Option<usize> {
         let session = self.links[stream].session();
         if session.refused_channels().any(|channel| channel.starts_with(OWN_ORDERS)) {
-            // Without it nobody would be told what becomes of orders.
+            // Without this channel the gateway gets no execution reports.
             return Some(0);
         }
         let active = session.active_channels();
@@ -542,7 +542,7 @@ impl Venue for Streams {
     }
 }
 
-/// Hears one connection for the core.
+/// Listener of one connection, which passes its events to the core.
 struct Ear<'a> {
     core: &'a mut Recorded,
     door: &'a mut Doorway,
@@ -600,7 +600,7 @@ impl Listener for Ear<'_> {
     }
 }
 
-/// What the time of a message is counted under.
+/// Function under which a message's time is recorded.
 #[inline]
 fn function_of(event: &SessionEvent<'_>) -> Function {
     let channel = match event {

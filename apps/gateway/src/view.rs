@@ -1,4 +1,4 @@
-//! What a gateway does and how its parts stand, readable from outside while it runs.
+//! State of a gateway and its parts, readable from outside while it runs.
 
 use std::sync::Arc;
 
@@ -7,97 +7,97 @@ use tickpath_gateway_core::{Connection, Core, account::Step};
 
 use crate::metrics::{MetricsText, Sampler, TextCell};
 
-/// Why a connection was lost last: up to 128 bytes.
+/// Reason for the latest loss of a connection: up to 128 bytes.
 pub type LossText = TextCell<16>;
 
-/// What a gateway does, readable from outside while it runs.
+/// State of a gateway, readable from outside while it runs.
 #[derive(Debug, Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+#[repr(align(128))] // separate cache lines: other threads' writes nearby would slow its writer
 pub struct GatewayView {
-    /// How it stands, a [`GatewayState`](tickpath_gateway_protocol::GatewayState).
+    /// State: a [`GatewayState`](tickpath_gateway_protocol::GatewayState).
     pub state: Counter,
-    /// Since when, in nanoseconds since 1970; 0 before the first look.
+    /// Time of the last state change, in nanoseconds since 1970; 0 before the first update.
     pub state_since_ns: Counter,
-    /// When it was built, in nanoseconds since 1970.
+    /// Time when it was built, in nanoseconds since 1970.
     pub started_ns: Counter,
-    /// Why it stands so, for people; empty where all is well.
+    /// Reason for the state, for display; empty if all is well.
     pub text: TextCell<8>,
-    /// Clients that are in.
+    /// Number of connected clients.
     pub clients: Counter,
-    /// Requests of clients.
+    /// Number of clients' requests.
     pub requests: Counter,
-    /// Those of them that were refused here.
+    /// Number of requests that the gateway rejected.
     pub refused: Counter,
-    /// Orders that are not over.
+    /// Number of open orders.
     pub open_orders: Counter,
-    /// Messages of the venue.
+    /// Number of messages from the venue.
     pub messages: Counter,
-    /// Broadcast events.
+    /// Number of broadcast events.
     pub broadcasts: Counter,
-    /// Instruments.
+    /// Number of instruments.
     pub instruments: Counter,
-    /// News of the venue that could not be told exactly.
+    /// Number of venue updates that could not be represented exactly.
     pub faults: Counter,
-    /// Orders whose fate was not certain for a while.
+    /// Number of orders whose status was unknown for a while.
     pub doubts: Counter,
-    /// Connections that were lost.
+    /// Number of connection losses.
     pub losses: Counter,
-    /// Open orders at the accounts that no client of this gateway made.
+    /// Number of external orders: open at the accounts, but not entered by a client of this gateway.
     pub foreign: Counter,
-    /// Those of them that cannot be read, and may be of this gateway.
+    /// Number of external orders that are unreadable and may be this gateway's.
     pub unreadable: Counter,
-    /// Orders under this gateway's name at which somebody else is at work, since the start.
+    /// Number of orders under this gateway's name that a duplicate instance works on, since the start.
     pub elsewhere: Counter,
-    /// Instruments that the venue has; 0 before they are known.
+    /// Number of instruments listed by the venue; 0 before they are known.
     pub listed: Counter,
-    /// Once it is [closing](crate::process::Gateway::closing): orders that are to be cancelled and are not known to be over.
+    /// While [closing](crate::process::Gateway::closing): number of orders not yet confirmed as cancelled.
     pub cancels_left: Counter,
-    /// Once it is closing: 1 when nothing is left to be done for clients.
+    /// While closing: 1 when no work for clients is left.
     pub is_closed: Counter,
-    /// The accounts, in the order of their names.
+    /// The accounts, sorted by name.
     pub accounts: Box<[AccountView]>,
-    /// The connections, by their numbers.
+    /// The connections, by number.
     pub connections: Box<[ConnectionView]>,
-    /// Why each connection was lost last.
+    /// Reason for the latest loss of each connection.
     pub loss_texts: Arc<[LossText]>,
 }
 
 /// One account.
 #[derive(Debug, Default)]
 pub struct AccountView {
-    /// Its name.
+    /// Name of the account.
     pub name: String,
-    /// How far it is: the place in [`Step::ALL`].
+    /// Startup step: an index into [`Step::ALL`].
     step: Counter,
-    /// 1 where the venue does not let its login trade.
+    /// 1 if the venue does not allow its login to trade.
     pub watches: Counter,
-    /// Its orders that are not over.
+    /// Number of its open orders.
     pub open_orders: Counter,
 }
 
 /// One connection to the venue.
 #[derive(Debug, Default)]
 pub struct ConnectionView {
-    /// What it is called.
+    /// Name of the connection.
     pub name: String,
-    /// 1 where it is wanted at all.
+    /// 1 if the gateway uses the connection.
     pub is_used: Counter,
-    /// How it stands, a [`ConnectionStatus`](tickpath_gateway_protocol::ConnectionStatus).
+    /// Status: a [`ConnectionStatus`](tickpath_gateway_protocol::ConnectionStatus).
     pub status: Counter,
-    /// What it speaks, a [`Transport`](tickpath_gateway_protocol::Transport).
+    /// Transport: a [`Transport`](tickpath_gateway_protocol::Transport).
     pub transport: Counter,
-    /// 1 where orders go by it.
+    /// 1 if it carries orders.
     pub is_trading: Counter,
-    /// 1 where it brings market data.
+    /// 1 if it carries market data.
     pub is_market_data: Counter,
-    /// How often it was lost.
+    /// Number of times that it was lost.
     pub losses: Counter,
-    /// How long the venue took to answer the last ping, both ways, in nanoseconds; 0 before the first.
+    /// Round trip of the last ping to the venue, in nanoseconds; 0 before the first.
     pub round_trip_ns: Counter,
 }
 
 impl AccountView {
-    /// How far it is.
+    /// Startup step of the account.
     #[must_use]
     pub fn step(&self) -> Step {
         let place = usize::try_from(self.step.read()).unwrap_or(0);
@@ -106,7 +106,7 @@ impl AccountView {
 }
 
 impl GatewayView {
-    /// Of a gateway that was built at a time, with a core's accounts and connections.
+    /// Creates the view of a gateway built at `started_ns`, with the core's accounts and connections.
     #[must_use]
     pub fn new(core: &Core, started_ns: u64, loss_texts: Arc<[LossText]>) -> GatewayView {
         let of_account = |name: &str| AccountView { name: name.to_owned(), ..AccountView::default() };
@@ -125,7 +125,7 @@ impl GatewayView {
         view
     }
 
-    /// Shows how accounts and connections stand. Only the one writer may call this.
+    /// Updates accounts and connections. Only the writer thread may call this.
     pub fn show_parts(&self, core: &Core) {
         self.text.set(core.why().as_str());
         for (view, account) in self.accounts.iter().zip(core.accounts()) {
@@ -145,14 +145,14 @@ impl GatewayView {
         }
     }
 
-    /// Accounts that can be traded with.
+    /// Number of accounts that are ready.
     #[must_use]
     pub fn accounts_ready(&self) -> usize {
         self.accounts.iter().filter(|account| account.step() == Step::Ready).count()
     }
 }
 
-/// Samples of how a gateway and its parts stand.
+/// Returns a sampler of the state of a gateway and its parts.
 #[must_use]
 pub fn view_sampler(view: Arc<GatewayView>) -> Sampler {
     Box::new(move |text| write(&view, text))

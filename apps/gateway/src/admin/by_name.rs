@@ -1,4 +1,4 @@
-//! A gateway's commands, found by its name wherever it was started.
+//! Lookup of a gateway's admin socket by the gateway's name.
 
 use std::io;
 use std::os::unix::fs::symlink;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::config::usual_state_folder;
 
-/// The socket of the commands of the gateway of this name: the one in this folder where there is one, and otherwise that of
-/// the gateway that this user started last.
+/// Path of the admin socket of the gateway `name`: the one in the current folder if it exists, otherwise the
+/// one of the gateway of this name that this user started last.
 #[must_use]
 pub fn admin_socket_of(name: &str) -> PathBuf {
     let here = PathBuf::from(format!("{name}.admin.sock"));
@@ -22,7 +22,7 @@ fn link_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.admin"))
 }
 
-/// Says where the commands of a gateway are, as long as it lives.
+/// Link from a gateway's name to its admin socket; removed when dropped.
 #[derive(Debug)]
 pub struct AdminName {
     link: PathBuf,
@@ -30,10 +30,10 @@ pub struct AdminName {
 }
 
 impl AdminName {
-    /// Lets the socket be found by the gateway's name; a gateway of this name that said so before is no longer found.
+    /// Links the gateway's name to `socket`; replaces the link of an earlier gateway of this name.
     ///
     /// # Errors
-    /// Nothing can be written among the user's state: commands need the socket or the configuration then.
+    /// The user's state folder is not writable: commands then need the socket's path or the configuration.
     pub fn publish(name: &str, socket: &Path) -> io::Result<AdminName> {
         AdminName::publish_in(&usual_state_folder(), name, socket)
     }
@@ -42,7 +42,7 @@ impl AdminName {
         let socket = std::path::absolute(socket)?;
         std::fs::create_dir_all(folder)?;
         let link = link_of(folder, name);
-        // Whoever looks meanwhile finds the old one or the new one.
+        // The rename is atomic: a concurrent reader finds either the old link or the new one.
         let new = folder.join(format!("{name}.admin.{}", std::process::id()));
         let _ = std::fs::remove_file(&new);
         symlink(&socket, &new)?;
@@ -54,7 +54,7 @@ impl AdminName {
 impl Drop for AdminName {
     fn drop(&mut self) {
         if std::fs::read_link(&self.link).is_ok_and(|socket| socket == self.socket) {
-            // One that stays leads to a socket that nobody answers at, which is said.
+            // If removal fails, the link leads to a socket without a listener, and callers get that error.
             let _ = std::fs::remove_file(&self.link);
         }
     }

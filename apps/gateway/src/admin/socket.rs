@@ -15,37 +15,37 @@ use super::GatewayStatus;
 use crate::config::Amount;
 use crate::kill_marker::KillMarker;
 
-/// Commands that may wait for the duty cycle.
+/// Maximum number of commands that wait for the duty cycle.
 const COMMANDS_MAX: usize = 64;
-/// Longest line, its end included.
+/// Maximum length of a line in bytes, including its end.
 const LINE_LEN_MAX: usize = 512;
-/// Time that a client waits beside that of the command itself.
+/// Time that a client waits in addition to that of the command itself.
 const LINE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the duty cycle may take to answer.
+/// Maximum time for the duty cycle to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest rest between two looks for its answer.
+/// Maximum pause between two checks for its answer.
 const REST: Duration = Duration::from_millis(5);
 
-/// The duty cycle's end: takes commands and answers each when it is executed and the status after it is shown.
+/// The duty cycle's end: receives commands and answers each once it is executed and the new status published.
 pub type AdminPort = CommandReceiver<AdminCommand, ()>;
 
-/// The admin socket cannot be opened, or a gateway not be commanded.
+/// The admin socket cannot be opened, or a gateway cannot be reached or refuses a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
-    /// As it says.
+    /// The socket cannot be opened; the message says why.
     #[error("admin {0}")]
     Open(#[from] ListenError),
-    /// Nobody answers: start the gateway, or name its socket.
+    /// No gateway answers: start the gateway, or name its socket.
     #[error("no gateway answers at {}: {source}: is it running, and is this its admin socket?", whole(path).display())]
     Call {
         /// The socket.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It takes the call and says nothing: end its process. The venue then cancels its orders where `cancel_on_disconnect`
-    /// is on.
+    /// The gateway accepts the connection and does not answer: end its process. The venue then cancels its
+    /// orders if `cancel_on_disconnect` is on.
     #[error(
         "the gateway at {} takes the call and does not answer within {} s: it hangs or is stopped; end its process, and the \
          venue cancels its orders unless cancel_on_disconnect is off",
@@ -54,10 +54,10 @@ pub enum AdminError {
     Silent {
         /// The socket.
         path: PathBuf,
-        /// How long was waited.
+        /// Time waited.
         patience: Duration,
     },
-    /// The gateway refused, in its own words.
+    /// The gateway refused the command; its message.
     #[error("{0}")]
     Refused(String),
 }
@@ -67,8 +67,8 @@ fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Opens the socket at `path` of a gateway with this status, in place of one that no program serves; the thread that serves it
-/// until it is dropped, and the duty cycle's end.
+/// Opens the admin socket at `path` for a gateway with this status; replaces a socket that no program serves.
+/// Returns the thread that serves it until dropped, and the duty cycle's end.
 ///
 /// # Errors
 /// [`AdminError`] when another gateway serves it or the system refuses.
@@ -84,7 +84,7 @@ pub fn open_socket(
     Ok((thread, port))
 }
 
-/// The gateway as its admin socket sees it.
+/// The gateway's state that the admin socket reads and changes.
 struct Gateway {
     status: GatewayStatus,
     marker: KillMarker,
@@ -100,7 +100,7 @@ impl Gateway {
                 format!("cannot remove {}: {error}: nothing was released", self.marker.path().display())
             })?,
             AdminCommand::Kill => {
-                // It is killed in any case.
+                // Without the marker the kill still takes effect.
                 warning = self.marker.set(true).err().map(|error| {
                     format!("{}: {error}: a new start would trade again", self.marker.path().display())
                 });
@@ -119,7 +119,7 @@ impl Gateway {
         let id = self.client.submit(command).ok_or("the gateway is busy with other commands: try again")?;
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
-            // Answers to earlier commands came too late.
+            // Skips late answers to earlier commands.
             if std::iter::from_fn(|| self.client.poll()).any(|(answered, ())| answered == id) {
                 return Ok(());
             }
@@ -178,10 +178,10 @@ fn parse_limits(values: &[&str]) -> Result<Option<RiskLimit>, String> {
     Ok(Some(limit))
 }
 
-/// Sends a line to the gateway at a socket and returns its answer.
+/// Sends a line to the gateway at the socket `path` and returns its answer.
 ///
 /// # Errors
-/// [`AdminError::Call`] when no gateway answers, [`AdminError::Refused`] with the gateway's message.
+/// [`AdminError::Call`] or [`AdminError::Silent`] without an answer, [`AdminError::Refused`] on refusal.
 pub fn call(path: &Path, line: &str) -> Result<Value, AdminError> {
     call_within(path, line, ANSWER_TIMEOUT + LINE_TIMEOUT)
 }
@@ -240,7 +240,7 @@ mod tests {
         )
     }
 
-    /// A gateway that carries commands out on a thread of its own, as its duty cycle does.
+    /// A gateway that executes commands on a separate thread, as its duty cycle does.
     struct Running {
         folder: tempfile::TempDir,
         control: Control,

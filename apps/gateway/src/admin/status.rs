@@ -15,35 +15,35 @@ use crate::config::{Amount, GatewayConfig};
 use crate::metrics::{ClientMetrics, GatewayMetrics};
 use crate::view::{ConnectionView, GatewayView};
 
-/// The parts of a gateway's status.
+/// Everything that a gateway's status is built from.
 #[derive(Debug)]
 pub struct GatewayStatus {
     /// The gateway's name.
     pub name: String,
-    /// The venue.
+    /// Name of the venue.
     pub exchange: String,
-    /// Where it is.
+    /// WebSocket address of the venue.
     pub uri: String,
-    /// Real money.
+    /// Whether orders trade real money.
     pub is_production: bool,
-    /// No order leaves in any case.
+    /// Whether this is a dry run: no order reaches the venue.
     pub is_dry_run: bool,
-    /// The accounts, in the order of their names.
+    /// The accounts, sorted by name.
     pub accounts: Vec<AccountSettings>,
-    /// The gateway's state, as its duty cycle shows it.
+    /// The gateway's state, as its duty cycle publishes it.
     pub view: Arc<GatewayView>,
     /// The gateway's metrics.
     pub metrics: Arc<GatewayMetrics>,
     /// The kill switch and the published limits.
     pub control: Control,
-    /// Bans, by the places of `users`.
+    /// Bans, by index into `users`.
     pub bans: Bans,
-    /// The users, in the order of their names.
+    /// The users, sorted by name.
     pub users: Vec<String>,
 }
 
 impl GatewayStatus {
-    /// Of a gateway with this configuration, and what the core took of it.
+    /// Creates the status of a gateway from its configuration and the core's settings.
     #[must_use]
     pub fn new(
         config: &GatewayConfig,
@@ -68,7 +68,7 @@ impl GatewayStatus {
         }
     }
 
-    /// As JSON: `is_trading` says whether an order of any account could leave now, and `why` what is in its way.
+    /// Returns the status as JSON: `is_trading` is true if any account can trade; `why` is the reason if not.
     #[must_use]
     pub fn json(&self) -> Value {
         let view = &self.view;
@@ -107,7 +107,7 @@ impl GatewayStatus {
         })
     }
 
-    /// Users whose requests and logins are refused for a while.
+    /// Returns the users whose requests and logins are refused for a while, with the end of each ban.
     fn banned(&self, now: Nanos) -> Vec<Value> {
         let until = |(place, user): (usize, &String)| {
             let until = self.bans.until(now, place)?;
@@ -116,13 +116,13 @@ impl GatewayStatus {
         self.users.iter().enumerate().filter_map(until).collect()
     }
 
-    /// By what orders go.
+    /// Transport of the order connection.
     fn transport(&self) -> Option<Transport> {
         let found = self.view.connections.iter().find(|connection| connection.is_trading.read() == 1)?;
         Some(Transport(found.transport.read() as u8))
     }
 
-    /// Why no order of any account could leave.
+    /// Reason why no account can send an order; `None` if one can.
     fn why(&self) -> Option<String> {
         let view = &self.view;
         let is_killed = self.control.is_killed();
@@ -215,7 +215,7 @@ fn of_connection(connection: &ConnectionView, loss: &str) -> Value {
     })
 }
 
-/// `None` where nobody is.
+/// Status of the client in this slot; `None` if the slot is free.
 fn of_client(client: &ClientMetrics) -> Option<Value> {
     let name = client.name.read();
     let mean = |histogram: &crate::metrics::Histogram| histogram.sum().checked_div(histogram.count());

@@ -9,24 +9,24 @@ use super::{Amount, Patterns};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccountConfig {
-    /// The account whose connection asks for market data; one at most. Where none says so, the first by name.
+    /// Subscribes to market data through this account's connection; at most one. Default: the first by name.
     #[serde(default)]
     pub master: bool,
-    /// Id of the key: itself, `env:NAME` or `file:PATH`. It is no secret, and is shown.
+    /// Id of the key: a literal, `env:NAME` or `file:PATH`. It is not secret, and is shown.
     #[serde(serialize_with = "Secret::serialize_shown")]
     pub login: Secret,
-    /// The key's secret: `env:NAME` or `file:PATH`, or itself in a file that nobody else may read.
+    /// Secret of the key: `env:NAME` or `file:PATH`, or a literal in a file that only its owner can read.
     pub secret: Secret,
-    /// How the key is shown at login.
+    /// Login method.
     #[serde(default)]
     pub grant: Grant,
-    /// What the login is to allow, as `trade:read_write account:read`; all that the key may do when absent.
+    /// Scope that the login requests, as `trade:read_write account:read`; all rights of the key when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// The instruments it may trade; all when absent.
+    /// The instruments that it may trade; all when absent.
     #[serde(default = "Patterns::all")]
     pub symbols: Patterns,
-    /// What none of its orders may exceed, in place of `[limits]`.
+    /// Order limits of this account, in place of `[limits]`.
     #[serde(default)]
     pub limits: Caps,
 }
@@ -42,18 +42,18 @@ impl AccountConfig {
     }
 }
 
-/// How the key is shown at login (Deribit API v2, `public/auth`).
+/// Login method (Deribit API v2, `public/auth`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
-    /// By a signature: the secret is never sent.
+    /// Signs with the secret, which is never sent.
     #[default]
     ClientSignature,
-    /// By the secret itself: where the clock is no good, as a signature is valid for a minute.
+    /// Sends the secret: for a host whose clock is unreliable, as a signature is valid for a minute.
     ClientCredentials,
 }
 
-/// Whether a scope is one; what to do where it is not.
+/// Checks a scope; the error says what to do.
 fn check_scope(scope: &str) -> Result<(), String> {
     let words: Vec<&str> = scope.split_ascii_whitespace().collect();
     if words.is_empty() {
@@ -87,7 +87,7 @@ fn check_scope(scope: &str) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    // Where some access is named, the venue grants what is named alone.
+    // A scope that names some access grants only the access that it names.
     let names = |kinds: &[&str]| words.iter().any(|word| kinds.contains(&kind(word).as_str()));
     if names(&["account", "wallet"]) && !names(&["trade"]) {
         return Err(
@@ -98,24 +98,24 @@ fn check_scope(scope: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What no order may exceed; each is checked before an order leaves, where it is stated.
+/// Order limits, checked before an order leaves; a limit that is absent is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Caps {
-    /// Amount of an order, as its instrument counts it.
+    /// Maximum amount of an order, in its instrument's unit.
     pub order_size_max: Option<Amount>,
-    /// Value of an order, in the currency that its price is in; of inverse futures the amount, in USD; of inverse options
-    /// and of combinations the value of the underlying. Of a sale it is reckoned with the market's price where its own is
-    /// lower.
+    /// Maximum value of an order, in the currency of its price; for inverse futures the amount in USD; for
+    /// inverse options and combinations the value of the underlying. A sell order is valued at the market
+    /// price where that is above its own.
     pub notional_max: Option<Amount>,
-    /// Open orders of the account, with the new one.
+    /// Maximum number of open orders of the account, the new one included.
     pub open_orders_max: Option<u32>,
-    /// No order leaves before a risk manager has published limits for the account.
+    /// Holds back all orders until a risk manager has published limits for the account.
     pub wait_for_risk_limits: Option<bool>,
 }
 
 impl Caps {
-    /// These, and `others` where these say nothing.
+    /// Returns these limits, completed by those of `others`.
     #[must_use]
     pub fn or(&self, others: &Caps) -> Caps {
         Caps {

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use tickpath_config::as_text;
 use tickpath_deribit::number::Decimal;
 
-/// Places of an [`Amount`]: it counts 10^-8.
+/// Decimal places of an [`Amount`]: its unit is 10^-8.
 pub const AMOUNT_SCALE: u8 = 8;
 
-/// A decimal of at most eight places that is not negative, written as text so that no floating point touches it.
+/// A non-negative decimal of at most eight places, written as text so that no floating point is involved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount(pub i64);
 

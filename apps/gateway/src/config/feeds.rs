@@ -1,4 +1,4 @@
-//! What is asked for of each instrument.
+//! Channels and candles subscribed for each instrument.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,26 +9,26 @@ use tickpath_gateway_core::Feeds;
 
 use super::between;
 
-/// Candles of one series at most that are kept for who comes.
+/// Maximum number of candles kept per series for new clients.
 const LENGTH_MAX: u32 = 500;
-/// Candles of all series of one instrument at most that are kept: they are there for each instrument that is followed.
+/// Maximum number of candles kept of all series of one instrument; every followed instrument keeps them.
 const CANDLES_MAX: usize = 1_000;
 
-/// What is asked for of each instrument.
+/// Channels and candles subscribed for each instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedsConfig {
-    /// Statistics; and best prices where `book` is off.
+    /// Statistics; also the best prices if `book` is off.
     pub ticker: bool,
-    /// Changes of the book.
+    /// Book changes.
     pub book: bool,
     /// Trades.
     pub trades: bool,
-    /// States of instruments.
+    /// Instrument states.
     pub instrument_state: bool,
-    /// Candles of these lengths.
+    /// Candle lengths.
     pub time_series: Vec<Resolution>,
-    /// Candles of each length that a client is told when it comes, at most.
+    /// Maximum number of candles of each length that a new client receives.
     pub time_series_length: u32,
 }
 
@@ -46,7 +46,7 @@ impl Default for FeedsConfig {
 }
 
 impl FeedsConfig {
-    /// Candles of one instrument at most.
+    /// Maximum number of candles of one instrument.
     #[must_use]
     pub fn candles_max(&self) -> usize {
         self.time_series.len() * self.time_series_length as usize
@@ -83,20 +83,20 @@ impl FeedsConfig {
     }
 }
 
-/// The length of candles, as the venue names it: minutes, or `1D`.
+/// A candle length, as the venue names it: minutes, or `1D`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolution(tickpath_deribit::resolution::Resolution);
 
 as_text!(Resolution);
 
 impl Resolution {
-    /// In seconds.
+    /// Length in seconds.
     #[must_use]
     pub const fn secs(self) -> u32 {
         self.0.secs()
     }
 
-    /// As channels and params name it.
+    /// Name in channels and parameters.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0.name()

@@ -1,4 +1,4 @@
-//! What the command line, or a file of flags, says in place of the configuration.
+//! Flags of the command line or of a flag file, which override the configuration.
 
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
@@ -9,51 +9,51 @@ use tickpath_types::Nanos;
 
 use super::{FixUri, GatewayConfig};
 
-/// Longest file of flags, in bytes.
+/// Maximum size of a flag file, in bytes.
 const FLAG_FILE_MAX: u64 = 64 << 10;
-/// Shortest sleep of a thread that parks.
+/// Minimum sleep of a thread that parks.
 const SLEEP_MIN: Nanos = Nanos(50_000);
 
-/// Flags; each takes the place of a key where it is there.
+/// Flags; each overrides a key of the configuration if present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// `--config_file`: the configuration itself; only read from a file of flags.
+    /// `--config_file`: the configuration file; only read from a flag file.
     pub config_file: Option<PathBuf>,
     /// `--name`: [`GatewayConfig::name`].
     pub name: Option<String>,
     /// `--client_listen_address`: [`GatewayConfig::client_listen_address`].
     pub client_listen_address: Option<PathBuf>,
-    /// `--metrics_listen_address`: [`GatewayConfig::metrics_listen_address`]; a port alone is one of 127.0.0.1.
+    /// `--metrics_listen_address`: [`GatewayConfig::metrics_listen_address`]; a port alone is on 127.0.0.1.
     pub metrics_listen_address: Option<SocketAddrV4>,
     /// `--ws_uri`.
     pub ws_uri: Option<String>,
     /// `--fix_uri`.
     pub fix_uri: Option<FixUri>,
-    /// `--loop_sleep`: `0ns` spins, less than 50 us yields, everything else rests.
+    /// `--loop_sleep`: `0ns` spins, less than 50 us yields, anything longer parks.
     pub loop_sleep: Option<Duration>,
     /// `--loop_timer_freq`.
     pub loop_timer_freq: Option<Duration>,
-    /// `--loop_cpu_affinity`: a core.
+    /// `--loop_cpu_affinity`: a core number.
     pub loop_cpu_affinity: Option<usize>,
     /// `--dry_run`.
     pub dry_run: bool,
 }
 
 impl Overrides {
-    /// The flags of a file: `--name=value` lines; empty lines and those that begin with `#` say nothing.
+    /// Reads a flag file: `--name=value` lines; empty lines and lines that start with `#` are skipped.
     ///
     /// # Errors
-    /// [`ConfigError`] with the line that is none, or when the file cannot be read.
+    /// [`ConfigError`] with the line that is not a flag, or when the file cannot be read.
     pub fn load(path: &Path) -> Result<Overrides, ConfigError> {
         let text = tickpath_config::read_text(path, FLAG_FILE_MAX)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         Overrides::parse(&path.display().to_string(), &text)
     }
 
-    /// The flags of `text`, naming it `file` in errors.
+    /// Parses the flags of `text`; errors name it `file`.
     ///
     /// # Errors
-    /// [`ConfigError::Syntax`] with the line that is none.
+    /// [`ConfigError::Syntax`] with the line that is not a flag.
     pub fn parse(file: &str, text: &str) -> Result<Overrides, ConfigError> {
         let mut overrides = Overrides::default();
         for (index, line) in text.lines().enumerate() {
@@ -78,7 +78,7 @@ impl Overrides {
         let (name, value) =
             flag.split_once('=').map_or((flag, ""), |(name, value)| (name.trim(), value.trim()));
         let value = value.trim_matches('"');
-        // As the command line's flags, which have dashes.
+        // The flags of the command line have dashes.
         let name = name.replace('-', "_");
         if value.is_empty() && name != "dry_run" {
             return Err(format!("--{name} has no value: write --{name}=value"));
@@ -99,7 +99,7 @@ impl Overrides {
         Ok(())
     }
 
-    /// These, and `others` where these say nothing.
+    /// Returns these flags, completed by those of `others`.
     #[must_use]
     pub fn or(self, others: Overrides) -> Overrides {
         Overrides {
@@ -128,7 +128,7 @@ impl Overrides {
         if let Some(sleep) = self.loop_sleep {
             config.duty_cycle.idle = match sleep.0 {
                 Nanos::ZERO => IdleStrategy::Spin,
-                // No system wakes a thread up so soon: it gives way instead.
+                // No system wakes a thread up that soon, so it yields instead.
                 short if short < SLEEP_MIN => IdleStrategy::Yield,
                 _ => IdleStrategy::Park,
             };
@@ -150,10 +150,10 @@ fn core(value: &str) -> Result<usize, String> {
     value.parse().map_err(|_| format!("{value:?} is no core: write its number"))
 }
 
-/// An address for metrics: `address:port`, or a port alone, which is one of 127.0.0.1.
+/// Parses an address for metrics: `address:port`, or a port alone, which is on 127.0.0.1.
 ///
 /// # Errors
-/// What to write.
+/// A message that says what to write.
 pub fn metrics_address(value: &str) -> Result<SocketAddrV4, String> {
     let port = || value.parse().ok().map(|port| SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port));
     value

@@ -8,17 +8,17 @@ use tickpath_types::Nanos;
 
 use super::duration;
 
-/// Where and how all messages are kept.
+/// Storage of the log of all messages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EventLogConfig {
-    /// The folder; files appear in it as `<ISO week>/<name>/<start in ms>`. No log when absent.
+    /// Folder of the log; files are named `<ISO week>/<name>/<start in ms>`. No log when absent.
     pub folder: Option<PathBuf>,
-    /// Bytes written after which the file is forced to the disk.
+    /// Number of bytes written after which the file is synced to disk.
     pub flush_bytes: ByteSize,
-    /// Time after which what was written is forced to the disk.
+    /// Time after which written bytes are synced to disk.
     pub flush_interval: Duration,
-    /// Memory between the duty cycle and the thread that writes; what does not fit is counted, and lost to the log.
+    /// Buffer between the duty cycle and the writer thread; messages that do not fit are counted and lost.
     pub buffer: ByteSize,
 }
 

@@ -1,37 +1,37 @@
-//! Symbols by regular expressions.
+//! Symbol selection by regular expressions.
 
 use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize};
 use tickpath_config::ConfigError;
 use tickpath_gateway_core::Matcher;
 
-/// Patterns of one list at most: each is tried on each symbol that the venue has.
+/// Maximum number of patterns in a list: each is tried on each symbol of the venue.
 const PATTERNS_MAX: usize = 1_024;
-/// Memory of one compiled pattern at most, in bytes.
+/// Maximum memory of one compiled pattern, in bytes.
 const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// Regular expressions, of which one has to match the whole symbol; written as one or as a list.
+/// Regular expressions, of which one must match the whole symbol; written as one string or as a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Patterns(pub Vec<String>);
 
 impl Patterns {
-    /// Of these.
+    /// Creates a list of these patterns.
     #[must_use]
     pub fn new(list: &[&str]) -> Patterns {
         Patterns(list.iter().map(|text| (*text).to_owned()).collect())
     }
 
-    /// Of everything.
+    /// Matches every symbol.
     #[must_use]
     pub fn all() -> Patterns {
         Patterns::new(&[".*"])
     }
 
-    /// Ready to be asked; `key` names them in errors.
+    /// Compiles the patterns; errors name them `key`.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] with the expression that is none.
+    /// [`ConfigError::Value`] with the pattern that is not a regular expression.
     pub fn compile(&self, key: &str) -> Result<Matcher, ConfigError> {
         if self.0.len() > PATTERNS_MAX {
             return Err(ConfigError::value(format!("{key} has more than {PATTERNS_MAX} patterns")));
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for Patterns {
     }
 }
 
-/// A text, or a list of texts.
+/// Reads a string, or a list of strings.
 pub(super) fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "write a text, or a list of texts")]

@@ -7,10 +7,10 @@ use tickpath_gateway_protocol::{Text, Transport};
 use super::{AccountConfig, GatewayConfig, UserConfig};
 
 impl GatewayConfig {
-    /// The settings of the core.
+    /// Derives the settings of the gateway core.
     ///
     /// # Errors
-    /// [`ConfigError`] with a pattern that is no regular expression.
+    /// [`ConfigError`] with a pattern that is not a regular expression.
     pub fn settings(&self) -> Result<Settings, ConfigError> {
         let GatewayConfig { venue, clients, .. } = self;
         let is_by_fix = venue.transport == super::Transport::Fix;

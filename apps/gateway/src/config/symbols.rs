@@ -1,4 +1,4 @@
-//! The instruments that are there at all.
+//! The instruments that the gateway uses.
 
 use serde::{Deserialize, Serialize};
 use tickpath_config::ConfigError;
@@ -6,13 +6,13 @@ use tickpath_gateway_core::SymbolFilter;
 
 use super::Patterns;
 
-/// Instruments by the regular expressions that match their names.
+/// Instruments selected by regular expressions that match their names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SymbolsConfig {
-    /// Those that are there; written as one expression or as a list.
+    /// Patterns of the instruments to use; one expression or a list.
     pub include: Patterns,
-    /// Those of them that are not.
+    /// Patterns of the instruments to leave out of these.
     pub exclude: Patterns,
 }
 
@@ -32,10 +32,10 @@ impl SymbolsConfig {
         self.filter().map(drop)
     }
 
-    /// Ready to be asked.
+    /// Compiles the patterns.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] with the expression that is none.
+    /// [`ConfigError::Value`] with the pattern that is not a regular expression.
     pub fn filter(&self) -> Result<SymbolFilter, ConfigError> {
         Ok(SymbolFilter {
             include: self.include.compile("symbols.include")?,

@@ -1,4 +1,4 @@
-//! What is accepted, and each mistake's line.
+//! Accepted configurations, and the error line for each mistake.
 
 use tickpath_config::{IdleStrategy, to_toml};
 
@@ -11,7 +11,7 @@ fn base() -> GatewayConfig {
     GatewayConfig::parse("g.toml", BASE).unwrap()
 }
 
-/// The line that `text`, with what every gateway needs behind it, is refused by.
+/// Error for `text` followed by the keys that every gateway needs.
 fn refused(text: &str) -> String {
     let error = GatewayConfig::parse("g.toml", text).unwrap_err().to_string();
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -202,12 +202,12 @@ fn real_money_needs_words_tls_and_every_cap_of_every_account() {
     }
     assert!(GatewayConfig::parse("g.toml", &with(&limits)).is_ok());
     assert!(refused(&with(&limits).replace("wss:", "ws:")).contains("wss://"));
-    // A door for orders that is not encrypted, or real where the other one is a test.
+    // A FIX endpoint for orders without TLS, or a production one beside a test WebSocket.
     let fix = |uri: &str, text: &str| text.replace("[venue]", &format!("[venue]\nfix_uri = '{uri}'"));
     assert!(refused(&fix("tcp://fix.deribit.com:9881", &with(&limits))).contains("tls://"));
     assert!(refused(&fix("tls://fix.deribit.com:9883", BASE)).contains("production = true"));
     assert!(GatewayConfig::parse("g.toml", &fix("tcp://fix-test.deribit.com:9881", BASE)).is_ok());
-    // Failures on purpose are for this machine.
+    // Deliberate failures are only for a venue on this machine.
     assert!(refused(&format!("{}[test]\ndisconnect_after = '1s'\n", with(&limits))).contains("[test]"));
     assert!(GatewayConfig::parse("g.toml", &format!("{BASE}[test]\ndisconnect_after = '1s'\n")).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Who may use the gateway.
+//! The users of the gateway.
 
 use std::collections::BTreeMap;
 
@@ -9,45 +9,45 @@ use tickpath_types::Nanos;
 use super::patterns::one_or_many;
 use super::{AccountConfig, Patterns, between, duration};
 
-/// Requests within a monitor period at most: the time of each is kept.
+/// Maximum number of requests within a monitor period: the time of each is kept.
 const REQUEST_LIMIT_MAX: u32 = 1 << 16;
 
-/// Most characters of a group of market maker protection.
+/// Maximum length of a market maker protection group, in characters.
 const GROUP_LEN_MAX: usize = 24;
 
-/// One who may use the gateway.
+/// One user of the gateway.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
-    /// The password: `env:NAME` or `file:PATH`, or itself in a file that nobody else may read. What is found there is the
-    /// password or its argon2 hash.
+    /// The password or its argon2 hash: `env:NAME` or `file:PATH`, or a literal in a file that only its owner
+    /// can read.
     pub password: Secret,
-    /// The accounts it may trade with; none when absent: it sees market data.
+    /// The accounts that it may trade with; when absent, it receives only market data.
     #[serde(default, deserialize_with = "one_or_many")]
     pub accounts: Vec<String>,
-    /// The instruments it may trade, all when absent. It sees all that `symbols` has: market data is one ring for all.
+    /// The instruments that it may trade; all when absent. Market data covers all of `symbols` for all users.
     #[serde(default = "Patterns::all")]
     pub symbols: Patterns,
-    /// The group of market maker protection that it quotes in, as the venue knows it; no mass quotes when absent. At an
-    /// account one user quotes.
+    /// The group of market maker protection that it quotes in, as the venue knows it; no mass quotes when
+    /// absent. At most one user quotes at an account.
     pub mmp_group: Option<String>,
-    /// Its single orders may ask for market maker protection; who has an `mmp_group` may in any case.
+    /// Allows market maker protection on its single orders; an `mmp_group` implies it.
     #[serde(default)]
     pub mmp: bool,
-    /// It may publish limits for the accounts that it has.
+    /// Allows it to publish limits for its accounts.
     #[serde(default)]
     pub risk_manager: bool,
-    /// The time over which requests are counted.
+    /// Period over which requests are counted.
     #[serde(
         default = "UserConfig::monitor_period",
         alias = "monitor_period_secs",
         deserialize_with = "seconds"
     )]
     pub monitor_period: Duration,
-    /// How long a user that asked for too much is refused.
+    /// Time for which a user is refused after exceeding the request limit.
     #[serde(default = "UserConfig::ban_period", alias = "ban_period_secs", deserialize_with = "seconds")]
     pub ban_period: Duration,
-    /// Requests within the monitor period; one more begins a ban.
+    /// Maximum number of requests within the monitor period; one more starts a ban.
     #[serde(default = "UserConfig::request_limit")]
     pub request_limit: u32,
 }
@@ -113,7 +113,7 @@ impl UserConfig {
     }
 }
 
-/// A duration as text, or a whole number of seconds.
+/// Reads a duration as text, or a whole number of seconds.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "write a duration such as \"60s\", or a whole number of seconds")]

@@ -1,4 +1,4 @@
-//! The venue, and how it is talked with.
+//! The venue and its connections.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use tickpath_web::WebUrl;
 
 use super::{FeedsConfig, between, duration};
 
-/// Channels of one connection at most, as the venue has it.
+/// Maximum number of channels on one connection, set by the venue.
 const SUBSCRIPTIONS_MAX: u32 = 500;
-/// Requests to the matching engine a second at most.
+/// Maximum of `venue.matching_rate` and `venue.matching_burst`.
 const MATCHING_MAX: u32 = 100_000;
-/// Levels of a book's side at most that clients are sent.
+/// Maximum number of levels per book side that clients receive.
 const DEPTH_MAX: u32 = 1_000;
 
-/// Which door of the venue orders go through.
+/// Transport of orders to the venue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -29,23 +29,23 @@ pub enum Transport {
     Fix,
 }
 
-/// How often the venue tells of a change.
+/// Interval at which the venue publishes changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Interval {
-    /// At once; only for who is logged in.
+    /// Immediately; only for authenticated connections.
     #[default]
     #[serde(rename = "raw")]
     Raw,
-    /// Each 100 ms.
+    /// Every 100 ms.
     #[serde(rename = "100ms")]
     Ms100,
-    /// Gathered over about a second.
+    /// Aggregated over about a second.
     #[serde(rename = "agg2")]
     Agg2,
 }
 
 impl Interval {
-    /// As channels' names have it (Deribit API v2, subscriptions).
+    /// Name in channel names (Deribit API v2, subscriptions).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,51 +60,51 @@ impl Interval {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VenueConfig {
-    /// Its name as clients see it.
+    /// Name of the venue, as clients see it.
     pub exchange: String,
-    /// The door for orders. Market data, and what becomes of orders, comes through the WebSocket in any case.
+    /// Transport of orders. Market data and execution reports use the WebSocket in any case.
     pub transport: Transport,
-    /// Its WebSocket.
+    /// WebSocket URI.
     pub ws_uri: String,
-    /// Its FIX door, `tcp://host:port` or `tls://host:port`; used where `transport` is `fix`.
+    /// FIX endpoint, `tcp://host:port` or `tls://host:port`; used if `transport` is `fix`.
     pub fix_uri: Option<FixUri>,
-    /// Certificates to trust in place of the machine's own, PEM.
+    /// Trusted certificates in place of the system's, PEM.
     pub ca_file: Option<PathBuf>,
-    /// An HTTP proxy to connect through, `host:port`.
+    /// HTTP proxy to connect through, `host:port`.
     pub proxy: Option<String>,
-    /// How long the venue may take to answer a request.
+    /// Time for the venue to answer a request.
     pub request_timeout: Duration,
-    /// The longest pause before a lost connection is made again; the first has 250 ms.
+    /// Maximum pause before reconnecting; the first pause is 250 ms.
     pub reconnect_pause_max: Duration,
-    /// The venue cancels a connection's orders when it is lost.
+    /// Has the venue cancel a connection's orders when the connection is lost.
     pub cancel_on_disconnect: bool,
-    /// New orders leave although an order is open in their instrument that cannot be read and may be this gateway's.
+    /// Allows new orders in an instrument with an open order that is unreadable and may be this gateway's.
     pub trade_beside_unreadable: bool,
-    /// How often the WebSocket is pinged: the time is the external latency.
+    /// Interval of WebSocket pings; their round trip is the external latency.
     pub ws_ping_interval: Duration,
-    /// Orders, edits and cancels a second that the venue takes of an account: more would end the connection.
+    /// Orders, edits and cancels per second that the venue accepts from an account; more end the connection.
     pub matching_rate: u32,
-    /// The same at once.
+    /// Orders, edits and cancels that the venue accepts at once.
     pub matching_burst: u32,
-    /// Heartbeat of FIX sessions, both ways; whole seconds.
+    /// Heartbeat interval of FIX sessions in both directions; whole seconds.
     pub fix_ping_interval: Duration,
-    /// Channels on one connection; what is more gets another connection.
+    /// Maximum number of channels per connection; further channels use another connection.
     pub subscriptions_max: u32,
-    /// Channels asked for by one request.
+    /// Maximum number of channels per subscribe request.
     pub subscribe_batch: u32,
-    /// Levels of each side of a book that clients are sent.
+    /// Number of levels per book side that clients receive.
     pub depth: u32,
-    /// Interval of tickers.
+    /// Interval of ticker channels.
     pub ticker_interval: Interval,
-    /// Interval of books and trades.
+    /// Interval of book and trade channels.
     pub book_interval: Interval,
-    /// How long the whole book may take that a subscription begins with; then it is asked for anew.
+    /// Time for a new subscription to deliver the whole book; then the book is requested again.
     pub book_timeout: Duration,
-    /// Bytes of requests that wait for the venue; more is refused.
+    /// Buffer for requests that wait for the venue, in bytes; requests that do not fit are rejected.
     pub encode_buffer: ByteSize,
-    /// Longest message taken from the venue; a longer one ends the connection.
+    /// Maximum length of a message from the venue; a longer one ends the connection.
     pub decode_buffer: ByteSize,
-    /// What is asked for of each instrument.
+    /// Channels and candles subscribed for each instrument.
     pub feeds: FeedsConfig,
 }
 
@@ -139,15 +139,15 @@ impl Default for VenueConfig {
 }
 
 impl VenueConfig {
-    /// The WebSocket's address.
+    /// Returns the parsed WebSocket URI.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when it is none.
+    /// [`ConfigError::Value`] when it is not a WebSocket URI.
     pub fn ws_url(&self) -> Result<WebUrl, ConfigError> {
         self.ws_uri.parse().map_err(|error| ConfigError::value(format!("venue.ws_uri: {error}")))
     }
 
-    /// What orders go by, for people: `the WebSocket`, or `FIX` and its door.
+    /// Transport of orders, for display: `the WebSocket`, or `FIX` and its endpoint.
     #[must_use]
     pub fn order_door(&self) -> String {
         match (self.transport, &self.fix_uri) {
@@ -156,15 +156,15 @@ impl VenueConfig {
         }
     }
 
-    /// Whether all doors of it are on this machine.
+    /// Whether all its endpoints are on this machine.
     pub(super) fn is_loopback(&self) -> Result<bool, ConfigError> {
         Ok(self.places(false)?.iter().all(|place| place.is_loopback))
     }
 
-    /// Every door that is used.
+    /// Returns the WebSocket endpoint, and the FIX endpoint if one is configured.
     pub(super) fn places(&self, production: bool) -> Result<Vec<Place>, ConfigError> {
         let url = self.ws_url()?;
-        // Where a proxy connects to by the name of this machine is not this machine.
+        // A proxy resolves this machine's name to its own machine.
         let is_loopback = url.is_loopback() && self.proxy.is_none();
         let (host, is_tls) = (url.host().to_owned(), url.is_tls());
         let mut places = vec![Place { host, is_loopback, is_tls, production }];
@@ -229,7 +229,7 @@ impl VenueConfig {
     }
 }
 
-/// A door, as it is asked whether real money is at stake.
+/// An endpoint, described for the check whether orders trade real money.
 pub(super) struct Place {
     host: String,
     is_loopback: bool,
@@ -244,21 +244,21 @@ impl Place {
     }
 }
 
-/// `tcp://host:port` or `tls://host:port`.
+/// A FIX endpoint: `tcp://host:port` or `tls://host:port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixUri {
     /// Name or IPv4 address.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Whether it is encrypted.
+    /// Whether it uses TLS.
     pub is_tls: bool,
 }
 
 as_text!(FixUri);
 
 impl FixUri {
-    /// Whether it is on this machine by its name.
+    /// Whether its host is this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.host == "localhost"

@@ -1,24 +1,24 @@
-//! What the log counts.
+//! Counters of the log.
 
 use tickpath_agent::Counter;
 
-/// What the log did, readable from outside.
+/// Counters of the log, readable from outside.
 #[derive(Debug, Default)]
 pub struct LogCounters {
-    /// Records that the duty cycle had.
+    /// Records that the duty cycle offered.
     pub offered: Counter,
-    /// Of those, lost because the ring was full or they were too long.
+    /// Offered records that were lost because the ring was full or they were too long.
     pub lost_to_ring: Counter,
     /// Records in the files.
     pub written: Counter,
     /// Bytes in the files.
     pub bytes: Counter,
-    /// Records lost because the disk did not take them.
+    /// Records lost because the disk did not accept them.
     pub lost_to_disk: Counter,
-    /// Writes that failed, and files that could not be made.
+    /// Failed writes, and files that could not be created.
     pub disk_errors: Counter,
-    /// Times that a file was forced to the disk.
+    /// Syncs of a file to disk.
     pub flushes: Counter,
-    /// Times that it could not be.
+    /// Failed syncs.
     pub flush_errors: Counter,
 }

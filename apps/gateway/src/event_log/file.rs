@@ -12,39 +12,39 @@ use super::counters::LogCounters;
 use super::format::{FileHeader, Origin, RecordHeader, RecordKind};
 use super::week::week_of;
 
-/// How long nothing is tried after a write has failed: what comes meanwhile is lost to the log.
+/// Pause after a failed write; records that arrive in it are lost.
 const RETRY_AFTER: Nanos = Nanos::from_secs(1);
-/// Names that are tried when a file of that millisecond is there already.
+/// Maximum number of names tried when a file of that millisecond already exists.
 const NAMES_MAX: u64 = 1_000;
 
-/// Where files are made.
+/// Creates log files.
 pub trait Disk {
-    /// An open file.
+    /// Type of an open file.
     type File: DiskFile;
 
-    /// Makes the file, and the folders that it needs.
+    /// Creates the file and its folders.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::AlreadyExists`] when there is one of that name.
+    /// The system's error; [`io::ErrorKind::AlreadyExists`] if a file of that name exists.
     fn create(&mut self, path: &Path) -> io::Result<Self::File>;
 }
 
-/// An open file that is written from its beginning to its end.
+/// An open file that is written sequentially.
 pub trait DiskFile: Write {
-    /// Cuts the file to so many bytes and goes on behind them.
+    /// Truncates the file to `len` bytes; later writes continue there.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 
-    /// Returns when all that was written is on the disk.
+    /// Syncs the file: returns once everything written is on disk.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// The disks of this machine.
+/// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemDisk;
 
@@ -53,7 +53,7 @@ impl Disk for SystemDisk {
 
     fn create(&mut self, path: &Path) -> io::Result<File> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder_of(path))?;
-        // No other user of the machine may know what clients trade.
+        // Other users of the machine must not learn what clients trade.
         let mut options = File::options();
         options.mode(0o600).append(true).create_new(true).open(path)
     }
@@ -61,7 +61,7 @@ impl Disk for SystemDisk {
 
 impl DiskFile for File {
     fn cut(&mut self, len: u64) -> io::Result<()> {
-        // Appending, it goes on at the end wherever that is.
+        // The file is open for appending, so writes continue at its end.
         self.set_len(len)
     }
 
@@ -70,27 +70,27 @@ impl DiskFile for File {
     }
 }
 
-/// What does not change between the files of a run.
+/// Settings common to all files of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The folder of all logs.
+    /// Folder of all logs.
     pub folder: PathBuf,
-    /// The gateway's name.
+    /// Name of the gateway.
     pub name: String,
-    /// The run.
+    /// Id of the run.
     pub session: [u8; 16],
-    /// The configuration as text, without secrets.
+    /// Configuration as text, without secrets.
     pub config: String,
-    /// Bytes after which the file is forced to the disk.
+    /// Number of bytes written after which the file is synced to disk.
     pub flush_bytes: u64,
-    /// Time after which it is.
+    /// Time after which written bytes are synced to disk.
     pub flush_interval: Nanos,
 }
 
-/// The file that is written, and the next one when the week is over.
+/// Writer of the current file, and of the next one when the week ends.
 ///
-/// Records come in whole and leave in whole: what cannot be written is cut off again, so that the file ends with a record,
-/// and is counted.
+/// Records are queued and written whole. A partial write is truncated, so that the file ends with a whole
+/// record; lost records are counted.
 pub struct LogFile<D: Disk> {
     disk: D,
     run: Run,
@@ -98,23 +98,23 @@ pub struct LogFile<D: Disk> {
     path: PathBuf,
     week: String,
     part: u32,
-    /// Bytes of the file that are records.
+    /// Length of the whole records in the file, in bytes.
     len: u64,
-    /// Records that wait to be written, and how many they are.
+    /// Records queued to be written, and their number.
     pending: Vec<u8>,
     pending_count: u64,
     unsynced: u64,
     synced_at: Nanos,
-    /// Nothing is tried before, since the latest write failed.
+    /// Earliest time of the next write after a failed one.
     retry_at: Option<Nanos>,
     tell: fn(&str),
 }
 
 impl<D: Disk> LogFile<D> {
-    /// Begins the first file of a run; `clock` is the gateway's at `utc`, `tell` says what goes wrong, once each time.
+    /// Creates a run's first file. `clock` is the gateway's clock at `utc`; `tell` reports each failure once.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn create(mut disk: D, run: Run, utc: Nanos, clock: Nanos, tell: fn(&str)) -> io::Result<LogFile<D>> {
         let week = week_of(utc);
         let (file, path) = new_file(&mut disk, &run, &week, utc)?;
@@ -142,23 +142,23 @@ impl<D: Disk> LogFile<D> {
         Ok(log)
     }
 
-    /// The file that is written.
+    /// Path of the current file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where records are put, whole, each of which is [counted](Self::added).
+    /// Buffer for whole records; each is [counted](Self::added).
     pub fn pending(&mut self) -> &mut Vec<u8> {
         &mut self.pending
     }
 
-    /// One record was put among those that wait.
+    /// Counts one record put into [`pending`](Self::pending).
     pub fn added(&mut self) {
         self.pending_count += 1;
     }
 
-    /// A record without a number of its own.
+    /// Queues a record that does not take a sequence number.
     fn note(&mut self, kind: RecordKind, time: Nanos, sequence: u64, payload: &[u8]) {
         let header =
             RecordHeader { kind, origin: Origin::default(), sequence, time, origin_time: Nanos::ZERO };
@@ -179,7 +179,7 @@ impl<D: Disk> LogFile<D> {
         self.note(RecordKind::Config, clock, sequence, config.as_bytes());
     }
 
-    /// Writes what waits. What cannot be written is gone and counted.
+    /// Writes the queued records; those that cannot be written are dropped and counted.
     pub fn write(&mut self, utc: Nanos, counters: &LogCounters) {
         if self.pending.is_empty() {
             return;
@@ -214,11 +214,11 @@ impl<D: Disk> LogFile<D> {
 
     fn write_pending(&mut self) -> io::Result<()> {
         if self.retry_at.is_some() {
-            // What the failed write left behind, where even the cut failed then.
+            // The failed write's remainder, in case truncation failed then as well.
             self.file.cut(self.len)?;
         }
         if let Err(error) = self.file.write_all(&self.pending) {
-            // A disk that is full still lets a file become shorter. Where not, it is tried before the next write.
+            // A full disk still allows truncation. If it fails, the next write tries it again.
             let _ = self.file.cut(self.len);
             return Err(error);
         }
@@ -227,7 +227,7 @@ impl<D: Disk> LogFile<D> {
         Ok(())
     }
 
-    /// Forces the file to the disk when enough was written, or long enough ago.
+    /// Syncs the file to disk when enough bytes are written or enough time has passed.
     pub fn flush_when_due(&mut self, utc: Nanos, counters: &LogCounters) {
         let is_late = utc.0.saturating_sub(self.synced_at.0) >= self.run.flush_interval.0;
         if self.unsynced >= self.run.flush_bytes || (is_late && self.unsynced > 0) {
@@ -249,8 +249,8 @@ impl<D: Disk> LogFile<D> {
         }
     }
 
-    /// Goes on in another file when the week is over; `sequence` is the number of the next record. Where there can be none
-    /// the old one goes on.
+    /// Continues in a new file when the week ends; `sequence` is the number of the next record. If no file
+    /// can be created, the old one continues.
     pub fn turn_when_due(&mut self, utc: Nanos, clock: Nanos, sequence: u64, counters: &LogCounters) {
         let week = week_of(utc);
         if week == self.week {
@@ -276,11 +276,11 @@ impl<D: Disk> LogFile<D> {
                 ));
             }
         }
-        // Not again before the next week, or the same would be said in every cycle.
+        // Retried only next week: otherwise every cycle would report the same failure.
         self.week = week;
     }
 
-    /// Ends the run in order.
+    /// Writes the end record of the run.
     pub fn end(&mut self, utc: Nanos, clock: Nanos, sequence: u64, counters: &LogCounters) {
         self.note(RecordKind::End, clock, sequence, b"");
         self.write(utc, counters);

@@ -1,17 +1,17 @@
-//! The bytes of a log file. Little-endian.
+//! The binary format of a log file. Little-endian.
 //!
 //! | file header | offset | |
 //! |---|---|---|
 //! | magic | 0 | `TICKGLOG` |
 //! | version | 8 | `u32`, 1 |
-//! | part | 12 | `u32`, from 0: how many files of the same run were before it |
+//! | part | 12 | `u32`, from 0: number of earlier files of the same run |
 //! | session | 16 | the run's UUID |
-//! | start | 32 | `u64`, UTC when the file began, in ns |
+//! | start | 32 | `u64`, UTC of the file's start, in ns |
 //! | clock | 40 | `u64`, the gateway's clock at that time, in ns |
 //! | sequence | 48 | `u64`, number of the first record |
-//! | name | 56 | the gateway's, 32 bytes, zeros behind it |
+//! | name | 56 | the gateway's, 32 bytes, padded with zeros |
 //! | reserved | 88 | zeros |
-//! | checksum | 124 | CRC-32C of all before it |
+//! | checksum | 124 | CRC-32C of all bytes before it |
 //!
 //! | record | offset | |
 //! |---|---|---|
@@ -21,67 +21,67 @@
 //! | stream | 9 | `u8`, connection to the venue |
 //! | account | 10 | `u16` |
 //! | client | 12 | `u32` |
-//! | sequence | 16 | `u64`, without holes unless records are missing |
+//! | sequence | 16 | `u64`, without gaps unless records are missing |
 //! | time | 24 | `u64`, the gateway's clock, in ns |
-//! | origin | 32 | `u64`, when what caused it was made, in ns; 0 when unknown |
-//! | payload | 40 | and zeros up to a multiple of eight |
+//! | origin | 32 | `u64`, creation time of the cause, in ns; 0 when unknown |
+//! | payload | 40 | padded with zeros to a multiple of eight |
 
 use tickpath_lockfree::crc32c;
 use tickpath_types::Nanos;
 
 /// `TICKGLOG`.
 const MAGIC: [u8; 8] = *b"TICKGLOG";
-/// Version of files.
+/// Version of the format.
 const VERSION: u32 = 1;
-/// Bytes before the first record.
+/// Length of the file header in bytes.
 pub const FILE_HEADER_LEN: usize = 128;
-/// Bytes of a record before its payload.
+/// Length of a record's header in bytes.
 pub const RECORD_HEADER_LEN: usize = 40;
-/// Longest payload.
+/// Maximum length of a payload in bytes.
 pub const PAYLOAD_MAX: usize = 64 << 20;
 const NAME: std::ops::Range<usize> = 56..88;
 
-/// What a record holds.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// The configuration as text, without secrets; first in every file; has no number of its own.
+    /// The configuration as text, without secrets; first in every file; takes no sequence number.
     Config = 1,
-    /// Time went on: an input without a message.
+    /// Progress of time: an input without a message.
     Time = 2,
-    /// A message from the venue, as it came.
+    /// A message from the venue, as received.
     VenueIn = 3,
-    /// A message to the venue, as it was sent.
+    /// A message to the venue, as sent.
     VenueOut = 4,
-    /// What became of a connection to the venue: an input.
+    /// A change of a venue connection's state: an input.
     Link = 5,
-    /// A request of a client, as it lay in its ring.
+    /// A client's request, as read from its ring.
     Request = 6,
-    /// An event for one client, as it lay in its ring.
+    /// An event for one client, as written to its ring.
     Event = 7,
     /// An event for all clients.
     Broadcast = 8,
-    /// A client came or went: an input.
+    /// A client connected or disconnected: an input.
     Client = 9,
-    /// A command of whoever runs the gateway, or of the risk manager: an input.
+    /// A command of the operator or the risk manager: an input.
     Admin = 10,
-    /// The run goes on in another file; has no number of its own.
+    /// The run continues in another file; takes no sequence number.
     Continued = 11,
-    /// The run ended in order; has no number of its own.
+    /// The run ended in order; takes no sequence number.
     End = 12,
-    /// What differs from one run to the next; the first record with a number.
+    /// Properties that differ between runs; the first record with a sequence number.
     Start = 13,
-    /// What the machine learned from its surroundings while it dealt with the input before: room in rings, numbers of
-    /// requests.
+    /// Answers of the core's environment while it handled the preceding input: free capacity of rings,
+    /// request numbers.
     Answers = 14,
-    /// A message from the venue that concerned the session alone; of replies, which hold tokens, not the bytes.
+    /// A venue message about the session only; the bytes of replies are left out, as they hold tokens.
     Session = 15,
-    /// A client was told that an instrument is followed from now on.
+    /// A client was notified that an instrument is followed from now on.
     Follow = 16,
 }
 
 impl RecordKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [RecordKind; 16] = [
         RecordKind::Config,
         RecordKind::Time,
@@ -101,7 +101,7 @@ impl RecordKind {
         RecordKind::Follow,
     ];
 
-    /// As it is printed and asked for.
+    /// Name in output and in filters.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl RecordKind {
         }
     }
 
-    /// By its [`name`](RecordKind::name).
+    /// Returns the kind of this [`name`](RecordKind::name).
     #[must_use]
     pub fn by_name(name: &str) -> Option<RecordKind> {
         RecordKind::ALL.into_iter().find(|kind| kind.name() == name)
@@ -134,19 +134,19 @@ impl RecordKind {
         RecordKind::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
 
-    /// Whether such records are numbered; the others have the number of the one that follows.
+    /// Whether such records take a sequence number; the others have the number of the next record.
     #[must_use]
     pub const fn is_numbered(self) -> bool {
         !matches!(self, RecordKind::Config | RecordKind::Continued | RecordKind::End)
     }
 
-    /// Whether the machine between clients and venue gave it.
+    /// Whether it is an output of the gateway core.
     #[must_use]
     pub const fn is_output(self) -> bool {
         matches!(self, RecordKind::VenueOut | RecordKind::Event | RecordKind::Broadcast | RecordKind::Follow)
     }
 
-    /// Whether the machine between clients and venue was given it.
+    /// Whether it is an input of the gateway core.
     #[must_use]
     pub const fn is_input(self) -> bool {
         use RecordKind::{Admin, Client, Link, Request, Time, VenueIn};
@@ -154,7 +154,7 @@ impl RecordKind {
     }
 }
 
-/// Whom a record is about; zeros where nobody.
+/// Connection, account and client of a record; zero where none applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Connection to the venue.
@@ -165,40 +165,40 @@ pub struct Origin {
     pub client: u32,
 }
 
-/// What stands before a payload, the checksum apart.
+/// A record's header, without the checksum and the payload length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// What the record holds.
+    /// Kind of the record.
     pub kind: RecordKind,
-    /// Whom it is about.
+    /// Connection, account and client of the record.
     pub origin: Origin,
-    /// Its number in the run, from 0.
+    /// Sequence number in the run, from 0.
     pub sequence: u64,
-    /// The gateway's clock.
+    /// Time by the gateway's clock.
     pub time: Nanos,
-    /// When what caused it was made; zero when unknown.
+    /// Creation time of its cause; zero when unknown.
     pub origin_time: Nanos,
 }
 
-/// A record as it is read.
+/// A record as read from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What it holds.
+    /// Kind of the record.
     pub kind: RecordKind,
-    /// Whom it is about.
+    /// Connection, account and client of the record.
     pub origin: Origin,
-    /// Its number in the run, from 0.
+    /// Sequence number in the run, from 0.
     pub sequence: u64,
-    /// The gateway's clock.
+    /// Time by the gateway's clock.
     pub time: Nanos,
-    /// When what caused it was made; zero when unknown.
+    /// Creation time of its cause; zero when unknown.
     pub origin_time: Nanos,
-    /// The message.
+    /// Payload: the message.
     pub payload: &'a [u8],
 }
 
 impl RecordHeader {
-    /// Length and everything behind it, without the checksum: the words that cross the ring.
+    /// Encodes the length and the header, without the checksum: the words that cross the ring.
     pub(super) fn words(&self, len: u32) -> [u64; RECORD_HEADER_LEN / 8] {
         let Origin { stream, account, client } = self.origin;
         let who = u64::from(self.kind as u8)
@@ -211,7 +211,7 @@ impl RecordHeader {
     /// Appends the record to `out`, with its checksum.
     ///
     /// # Panics
-    /// When the payload has more than [`PAYLOAD_MAX`] bytes.
+    /// Panics if the payload has more than [`PAYLOAD_MAX`] bytes.
     pub fn write(&self, payload: &[u8], out: &mut Vec<u8>) {
         assert!(payload.len() <= PAYLOAD_MAX, "a payload has a bound");
         let start = out.len();
@@ -224,7 +224,7 @@ impl RecordHeader {
         out.resize(start + record_len(payload.len()), 0);
     }
 
-    /// Reads what stands before a payload: checksum, length of the payload, header. `None` when it is no header.
+    /// Reads a record's header: checksum, payload length, header; `None` if the bytes are not a header.
     pub(super) fn read(bytes: &[u8; RECORD_HEADER_LEN]) -> Option<(u32, usize, RecordHeader)> {
         let word =
             |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("a word is in the header"));
@@ -244,48 +244,48 @@ impl RecordHeader {
     }
 }
 
-/// Bytes of a record with a payload of `len`.
+/// Length of a record with a payload of `len` bytes.
 pub(super) const fn record_len(len: usize) -> usize {
     RECORD_HEADER_LEN + len.next_multiple_of(8)
 }
 
-/// What stands at the beginning of a file.
+/// Header of a log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// How many files of the same run were before it.
+    /// Number of earlier files of the same run.
     pub part: u32,
-    /// The run.
+    /// Id of the run.
     pub session: [u8; 16],
-    /// UTC when the file began.
+    /// UTC of the file's start.
     pub start: Nanos,
     /// The gateway's clock at that time.
     pub clock: Nanos,
-    /// Number of the first record.
+    /// Sequence number of the first record.
     pub sequence: u64,
-    /// The gateway's name, of at most 32 bytes.
+    /// The gateway's name, at most 32 bytes.
     pub name: String,
 }
 
-/// The beginning of a file is none of a log.
+/// The bytes at the start of a file are not a valid log header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// Another kind of file.
+    /// The file is of another kind.
     #[error("it is no log of a gateway")]
     NoLog,
-    /// A log of another version of this program: read it with that.
+    /// The log has another version: read it with the program that wrote it.
     #[error("it is a log of version {0}: read it with the program that wrote it")]
     Version(u32),
-    /// Its bytes were changed.
+    /// The header's checksum does not match.
     #[error("its first {FILE_HEADER_LEN} bytes are damaged")]
     Damaged,
 }
 
 impl FileHeader {
-    /// Its bytes.
+    /// Encodes the header.
     ///
     /// # Panics
-    /// When the name is longer than 32 bytes.
+    /// Panics if the name is longer than 32 bytes.
     #[must_use]
     pub fn write(&self) -> [u8; FILE_HEADER_LEN] {
         let mut bytes = [0; FILE_HEADER_LEN];
@@ -304,10 +304,10 @@ impl FileHeader {
         bytes
     }
 
-    /// Reads it.
+    /// Decodes the header.
     ///
     /// # Errors
-    /// [`HeaderError`] when it is none.
+    /// [`HeaderError`] if the bytes are not a valid header.
     pub fn read(bytes: &[u8; FILE_HEADER_LEN]) -> Result<FileHeader, HeaderError> {
         let half = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
         let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside the header"));
@@ -332,7 +332,7 @@ impl FileHeader {
         })
     }
 
-    /// UTC of a time of the gateway's clock, which goes at the same speed.
+    /// Converts a time of the gateway's clock to UTC; both run at the same speed.
     #[must_use]
     pub fn utc_of(&self, time: Nanos) -> Nanos {
         Nanos(self.start.0.saturating_add(time.0).saturating_sub(self.clock.0))

@@ -1,4 +1,4 @@
-//! A log for people, and as JSON: one object a line.
+//! Text and JSON output of a log, one record per line.
 
 use std::fmt::Write as _;
 
@@ -10,29 +10,29 @@ use zerocopy::FromBytes;
 
 use super::format::{FileHeader, Record, RecordKind};
 
-/// Bytes of a message that a line shows at most, unless all are asked for.
+/// Maximum number of bytes of a message in a line, unless whole messages are requested.
 const SHOWN_MAX: usize = 400;
 
-/// Which records are shown.
+/// Filter of the records to show.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
-    /// These kinds; all when empty.
+    /// Kinds of record; all when empty.
     pub kinds: Vec<RecordKind>,
-    /// Of this client.
+    /// Client number.
     pub client: Option<u32>,
-    /// Of this connection to the venue.
+    /// Connection to the venue.
     pub stream: Option<u8>,
-    /// Whose text contains this.
+    /// Text that a record must contain.
     pub contains: Option<String>,
-    /// From this record on, by its number.
+    /// Sequence number of the first record.
     pub from: u64,
-    /// So many at most.
+    /// Maximum number of records.
     pub limit: Option<u64>,
-    /// Whole messages, however long.
+    /// Shows whole messages, whatever their length.
     pub is_whole: bool,
 }
 
-/// What a log had.
+/// Counts of a log's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogCounts {
     /// Records read.
@@ -42,7 +42,7 @@ pub struct LogCounts {
 }
 
 impl LogFilter {
-    /// Whether a record whose text is `text` is among them.
+    /// Whether the filter selects a record whose text is `text`.
     fn has(&self, record: &Record<'_>, text: &str) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&record.kind))
             && record.sequence >= self.from
@@ -51,7 +51,7 @@ impl LogFilter {
             && self.contains.as_deref().is_none_or(|part| text.contains(part))
     }
 
-    /// A record as a line, if it is among them.
+    /// Formats a record as a line, if the filter selects it.
     #[must_use]
     pub fn line(&self, header: &FileHeader, record: &Record<'_>, is_json: bool) -> Option<String> {
         let text = text_of(record);
@@ -70,7 +70,7 @@ impl LogFilter {
             ("client", origin.client),
         ] {
             if value != 0 {
-                // Writing into memory does not fail.
+                // Writing to a String cannot fail.
                 let _ = write!(line, " {name}={value}");
             }
         }
@@ -83,7 +83,7 @@ impl LogFilter {
 
 fn json_of(header: &FileHeader, record: &Record<'_>, text: &str) -> Value {
     let origin = record.origin;
-    // Messages of the venue are JSON themselves, as far as they are whole.
+    // Whole messages of the venue are JSON themselves.
     let message = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
     json!({
         "sequence": record.sequence,
@@ -104,7 +104,7 @@ fn cut(text: &str) -> &str {
     }
 }
 
-/// What a record says: events and requests by their fields, everything else as text; bytes that are none by their number.
+/// Text of a record: fields of events and requests, otherwise the payload as text, or its length if not text.
 fn text_of(record: &Record<'_>) -> String {
     let payload = record.payload;
     match record.kind {
@@ -114,7 +114,7 @@ fn text_of(record: &Record<'_>) -> String {
         RecordKind::Request => {
             Request::read_from_bytes(payload).map_or_else(|_| bytes(payload), |request| request.to_string())
         }
-        // A terminal does not show what stands between the fields of a FIX message.
+        // Terminals do not show the separator of FIX fields.
         _ if payload.starts_with(b"8=FIX") => {
             std::str::from_utf8(payload).map_or_else(|_| bytes(payload), |text| text.replace('\u{1}', "|"))
         }
@@ -126,7 +126,7 @@ fn bytes(payload: &[u8]) -> String {
     format!("({} bytes)", payload.len())
 }
 
-/// A time since 1970 as `2026-11-22T15:46:01.123456789Z`.
+/// Formats a time since 1970 as `2026-11-22T15:46:01.123456789Z`.
 fn utc(time: Nanos) -> String {
     let (seconds, nanos) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000);
     let (day, second) = (seconds / 86_400, seconds % 86_400);

@@ -1,4 +1,4 @@
-//! Reading a log, also one that is written just now or whose end is torn.
+//! Reader of a log, even of one that is still being written or has a torn end.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,61 +10,61 @@ use super::format::{
     FILE_HEADER_LEN, FileHeader, HeaderError, RECORD_HEADER_LEN, Record, RecordHeader, RecordKind, record_len,
 };
 
-/// Bytes of a payload that are asked for at once: a length that lies costs no more memory than there are bytes.
+/// Bytes of a payload read at once: a corrupt length then allocates no more memory than the file has bytes.
 const CHUNK: usize = 1 << 20;
 
-/// A log that cannot be read, or not on.
+/// A log cannot be read, or not beyond some point.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The system's answer.
+    /// The system's error.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The beginning is none of a log.
+    /// The file does not start with a valid log header.
     #[error("{}: {source}", path.display())]
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         source: HeaderError,
     },
-    /// The file is shorter than a log's beginning.
+    /// The file is shorter than a log's header.
     #[error("{}: it is no log of a gateway, or was cut off at its very beginning", path.display())]
     Short {
         /// The file.
         path: PathBuf,
     },
-    /// A record in the middle does not have the bytes that were written: what is behind it is not read.
+    /// A record in the middle does not match its checksum; nothing after it is read.
     #[error("{}: the record at byte {offset} is damaged: nothing behind it can be trusted", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// Offset of the record in bytes.
         offset: u64,
     },
 }
 
-/// How the records end.
+/// End of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// Not yet reached.
     Unread,
     /// The run ended in order.
     Ended,
-    /// The run goes on in another file.
+    /// The run continues in another file.
     Continued,
-    /// With a whole record: the gateway still runs, or it was killed.
+    /// A whole record: the gateway still runs, or it was killed.
     Open,
-    /// In the middle of a record, which was being written when the gateway was killed or the power lost.
+    /// A partial record, which was being written when the gateway was killed or the power failed.
     Torn {
-        /// Where the record begins.
+        /// Offset of the record in bytes.
         offset: u64,
-        /// Bytes from there to the file's end.
+        /// Number of bytes from there to the end of the file.
         bytes: u64,
     },
 }
@@ -76,9 +76,9 @@ pub struct LogReader<R> {
     path: PathBuf,
     header: FileHeader,
     offset: u64,
-    /// The record read last, as it lies in the file.
+    /// Bytes of the record read last.
     record: Vec<u8>,
-    /// Number that the next record should have.
+    /// Expected sequence number of the next record.
     next: u64,
     missing: u64,
     tail: Tail,
@@ -88,7 +88,7 @@ impl LogReader<BufReader<File>> {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`LogError`] when it is no log.
+    /// [`LogError`] if it is not a log.
     pub fn open(path: &Path) -> Result<LogReader<BufReader<File>>, LogError> {
         let file = File::open(path).map_err(|source| LogError::Read { path: path.to_owned(), source })?;
         LogReader::new(BufReader::with_capacity(CHUNK, file), path)
@@ -96,10 +96,10 @@ impl LogReader<BufReader<File>> {
 }
 
 impl<R: Read> LogReader<R> {
-    /// Reads `source`, naming it `path` in errors.
+    /// Opens `source`; errors name it `path`.
     ///
     /// # Errors
-    /// [`LogError`] when it is no log.
+    /// [`LogError`] if it is not a log.
     pub fn new(mut source: R, path: &Path) -> Result<LogReader<R>, LogError> {
         let mut bytes = [0; FILE_HEADER_LEN];
         let len = read_up_to(&mut source, &mut bytes)
@@ -121,28 +121,28 @@ impl<R: Read> LogReader<R> {
         })
     }
 
-    /// What stands at the beginning of the file.
+    /// The file header.
     #[must_use]
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
 
-    /// How the records end, once [`next`](Self::next) gave none.
+    /// End of the records, once [`next`](Self::next) has returned `None`.
     #[must_use]
     pub fn tail(&self) -> Tail {
         self.tail
     }
 
-    /// Records that are missing before the one read last: the ring or the disk was full.
+    /// Number of missing records before the one read last: the ring or the disk was full.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// The next record; `None` at the end, of which [`tail`](Self::tail) says what it is.
+    /// Returns the next record; `None` at the end, which [`tail`](Self::tail) describes.
     ///
     /// # Errors
-    /// [`LogError::Damaged`] when there is a record and its bytes are not those that were written.
+    /// [`LogError::Damaged`] when a record does not match its checksum.
     #[allow(clippy::should_implement_trait, reason = "a record borrows the reader")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
         if self.tail != Tail::Unread {
@@ -160,7 +160,7 @@ impl<R: Read> LogReader<R> {
         let len = record_len(payload_len);
         let found = self.read_on(len)?;
         if found < len {
-            // A length that was damaged may reach beyond the file's end; what was being written last has nothing behind it.
+            // A corrupt length may reach beyond the file's end; a torn record has no record after it.
             if self.has_record_within() {
                 return Err(LogError::Damaged { path: self.path.clone(), offset: self.offset });
             }
@@ -188,7 +188,7 @@ impl<R: Read> LogReader<R> {
         }
     }
 
-    /// Whether a whole record of this file, later than those read, lies in the bytes of the one that is being read.
+    /// Whether the bytes of the current record contain a whole later record of this file.
     fn has_record_within(&self) -> bool {
         let is_record = |bytes: &[u8]| {
             let Some((checksum, len, header)) = bytes.first_chunk().and_then(RecordHeader::read) else {
@@ -197,7 +197,7 @@ impl<R: Read> LogReader<R> {
             let end = RECORD_HEADER_LEN + len;
             header.sequence >= self.next && bytes.len() >= end && checksum == crc32c::checksum(&bytes[4..end])
         };
-        // Records begin at whole words.
+        // Records start at multiples of 8 bytes.
         (RECORD_HEADER_LEN..self.record.len()).step_by(8).any(|at| is_record(&self.record[at..]))
     }
 
@@ -205,8 +205,8 @@ impl<R: Read> LogReader<R> {
         Tail::Torn { offset: self.offset, bytes: bytes as u64 }
     }
 
-    /// A bad record that is the last one was being written, or was not on the disk when the power was lost: then nothing or
-    /// zeros are behind it. One that others follow was whole once.
+    /// Classifies a bad record. With nothing or only zeros after it, it is torn: it was being written, or was
+    /// not on disk when the power failed. With other bytes after it, it is damaged: it was whole once.
     fn damaged_or_torn(&mut self) -> Result<Option<Record<'_>>, LogError> {
         let mut bytes = self.record.len();
         let mut chunk = vec![0; CHUNK];
@@ -224,7 +224,7 @@ impl<R: Read> LogReader<R> {
         }
     }
 
-    /// Reads on until `len` bytes of the record are there, or as many as there are; how many.
+    /// Reads until the record has `len` bytes or the source ends; returns the record's length.
     fn read_on(&mut self, len: usize) -> Result<usize, LogError> {
         while self.record.len() < len {
             let start = self.record.len();
@@ -241,7 +241,7 @@ impl<R: Read> LogReader<R> {
     }
 }
 
-/// Reads until `bytes` is full or the source ends; how many.
+/// Reads until `bytes` is full or the source ends; returns the number of bytes.
 fn read_up_to(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < bytes.len() {

@@ -1,38 +1,38 @@
-//! The ring between the duty cycle and the thread that writes: whole records, of any length.
+//! Ring between the duty cycle and the writer thread, for whole records of any length.
 //!
-//! The words are atomics that are read and written without order, and published by one store; there is no `unsafe` and no
-//! second copy. A record that does not fit is not written at all.
+//! The words are atomics that are read and written with relaxed ordering, and published by one store; there
+//! is no `unsafe` and no extra copy. A record that does not fit is not written at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tickpath_lockfree::CachePadded;
 
-/// What both ends have.
+/// State shared by both ends.
 struct Shared {
     words: Box<[AtomicU64]>,
-    /// Words ever written.
+    /// Number of words ever written.
     head: CachePadded<AtomicU64>,
-    /// Words ever read.
+    /// Number of words ever read.
     tail: CachePadded<AtomicU64>,
     is_closed: AtomicBool,
 }
 
-/// The end that writes.
+/// Write end.
 pub(super) struct RingWriter {
     shared: Arc<Shared>,
     head: u64,
-    /// As last looked at.
+    /// Cached value of the reader's position.
     tail: u64,
 }
 
-/// The end that reads.
+/// Read end.
 pub(super) struct RingReader {
     shared: Arc<Shared>,
     tail: u64,
 }
 
-/// A ring of `bytes`, rounded up to a power of two; all of its memory is touched here.
+/// Creates a ring of `bytes`, rounded up to a power of two, and touches all of its memory.
 pub(super) fn ring(bytes: usize) -> (RingWriter, RingReader) {
     let capacity = bytes.div_ceil(8).max(8).next_power_of_two();
     let words: Box<[AtomicU64]> = (0..capacity).map(|_| AtomicU64::new(u64::MAX)).collect();
@@ -46,7 +46,7 @@ pub(super) fn ring(bytes: usize) -> (RingWriter, RingReader) {
 }
 
 impl Shared {
-    /// The words from `position` on, in their order, in two parts.
+    /// Returns `count` words from `position` on, in two parts because of the wrap.
     #[inline]
     fn parts(&self, position: u64, count: usize) -> (&[AtomicU64], &[AtomicU64]) {
         let place = position as usize & (self.words.len() - 1);
@@ -56,7 +56,7 @@ impl Shared {
 }
 
 impl RingWriter {
-    /// Writes a record of a header and a payload; false, and nothing, when there is no room.
+    /// Writes a record of a header and a payload; returns false and writes nothing if it does not fit.
     #[inline]
     pub(super) fn push(&mut self, header: &[u64], payload: &[u8]) -> bool {
         let count = header.len() + payload.len().div_ceil(8);
@@ -99,23 +99,23 @@ impl Drop for RingWriter {
 }
 
 impl RingReader {
-    /// Whether nothing comes any more; what is in the ring can still be read.
+    /// Whether the writer has closed the ring; records left in it can still be read.
     pub(super) fn is_closed(&self) -> bool {
         self.shared.is_closed.load(Ordering::Acquire)
     }
 
-    /// Words that can be read.
+    /// Number of words available.
     pub(super) fn len(&self) -> usize {
         (self.shared.head.load(Ordering::Acquire) - self.tail) as usize
     }
 
-    /// The word at `offset` from the oldest one.
+    /// Returns the word at `offset` from the oldest one.
     pub(super) fn word(&self, offset: usize) -> u64 {
         let (first, second) = self.shared.parts(self.tail + offset as u64, 1);
         first.first().or(second.first()).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Appends the next `count` words to `out` as bytes and frees them; there have to be so many.
+    /// Appends the next `count` words to `out` as bytes and frees them; that many must be available.
     pub(super) fn take(&mut self, count: usize, out: &mut Vec<u8>) {
         debug_assert!(count <= self.len(), "a record is published whole");
         let (first, second) = self.shared.parts(self.tail, count);

@@ -1,4 +1,4 @@
-//! The log as a whole: threads, disks that are full, weeks.
+//! Tests of the whole log: threads, full disks, weeks.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ fn quiet(_: &str) {}
 /// Names and bytes of all files.
 type Files = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// A disk in memory that takes so many bytes.
+/// A disk in memory of limited capacity.
 #[derive(Clone, Default)]
 struct SmallDisk {
     files: Files,
@@ -85,7 +85,7 @@ impl SmallDisk {
         disk
     }
 
-    /// Names of all files, and for each the numbers of its records, how many are missing and how it ends.
+    /// Returns each file's name, its records' sequence numbers, the number of missing ones, and its end.
     fn read(&self) -> Vec<(String, Vec<u64>, u64, Tail)> {
         let read = |(name, bytes): &(String, Vec<u8>)| {
             let mut reader = LogReader::new(&bytes[..], Path::new(name)).unwrap();
@@ -112,7 +112,7 @@ fn run() -> Run {
     }
 }
 
-/// Writes one record of `len` bytes.
+/// Writes one record with a payload of `len` bytes.
 fn write(file: &mut LogFile<SmallDisk>, utc: u64, sequence: u64, len: usize, counters: &LogCounters) {
     let header = RecordHeader {
         kind: RecordKind::VenueIn,
@@ -142,7 +142,7 @@ fn a_full_disk_loses_records_and_nothing_else() {
     let lost = counters.lost_to_disk.read();
     assert_eq!((counters.written.read(), lost, counters.disk_errors.read()), (3, 7, 1));
     assert_eq!(SAID.lock().unwrap().len(), 1, "said once");
-    // The file ends with a record, so that it reads on when there is room again.
+    // The file ends with a whole record, so later records are readable once there is space again.
     assert_eq!(disk.read()[0].1, [0, 1, 2]);
     disk.capacity.store(1 << 20, Ordering::Relaxed);
     write(&mut file, second + 20, 10, 460, &counters);

@@ -1,4 +1,4 @@
-//! The duty cycle's end of the log, and the thread at the other one.
+//! The duty cycle's end of the log, and the writer thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,34 +15,34 @@ use super::format::{Origin, PAYLOAD_MAX, RECORD_HEADER_LEN, RecordHeader, Record
 use super::ring::{RingReader, RingWriter, ring};
 use crate::config::GatewayConfig;
 
-/// How long the thread sleeps when nothing is there: nobody wakes it, since that would be a system call of the duty cycle.
+/// Sleep of the thread when the ring is empty; waking it would cost the duty cycle a system call.
 const SLEEP: Duration = Duration::from_millis(5);
-/// Bytes after which what waits is written.
+/// Number of queued bytes after which a write starts.
 const WRITE_LEN: usize = 256 << 10;
-/// Words of a record before its payload.
+/// Words of a record's header.
 const HEADER_WORDS: usize = RECORD_HEADER_LEN / 8;
 
-/// Where and how a log is kept.
+/// Settings of a log.
 #[derive(Clone, Debug)]
 pub struct LogSettings {
-    /// The folder of all logs.
+    /// Folder of all logs.
     pub folder: PathBuf,
-    /// The gateway's name, of at most 32 bytes.
+    /// The gateway's name, at most 32 bytes.
     pub name: String,
-    /// The run.
+    /// Id of the run.
     pub session: [u8; 16],
-    /// Bytes of memory between the duty cycle and the thread.
+    /// Size of the ring between the duty cycle and the thread, in bytes.
     pub buffer: usize,
-    /// Bytes after which the file is forced to the disk.
+    /// Number of bytes written after which the file is synced to disk.
     pub flush_bytes: u64,
-    /// Time after which it is.
+    /// Time after which written bytes are synced to disk.
     pub flush_interval: Nanos,
-    /// Says what goes wrong, once each time.
+    /// Reports each failure once.
     pub tell: fn(&str),
 }
 
 impl LogSettings {
-    /// With the configuration's defaults.
+    /// Settings with the configuration's defaults.
     #[must_use]
     pub fn new(folder: &Path, name: &str, session: [u8; 16]) -> LogSettings {
         LogSettings {
@@ -56,7 +56,7 @@ impl LogSettings {
         }
     }
 
-    /// As a configuration says; `None` where it says that there is no log.
+    /// Settings of a configuration; `None` if it disables the log.
     #[must_use]
     pub fn of(config: &GatewayConfig, session: [u8; 16]) -> Option<LogSettings> {
         let log = &config.event_log;
@@ -69,18 +69,18 @@ impl LogSettings {
     }
 }
 
-/// How a log ended.
+/// Outcome of a log when it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogEnd {
-    /// The file written last; `None` where there is no log.
+    /// The last file; `None` without a log.
     pub file: Option<PathBuf>,
-    /// Records in the files.
+    /// Number of records in the files.
     pub written: u64,
-    /// Records that are missing.
+    /// Number of missing records.
     pub lost: u64,
 }
 
-/// The duty cycle's end of the log. Recording copies the message and does nothing else: no allocation, no system call.
+/// The duty cycle's end of the log. Recording only copies the message: no allocation, no system call.
 pub struct EventLog {
     ring: Option<RingWriter>,
     sequence: u64,
@@ -89,21 +89,21 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// No log.
+    /// A disabled log.
     #[must_use]
     pub fn off() -> EventLog {
         EventLog { ring: None, sequence: 0, counters: Arc::default(), thread: None }
     }
 
-    /// Begins the log of a run whose configuration is `config`, without secrets; `clock` is the gateway's now.
+    /// Starts a run's log. `config` is its configuration without secrets, `clock` the gateway's current time.
     ///
     /// # Errors
-    /// The system's: no folder, no file, no thread.
+    /// The system's error: no folder, no file, no thread.
     pub fn start(settings: LogSettings, config: &str, clock: Nanos) -> io::Result<EventLog> {
         EventLog::start_on(SystemDisk, settings, config, clock)
     }
 
-    /// The same on another disk.
+    /// Starts the log on another disk.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -140,13 +140,13 @@ impl EventLog {
         self.ring.is_some()
     }
 
-    /// What it did so far.
+    /// The log's counters.
     #[must_use]
     pub fn counters(&self) -> Arc<LogCounters> {
         Arc::clone(&self.counters)
     }
 
-    /// Records a message; `time` is the duty cycle's, `origin_time` when what caused it was made, zero when unknown.
+    /// Records a message. `time` is the duty cycle's, `origin_time` that of its cause; zero when unknown.
     #[inline]
     pub fn record(
         &mut self,
@@ -166,7 +166,7 @@ impl EventLog {
         }
     }
 
-    /// Ends the log when everything recorded is on the disk.
+    /// Ends the log after everything recorded is on disk.
     #[must_use]
     pub fn finish(mut self) -> LogEnd {
         let file = self.close();
@@ -181,7 +181,7 @@ impl EventLog {
         self.ring = None;
         let thread = self.thread.take()?;
         thread.thread().unpark();
-        // A thread that panicked has said so; the file is then what it was.
+        // A panic has already been reported; the file is then unknown.
         thread.join().ok()
     }
 }
@@ -192,21 +192,21 @@ impl Drop for EventLog {
     }
 }
 
-/// The thread.
+/// The writer thread.
 struct Worker<D: Disk> {
     ring: RingReader,
     file: LogFile<D>,
     counters: Arc<LogCounters>,
-    /// How much less the gateway's clock shows than UTC.
+    /// Difference between UTC and the gateway's clock.
     clock_behind: u64,
-    /// Number of the next record.
+    /// Sequence number of the next record.
     next: u64,
 }
 
 impl<D: Disk> Worker<D> {
     fn run(mut self) -> PathBuf {
         loop {
-            // In this order: what came before the end of the ring is still there.
+            // Read before taking records: records written before the ring was closed are then still taken.
             let is_closed = self.ring.is_closed();
             let count = self.take();
             let utc = utc_now();
@@ -220,17 +220,17 @@ impl<D: Disk> Worker<D> {
             }
         }
         let utc = utc_now();
-        // Records lost to the ring behind the last one that was written: the end's number shows them.
+        // The end record's number reveals records lost to the ring after the last one written.
         self.file.end(utc, self.clock(utc), self.counters.offered.read(), &self.counters);
         self.file.path().to_owned()
     }
 
-    /// The gateway's clock at a time.
+    /// Converts UTC to the gateway's clock.
     fn clock(&self, utc: Nanos) -> Nanos {
         Nanos(utc.0.wrapping_sub(self.clock_behind))
     }
 
-    /// Takes records until enough wait to be written; how many.
+    /// Moves records from the ring to the write buffer until it is long enough; returns their number.
     fn take(&mut self) -> usize {
         let mut count = 0;
         while self.ring.len() >= HEADER_WORDS && self.file.pending().len() < WRITE_LEN {

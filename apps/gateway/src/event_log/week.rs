@@ -1,4 +1,4 @@
-//! Weeks as ISO 8601 counts them.
+//! ISO 8601 weeks.
 
 use tickpath_config::Date;
 use tickpath_types::Nanos;
@@ -9,7 +9,7 @@ const DAY_NS: u64 = 86_400_000_000_000;
 #[must_use]
 pub fn week_of(utc: Nanos) -> String {
     let day = utc.0 / DAY_NS;
-    // 1970-01-01 was a Thursday; a week belongs to the year that its Thursday is in.
+    // 1970-01-01 was a Thursday; a week belongs to the year of its Thursday.
     let weekday = (day + 3) % 7;
     let thursday = day + 3 - weekday;
     let text = Date::of_day(thursday).to_string();

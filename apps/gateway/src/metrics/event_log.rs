@@ -1,11 +1,11 @@
-//! What the log of all messages does.
+//! Metrics of the event log.
 
 use std::sync::Arc;
 
 use super::Sampler;
 use crate::event_log::LogCounters;
 
-/// Samples of a log.
+/// Returns a sampler of a log's counters.
 #[must_use]
 pub fn event_log_sampler(counters: Arc<LogCounters>) -> Sampler {
     Box::new(move |text| {

@@ -1,10 +1,10 @@
-//! Histograms with fixed bounds that one thread writes without a lock.
+//! Histograms with fixed bounds, written by one thread without a lock.
 
 use tickpath_agent::Counter;
 
-/// Bounds for what happens on this machine, in nanoseconds: 500 ns to 20 us.
+/// Bounds for times on this machine, in nanoseconds: 500 ns to 20 us.
 pub const PROFILE_NS: [u64; 6] = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
-/// Bounds for what crosses a network, in nanoseconds: 20 us to 5 s.
+/// Bounds for times across a network, in nanoseconds: 20 us to 5 s.
 pub const NETWORK_NS: [u64; 15] = [
     20_000,
     50_000,
@@ -23,18 +23,18 @@ pub const NETWORK_NS: [u64; 15] = [
     5_000_000_000,
 ];
 
-/// How many times were within each bound. One thread records, any other reads; a reader may see a value counted and not
-/// yet added.
+/// Counts of values within each bound. One thread records, any other reads; a reader may see a value in the
+/// count before it is in the sum.
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for all beyond.
+    /// One count for each bound, and one for all larger values.
     buckets: Box<[Counter]>,
     sum: Counter,
 }
 
 impl Histogram {
-    /// With these bounds, ascending; a value that equals a bound is within it.
+    /// Creates a histogram with these bounds, ascending; a value that equals a bound is within it.
     #[must_use]
     pub fn new(bounds: &'static [u64]) -> Histogram {
         debug_assert!(bounds.is_sorted(), "bounds ascend");
@@ -45,34 +45,34 @@ impl Histogram {
         }
     }
 
-    /// Records a value. Only the one writer may call this.
+    /// Records a value. Only the writer thread may call this.
     #[inline]
     pub fn record(&self, value: u64) {
-        // As many comparisons as there are bounds, and no branch among them.
+        // One comparison per bound, and no branches.
         let place: usize = self.bounds.iter().map(|bound| usize::from(value > *bound)).sum();
         self.buckets[place].add(1);
         self.sum.set(self.sum.read().wrapping_add(value));
     }
 
-    /// Forgets everything, e.g. when a place is somebody else's from now on. Only the one writer may call this.
+    /// Resets all counts, e.g. when a slot gets another client. Only the writer thread may call this.
     pub fn clear(&self) {
         self.buckets.iter().for_each(|bucket| bucket.set(0));
         self.sum.set(0);
     }
 
-    /// Values recorded.
+    /// Number of values recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(Counter::read).sum()
     }
 
-    /// Their sum.
+    /// Sum of the values.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.sum.read()
     }
 
-    /// Each bound with how many values were within it, and at last `None` with how many there were.
+    /// Returns each bound with the number of values within it, and finally `None` with the total number.
     pub fn cumulative(&self) -> impl Iterator<Item = (Option<u64>, u64)> + '_ {
         let mut count = 0;
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);

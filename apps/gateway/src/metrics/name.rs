@@ -1,11 +1,11 @@
-//! Text that one thread writes and another reads, without a lock.
+//! Text that one thread writes and others read without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A name of up to 32 bytes.
 pub type NameCell = TextCell<4>;
 
-/// Up to eight times `WORDS` bytes. A reader that meets a writer may see half of each text once.
+/// Text of up to eight times `WORDS` bytes. A read during a write may return a mix of old and new text.
 #[derive(Debug)]
 pub struct TextCell<const WORDS: usize>([AtomicU64; WORDS]);
 
@@ -16,7 +16,7 @@ impl<const WORDS: usize> Default for TextCell<WORDS> {
 }
 
 impl<const WORDS: usize> TextCell<WORDS> {
-    /// Writes a text; what is longer is cut.
+    /// Writes a text, truncated to the cell's length.
     pub fn set(&self, text: &str) {
         let mut rest = text.as_bytes();
         for place in &self.0 {
@@ -28,7 +28,7 @@ impl<const WORDS: usize> TextCell<WORDS> {
         }
     }
 
-    /// Reads it; empty where there is none.
+    /// Reads the text; empty if none was written.
     #[must_use]
     pub fn read(&self) -> String {
         let bytes: Vec<u8> =

@@ -1,13 +1,13 @@
-//! What the process itself takes, by the kernel's word.
+//! Resource usage of the process, as the kernel reports it.
 
 use std::fs;
 
 use super::MetricsText;
 
-/// Clock ticks a second of the times in `/proc/self/stat` on Linux (`_SC_CLK_TCK`).
+/// Clock ticks per second of the times in `/proc/self/stat` on Linux (`_SC_CLK_TCK`).
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Writes what can be learned; nothing where `/proc` is not there.
+/// Writes the usage that is available; nothing without `/proc`.
 pub(super) fn write(text: &mut MetricsText) {
     if let Some((user, system, threads)) =
         fs::read_to_string("/proc/self/stat").ok().as_deref().and_then(times)
@@ -45,8 +45,8 @@ pub(super) fn write(text: &mut MetricsText) {
     }
 }
 
-/// User time, system time and threads: fields 14, 15 and 20; source: proc_pid_stat(5). The name before them may hold
-/// anything, also parentheses.
+/// User time, system time and threads: fields 14, 15 and 20; source: proc_pid_stat(5). The name before them
+/// may contain any characters, including parentheses.
 fn times(stat: &str) -> Option<(u64, u64, u64)> {
     let (_, rest) = stat.rsplit_once(')')?;
     let field = |number: usize| rest.split_whitespace().nth(number - 3)?.parse().ok();

@@ -1,4 +1,4 @@
-//! Metrics over HTTP, on a thread of their own.
+//! Metrics over HTTP, served by a separate thread.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use tickpath_web::{HttpResponse, ServerEvent, WebAcceptor, WebConnection, WebLim
 
 use super::{GatewayMetrics, MetricsText, process};
 
-/// Connections at a time, none of which logs in; for a further one the oldest of the address that has the most is closed.
+/// Connection limits; none logs in. A further connection evicts the oldest of the address that has the most.
 const CONNECTIONS: PreLoginLimits =
     PreLoginLimits { connections: 32, per_address: 16, deadline: Nanos::from_secs(60) };
-/// Connections accepted in one turn.
+/// Maximum number of connections accepted per turn.
 const ACCEPTS_PER_TURN: usize = 64;
-/// How long the thread sleeps when nothing is to be done.
+/// Sleep of the thread when it has no work.
 const SLEEP: Duration = Duration::from_millis(10);
-/// As Prometheus wants to be told.
+/// Content type required by Prometheus.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Writes samples of what is counted elsewhere, when somebody asks.
+/// Writes samples of values counted elsewhere, once per request.
 pub type Sampler = Box<dyn Fn(&mut MetricsText) + Send>;
 
-/// Answers `GET /metrics`. Ends when it is dropped.
+/// Answers `GET /metrics`. Stops when dropped.
 pub struct MetricsServer {
     address: SocketAddrV4,
     _thread: BackgroundThread,
 }
 
 impl MetricsServer {
-    /// Listens at `address`, port 0 for a free one, for `metrics` and what the samplers write.
+    /// Listens on `address`, port 0 for a free one, and serves `metrics` and the samplers' values.
     ///
     /// # Errors
-    /// [`NetError`] when the address is taken or none of this machine.
+    /// [`NetError`] if the address is in use or not of this machine.
     pub fn start(
         address: SocketAddrV4,
         metrics: Arc<GatewayMetrics>,
@@ -57,7 +57,7 @@ impl MetricsServer {
         Ok(MetricsServer { address, _thread: thread })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddrV4 {
         self.address
@@ -66,7 +66,7 @@ impl MetricsServer {
 
 struct Server {
     acceptor: WebAcceptor,
-    /// By their keys.
+    /// Connections with their keys.
     connections: Vec<(u64, WebConnection)>,
     places: PreLogin<Ipv4Addr>,
     next_key: u64,
@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// Does what is to be done; whether there was something.
+    /// Does the pending work; returns whether there was any.
     fn serve(&mut self) -> bool {
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let now = Nanos::from_secs(1) + Nanos(elapsed);
@@ -99,7 +99,7 @@ impl Server {
                 place += 1;
             }
         }
-        // Behind the others: a request that has come is answered before its connection could be closed for a newcomer.
+        // Accepts last: a request that has arrived is answered before its connection can be evicted.
         is_busy | self.accept(now)
     }
 
@@ -111,7 +111,7 @@ impl Server {
             let Ok(Some(connection)) = self.acceptor.accept(now) else { return count > 0 };
             let peer = *connection.peer_address().ip();
             if let Some(key) = self.places.victim(peer) {
-                // Its request may have come.
+                // Its request may have arrived.
                 if let Some(place) = self.connections.iter().position(|(known, _)| *known == key) {
                     self.serve_one(place, now);
                 }
@@ -129,12 +129,12 @@ impl Server {
         self.connections.retain(|(known, _)| *known != key);
     }
 
-    /// One connection; whether something was done, and whether it is over.
+    /// Serves one connection; returns whether there was work, and whether the connection is finished.
     fn serve_one(&mut self, place: usize, now: Nanos) -> (bool, bool) {
         let connection = &mut self.connections[place].1;
         let asks_for = match connection.receive(now) {
             None => {
-                // What does not leave now leaves with the next look.
+                // Bytes that cannot be sent now are sent on the next call.
                 let _ = connection.flush();
                 return (false, false);
             }

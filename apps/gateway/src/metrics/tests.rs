@@ -1,4 +1,4 @@
-//! The whole text, and how it is asked for.
+//! Tests of the rendered text and of the HTTP server.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Every sample by its name and labels; each is behind the head of its family.
+/// Returns every sample by its name and labels; each must follow the head of its family.
 fn samples(text: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut family = String::new();
@@ -101,7 +101,7 @@ fn clients_of_one_name_are_told_apart_and_begin_with_nothing() {
     assert_eq!((count(1), count(2)), (Some(1), Some(2)));
     metrics.client(1).leave();
     assert_eq!((count(1), count(2)), (Some(1), None));
-    // The place of one that left is taken: nothing of it is the next one's.
+    // A client that takes a freed slot inherits none of its values.
     metrics.client(1).join("trader", "u", 3, true);
     assert_eq!((count(2), count(3)), (None, Some(0)));
 }
@@ -127,7 +127,7 @@ fn labels_are_escaped() {
     samples(&text);
 }
 
-/// What one request is answered with: status line and body.
+/// Sends one request; returns status line and body.
 fn ask(address: SocketAddrV4, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -159,7 +159,7 @@ fn it_is_asked_for_over_http() {
     assert!(MetricsServer::start(server.address(), metrics, vec![]).is_err(), "one address, one gateway");
 }
 
-/// Every family of a gateway's page with its kind, by its name without what all begin with.
+/// Kind of every metric family of a gateway, by its name without the common prefix.
 fn families() -> BTreeMap<String, String> {
     let metrics = GatewayMetrics::new("g", 1);
     let mut text = MetricsText::new("g");
@@ -174,13 +174,13 @@ fn families() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A file of the repository.
+/// Reads a file of the repository.
 fn repository(path: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The metrics that a text names, of histograms the family.
+/// Returns the metrics that a text names; for histograms the family.
 fn named<'t>(text: &'t str, families: &BTreeMap<String, String>) -> Vec<&'t str> {
     let names = text.split("tickpath_gateway_").skip(1).map(|rest| {
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! The text that Prometheus reads.
+//! Text format of Prometheus.
 //!
 //! Source: Prometheus, "Exposition formats", text format 0.0.4.
 
@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use super::Histogram;
 
-/// What all names begin with.
+/// Common prefix of all names.
 const PREFIX: &str = "tickpath_gateway_";
 
-/// Puts samples together. A family is named once, then its samples follow.
+/// Builds the text: each family's head, followed by its samples.
 #[derive(Debug)]
 pub struct MetricsText {
     out: String,
@@ -18,13 +18,13 @@ pub struct MetricsText {
 }
 
 impl MetricsText {
-    /// Of a gateway; every sample has its name as a label.
+    /// Starts the text of a gateway, whose name is a label of every sample.
     #[must_use]
     pub fn new(gateway: &str) -> MetricsText {
         MetricsText { out: String::new(), gateway: gateway.to_owned(), family: String::new() }
     }
 
-    /// Begins a family, `counter`, `gauge` or `histogram`.
+    /// Starts a family of kind `counter`, `gauge` or `histogram`.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.family = format!("{PREFIX}{name}");
         let family = &self.family;
@@ -32,20 +32,20 @@ impl MetricsText {
         self.out.push_str(&head);
     }
 
-    /// A sample of the family.
+    /// Adds a sample to the family.
     pub fn value(&mut self, labels: &[(&str, &str)], value: u64) {
         let labels = self.labels(labels, "");
         self.sample("", &labels, value);
     }
 
-    /// The same, where there is something to tell.
+    /// Adds a sample to the family unless it is zero.
     pub fn used_value(&mut self, labels: &[(&str, &str)], value: u64) {
         if value != 0 {
             self.value(labels, value);
         }
     }
 
-    /// A histogram of the family.
+    /// Adds a histogram to the family.
     pub fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
         let mut count = 0;
         for (bound, within) in histogram.cumulative() {
@@ -59,14 +59,14 @@ impl MetricsText {
         self.sample("_count", &labels, count);
     }
 
-    /// The same, where something was recorded.
+    /// Adds a histogram to the family unless it is empty.
     pub fn used_histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
         if histogram.count() != 0 {
             self.histogram(labels, histogram);
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[must_use]
     pub fn finish(self) -> String {
         self.out
@@ -76,19 +76,19 @@ impl MetricsText {
         let mut text = format!("gateway=\"{}\"", escaped(&self.gateway));
         let bound = (!bound.is_empty()).then_some(("le", bound));
         for (name, value) in labels.iter().copied().chain(bound) {
-            // Writing into memory does not fail.
+            // Writing to a String cannot fail.
             let _ = write!(text, ",{name}=\"{}\"", escaped(value));
         }
         text
     }
 
     fn sample(&mut self, suffix: &str, labels: &str, value: u64) {
-        // Writing into memory does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(self.out, "{}{suffix}{{{labels}}} {value}", self.family);
     }
 }
 
-/// A label's value: backslash, quote and line feed are written as two characters.
+/// Escapes a label's value: backslash, quote and line feed become two characters.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! The two ways out of the core, written down on the way.
+//! Recording wrappers for the core's two output ports.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -13,29 +13,29 @@ use zerocopy::IntoBytes;
 
 use crate::event_log::{EventLog, LogEnd, Origin, RecordKind};
 
-/// Longest FIX message of the core without its header, in bytes: each names one order.
+/// Maximum length of the core's FIX messages without the header, in bytes: each names one order.
 const FIX_LEN_MAX: usize = 1 << 10;
 
-/// What the core learned from its surroundings: what it was, and a number.
+/// An answer of the core's environment: its kind, and a number.
 pub(crate) type Answer = [u64; 2];
 
-/// Where outputs go, and who has the last word about answers.
+/// Receiver of outputs, which also decides the environment's answers.
 pub(crate) trait Sink {
-    /// Something left the core.
+    /// Takes an output of the core.
     fn output(&mut self, kind: RecordKind, origin: Origin, write: impl FnOnce(&mut Vec<u8>));
 
-    /// The core asked; `real` is what its surroundings say now.
+    /// Returns the answer to the core's query; `real` is the environment's current answer.
     fn answer(&mut self, real: Answer) -> Answer;
 }
 
-/// The log with what is not yet in it.
+/// The log, and the records not yet written to it.
 pub(super) struct Tape {
     log: EventLog,
-    /// Time of the input that is dealt with.
+    /// Time of the current input.
     now: Nanos,
-    /// The input is a look at the clock that is not recorded yet.
+    /// The current input is a timer poll that is not recorded yet.
     is_poll_pending: bool,
-    /// An input came after the latest recorded look at the clock, which may have left something to do.
+    /// An input followed the latest recorded timer poll, so the next poll may have work.
     is_dirty: bool,
     answers: Vec<u8>,
     scratch: Vec<u8>,
@@ -79,16 +79,16 @@ impl Tape {
         self.log.record(kind, origin, time, number, payload);
     }
 
-    /// A message that the session dealt with.
+    /// Records a message that the session handled.
     pub(super) fn session(&mut self, origin: Origin, time: Nanos, payload: &[u8]) {
         self.log.record(RecordKind::Session, origin, time, Nanos::ZERO, payload);
     }
 
-    /// A command as the admin socket knows it, with the account's place.
+    /// Records an admin command, with the account's index.
     pub(super) fn admin(&mut self, now: Nanos, command: &AdminCommand) {
         self.scratch.clear();
         let out = &mut self.scratch;
-        // Writing into memory does not fail.
+        // Writing to a Vec cannot fail.
         let _ = match command {
             AdminCommand::Status => Ok(()),
             AdminCommand::Kill => out.write_all(b"kill"),
@@ -105,7 +105,7 @@ impl Tape {
         self.log.record(RecordKind::Admin, Origin::default(), now, Nanos::ZERO, &self.scratch);
     }
 
-    /// The input is dealt with.
+    /// Completes the current input.
     pub(super) fn settle(&mut self) {
         if !self.answers.is_empty() {
             self.log.record(RecordKind::Answers, Origin::default(), self.now, Nanos::ZERO, &self.answers);
@@ -121,7 +121,7 @@ impl Tape {
         }
     }
 
-    /// Records the look at the clock: something follows from it.
+    /// Records the pending timer poll, as it has consequences.
     fn keep_poll(&mut self) {
         self.is_poll_pending = false;
         self.is_dirty = false;
@@ -133,7 +133,7 @@ impl Tape {
             self.keep_poll();
         }
         if self.is_poll_pending {
-            // Nothing came of it, so nobody has to know what was asked.
+            // The poll had no consequences, so its answers are not needed.
             self.is_poll_pending = false;
             self.answers.clear();
         }
@@ -161,7 +161,7 @@ impl Sink for Tape {
     }
 }
 
-/// The way to clients, written down.
+/// The client port, with every output recorded.
 pub(crate) struct TapedDoor<'a, D, S> {
     door: &'a mut D,
     sink: &'a RefCell<S>,
@@ -205,7 +205,7 @@ impl<D: Door, S: Sink> Door for TapedDoor<'_, D, S> {
     }
 }
 
-/// The way to the venue, written down.
+/// The venue port, with every output recorded.
 pub(crate) struct TapedVenue<'a, V, S> {
     venue: &'a mut V,
     sink: &'a RefCell<S>,
@@ -251,7 +251,7 @@ impl<V: Venue, S: Sink> Venue for TapedVenue<'_, V, S> {
         result_of(self.sink.borrow_mut().answer(answer_of(&real))).map(|_| ())
     }
 
-    /// Written down as the message is without the header that the session adds.
+    /// Records the message without the header that the session adds.
     #[inline]
     fn send_fix<'a>(
         &mut self,
@@ -326,7 +326,7 @@ fn answer_of(result: &Result<i64, RequestError>) -> Answer {
         Err(RequestError::TooManyPending) => [3, 0],
         Err(RequestError::RateLimit { wait_ns }) => [4, wait_ns],
         Err(RequestError::TooLarge) => [5, 0],
-        // A version of the library that knows more; to the core it is as good as this.
+        // A newer library version's error; the core treats it as this one.
         Err(_) => [1, 0],
     }
 }

@@ -1,4 +1,4 @@
-//! Logins of users: their passwords are checked beside the duty cycle.
+//! Logins of users, with password checks outside the duty cycle.
 
 pub use tickpath_admin::CHECKS_MAX;
 use tickpath_admin::PasswordChecker;
@@ -6,64 +6,64 @@ use tickpath_gateway_protocol::frame::Password;
 
 use super::UserPassword;
 
-/// The answer to a login.
+/// Result of a password check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckAnswer {
-    /// As [submitted](LoginChecker::submit).
+    /// Number of the check, as [submitted](LoginChecker::submit).
     pub id: u64,
     /// The caller, as submitted.
     pub caller: u32,
-    /// The user's number, when the password is its own. A wrong name and a wrong password are one answer.
+    /// The user's number if the password is correct. Unknown user and wrong password are not distinguished.
     pub user: Option<u16>,
 }
 
-/// Has passwords checked on a thread of its own, which ends when this is dropped. Neither submitting nor taking answers
-/// waits or allocates.
+/// Checks passwords on a separate thread, which ends when this is dropped. Neither submitting nor polling
+/// blocks or allocates.
 pub struct LoginChecker {
     names: Vec<String>,
-    /// By the caller and the number of the user.
+    /// Checker, keyed by the caller and the user's number.
     checker: PasswordChecker<(u32, Option<u16>)>,
 }
 
 impl LoginChecker {
-    /// For these users, in the order of their numbers.
+    /// Starts the checker for these users, whose indices are their numbers.
     ///
     /// # Errors
-    /// The system refused a thread.
+    /// The system cannot start a thread.
     pub fn start(users: Vec<(String, UserPassword)>) -> std::io::Result<LoginChecker> {
         let (names, passwords): (Vec<String>, Vec<UserPassword>) = users.into_iter().unzip();
         let checker = PasswordChecker::start(move |user, password| is_right(&passwords, user, password))?;
         Ok(LoginChecker { names, checker })
     }
 
-    /// The number of a user.
+    /// Returns the number of a user.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<u16> {
         self.names.iter().position(|known| known == name).and_then(|place| u16::try_from(place).ok())
     }
 
-    /// Has the password of a user that may not be there checked, which takes as long; the number of the check. `None`
-    /// when as many wait as may.
+    /// Submits a password for checking, which takes equally long if the user does not exist. Returns the
+    /// check's number; `None` if the queue is full.
     pub fn submit(&mut self, caller: u32, user: &str, password: &Password) -> Option<u64> {
         let user = self.user(user);
         self.checker.submit((caller, user), user.map(usize::from), false, password.expose())
     }
 
-    /// The next answer, if there is one.
+    /// Returns the next result, if any.
     pub fn poll(&mut self) -> Option<CheckAnswer> {
         let checked = self.checker.poll()?;
         let (caller, user) = checked.key;
         Some(CheckAnswer { id: checked.id, caller, user: user.filter(|_| checked.is_right) })
     }
 
-    /// True while answers are to come.
+    /// Whether results are pending.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.checker.is_waiting()
     }
 }
 
-/// An unknown name takes as long as a user's: it is checked against a hash where there is one.
+/// Checks a password; takes as long for an unknown name, which is checked against any hash there is.
 fn is_right(users: &[UserPassword], user: Option<usize>, guess: &[u8]) -> bool {
     let known = user.and_then(|user| users.get(user));
     let tried = known.or_else(|| users.iter().find(|user| user.is_hashed()));

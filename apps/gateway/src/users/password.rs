@@ -5,7 +5,7 @@ use std::fmt;
 use tickpath_admin::{PasswordHash, PasswordHashError};
 use tickpath_gateway_protocol::frame::PASSWORD_LEN_MAX;
 
-/// The password of a user: itself, or its argon2 hash. Never printed.
+/// Password of a user: plain text or its argon2 hash. Never printed.
 #[derive(Clone)]
 pub struct UserPassword(Kept);
 
@@ -15,23 +15,23 @@ enum Kept {
     Hash(PasswordHash),
 }
 
-/// A password that cannot be used.
+/// A password is not usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PasswordError {
-    /// Empty, or longer than a client can send.
+    /// The password is empty, or longer than a client can send.
     #[error("a password has 1 to {PASSWORD_LEN_MAX} bytes")]
     Length,
-    /// It begins as a hash does and is none that can be checked.
+    /// The text starts like a hash and is not one that can be checked.
     #[error(transparent)]
     Hash(#[from] PasswordHashError),
 }
 
 impl UserPassword {
-    /// What stands in the configuration's place for it: a hash begins with `$argon2`.
+    /// Creates a password from its configured text; a hash starts with `$argon2`.
     ///
     /// # Errors
-    /// [`PasswordError`].
+    /// [`PasswordError`] if the text is not usable.
     pub fn new(text: &str) -> Result<UserPassword, PasswordError> {
         if !text.starts_with("$argon2") {
             return match text.len() {
@@ -42,8 +42,8 @@ impl UserPassword {
         Ok(UserPassword(Kept::Hash(PasswordHash::parse(text)?)))
     }
 
-    /// Whether this is it. Takes as long as a hash takes, and for a plain one as long for every guess: not for a duty
-    /// cycle.
+    /// Whether `guess` is the password. Takes as long as hashing; for a plain password equally long for every
+    /// guess. Not for a duty cycle.
     #[must_use]
     pub fn is(&self, guess: &[u8]) -> bool {
         match &self.0 {
@@ -52,7 +52,7 @@ impl UserPassword {
         }
     }
 
-    /// Whether it is kept as a hash.
+    /// Whether it is stored as a hash.
     #[must_use]
     pub fn is_hashed(&self) -> bool {
         matches!(self.0, Kept::Hash(_))
@@ -65,7 +65,7 @@ impl fmt::Debug for UserPassword {
     }
 }
 
-/// Compares every byte that there may be, whatever the first difference.
+/// Compares all bytes, independent of the position of the first difference.
 fn is_same(known: &[u8], guess: &[u8]) -> bool {
     let mut difference = known.len() ^ guess.len();
     for place in 0..PASSWORD_LEN_MAX {
@@ -82,7 +82,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A hash of `password` that is quickly checked.
+    /// Returns a hash of `password` with a cheap check.
     pub(in crate::users) fn cheap_hash(password: &str) -> String {
         let params = Params::new(8, 1, 1, None).unwrap();
         let argon2 = Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);

@@ -1,4 +1,4 @@
-//! FIX sessions for orders, one of each account.
+//! FIX sessions for orders, one per account.
 
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit_link::{FixChange, FixLink, FixLinkConfig, FixListener, FixRoute};
@@ -10,15 +10,15 @@ use super::{AccountKey, Ear};
 use crate::config::{GatewayConfig, Transport};
 use crate::metrics::{Exception, Function};
 
-/// Longest message of the venue, in bytes: the report of a mass cancel names its orders.
+/// Maximum length of a venue message, in bytes: the report of a mass cancel names its orders.
 const MESSAGE_LEN_MAX: usize = 1 << 20;
-/// Most characters of a SenderCompID.
+/// Maximum length of a SenderCompID, in characters.
 const NAME_LEN_MAX: usize = 64;
 
-/// The sessions of all accounts, off; none where orders go by the WebSocket.
+/// Creates the sessions of all accounts, switched off; none if orders use the WebSocket.
 ///
 /// # Errors
-/// Certificates that cannot be read, a proxy that is none.
+/// Certificates cannot be read, or the proxy is invalid.
 pub(super) fn links(config: &GatewayConfig, keys: &[AccountKey]) -> anyhow::Result<Vec<FixLink>> {
     let venue = &config.venue;
     let Some(uri) = venue.fix_uri.as_ref().filter(|_| venue.transport == Transport::Fix) else {

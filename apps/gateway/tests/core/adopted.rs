@@ -1,5 +1,5 @@
-//! Orders that no client of this life of the gateway entered: those of an earlier life, those of others, and those that
-//! cannot be read.
+//! Orders not entered by a client of this gateway instance: those of an earlier instance, external ones, and
+//! unreadable ones.
 
 use tickpath_deribit::method::Method;
 use tickpath_gateway_core::label::LabelMark;
@@ -11,7 +11,7 @@ use tickpath_types::Nanos;
 
 use crate::machine::rig::{CLIENT, LIFE, Rig, TRADING, order_text};
 
-/// The label of an order of an earlier life, for the user `trader`.
+/// Label of an order of an earlier instance, for the user `trader`.
 fn earlier(client_order_id: u64) -> String {
     LabelMark::new("test", 12)
         .label(9_000_000 + client_order_id, client_order_id, "trader")
@@ -36,7 +36,7 @@ fn orders_of_an_earlier_life_go_with_the_last_client_of_their_user() {
     assert_eq!(rig.count(Method::Cancel), 0, "another one that trades is there");
     rig.core.handle_leave(2);
     rig.poll();
-    // One that only watches does not keep them, and those of others are not touched.
+    // A client that only watches does not keep the orders open; external orders are not touched.
     assert_eq!(rig.count(Method::Cancel), 1);
     assert!(rig.last(Method::Cancel).text.contains("V-1"));
 }
@@ -77,7 +77,7 @@ fn clients_orders_stay_where_the_configuration_says_so() {
 
 #[test]
 fn an_order_whose_clients_id_lives_elsewhere_is_its_users_all_the_same() {
-    // Two orders of one client's id: such as two lives of a client left at two accounts.
+    // Two orders with one client order id, e.g. left at two accounts by two instances of a client.
     let label = LabelMark::new("test", 13).label(10_000_001, 1_001, "trader");
     let beside = |state: &str, updated| order_text(label.as_str(), "V-2", state, 0, updated);
     let orders = format!("[{},{}]", open(1_001, "V-1"), beside("open", 1));
@@ -87,7 +87,7 @@ fn an_order_whose_clients_id_lives_elsewhere_is_its_users_all_the_same() {
     assert!(told.iter().any(|order| order.external_order_id.as_str() == "V-1"));
     let second = told.iter().find(|order| order.external_order_id.as_str() == "V-2").unwrap();
     assert_eq!((second.client_order_id, second.status), (1_001, OrderStatus::WORKING));
-    // It is cancelled by the gateway's id, and by what cancels all.
+    // The gateway's order id cancels it, and so does a cancel-all.
     let mut request = tickpath_gateway_protocol::Request::of(&CancelOrder::default());
     (request.header.account, request.header.order_id) = (1, second.order_id);
     rig.core.handle_request(rig.now, CLIENT, &request, &mut rig.door, &mut rig.venue);
@@ -114,7 +114,7 @@ fn orders_of_others_count_against_the_cap() {
     rig.changes(&foreign("V-9", "open"), "[]");
     rig.create(1_004);
     assert_eq!((rig.error(), rig.core.foreign_orders()), (ErrorCode::MAX_OPEN_ORDERS, (2, 0)));
-    // What was cancelled while the connection was lost is not in the list.
+    // The new list lacks orders cancelled while the connection was lost.
     rig.lose(&[]);
     let own = [rig.order(1_001, "open", 0, 1), rig.order(1_003, "open", 0, 1)];
     rig.log_in(&format!("[{},{}]", own[0], own[1]));
@@ -131,7 +131,7 @@ fn an_order_that_cannot_be_read_holds_its_instrument_and_nothing_else() {
     assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::UNREADABLE_ORDER, 0));
     rig.request(CLIENT, 1_004, 2, &crate::machine::rig::limit("1", "3000"));
     assert_eq!(rig.count(Method::Buy), 1);
-    // As soon as it can be read it is an order as others.
+    // Once it is readable it is treated like any other order.
     rig.changes(&open(1_001, "V-1"), "[]");
     assert_eq!((rig.core.foreign_orders(), rig.status(1_001)), ((0, 0), Some(OrderStatus::WORKING)));
     rig.working(1_005);
@@ -170,7 +170,7 @@ fn an_own_order_that_cannot_be_read_is_unknown_and_the_account_goes_on() {
     let cancelled = rig.order(1_001, "cancelled", 0, 2);
     rig.reply(Method::GetOrderState, &cancelled);
     assert_eq!(rig.status(1_001), Some(OrderStatus::CANCELED));
-    // The same in news.
+    // The same in an order update.
     rig.working(1_002);
     let odd = rig.order(1_002, "open", 0, 1).replace("\"amount\":100", "\"amount\":\"many\"");
     rig.changes(&format!("{odd},{}", open(1_009, "V-9")), "[]");
@@ -263,7 +263,7 @@ fn a_dry_run_cancels_nothing_but_by_the_kill_switch() {
 
 #[test]
 fn orders_of_a_later_life_are_anothers() {
-    // Another gateway of this name is at work at the account, and began after this one.
+    // Another gateway of this name works at the account, and was started after this one.
     let label = LabelMark::new("test", LIFE + 1).label(9_000_000, 1_001, "trader");
     let later = order_text(label.as_str(), "V-1", "open", 0, 1);
     let mut rig = Rig::ready_with("", &format!("[{later}]"));
@@ -273,7 +273,7 @@ fn orders_of_a_later_life_are_anothers() {
     assert_eq!(rig.count(Method::Cancel), 0);
 }
 
-/// The words on an order of an earlier life that was changed to another price.
+/// The venue's message about an order of an earlier instance that was changed to another price.
 fn replaced(client_order_id: u64, external_id: &str, price: &str, updated: u64) -> String {
     order_text(&earlier(client_order_id), external_id, "open", 0, updated)
         .replace("\"price\":59000", &format!("\"price\":{price}"))
@@ -284,7 +284,7 @@ fn replaced(client_order_id: u64, external_id: &str, price: &str, updated: u64) 
 fn an_order_that_somebody_else_changes_is_left_to_it() {
     let orders = format!("[{},{},{}]", open(1_001, "V-1"), open(1_002, "V-2"), open(1_003, "V-3"));
     let mut rig = Rig::ready_with("", &orders);
-    // A fill is no change of anybody's, and a client of this life may change what it found.
+    // A fill is not a change, and a client of this instance may change an adopted order.
     rig.changes(&order_text(&earlier(1_002), "V-2", "open", 10, 2), "[]");
     rig.modify(1_003, "100", "58000");
     let changed = replaced(1_003, "V-3", "58000", 2);
@@ -303,13 +303,13 @@ fn an_order_that_somebody_else_changes_is_left_to_it() {
 fn an_earlier_life_that_goes_on_keeps_its_orders() {
     let mut rig = Rig::ready_with("", &format!("[{}]", open(1_001, "V-1")));
     assert_eq!(rig.core.orders().live_count(), 1);
-    // The gateway of that life, which nobody has stopped, enters another one.
+    // The earlier instance still runs, and enters another order.
     let made_at = |ms: u64, id: &str| {
         order_text(&earlier(1_002), id, "open", 0, ms)
             .replace("\"creation_timestamp\":1,", &format!("\"creation_timestamp\":{ms},"))
     };
     let begun = tickpath_gateway_core::label::begun_ms(LIFE);
-    // One that was on its way when this life began is an order as those found at the start.
+    // An order in flight when this instance started is adopted like those found at the start.
     rig.changes(&made_at(begun + 6_000, "V-2"), "[]");
     assert_eq!((rig.core.orders().live_count(), rig.core.counters().orders_elsewhere), (2, 0));
     rig.changes(&order_text(&earlier(1_002), "V-2", "cancelled", 0, begun + 6_001), "[]");

@@ -15,7 +15,7 @@ const MINUTE_MS: u64 = 60_000;
 const NO_CANDLES: &str =
     r#"{"status":"no_data","ticks":[],"open":[],"high":[],"low":[],"close":[],"volume":[],"cost":[]}"#;
 
-/// What the events say of candles: how they are told, when they began in ms, how much was traded.
+/// Returns the candles of the events: update kind, period in seconds, start in ms, volume.
 fn candles<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<(UpdateKind, u32, u64, String)> {
     let of = |it: TimeSeries| (it.update, it.period_secs, it.begin_utc_ns / 1_000_000, it.volume.to_string());
     events.filter_map(|event| event.body().map(of)).collect()
@@ -39,7 +39,7 @@ fn the_last_candles_are_asked_for_and_each_change_is_told() {
     ] {
         assert!(asked.text.contains(part), "{part} in {}", asked.text);
     }
-    // One that came meanwhile is not lost by the answer.
+    // A candle that arrived meanwhile is not lost when the answer arrives.
     let channel = "chart.trades.BTC-PERPETUAL.1";
     let candle = |tick: u64, volume: &str| {
         format!(
@@ -60,7 +60,7 @@ fn the_last_candles_are_asked_for_and_each_change_is_told() {
     assert_eq!(candles(events.iter()), expected);
     assert_eq!(events.iter().map(|event| event.is_last_in_batch()).collect::<Vec<_>>(), [false, true]);
     assert_eq!((events[0].header.symbol, rig.count(Method::GetTradingviewChartData)), (1, 1));
-    // The next series waits a moment; a refusal and a lost answer are asked again.
+    // The next series waits a moment; after a refusal and after a lost answer it is requested again.
     rig.pass(Nanos::from_millis(100));
     assert!(rig.last(Method::GetTradingviewChartData).text.contains(r#""resolution":"1D""#));
     rig.refuse(Method::GetTradingviewChartData, 10028, "too_many_requests");
@@ -78,7 +78,7 @@ fn the_last_candles_are_asked_for_and_each_change_is_told() {
     rig.pass(Nanos::from_secs(2));
     assert_eq!((rig.count(Method::GetTradingviewChartData), rig.core.counters().faults), (6, 0));
 
-    // A change is told as such, and who comes is told what is.
+    // A change is published as incremental; a new client receives the current candles.
     let begin = rig.door.broadcast.len();
     rig.news(0, channel, &candle(minute + 60_000, "7"));
     let told = candles(rig.door.broadcast[begin..].iter());
@@ -91,7 +91,7 @@ fn the_last_candles_are_asked_for_and_each_change_is_told() {
     rig.news(0, channel, r#"{"tick":1}"#);
     assert_eq!(rig.core.counters().faults, 1);
 
-    // Lost with the connection, and asked for anew.
+    // Stale when the connection is lost, and requested again afterwards.
     let begin = rig.door.broadcast.len();
     rig.core.handle_lost(0, rig.now, &mut rig.door);
     let told = candles(rig.door.broadcast[begin..].iter());
@@ -115,7 +115,7 @@ fn candles_without_an_end_or_out_of_step_are_not_told() {
     assert_eq!((candles(rig.door.broadcast[begin..].iter()).len(), rig.core.counters().faults), (0, 2));
 }
 
-/// A rig with candles of a minute, and all instruments' channels on one connection.
+/// A rig with one-minute candles, and all instruments' channels on one connection.
 fn with_minutes(length: usize) -> Rig {
     rig_of(&format!("[venue.feeds]\ntime_series = ['1']\ntime_series_length = {length}\n"))
 }
@@ -130,12 +130,12 @@ fn minute_of(rig: &Rig) -> u64 {
     rig.now.0 / 1_000_000 / MINUTE_MS * MINUTE_MS
 }
 
-/// A candle as the channel tells it.
+/// A candle in the format of the channel.
 fn change(tick: u64, volume: &str) -> String {
     format!(r#"{{"tick":{tick},"open":1,"high":3,"low":0.5,"close":2,"volume":{volume},"cost":21}}"#)
 }
 
-/// The candles of an answer.
+/// The venue's answer to a request for candles.
 fn chart(candles: &[(u64, &str)]) -> String {
     let list = |of: &dyn Fn(&(u64, &str)) -> String| {
         format!("[{}]", candles.iter().map(of).collect::<Vec<_>>().join(","))
@@ -147,13 +147,13 @@ fn chart(candles: &[(u64, &str)]) -> String {
     )
 }
 
-/// What candles of an instrument events tell: when each began, and how much was traded.
+/// Returns the candles of an instrument in the events: start and volume of each.
 fn volumes<'a>(symbol: u32, events: impl Iterator<Item = &'a Event>) -> Vec<(u64, String)> {
     let of_symbol = events.filter(|event| event.header.symbol == symbol);
     candles(of_symbol).into_iter().map(|(_, _, begin, volume)| (begin, volume)).collect()
 }
 
-/// What a client that comes now is told of an instrument's candles.
+/// Returns an instrument's candles that a new client receives.
 fn told_to_another(rig: &mut Rig, client: u32, symbol: u32) -> Vec<(u64, String)> {
     rig.join(client, "trader", true);
     volumes(symbol, rig.door.sent.iter().filter(|(to, _)| *to == client).map(|(_, event)| event))
@@ -191,7 +191,7 @@ fn a_candle_is_told_without_a_byte_of_memory() {
 
 #[test]
 fn an_answer_that_a_lost_channel_has_overtaken_is_not_used() {
-    // One instrument on each connection; what was is asked for by the first.
+    // One instrument per connection; the first connection requests the past candles.
     let mut rig = rig_of("subscriptions_max = 5\nsubscribe_batch = 5\n[venue.feeds]\ntime_series = ['1']\n");
     let minute = minute_of(&rig);
     rig.event(1, SessionEvent::Ready);
@@ -205,7 +205,7 @@ fn an_answer_that_a_lost_channel_has_overtaken_is_not_used() {
     rig.answer(&asked, &format!("\"result\":{}", chart(&[(minute, "7")])));
     assert_eq!(volumes(2, rig.door.broadcast[begin..].iter()), []);
     assert_eq!(told_to_another(&mut rig, 2, 2), []);
-    // It is asked for again when the channel stands, and not before.
+    // They are requested again when the channel is subscribed, and not before.
     rig.pass(Nanos::from_secs(3600));
     rig.event(1, SessionEvent::Ready);
     rig.pass(Nanos::from_secs(1));
@@ -217,7 +217,7 @@ fn an_answer_that_a_lost_channel_has_overtaken_is_not_used() {
     let expected = [(minute, "7".to_owned()), (minute + MINUTE_MS, "8".to_owned())];
     assert_eq!(volumes(2, rig.door.broadcast[begin..].iter()), expected);
     assert_eq!(told_to_another(&mut rig, 3, 2), expected);
-    // Where the connection comes and goes while nothing is on its way, all is asked for anew as well.
+    // A connection loss while no request is pending leads to a new request as well.
     rig.core.handle_lost(1, rig.now, &mut rig.door);
     assert_eq!(told_to_another(&mut rig, 4, 2), []);
     rig.event(1, SessionEvent::Ready);
@@ -247,7 +247,7 @@ fn what_does_not_fit_is_left_out_by_itself() {
     rig.reply(CHART, &chart(&[(first, "5"), (second, "1e11"), (third, "6")]));
     let expected = [(first, "5".to_owned()), (third, "6".to_owned())];
     assert_eq!((told_to_another(&mut rig, 2, 1), rig.core.counters().faults), (expected.to_vec(), 1));
-    // One that has grown too large is not as it was told.
+    // A change that is out of range invalidates the published candle.
     let begin = rig.door.broadcast.len();
     rig.news(0, CHANNEL, &change(third, "1e11"));
     assert_eq!(volumes(1, rig.door.broadcast[begin..].iter()), []);
@@ -280,7 +280,7 @@ fn a_channel_that_the_venue_refuses_has_no_past() {
     let mut rig = Rig::with_venue("[venue.feeds]\ntime_series = ['1']\n");
     rig.venue.is_settling = true;
     rig.venue.refused_channels.push(CHANNEL.to_owned());
-    // The account's channels are waited for, too.
+    // The account's channels must be settled as well.
     rig.join(1, "trader", true);
     rig.event(0, SessionEvent::Ready);
     rig.poll();
@@ -311,7 +311,7 @@ fn candles_of_what_has_closed_are_given_up() {
         rig.reply(Method::GetInstruments, text);
         rig.poll();
     };
-    // Both are gone, one of them while its candles are on their way; what the channel still says is of no use.
+    // Both instruments are removed, one while its candles are requested; later channel data is ignored.
     listed(&mut rig, "[]");
     let begin = rig.door.broadcast.len();
     rig.answer(&asked, &format!("\"result\":{}", chart(&[(minute, "7")])));
@@ -320,16 +320,16 @@ fn candles_of_what_has_closed_are_given_up() {
     assert_eq!((told_to_another(&mut rig, 3, 1), told_to_another(&mut rig, 4, 2)), (vec![], vec![]));
     rig.pass(Nanos::from_secs(10));
     assert_eq!(rig.count(CHART), 2);
-    // They come back, and all is asked for anew.
+    // They are listed again, and all candles are requested again.
     listed(&mut rig, crate::machine::rig::INSTRUMENTS);
     rig.reply(CHART, &chart(&[(minute, "8")]));
     rig.pass(Nanos::from_millis(100));
     assert_eq!((rig.count(CHART), told_to_another(&mut rig, 5, 1)), (4, vec![(minute, "8".to_owned())]));
 }
 
-/// Candles of the test of downloads.
+/// Number of candles in the download test.
 const MANY: u64 = 400;
-/// Events that one client is told at once at most: so many as are told bit by bit, and one part of an instrument.
+/// Maximum number of events sent to one client at once: a download step, and one part of an instrument.
 const AT_ONCE: usize = 64 + 64;
 
 #[test]
@@ -346,7 +346,7 @@ fn many_candles_are_told_bit_by_bit_and_none_is_missed() {
         let (sent, begin) = (rig.door.sent.len(), rig.door.broadcast.len());
         rig.core.poll(rig.now, &mut rig.door, &mut rig.venue);
         most = most.max(rig.door.sent.len() - sent);
-        // The market goes on: the last candle changes, and while half was told another one begins.
+        // The market continues: the last candle changes, and a new one starts halfway through the download.
         let last = MANY - 1 + u64::from(cycle >= 3);
         let data = change(at(last), &format!("{}", 10 + cycle));
         let text = format!(
@@ -364,7 +364,7 @@ fn many_candles_are_told_bit_by_bit_and_none_is_missed() {
     let own = || rig.door.sent.iter().filter(|(to, _)| *to == client).map(|(_, event)| event);
     let told = volumes(1, own());
     assert!(told.len() > MANY as usize, "what was told is told anew when another candle begins");
-    // What the client has is what there is: the last that it was told of each, and one that it was told of no more.
+    // The client's candles match the market: the last version received of each, and the broadcast one.
     let mut view: std::collections::BTreeMap<u64, String> = told.into_iter().collect();
     let followed = rig.door.broadcast.last().unwrap();
     view.extend(volumes(1, std::iter::once(followed)));
@@ -374,7 +374,7 @@ fn many_candles_are_told_bit_by_bit_and_none_is_missed() {
     let last = candles(std::iter::once(followed));
     expected.insert(last[0].2, last[0].3.clone());
     assert_eq!(view, expected);
-    // What it is comes before its candles.
+    // Reference data precedes the candles.
     let first = own().find(|event| event.header.symbol == 1).unwrap();
     assert!(first.body::<ReferenceData>().is_some(), "{first}");
     assert!(own().any(|event| event.header.kind == EventKind::MARKET_STATUS));

@@ -1,4 +1,4 @@
-//! The core with orders by FIX: what leaves, to the byte, and what becomes of every answer, or of none.
+//! The core with orders over FIX: the exact bytes sent, and the effect of every answer and of missing ones.
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
@@ -15,7 +15,7 @@ const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
 const REJECTED: AckStatus = AckStatus::REJECTED;
 const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
 
-/// 2027-01-15 08:00:00 UTC, the rig's time, and the 5 seconds that a request is good for.
+/// 2027-01-15 08:00:00 UTC, the rig's time, plus the 5 seconds for which a request is valid.
 const UNTIL: &str = "20270115-08:00:05.000";
 const TIME: &str = "20270115-08:00:00.000";
 
@@ -31,7 +31,7 @@ fn ready() -> Rig {
 }
 
 impl Rig {
-    /// The last FIX message without BeginString, BodyLength and CheckSum.
+    /// The last FIX message sent, without BeginString, BodyLength and CheckSum.
     fn sent(&self) -> &str {
         let text = &self.venue.fix.last().unwrap().text;
         assert_eq!(self.venue.fix.last().unwrap().stream, ENTRY);
@@ -43,7 +43,7 @@ impl Rig {
         self.venue.fix.last().unwrap().sequence
     }
 
-    /// A whole report of an order for 100 USD at 59000.
+    /// A complete execution report for an order of 100 USD at 59000.
     pub fn report(&self, id: u64, status: char, filled: i64, millis: u64, text: &str) -> String {
         let label = self.label(id);
         let left = if "01".contains(status) { 10 - filled } else { 0 };
@@ -61,13 +61,13 @@ impl Rig {
         assert_eq!((self.acks(id), self.status(id)), (vec![RECEIVED, ACCEPTED], Some(OrderStatus::WORKING)));
     }
 
-    /// The FIX session is lost, and comes back.
+    /// Loses the FIX session and establishes it again.
     fn lose_entry(&mut self) {
         self.core.handle_lost(ENTRY, self.now, &mut self.door);
         self.poll();
     }
 
-    /// The WebSocket tells anew what there is.
+    /// The WebSocket delivers the account's state again.
     fn tell_again(&mut self, orders: &str) {
         self.reply(Method::GetOpenOrders, orders);
         self.reply(Method::GetPositions, "[]");
@@ -85,7 +85,7 @@ fn messages_are_these_bytes() {
         format!("35=D|11={label}|54=1|38=10|55=BTC-PERPETUAL|44=59000|40=2|854=1|62={UNTIL}|100010={label}|")
     );
     assert!(rig.venue.fix.last().unwrap().text.starts_with("8=FIX.4.4|9="));
-    // Its id at the venue is not known: it is named by the id that we gave it.
+    // The venue's order id is unknown yet: the message names the order by its label.
     rig.modify(1001, "200", "59000.5");
     assert_eq!(
         rig.sent(),
@@ -125,7 +125,7 @@ fn messages_are_these_bytes() {
             "35=D|11={label}|54=2|38=12|55=BTC-PERPETUAL|44=61000|40=2|18=6A|1138=5|854=1|62={UNTIL}|100010={label}|"
         )
     );
-    // A linear instrument whose contract is a thousandth of a coin.
+    // A linear instrument with contracts of a thousandth of a coin.
     let label = rig.label(1003);
     let order = CreateOrder { time_in_force: TimeInForce::IOC, ..limit("0.25", "3000.05") };
     rig.request(CLIENT, 1003, 2, &order);
@@ -211,7 +211,7 @@ fn what_fix_has_no_words_for_does_not_leave() {
 fn answers_find_their_requests() {
     let mut rig = ready();
     rig.working_by_fix(1001);
-    // A change, and a cancellation behind it: each answer is to one of them.
+    // A change followed by a cancel: each answer belongs to one of them.
     rig.modify(1001, "200", "59001");
     rig.cancel(1001);
     let changed =
@@ -221,14 +221,14 @@ fn answers_find_their_requests() {
     let label = rig.label(1001);
     rig.says(&format!("35=8|39=4|150=4|11=V-1001|41={label}|58=success|"));
     assert_eq!(rig.acks(1001)[2..], [RECEIVED, RECEIVED, ACCEPTED, ACCEPTED]);
-    // Its quantities are told after that.
+    // The order update with its quantities follows later.
     assert_eq!(rig.status(1001), Some(OrderStatus::WORKING));
     let ended =
         changed.replace("39=0", "39=4").replace("000.002", "000.003").replace("success", "notification");
     rig.says(&ended.replace("08:00:00.002", "08:00:00.003"));
     let last = rig.all::<OrderUpdate>().last().unwrap();
     assert_eq!((last.status, last.price), (OrderStatus::CANCELED, "59001".parse().unwrap()));
-    // What comes afterwards changes nothing.
+    // Later reports change nothing.
     rig.says(&changed.replace("success", "notification"));
     assert_eq!(rig.status(1001), Some(OrderStatus::CANCELED));
     assert_eq!((rig.core.accounts()[0].open_orders, rig.core.counters().faults), (0, 0));
@@ -248,7 +248,7 @@ fn refusals_come_in_four_messages() {
     let ack = rig.all::<OrderAck>().last().unwrap();
     assert_eq!((ack.error, ack.text.as_str()), (ErrorCode::VENUE, "incorrect data format"));
     assert_eq!(rig.status(1002), Some(OrderStatus::REJECTED));
-    // This one does not say whether it was done.
+    // This answer leaves it open whether the order was entered.
     rig.create(1003);
     rig.says(&format!(
         "35=j|45={}|372=D|380=4|58=timed_out: ask for the state of the order|",
@@ -258,14 +258,14 @@ fn refusals_come_in_four_messages() {
     let order = rig.order(1003, "open", 0, 1);
     rig.reply(Method::GetOrderStateByLabel, &format!("[{order}]"));
     assert_eq!(rig.status(1003), Some(OrderStatus::WORKING));
-    // A cancellation of an order that is none is one of an order that is not as it was thought to be.
+    // Rejecting a cancel as already closed shows that the order's assumed state was wrong.
     rig.cancel(1003);
     rig.says("35=9|39=2|102=0|58=already_closed|41=V-1003|");
     assert_eq!((rig.error(), rig.status(1003)), (ErrorCode::UNKNOWN_ORDER, Some(OrderStatus::UNKNOWN)));
     let filled = rig.order(1003, "filled", 100, 9);
     rig.reply(Method::GetOrderState, &filled);
     assert_eq!(rig.status(1003), Some(OrderStatus::COMPLETED));
-    // What is to none of ours, or cannot be read, is no panic.
+    // Messages about unknown orders, and unreadable ones, cause no panic.
     let before = rig.core.counters().faults;
     for text in
         ["35=9|39=2|41=V-9|", "35=3|45=99|", "35=3|58=x|", "35=8|37=V-9|", "35=8|39=0|37=V-9|", "35=Z|"]
@@ -285,7 +285,7 @@ fn an_answer_that_does_not_come_leads_to_a_question_over_the_websocket() {
     assert_eq!((rig.acks(1001), rig.status(1001)), (vec![RECEIVED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
     let question = rig.last(Method::GetOrderStateByLabel);
     assert_eq!(question.stream, TRADING);
-    // Its answer comes after all, before that of the question.
+    // The order's own answer arrives at last, before that of the status query.
     let report = rig.report(1001, '0', 0, 1, "success");
     rig.says(&report);
     assert_eq!(rig.status(1001), Some(OrderStatus::WORKING));
@@ -322,7 +322,7 @@ fn a_lost_session_leaves_nothing_forgotten_and_doubles_nothing() {
         rig.pass(Nanos::from_secs(1));
     }
     assert_eq!(rig.status(1003), Some(OrderStatus::REJECTED));
-    // The cancellation is asked for again, by the connection that is there.
+    // The cancel is sent again over the available connection.
     assert!(rig.last(Method::Cancel).text.contains("V-1001"));
     assert_eq!(rig.core.ready_accounts(), 0);
     rig.event(ENTRY, SessionEvent::Ready);
@@ -356,7 +356,7 @@ fn two_connections_tell_of_the_same_and_clients_hear_it_once() {
     let echo = rig.order(1001, "open", 0, 1_800_000_000_001);
     rig.changes(&echo, "[]");
     assert_eq!(rig.statuses(1001), [OrderStatus::WORKING]);
-    // Two changes in one millisecond by FIX, and then both by the WebSocket.
+    // Two changes in one millisecond over FIX, and then both over the WebSocket.
     for price in ["59001", "59002"] {
         rig.modify(1001, "100", price);
         let report = rig.report(1001, '0', 0, 7, "success").replace("44=59000", &format!("44={price}"));
@@ -368,7 +368,7 @@ fn two_connections_tell_of_the_same_and_clients_hear_it_once() {
     }
     let prices: Vec<Fixed> = rig.all::<OrderUpdate>().map(|order| order.price).collect();
     assert_eq!(prices, ["59000", "59001", "59002"].map(|price| price.parse().unwrap()));
-    // Why an order ended that nobody cancelled here, the WebSocket says.
+    // The reason for an end that no client requested comes over the WebSocket.
     let report = rig.report(1001, '4', 0, 9, "notification");
     rig.says(&report);
     assert_eq!(rig.status(1001), Some(OrderStatus::WORKING));
@@ -478,7 +478,7 @@ fn an_order_that_comes_to_light_after_the_kill_is_cancelled_too() {
     rig.control.set_killed(true);
     rig.poll();
     assert!(rig.sent().starts_with("35=q|"), "{}", rig.sent());
-    // Neither was answered when the session was cut.
+    // Both requests are unanswered when the session is lost.
     rig.lose_entry();
     rig.pass(Nanos::from_secs(1));
     assert_eq!(rig.count(Method::CancelAll), 1);

@@ -1,4 +1,4 @@
-//! The gateway's core by itself: what it tells clients and asks the venue, whatever happens.
+//! The gateway core in isolation: its events to clients and its requests to the venue in every situation.
 #![allow(clippy::unwrap_used)]
 
 mod adopted;
@@ -35,7 +35,7 @@ fn a_lost_reply_of_an_order_that_lives_is_found_by_its_label() {
     assert!(buy.text.contains(&rig.label(1001)) && buy.text.contains("\"valid_until\":"), "{}", buy.text);
     rig.lose(&[buy.id]);
     assert_eq!((rig.acks(1001), rig.status(1001)), (vec![RECEIVED, TIMEOUT], Some(OrderStatus::UNKNOWN)));
-    // Nothing is taken before the orders are known again.
+    // No request is accepted before the orders' state is known again.
     rig.create(1002);
     assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![REJECTED], 1));
     let order = rig.order(1001, "open", 0, 1);
@@ -61,7 +61,7 @@ fn a_rehearsal_is_noticed_by_nobody() {
     assert_eq!((rig.venue.asked.len(), rig.door.sent.len(), rig.door.broadcast.len()), (asked, sent, told));
     assert_eq!((rig.core.counters(), rig.core.orders().live_count()), (counters, 1));
     assert_eq!(rig.core.orders().used(), used, "a replay rehearses nothing, and has as many places");
-    // The ids that were looked for are still free, and the next.
+    // The warm-ups took no ids: the next id is the same.
     let before = rig.core.orders().next_id();
     rig.create(1002);
     assert_eq!((rig.acks(1002), rig.count(Method::Buy)), (vec![RECEIVED], 2));
@@ -78,7 +78,7 @@ fn a_lost_order_that_never_arrived_is_rejected_when_it_cannot_arrive_any_more() 
     let question = rig.last(Method::GetOrderStateByLabel);
     assert!(question.text.contains(&rig.label(1001)));
     rig.reply(Method::GetOrderStateByLabel, "[]");
-    // The request may still be on its way: five seconds, and one more for clocks that differ.
+    // The request may still be in flight: five seconds, and one more for clock differences.
     assert_eq!((rig.status(1001), rig.core.ready_accounts()), (Some(OrderStatus::UNKNOWN), 0));
     for _ in 0..5 {
         rig.pass(Nanos::from_secs(1));
@@ -259,7 +259,7 @@ fn the_answer_about_a_forgotten_order_is_not_the_next_ones() {
     rig.changes(&cancelled, "[]");
     rig.create(1002);
     rig.refuse(Method::Buy, 10009, "not_enough_funds");
-    // It has the place of the first one, which is forgotten.
+    // It takes the slot of the first one, which is forgotten.
     rig.create(1003);
     rig.refuse(Method::Cancel, 11044, "not_open_order");
     assert_eq!((rig.acks(1003), rig.status(1003)), (vec![RECEIVED], None));
@@ -289,7 +289,7 @@ fn a_refused_change_leaves_the_order_as_it_is() {
     rig.refuse(Method::Edit, 10007, "price_too_high 59100");
     assert_eq!(rig.acks(1001), [RECEIVED, ACCEPTED, RECEIVED, REJECTED]);
     assert_eq!(rig.statuses(1001), [OrderStatus::WORKING]);
-    // One that is about the order's state leads to a question.
+    // A rejection that concerns the order's state triggers an order status query.
     rig.modify(1001, "200", "59000.5");
     rig.refuse(Method::Edit, 11044, "not_open_order");
     let cancelled = rig.order(1001, "cancelled", 0, 5);
@@ -323,7 +323,7 @@ fn a_client_that_goes_takes_its_orders_with_it() {
     rig.core.handle_leave(CLIENT);
     rig.poll();
     assert_eq!((rig.count(Method::Cancel), rig.count(Method::CancelByLabel)), (1, 1));
-    // Its user is told by the next client.
+    // The user's next client receives the orders.
     rig.join(2, "trader", true);
     let seen = rig
         .door
@@ -399,7 +399,7 @@ fn the_kill_switch_waits_for_no_reconciliation() {
     rig.poll();
     assert_eq!(rig.count(Method::CancelAll), 0);
     rig.log_in("[]");
-    // What became of the order is still asked for.
+    // The status of the order is still being queried.
     assert_eq!((rig.core.ready_accounts(), rig.count(Method::CancelAll)), (0, 1));
     let cancelled = rig.order(1001, "cancelled", 0, 2);
     rig.reply(Method::GetOrderState, &cancelled);
@@ -420,7 +420,7 @@ fn what_the_kill_switch_wanted_is_over_when_it_is_released() {
     rig.pass(Nanos::from_secs(5));
     assert_eq!(rig.count(Method::CancelAll), 1);
     rig.working(1001);
-    // Where it is on it is asked for again.
+    // While the kill switch is on, the refused cancel-all is sent again.
     rig.control.set_killed(true);
     rig.poll();
     rig.refuse(Method::CancelAll, 10028, "too_many_requests");
@@ -444,7 +444,7 @@ fn a_client_that_comes_before_the_login_knows_which_ids_were_used() {
     let kinds: Vec<EventKind> = rig.door.sent.iter().map(|(_, event)| event.header.kind).collect();
     let last = kinds.iter().rposition(|kind| *kind == EventKind::DOWNLOAD_END).unwrap();
     assert_eq!(kinds[last + 1], EventKind::READY);
-    // Who comes later is told once.
+    // A client that connects later receives it once.
     rig.door.sent.clear();
     rig.join(2, "trader", true);
     let ends = rig.all::<DownloadEnd>().filter(|end| end.scope == ReadyScope::ACCOUNT);
@@ -471,7 +471,7 @@ fn a_restarted_gateway_knows_the_orders_of_its_earlier_life() {
     let ends: Vec<DownloadEnd> = of_second.iter().filter_map(|event| event.body()).collect();
     let of_account = ends.iter().find(|end| end.scope == ReadyScope::ACCOUNT).unwrap();
     assert_eq!(of_account.max_order_id, 1_055);
-    // It can be cancelled, and asked for by the label that it has.
+    // It can be cancelled and queried by its existing label.
     rig.cancel(1_055);
     assert!(rig.last(Method::Cancel).text.contains("V-9"));
     let cancelled = order_text(earlier.as_str(), "V-9", "cancelled", 30, 2);
@@ -488,7 +488,7 @@ fn a_cancellation_waits_for_no_doubt_but_that_of_its_own_order() {
     let sent = rig.last(Method::Buy).id;
     rig.lose(&[sent]);
     rig.log_in(&format!("[{},{}]", rig.order(1_001, "open", 0, 1), rig.order(1_002, "open", 0, 1)));
-    // What became of the third one is asked for, and never answered.
+    // The status of the third one is queried, and not answered.
     assert_eq!((rig.count(Method::GetOrderStateByLabel), rig.core.ready_accounts()), (1, 0));
     rig.cancel(1_001);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
@@ -498,7 +498,7 @@ fn a_cancellation_waits_for_no_doubt_but_that_of_its_own_order() {
     rig.core.handle_leave(CLIENT);
     rig.poll();
     assert!(rig.venue.asked.iter().any(|it| it.method == Method::Cancel && it.text.contains("V-1002")));
-    // The answer comes after all: then its turn has come.
+    // The answer arrives at last: now the cancel is sent.
     let found = rig.order(1_003, "open", 0, 1);
     rig.reply(Method::GetOrderStateByLabel, &format!("[{found}]"));
     assert!(rig.last(Method::Cancel).text.contains("V-1003"));
@@ -519,7 +519,7 @@ fn what_the_gateway_owes_is_not_forgotten_with_a_clients_own_request() {
     rig.log_in(&format!("[{}]", rig.order(1_001, "open", 0, 1)));
     rig.pass(Nanos::from_secs(2));
     assert!(rig.count(Method::Cancel) > 2, "it is asked for again");
-    // Where nothing else wanted it, a refusal ends it.
+    // If only the client wanted the cancel, the venue's rejection ends it.
     rig.working(1_002);
     rig.cancel(1_002);
     rig.refuse(Method::Cancel, 10_028, "too_many_requests");

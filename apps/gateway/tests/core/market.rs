@@ -60,7 +60,7 @@ fn a_lost_connection_makes_its_books_stale() {
     rig.core.handle_lost(0, rig.now, &mut rig.door);
     let stale: Vec<TopOfBook> = rig.door.broadcast[from..].iter().filter_map(|event| event.body()).collect();
     assert_eq!((stale.len(), stale[0].update), (1, UpdateKind::STALE));
-    // The list of instruments is read anew; what is no longer in it has ended.
+    // The list of instruments is requested again; instruments no longer in it have ended.
     rig.event(0, tickpath_deribit::session::SessionEvent::Ready);
     rig.poll();
     assert_eq!(rig.count(Method::GetInstruments), 2);
@@ -139,7 +139,7 @@ fn a_book_that_is_lost_again_at_once_is_not_asked_for_without_end() {
     rig.news(0, BOOK, &snapshot);
     assert_eq!(rig.venue.resubscribed.len(), 1, "the first renewal is at once");
     for (asked, pause_ms) in [(1, 250), (2, 500)] {
-        // It is crossed again.
+        // The book is crossed again.
         rig.news(0, BOOK, &snapshot);
         rig.pass(Nanos::from_millis(pause_ms - 10));
         assert_eq!(rig.venue.resubscribed.len(), asked, "the next one waits");
@@ -147,7 +147,7 @@ fn a_book_that_is_lost_again_at_once_is_not_asked_for_without_end() {
         assert_eq!(rig.venue.resubscribed.len(), asked + 1);
     }
     assert_eq!(rig.core.counters().books_lost, 3);
-    // Meanwhile clients are told that it is stale, and nothing else.
+    // Meanwhile clients only receive that it is stale.
     assert!(
         rig.door
             .broadcast
@@ -227,7 +227,7 @@ fn of_one_message_the_last_event_alone_is_the_last() {
 
 #[test]
 fn an_instrument_that_closes_makes_room_for_another() {
-    // Two channels of each instrument: one instrument on each of 16 connections.
+    // Two channels per instrument: one instrument on each of 16 connections.
     let mut rig =
         Rig::with_venue("subscriptions_max = 3\nsubscribe_batch = 3\n[venue.feeds]\nticker = false\n");
     rig.bring_up("[]");
@@ -249,14 +249,14 @@ fn an_instrument_that_closes_makes_room_for_another() {
         rig.reply(Method::GetInstruments, text);
         rig.poll();
     };
-    // The two that were there are gone; of seventeen one has no place.
+    // The two earlier instruments are removed; one of the seventeen has no place.
     listed(&mut rig, &list(100, 17));
     assert!(!has(&rig, "BTC-PERPETUAL") && has(&rig, "BTC-100") && has(&rig, "BTC-115"));
     assert_eq!((has(&rig, "BTC-116"), rig.core.counters().instruments_left_out), (false, 1));
     listed(&mut rig, &list(101, 17));
     assert!(!has(&rig, "BTC-100") && has(&rig, "BTC-116") && !has(&rig, "BTC-117"));
     assert_eq!(rig.core.counters().instruments_left_out, 2);
-    // A list that cannot be read to its end brings nothing back that is over.
+    // A list that is only partly readable does not bring removed instruments back.
     listed(&mut rig, &list(101, 3).replace(']', ",7]"));
     assert!(!has(&rig, "BTC-PERPETUAL") && !has(&rig, "BTC-100") && has(&rig, "BTC-116"));
 }

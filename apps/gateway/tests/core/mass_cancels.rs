@@ -1,4 +1,4 @@
-//! Requests to cancel all orders, and what their clients are told of all of them together.
+//! Cancel-all requests, and their combined acks.
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::SessionEvent;
@@ -14,7 +14,7 @@ const ACCEPTED: AckStatus = AckStatus::ACCEPTED;
 const REJECTED: AckStatus = AckStatus::REJECTED;
 const TIMEOUT: AckStatus = AckStatus::TIMEOUT;
 
-/// One with so many orders, from 1001 on, of which all are to be cancelled.
+/// A rig with `count` orders, from 1001 on, and a cancel-all request for them.
 fn asked_of(count: u64) -> Rig {
     let mut rig = Rig::ready();
     for id in 1001..1001 + count {
@@ -28,7 +28,7 @@ fn asked_of(count: u64) -> Rig {
     rig
 }
 
-/// Answers the cancellation of an order.
+/// Answers the cancel of an order.
 fn answer(rig: &mut Rig, id: u64, outcome: &str) {
     let is_it = |asked: &&crate::machine::rig::Asked| {
         asked.method == Method::Cancel && asked.text.contains(&format!("V-{id}"))
@@ -42,7 +42,7 @@ fn cancelled(rig: &mut Rig, id: u64) {
     answer(rig, id, &format!("\"result\":{order}"));
 }
 
-/// The acks after the gateway's own: who says it, what became of it, how many, and how many not.
+/// The acks after the gateway's own: origin, status, number done, number refused.
 fn told(rig: &Rig) -> Vec<(Origin, AckStatus, u32, u32)> {
     let of = |ack: QuoteAck| {
         assert_eq!((ack.request, ack.request_id), (AckType::CANCEL_ALL, 1));
@@ -62,7 +62,7 @@ fn the_venues_answers_together_are_one_ack() {
     cancelled(&mut rig, 1001);
     cancelled(&mut rig, 1003);
     assert_eq!(told(&rig), []);
-    // News may come before the answer.
+    // The order update may arrive before the answer.
     let order = rig.order(1002, "cancelled", 0, 9);
     rig.changes(&order, "[]");
     assert_eq!(told(&rig), [(Origin::EXCHANGE, ACCEPTED, 3, 0)]);
@@ -79,7 +79,7 @@ fn without_an_order_the_gateways_ack_is_the_last() {
     rig.request(CLIENT, 0, 0, &CancelAll { side: Side::SELL, ..CancelAll::default() });
     let ack = rig.quote_acks()[0];
     assert_eq!((ack.origin, ack.status, ack.done), (Origin::GATEWAY, ACCEPTED, 0));
-    // The place of it is free again: as many as may wait, and one more, which is carried out too.
+    // Its slot is free again: 64 requests may wait, and one more is executed without an ack of the venue.
     for _ in 0..65 {
         rig.request(CLIENT, 0, 1, &CancelAll::default());
     }
@@ -93,7 +93,7 @@ fn without_an_order_the_gateways_ack_is_the_last() {
 #[test]
 fn what_ended_otherwise_or_was_refused_is_counted() {
     let mut rig = asked_of(3);
-    // One was filled, of which the venue tells when it is asked; one may not be cancelled, and is tried again.
+    // One order was filled, as the venue answers to a query; one cancel is refused, and tried again.
     answer(&mut rig, 1001, r#""error":{"code":11044,"message":"not_open_order"}"#);
     assert_eq!(told(&rig), []);
     let filled = rig.order(1001, "filled", 100, 5);
@@ -124,7 +124,7 @@ fn without_an_answer_it_is_uncertain() {
     assert_eq!(told(&rig), [(Origin::GATEWAY, TIMEOUT, 1, 0)]);
     assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::TIMEOUT);
     assert_eq!(header(&rig).origin_utc_ns, 0);
-    // What waits for its turn when the connection is lost is told too; its orders are cancelled later.
+    // A request that waits when the connection is lost is acked too; its orders are cancelled later.
     let mut rig = asked_of(1);
     rig.working(1002);
     rig.venue.refusal = Some(tickpath_deribit::session::RequestError::RateLimit { wait_ns: 1_000_000_000 });

@@ -1,4 +1,4 @@
-//! Mass quotes: what leaves, what the venue makes of it, and that none of them stays which nobody wants.
+//! Mass quotes: the requests sent, the venue's answers, and the cancellation of every unwanted quote.
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
@@ -30,7 +30,7 @@ fn both(set: u64, bid: &str, ask: &str) -> MassQuote {
     }
 }
 
-/// The venue's words on a quote.
+/// The venue's message about a quote.
 fn quote(order_id: &str, direction: &str, price: u64, state: &str, filled: u64, updated: u64) -> String {
     format!(
         r#"{{"label":"","price":{price},"amount":100,"direction":"{direction}","time_in_force":"good_til_cancelled",
@@ -44,7 +44,7 @@ fn updates(rig: &Rig) -> Vec<OrderUpdate> {
     rig.all::<OrderUpdate>().collect()
 }
 
-/// Both sides stand at the venue.
+/// Quotes both sides; both are open at the venue.
 fn standing(rig: &mut Rig) {
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     let orders = [quote("Q-1", "buy", 59_000, "open", 0, 1), quote("Q-2", "sell", 61_000, "open", 0, 1)];
@@ -77,7 +77,7 @@ fn both_sides_leave_by_one_request_and_become_orders() {
     }
     let first = rig.quote_acks()[0];
     assert_eq!((first.origin, first.status, first.quote_set), (Origin::GATEWAY, AckStatus::RECEIVED, 7));
-    // What is on its way counts as open.
+    // Quotes in flight count as open.
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 2);
     let orders = [quote("Q-1", "buy", 59_000, "open", 0, 1), quote("Q-2", "sell", 61_000, "open", 0, 1)];
     rig.changes(&orders.join(","), "[]");
@@ -94,18 +94,18 @@ fn both_sides_leave_by_one_request_and_become_orders() {
     assert_eq!(told.iter().map(working).collect::<Vec<_>>(), [(10_000_001, 0, true), (10_000_002, 0, true)]);
     assert_eq!(rig.core.counters().foreign_orders, 0);
 
-    // The next one changes them where they are.
+    // The next quote changes the existing orders.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 2);
     rig.changes(&quote("Q-1", "buy", 59_001, "open", 0, 2), "[]");
     let last = updates(&rig)[2];
     assert_eq!((last.order_id, last.price), (10_000_001, "59001".parse().unwrap()));
-    // A fill is one of an order of the user.
+    // A fill belongs to an order of the user.
     let filled = quote("Q-1", "buy", 59_001, "filled", 100, 3);
     rig.changes(&filled, &format!("[{}]", trade_text("", "Q-1", "T-1", 100)));
     assert_eq!(updates(&rig)[3].status, OrderStatus::COMPLETED);
     assert_eq!(rig.all::<TradeUpdate>().next().unwrap().order_id, 10_000_001);
-    // And the one after it is another order.
+    // The quote after it creates another order.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59002", "61002"));
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 2);
     rig.changes(&quote("Q-3", "buy", 59_002, "open", 0, 4), "[]");
@@ -136,7 +136,7 @@ fn a_refusal_of_one_side_or_of_all_is_told_with_its_words() {
     let ack = rig.quote_acks()[1];
     assert_eq!((ack.status, ack.done, ack.refused), (AckStatus::ACCEPTED, 1, 1));
     assert_eq!((ack.error, ack.text.as_str()), (ErrorCode::INSUFFICIENT_FUNDS, "not_enough_funds (10009)"));
-    // The bid is still waited for.
+    // The bid is still pending.
     assert_eq!(rig.core.accounts()[0].all_open_orders(), 1);
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     rig.refuse(Method::MassQuote, 13_030, "market_maker_protection");
@@ -169,7 +169,7 @@ fn what_cannot_be_is_refused_here() {
     let large = MassQuote { ask_quantity: "260".parse().unwrap(), ..base };
     rig.request(CLIENT, 0, SYMBOL, &large);
     assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::MAX_ORDER_QUANTITY);
-    // One order and two sides are three.
+    // One order and two sides make three.
     rig.working(1001);
     rig.request(CLIENT, 0, SYMBOL, &base);
     assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::MAX_OPEN_ORDERS);
@@ -179,7 +179,7 @@ fn what_cannot_be_is_refused_here() {
     assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::RECEIVED);
     let text = rig.last(Method::MassQuote).text;
     assert!(!text.contains("\"ask\""), "{text}");
-    // The credits of the venue are used up: nothing left, and nothing is counted.
+    // The venue's rate limit is used up: nothing is sent, and nothing is counted.
     rig.venue.refusal = Some(RequestError::RateLimit { wait_ns: 1 });
     rig.request(CLIENT, 0, SYMBOL, &one);
     assert_eq!(rig.quote_acks().last().unwrap().error, ErrorCode::VENUE_RATE_LIMITED);
@@ -191,7 +191,7 @@ fn what_cannot_be_is_refused_here() {
 
 #[test]
 fn who_may_not_quote_is_refused() {
-    // Another user of the account, one who only watches, and one without a group.
+    // Another user of the account, a user that only watches, and a user without a group.
     let mut rig = quoting("");
     let [other, trader] = ["other", "trader"].map(|name| rig.core.user(name).unwrap());
     rig.core.handle_join(2, other, true);
@@ -201,7 +201,7 @@ fn who_may_not_quote_is_refused() {
     rig.request(3, 0, SYMBOL, &both(7, "59000", "61000"));
     let errors: Vec<ErrorCode> = rig.quote_acks().iter().map(|ack| ack.error).collect();
     assert_eq!(errors, [ErrorCode::NOT_SUPPORTED, ErrorCode::NOT_SUPPORTED, ErrorCode::NOT_PERMITTED]);
-    // By FIX nothing is quoted.
+    // Quotes over FIX are not supported.
     let mut rig = Rig::by_fix();
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     assert_eq!((rig.quote_acks()[0].status, rig.venue.fix.len()), (AckStatus::REJECTED, 0));
@@ -226,7 +226,7 @@ fn quotes_are_cancelled_by_set_by_instrument_and_all() {
     assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::REJECTED);
     rig.request(CLIENT, 0, 0, &CancelQuotes::default());
     assert!(rig.last(Method::CancelQuotes).text.contains(r#""cancel_type":"all""#));
-    // Without an answer what stands is cancelled one by one.
+    // Without an answer the open quotes are cancelled one by one.
     let asked = rig.last(Method::CancelQuotes);
     rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
     rig.poll();
@@ -247,7 +247,7 @@ fn a_quote_is_cancelled_as_other_orders_are_and_not_edited() {
     assert_eq!(rig.all::<OrderAck>().last().unwrap().error, ErrorCode::NOT_SUPPORTED);
     request_by_id(&mut rig, 10_000_001, &CancelOrder::default());
     assert!(rig.last(Method::Cancel).text.contains("Q-1"));
-    // Of two sides and one that is on its way all are meant.
+    // A cancel-all covers both sides and the quote in flight.
     rig.request(
         CLIENT,
         0,
@@ -281,7 +281,7 @@ fn a_lost_answer_is_told_and_the_account_tells_the_rest() {
     );
     rig.changes(&quote("Q-1", "buy", 59_000, "open", 0, 1), "[]");
     assert_eq!((updates(&rig).len(), rig.count(Method::MassQuote)), (1, 1));
-    // The connection is lost, and the venue ends the quote with it; another stands, by whatever way.
+    // The connection is lost, and the venue ends the quote; another one is open, for whatever reason.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
     let asked = rig.last(Method::MassQuote);
     rig.lose(&[asked.id]);
@@ -339,13 +339,13 @@ fn the_kill_switch_and_a_dry_run_hold() {
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::REJECTED);
     assert_eq!(rig.count(Method::MassQuote), before + 1);
-    // One that comes to light behind the venue's answer.
+    // A quote that becomes known after the venue's answer.
     rig.reply(Method::CancelAll, "2");
     let late = quote("Q-9", "buy", 2_000, "open", 0, 9).replace("BTC-PERPETUAL", "ETH_USDC-PERPETUAL");
     rig.changes(&late, "[]");
     rig.pass(Nanos::from_secs(2));
     assert!(rig.last(Method::Cancel).text.contains("Q-9"));
-    // What takes risk away is taken.
+    // Cancels are still accepted, as they reduce risk.
     rig.request(CLIENT, 0, 0, &CancelQuotes::default());
     assert_eq!(rig.quote_acks().last().unwrap().status, AckStatus::RECEIVED);
 
@@ -369,7 +369,7 @@ fn quotes_of_another_group_are_others() {
 fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
     let mut rig = quoting("");
     standing(&mut rig);
-    // It is changed while what was there trades, and pulled before anybody has heard of that.
+    // The quote is changed while its order is filled, and pulled before the fill is known.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59001", "61001"));
     rig.request(CLIENT, 0, 0, &CancelAll::default());
     rig.changes(&quote("Q-1", "buy", 59_000, "filled", 100, 2), "[]");
@@ -379,7 +379,7 @@ fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
     assert!(is_cancelled(&rig, "Q-3"));
     rig.changes(&quote("Q-3", "buy", 59_001, "cancelled", 0, 4), "[]");
 
-    // The same where the answer to it was lost.
+    // The same after a lost answer.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59002", "61002"));
     let asked = rig.last(Method::MassQuote);
     rig.core.handle_unanswered(TRADING, asked.id, false, rig.now, &mut rig.door);
@@ -388,7 +388,7 @@ fn a_quote_that_took_the_place_of_a_filled_one_is_cancelled_as_well() {
     assert!(is_cancelled(&rig, "Q-4"));
     rig.changes(&quote("Q-4", "buy", 59_002, "cancelled", 0, 6), "[]");
 
-    // The next one stays.
+    // The next quote stays open.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59003", "61003"));
     rig.changes(&quote("Q-5", "buy", 59_003, "open", 0, 7), "[]");
     assert!(!is_cancelled(&rig, "Q-5"));
@@ -421,7 +421,7 @@ fn fills_of_quotes_of_an_earlier_life_are_not_told_as_new() {
     rig.pass(Nanos::from_secs(5));
     assert_eq!((rig.all::<TradeUpdate>().count(), rig.count(Method::GetUserTradesByOrder)), (1, 0));
 
-    // Of one of this life they are asked for.
+    // For a quote of this instance the missing fills are requested.
     rig.request(CLIENT, 0, SYMBOL, &both(7, "59000", "61000"));
     rig.changes(&quote("Q-2", "buy", 59_000, "filled", 100, 3), "[]");
     rig.pass(Nanos::from_secs(5));
@@ -437,7 +437,7 @@ fn a_quote_of_an_earlier_life_is_changed_where_it_is() {
     rig.changes(&orders.join(","), "[]");
     rig.reply(Method::MassQuote, DONE);
     assert_eq!((rig.core.accounts()[0].all_open_orders(), rig.core.accounts()[0].open_orders), (2, 2));
-    // It belongs to who quoted last.
+    // The quotes belong to the client that quoted last.
     rig.core.handle_leave(CLIENT);
     rig.poll();
     assert_eq!(rig.count(Method::Cancel), 2);
@@ -452,7 +452,7 @@ fn quotes_are_pulled_while_the_account_is_not_ready() {
     let ack = *rig.quote_acks().last().unwrap();
     assert_eq!((ack.request, ack.status), (AckType::CANCEL_QUOTES, AckStatus::RECEIVED));
     assert_eq!((rig.count(Method::CancelQuotes), rig.count(Method::Cancel)), (0, 0));
-    // One of them outlived the connection; which one it is is not waited for.
+    // One quote may have outlived the connection; the cancels do not wait until it is known which.
     rig.event(TRADING, tickpath_deribit::session::SessionEvent::Ready);
     rig.poll();
     let is_cancelled =

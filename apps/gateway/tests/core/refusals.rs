@@ -1,4 +1,4 @@
-//! What is refused here, and never reaches the venue.
+//! Requests that the gateway rejects, and that never reach the venue.
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
@@ -63,7 +63,7 @@ fn an_id_is_used_once_and_an_order_is_its_users_alone() {
     rig.poll();
     rig.request(2, 1001, 1, &tickpath_gateway_protocol::CancelOrder::default());
     assert_eq!((rig.error(), rig.count(Method::Cancel)), (ErrorCode::UNKNOWN_ORDER, 0));
-    // One that only watches.
+    // A client that only watches.
     rig.core.handle_join(3, other, false);
     rig.poll();
     rig.request(3, 1, 1, &limit("10", "59000"));
@@ -293,7 +293,7 @@ fn market_maker_protection_is_for_who_may_have_it() {
     rig.reply(Method::Buy, &format!(r#"{{"order":{open},"trades":[]}}"#));
     let told = rig.all::<tickpath_gateway_protocol::OrderUpdate>().last().unwrap();
     assert_eq!(told.execution, ExecutionFlags::MMP);
-    // It stays where a change does not say it.
+    // A change without the flag keeps it.
     rig.modify(1001, "200", "59000");
     assert!(rig.last(Method::Edit).text.contains("\"mmp\":true"));
     rig.working(1002);
@@ -331,7 +331,7 @@ fn refusals_of_the_venue_are_told_as_what_they_are() {
         assert_eq!(rig.status(id), Some(OrderStatus::REJECTED));
     }
     assert_eq!(rig.all::<RateLimitTrigger>().count(), 2);
-    // Of a change the order stays as it is.
+    // A rejected change leaves the order as it is.
     rig.working(2001);
     rig.modify(2001, "200", "59000.5");
     rig.refuse(Method::Edit, 11021, "post_only_price_modification_not_possible");
@@ -344,7 +344,7 @@ fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
     let begun =
         |rig: &Rig| rig.all::<DownloadBegin>().filter(|begin| begin.scope == ReadyScope::MARKET_DATA).count();
     assert_eq!(begun(&rig), 1);
-    // Far more wishes than the user may send requests: one download at once, one more for all others in a moment.
+    // Far more requests than the user's limit: one download at once, and one more later for all others.
     for _ in 0..300 {
         rig.request(CLIENT, 0, 0, &DownloadMarketData::default());
     }
@@ -359,7 +359,7 @@ fn who_lost_market_data_is_told_it_anew_and_never_banned_for_it() {
     assert_eq!(begun(&rig), 3);
     assert_eq!((rig.all::<OrderAck>().count(), rig.all::<RateLimitTrigger>().count()), (0, 0));
     rig.working(1001);
-    // One that is banned can see the market all the same.
+    // A banned client can still download market data.
     for id in 0..101 {
         rig.cancel(id + 5_000);
     }
@@ -403,7 +403,7 @@ fn a_cancellation_is_taken_while_the_account_is_not_ready() {
     assert_eq!((rig.acks(1001), rig.count(Method::Cancel)), (received.to_vec(), 0));
     rig.log_in(&orders);
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1001")), (1, true));
-    // And while the gateway stops.
+    // The same while the gateway stops.
     rig.core.stop();
     rig.create(1003);
     assert_eq!(rig.error(), ErrorCode::STOPPING);
@@ -411,7 +411,7 @@ fn a_cancellation_is_taken_while_the_account_is_not_ready() {
     assert_eq!((rig.count(Method::Cancel), rig.last(Method::Cancel).text.contains("V-1002")), (2, true));
 }
 
-/// Why the last request was refused, for people.
+/// Text of the last rejection.
 fn why(rig: &Rig) -> String {
     rig.all::<tickpath_gateway_protocol::OrderAck>().last().unwrap().text.as_str().to_owned()
 }

@@ -1,4 +1,4 @@
-//! The core between a door and a venue that only write down what they are told.
+//! The core between a client port and a venue port that only record its outputs.
 
 use tickpath_deribit::envelope::{Id, Inbound, write_request};
 use tickpath_deribit::field::Field;
@@ -15,19 +15,19 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_types::Nanos;
 
-/// The number of the account's connection.
+/// Index of the account's connection.
 pub const TRADING: usize = MARKET_STREAMS_MAX;
-/// The number of the account's FIX session, where its orders go by FIX.
+/// Index of the account's FIX session, if its orders use FIX.
 pub const ENTRY: usize = TRADING + 1;
-/// The client that is in from the start.
+/// Number of the client that is connected from the start.
 pub const CLIENT: u32 = 1;
-/// The gateway's life in labels.
+/// The gateway instance in labels.
 pub const LIFE: u64 = 777;
 const NO_FUNDS: &str = r#"{"summaries":[]}"#;
 const TEXT: &str = "[venue]\nws_uri = 'ws://127.0.0.1:1/'\nrequest_timeout = '5s'\n\
     [accounts.A1]\nlogin = 'anna'\nsecret = 'test'\n[users.other]\npassword = 'test'\naccounts = ['A1']\n\
     [users.trader]\npassword = 'test'\naccounts = ['A1']\nrequest_limit = 100\n";
-/// What the venue has.
+/// The venue's instruments.
 pub const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"future","settlement_period":"perpetual","instrument_type":"reversed",
   "base_currency":"BTC","quote_currency":"USD","settlement_currency":"BTC","tick_size":0.5,"tick_size_steps":[],
   "min_trade_amount":10,"contract_size":10,"is_active":true,"state":"open","expiration_timestamp":32503708800000},
@@ -35,7 +35,7 @@ pub const INSTRUMENTS: &str = r#"[{"instrument_name":"BTC-PERPETUAL","kind":"fut
   "base_currency":"ETH","quote_currency":"USDC","settlement_currency":"USDC","tick_size":0.05,
   "min_trade_amount":0.001,"contract_size":0.001,"is_active":true,"state":"open"}]"#;
 
-/// A request that went to the venue.
+/// A request sent to the venue.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub stream: usize,
@@ -44,7 +44,7 @@ pub struct Asked {
     pub text: String,
 }
 
-/// A FIX message that went to the venue, with `|` for its separators, and its MsgSeqNum.
+/// A FIX message sent to the venue, with `|` as the separator, and its MsgSeqNum.
 #[derive(Clone, Debug)]
 pub struct AskedByFix {
     pub stream: usize,
@@ -58,19 +58,19 @@ pub struct FakeVenue {
     pub fix: Vec<AskedByFix>,
     pub subscribed: Vec<String>,
     pub resubscribed: Vec<String>,
-    /// Channels that it does not give.
+    /// Channels that it refuses.
     pub refused_channels: Vec<String>,
-    /// It has not said yet which channels it gives.
+    /// It has not answered the subscriptions yet.
     pub is_settling: bool,
-    /// Requests that the credits allow.
+    /// Number of requests that the rate limit allows.
     pub left: Option<u64>,
-    /// The same of FIX sessions.
+    /// The same for FIX sessions.
     pub left_by_fix: Option<u64>,
-    /// What the next request is refused with.
+    /// Error of the next request.
     pub refusal: Option<RequestError>,
-    /// It is refused when it is handed over, though the connection said that it takes it.
+    /// The request fails only when it is sent, after a successful check.
     pub is_refusal_late: bool,
-    /// Requests that were rehearsed.
+    /// Number of requests warmed up.
     pub rehearsed: usize,
     is_rehearsal: bool,
     next_id: i64,
@@ -118,7 +118,7 @@ impl Venue for FakeVenue {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
-        // The Logon had the number 1.
+        // The Logon has sequence number 1.
         let sequence = self.fix.len() as i64 + 2;
         let mut bytes = [0; 1024];
         let len = body.write_bare(&mut bytes).unwrap();
@@ -192,31 +192,31 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// A core with one account and the users `trader` and `other`, that knows nothing yet.
+    /// A core with one account and the users `trader` and `other`, without any state from the venue.
     pub fn new(more: &str) -> Rig {
         Rig::of("", "", more)
     }
 
-    /// One that sends nothing.
+    /// A rig in a dry run.
     pub fn dry(first: &str) -> Rig {
         Rig::dry_at(first, "[]")
     }
 
-    /// The same at a venue that has these orders.
+    /// A rig in a dry run, at a venue with these orders.
     pub fn dry_at(first: &str, orders: &str) -> Rig {
         let mut rig = Rig::of(first, "", "");
         rig.bring_up(orders);
         rig
     }
 
-    /// The same with more said of the user.
+    /// A rig in a dry run, with more keys for the user.
     pub fn dry_with(more: &str) -> Rig {
         let mut rig = Rig::of("dry_run = true\n", "", more);
         rig.bring_up("[]");
         rig
     }
 
-    /// One that knows nothing yet, with more said of the venue.
+    /// A rig without any state from the venue, with more keys for the venue.
     pub fn with_venue(venue: &str) -> Rig {
         Rig::of("", venue, "")
     }
@@ -235,30 +235,30 @@ impl Rig {
         Rig { core, control, door: FakeDoor::default(), venue: FakeVenue::default(), now }
     }
 
-    /// One with everything ready, and a client of `trader` in.
+    /// A rig with everything ready, and a client of `trader`.
     pub fn ready() -> Rig {
         Rig::ready_with("", "[]")
     }
 
-    /// The same, with more in the configuration, at a venue that has these orders.
+    /// The same, with more configuration, at a venue with these orders.
     pub fn ready_with(more: &str, orders: &str) -> Rig {
         let mut rig = Rig::new(more);
         rig.bring_up(orders);
         rig
     }
 
-    /// Everything becomes ready, and a client of `trader` is in.
+    /// Makes everything ready, and connects a client of `trader`.
     pub fn bring_up(&mut self, orders: &str) {
         self.bring_up_with(orders, "[]", NO_FUNDS);
     }
 
-    /// The same at a venue that has these positions and this money.
+    /// The same at a venue with these positions and funds.
     pub fn bring_up_with(&mut self, orders: &str, positions: &str, funds: &str) {
         self.listen(orders, positions, funds);
         assert_eq!(self.core.ready_accounts(), 1);
     }
 
-    /// One whose patterns let none of the venue's instruments in, with everything ready.
+    /// A rig whose patterns match none of the venue's instruments, with everything ready.
     pub fn listening_to_nothing() -> Rig {
         let text = format!("name = 'test'\n{TEXT}[symbols]\ninclude = 'DOGE'\n");
         let mut rig = Rig::made(&text);
@@ -266,14 +266,14 @@ impl Rig {
         rig
     }
 
-    /// One whose orders go by FIX, with everything ready but the FIX session.
+    /// A rig with orders over FIX, with everything ready except the FIX session.
     pub fn by_fix() -> Rig {
         let mut rig = Rig::with_venue("transport = 'fix'\nfix_uri = 'tcp://127.0.0.1:2'\n");
         rig.listen("[]", "[]", NO_FUNDS);
         rig
     }
 
-    /// What the venue says by FIX, with `|` for its separators; BodyLength and CheckSum are made.
+    /// Delivers a FIX message of the venue, with `|` as the separator; BodyLength and CheckSum are added.
     pub fn says(&mut self, body: &str) {
         let body = body.replace('|', "\u{1}");
         let text = format!("8=FIX.4.4\u{1}9={}\u{1}{body}", body.len());
@@ -294,12 +294,12 @@ impl Rig {
         self.log_in_with(orders, positions, funds);
     }
 
-    /// The account's connection stands again, and the venue tells what it has.
+    /// Connects the account again; the venue reports its orders.
     pub fn log_in(&mut self, orders: &str) {
         self.log_in_with(orders, "[]", NO_FUNDS);
     }
 
-    /// The same with positions and money.
+    /// The same with positions and funds.
     pub fn log_in_with(&mut self, orders: &str, positions: &str, funds: &str) {
         self.event(TRADING, SessionEvent::Ready);
         self.poll();
@@ -311,7 +311,7 @@ impl Rig {
         self.poll();
     }
 
-    /// The account's connection is lost; what waits for replies is told first.
+    /// Loses the account's connection; the core first gets the unanswered requests.
     pub fn lose(&mut self, unanswered: &[i64]) {
         for id in unanswered {
             self.core.handle_unanswered(TRADING, *id, true, self.now, &mut self.door);
@@ -320,7 +320,7 @@ impl Rig {
         self.poll();
     }
 
-    /// A client of a user comes in.
+    /// Connects a client of a user.
     pub fn join(&mut self, client: u32, user: &str, may_trade: bool) {
         let user = self.core.user(user).unwrap();
         self.core.handle_join(client, user, may_trade);
@@ -376,7 +376,7 @@ impl Rig {
         self.poll();
     }
 
-    /// Data of a channel.
+    /// Delivers data of a channel.
     pub fn news(&mut self, stream: usize, channel: &str, data: &str) {
         let text = format!(
             r#"{{"jsonrpc":"2.0","method":"subscription","params":{{"channel":"{channel}","data":{data}}}}}"#
@@ -418,7 +418,7 @@ impl Rig {
         self.request(CLIENT, id, 1, &CancelOrder::default());
     }
 
-    /// An order that the venue has accepted.
+    /// Enters an order, which the venue accepts.
     pub fn working(&mut self, id: u64) {
         self.create(id);
         let order = self.order(id, "open", 0, 1);
@@ -431,7 +431,7 @@ impl Rig {
         LabelMark::new("test", LIFE).label(gateway_id, id, "trader").as_str().to_owned()
     }
 
-    /// The venue's words on the order of a client's id.
+    /// The venue's message about the order of a client order id.
     pub fn order(&self, id: u64, state: &str, filled: i64, updated: u64) -> String {
         order_text(&self.label(id), &format!("V-{id}"), state, filled, updated)
     }
@@ -451,12 +451,12 @@ impl Rig {
         self.all::<OrderAck>().filter(|ack| ack.client_order_id == id).map(|ack| ack.status).collect()
     }
 
-    /// Acks of quotes and of mass cancels.
+    /// Acks of quotes and of cancel-alls.
     pub fn quote_acks(&self) -> Vec<QuoteAck> {
         self.door.sent.iter().filter_map(|(_, event)| event.quote_ack()).collect()
     }
 
-    /// Why the last request was refused.
+    /// Error of the last rejection.
     pub fn error(&self) -> ErrorCode {
         self.all::<OrderAck>().last().unwrap().error
     }

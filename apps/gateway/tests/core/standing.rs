@@ -1,4 +1,4 @@
-//! What clients are told of the gateway itself: how it stands and why, and what their accounts are held to.
+//! Events about the gateway itself: its state and the reason for it, and the limits of accounts.
 
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
@@ -12,7 +12,7 @@ use tickpath_types::Nanos;
 
 use crate::machine::rig::{CLIENT, Rig, TRADING};
 
-/// The limits that the client was told last.
+/// The last limits that clients received.
 fn told(rig: &Rig) -> RiskLimits {
     rig.all::<RiskLimits>().last().expect("it was told")
 }
@@ -28,7 +28,7 @@ fn a_client_learns_its_limits_as_it_comes() {
     let limits = told(&rig);
     assert_eq!((limits.max_order_quantity, limits.max_open_orders), ("150".parse().unwrap(), 3));
     assert_eq!((limits.open_orders, limits.is_killed), (0, 0));
-    // One that comes later, with an order open and other limits.
+    // A client that connects later, with an open order and other limits.
     rig.working(1001);
     let limit = RiskLimit { order_size_max: Some(12_000_000_000), ..RiskLimit::default() };
     command(&mut rig, AdminCommand::SetLimits(0, Some(limit)));
@@ -52,7 +52,7 @@ fn what_whoever_runs_the_gateway_commands_is_told() {
     assert_eq!(told(&rig).is_killed, 0);
     command(&mut rig, AdminCommand::SetLimits(0, None));
     assert_eq!((told(&rig).max_open_orders, rig.all::<RiskLimits>().count()), (0, 4));
-    // An account that is not there is nobody's.
+    // No client has an account that does not exist.
     command(&mut rig, AdminCommand::SetLimits(9, None));
     assert_eq!(rig.all::<RiskLimits>().count(), 4);
 }
@@ -80,7 +80,7 @@ fn why_the_gateway_stands_so_is_told() {
     assert_eq!(last(&rig).2, "not ready: A1 waits for its channels");
 }
 
-/// What was told to be left of a limit last: available, maximum, period in ms.
+/// The last remaining rate limit that was published: available, maximum, period in ms.
 fn left(rig: &Rig, limit: RateLimitKind) -> (u32, u32, u64) {
     let update = rig.all::<RateLimitsUpdate>().filter(|update| update.limit == limit).last().unwrap();
     (update.available, update.maximum, update.period_ns / 1_000_000)
@@ -103,7 +103,7 @@ fn what_is_left_of_limits_is_told_once_a_second_where_it_has_changed() {
     assert_eq!(count(&rig), before, "not yet");
     rig.pass(Nanos::from_secs(1));
     assert_eq!((left(&rig, RateLimitKind::VENUE).0, left(&rig, RateLimitKind::USER).0), (19, 99));
-    // One that comes later is told in its download.
+    // A client that connects later receives it in its download.
     rig.door.sent.clear();
     rig.join(CLIENT + 1, "trader", true);
     assert_eq!((left(&rig, RateLimitKind::VENUE).0, left(&rig, RateLimitKind::USER).0), (19, 99));
@@ -179,13 +179,13 @@ fn an_account_whose_login_may_not_trade_is_watched() {
     assert_eq!((rig.error(), rig.count(Method::Buy)), (ErrorCode::NOT_PERMITTED, 0));
     rig.join(2, "trader", true);
     assert_eq!(references(&rig), [1, 0, 0]);
-    // The key was given more.
+    // The key gets more rights.
     rig.lose(&[]);
     rig.core.handle_scope(TRADING, rig.now, true, &mut rig.door);
     rig.log_in("[]");
     rig.working(1002);
     assert_eq!(rig.core.why().as_str(), "");
-    // Orders by FIX go by another login.
+    // Orders over FIX use another login.
     let mut rig = Rig::by_fix();
     rig.core.handle_scope(TRADING, rig.now, false, &mut rig.door);
     assert!(rig.core.accounts()[0].may_trade);

@@ -1,4 +1,4 @@
-//! The gateway at a venue where things go wrong: whatever happens, the venue's orders are those that its clients believe in.
+//! The gateway at a faulty venue: whatever happens, the venue's orders match its clients' view of them.
 #![allow(clippy::unwrap_used)]
 
 mod one;
@@ -21,7 +21,7 @@ use tickpath_gateway_protocol::{
 };
 use tickpath_test_support::{Deadline, PATIENCE};
 
-/// A venue that can make things go wrong, a gateway, and a client with the account of `anna`.
+/// A venue with fault injection, a gateway, and a client with the account of `anna`.
 struct Place {
     folder: tempfile::TempDir,
     venue: Running,
@@ -32,7 +32,7 @@ struct Place {
 }
 
 impl Place {
-    /// Orders stay when the gateway's connection goes.
+    /// Orders stay open when the gateway's connection is lost.
     fn new(faults: &str) -> Place {
         Place::with(faults, "cancel_on_disconnect = false")
     }
@@ -60,7 +60,7 @@ impl Place {
         self.venue.faults.count(kind)
     }
 
-    /// Takes what comes until something is so.
+    /// Processes events until a condition holds.
     fn wait(&mut self, what: &str, is_so: impl Fn(&Place) -> bool) {
         let deadline = Deadline::after(2 * PATIENCE);
         while !is_so(self) {
@@ -80,7 +80,7 @@ impl Place {
         self.trader.create(self.account, self.symbol, Side::BUY, quantity, price)
     }
 
-    /// An order is told as soon as it is found again; its account can be traded with a little later.
+    /// Waits until the account is ready, which is a little later than the updates of its orders.
     fn wait_ready(&mut self) {
         let is_ready = |place: &Place| {
             let of_account = |status: &StreamStatus| status.is_trading == 1 && status.name.as_str() == "A1";
@@ -103,17 +103,17 @@ impl Place {
         self.trader.order(id).is_some_and(|order| order.status == status)
     }
 
-    /// Refused at once, or never entered, as was found later.
+    /// Whether it was rejected at once, or found later as never entered.
     fn was_refused(&self, id: u64) -> bool {
         self.trader.acks(id).contains(&AckStatus::REJECTED) || self.is(id, OrderStatus::REJECTED)
     }
 
-    /// What the client believes of each of its orders.
+    /// The client's view of each of its orders.
     fn believed(&self) -> BTreeMap<u64, OrderUpdate> {
         self.trader.all::<OrderUpdate>().map(|(_, order)| (order.client_order_id, order)).collect()
     }
 
-    /// Those that it believes open: the venue's id, what is left, the price.
+    /// Orders that the client considers open: the venue's order id, remaining quantity, price.
     fn believed_open(&self) -> Vec<(String, Fixed, Fixed)> {
         let believed = self.believed();
         let open = believed.values().filter(|order| order.status == OrderStatus::WORKING);
@@ -124,8 +124,8 @@ impl Place {
         open
     }
 
-    /// Nothing goes wrong any more; in the end the venue's orders are those that the client believes in, and no order was
-    /// ever entered twice.
+    /// Stops the faults, then checks that the venue's orders match the client's view in the end, and that no
+    /// order was entered twice.
     fn end(mut self) {
         self.venue.faults.stop();
         let mut look = Look::start(self.venue.address);
@@ -162,7 +162,7 @@ impl Place {
     }
 }
 
-/// Another client of the same account, by whom the venue is asked.
+/// Another client of the same account, which queries the venue.
 struct Look {
     link: Link,
     ear: Ear,

@@ -1,4 +1,4 @@
-//! Each fault by itself.
+//! Each fault in isolation.
 
 use tickpath_deribit_front::FaultKind;
 use tickpath_gateway_protocol::{AckStatus, OrderAck, OrderStatus};
@@ -51,7 +51,7 @@ fn connections_are_lost_and_orders_stay() {
         let before = place.gateway.view.losses.read();
         place.fail(kind);
         place.wait("the loss", |place| place.count(kind) == 1 && place.gateway.view.losses.read() > before);
-        // Refused while there is no connection, taken when it is there again.
+        // Rejected while there is no connection, accepted after the reconnect.
         let next = loop {
             let next = place.buy("10", "59002");
             place.wait("an answer", |place| place.is(next, OrderStatus::WORKING) || place.was_refused(next));
@@ -87,7 +87,7 @@ fn a_half_open_connection_and_missed_heartbeats_are_noticed() {
         let before = place.gateway.view.losses.read();
         match kind {
             FaultKind::HalfOpen => place.fail(kind),
-            // What else is said is a word of the venue as well: only where there is none a heartbeat is missed.
+            // Any other message counts as a sign of life: only without one is a missing heartbeat noticed.
             _ => place.venue.faults.set(kind, 1_000_000),
         }
         place.wait("the fault", |place| place.count(kind) > 0);
@@ -111,7 +111,7 @@ fn tokens_that_are_over_are_renewed() {
         let id = place.buy("100", "59000");
         place.wait("the order", |place| place.is(id, OrderStatus::WORKING));
         place.fail(kind);
-        // This one is refused, or entered after all.
+        // This order is rejected, or entered in the end.
         let refused = place.buy("100", "59001");
         place
             .wait("an answer", |place| place.was_refused(refused) || place.is(refused, OrderStatus::WORKING));
@@ -155,7 +155,7 @@ fn what_the_venue_refuses_is_told_with_its_words_and_not_sent_again() {
         let mut acks = place.trader.all::<OrderAck>().map(|(_, ack)| ack);
         acks.rfind(|ack| ack.client_order_id == id && ack.status != AckStatus::RECEIVED)
     };
-    // As many as there are refusals.
+    // One for each of the venue's rejections.
     for count in 1..=6 {
         place.fail(FaultKind::Refused);
         let refused = place.buy("100", "59001");
@@ -168,12 +168,12 @@ fn what_the_venue_refuses_is_told_with_its_words_and_not_sent_again() {
             let codes = [10040, 10041, 10047, 10066, 11094, 13028];
             assert!(codes.iter().any(|code| ack.text.as_str().ends_with(&format!("({code})"))), "{ack:?}");
         } else {
-            // The venue's words may leave it open: it is asked for until it is certain.
+            // Some rejections leave the result open: the order is queried until its status is certain.
             assert_eq!(ack.status, AckStatus::TIMEOUT, "{ack:?}");
             place.wait("its end", |place| place.is(refused, OrderStatus::REJECTED));
         }
     }
-    // A change that is refused leaves the order as it is, and so does a cancellation.
+    // A rejected change leaves the order as it is, and so does a rejected cancel.
     place.fail(FaultKind::Refused);
     place.modify(stays, "200", "59000");
     place.wait("the refusal", |place| {

@@ -1,4 +1,4 @@
-//! Many orders while everything goes wrong that can.
+//! Many orders under all faults at once.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use tickpath_test_support::{Deadline, PATIENCE};
 
 use crate::faults::Place;
 
-/// Orders of a story that the venue takes; those that are refused because there is no connection do not count.
+/// Number of orders of a scenario that the venue accepts; those rejected without a connection do not count.
 const ORDERS: usize = 120;
-/// The chances, in millionths: of requests, of connections each second, of changes of the book.
+/// Probabilities in millionths: of requests, of connections per second, of book changes.
 const CHANCES: [(FaultKind, u32); 13] = [
     (FaultKind::Cut, 30_000),
     (FaultKind::HalfOpen, 20_000),
@@ -46,7 +46,7 @@ fn tell(seed: u64, of_venue: &str) {
         let amount = (10 * (1 + random.next_u64() % 9)).to_string();
         let believed = place.believed();
         entered = believed.values().filter(|order| order.status != OrderStatus::REJECTED).count();
-        // Each at least once.
+        // Each fault at least once.
         if entered >= 9 * (planted + 1)
             && let Some((kind, _)) = CHANCES.get(planted)
         {
@@ -79,7 +79,7 @@ fn tell(seed: u64, of_venue: &str) {
         if place.count(kind) == 0 {
             place.venue.faults.happen_next(kind, 1);
         }
-        // What needs an order or a change of the book gets some more of them.
+        // Faults that need an order or a book change get a few more orders.
         while place.count(kind) == 0 {
             assert!(!deadline.is_over(), "{what} does not happen: {}", place.venue.faults);
             place.buy("10", "59000");

@@ -1,4 +1,4 @@
-//! Candles as the venue's own front tells them.
+//! Candles from the venue's own front.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::support::{TestClient, TestGateway, TestVenue, fixed};
 
 const NAME: &str = "ETH-PERPETUAL";
 const LENGTHS: [u32; 2] = [60, 86_400];
-/// One instrument on each connection.
+/// One instrument per connection.
 const FEEDS: &str = "subscriptions_max = 6\nsubscribe_batch = 6\n[venue.feeds]\ntime_series = ['1', '1D']\n";
 
-/// Candles by their begin.
+/// Candles by their start.
 type View = BTreeMap<u64, TimeSeries>;
 
-/// What a client makes of the candles of an instrument and a length.
+/// The client's view of the candles of an instrument and a length.
 fn view_of(client: &TestClient, symbol: u32, period_secs: u32) -> View {
     let mut view = View::new();
     for (event, candle) in client.all::<TimeSeries>() {
@@ -35,7 +35,7 @@ fn view_of(client: &TestClient, symbol: u32, period_secs: u32) -> View {
     view
 }
 
-/// What was traded of the quote currency, and the last price.
+/// Traded amount of the quote currency, and the last price.
 fn traded(view: &View) -> Option<(Fixed, Fixed)> {
     let cost = view.values().map(|candle| candle.cost.0).sum();
     view.values().next_back().map(|last| (Fixed(cost), last.close))
@@ -64,7 +64,7 @@ fn wait_traded(client: &mut TestClient, symbol: u32, cost: &str, close: &str) {
     }
 }
 
-/// Waits until a client was told the market.
+/// Waits until a client has received the market data.
 fn wait_market(client: &mut TestClient) {
     client.wait("the market", |own| {
         own.all::<Ready>().any(|(_, ready)| ready.scope == ReadyScope::MARKET_DATA).then_some(())
@@ -85,10 +85,10 @@ fn candles_are_told_to_all_and_asked_for_anew_when_the_venue_was_gone() {
     trade(&mut maker, &mut trader, accounts, "3000");
     trade(&mut maker, &mut trader, accounts, "3001");
     wait_traded(&mut trader, symbol, "200", "3001");
-    // It is not on the first connection, by which what was is asked for.
+    // The channel is not on the first connection, which requests the past candles.
     let of_symbol = |(event, _): (Event, TimeSeries)| (event.header.symbol == symbol).then_some(event);
     assert!(trader.all().find_map(of_symbol).unwrap().header.stream > 1);
-    // Who comes now has the same.
+    // A new client has the same candles.
     let mut late = gateway.client("trader");
     wait_market(&mut late);
     wait_traded(&mut late, symbol, "200", "3001");
@@ -116,7 +116,7 @@ fn candles_are_told_to_all_and_asked_for_anew_when_the_venue_was_gone() {
     again(&mut trader, of_trader, 1);
     again(&mut maker, of_maker, 1);
     trade(&mut maker, &mut trader, accounts, "3002");
-    // All that was traded, also before the venue was gone, and for all who are there.
+    // The candles cover all trades, also those before the venue stopped, for every client.
     for client in [&mut trader, &mut late, &mut meanwhile] {
         wait_traded(client, symbol, "300", "3002");
     }
@@ -129,7 +129,7 @@ fn candles_are_told_to_all_and_asked_for_anew_when_the_venue_was_gone() {
     }
     gateway.stop();
     venue.stop();
-    // The same inputs tell the same candles.
+    // The same inputs give the same candles.
     let replayed = replay(&files(&logs)).unwrap();
     assert_eq!((replayed.difference, replayed.is_open), (None, false));
 }

@@ -1,4 +1,4 @@
-//! Orders by FIX, at the venue's own FIX door.
+//! Orders over FIX, at the venue's own FIX acceptor.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -14,7 +14,7 @@ use tickpath_test_support::{Direction, FaultProxy};
 
 use crate::support::{Killable, PERPETUAL, TestClient, TestGateway, TestVenue, fixed};
 
-/// Keys of the table `[venue]` with which orders go by FIX through this door.
+/// Keys of the table `[venue]` for orders over FIX at this address.
 pub fn by_fix(door: SocketAddrV4) -> String {
     format!(
         "transport = 'fix'\nfix_uri = 'tcp://{door}'\nfix_ping_interval = '1s'\nreconnect_pause_max = '1s'\n"
@@ -27,7 +27,7 @@ impl TestClient {
         self.client.request(account, symbol, id, &change).unwrap();
     }
 
-    /// The last that was said to a request about an order.
+    /// The last ack of an order's requests.
     fn last_ack(&self, id: u64) -> Option<OrderAck> {
         self.all::<OrderAck>().map(|(_, ack)| ack).rfind(|ack| ack.client_order_id == id)
     }
@@ -38,7 +38,7 @@ impl TestClient {
         })
     }
 
-    /// How often the account was told to be ready.
+    /// Number of ready events of the account.
     fn ready_count(&self, account: u16) -> usize {
         let is_it = |(event, ready): &(Event, Ready)| {
             ready.scope == ReadyScope::ACCOUNT && event.header.account == account
@@ -50,7 +50,7 @@ impl TestClient {
         self.wait("a ready account", |own| (own.ready_count(account) >= count).then_some(()));
     }
 
-    /// Waits until the session of the account of `trader` is lost, for the `losses`th time.
+    /// Waits until the session of the account of `trader` is lost for the `losses`th time.
     fn wait_lost_fix(&mut self, losses: u32) {
         self.wait("the loss", |own| {
             own.all::<StreamStatus>()
@@ -83,7 +83,7 @@ fn an_order_by_fix_lives_and_is_cancelled() {
         [AckStatus::RECEIVED, AckStatus::ACCEPTED, AckStatus::RECEIVED, AckStatus::ACCEPTED]
     );
     assert_eq!(trader.statuses(id), [OrderStatus::WORKING, OrderStatus::CANCELED]);
-    // Which transport trades is told.
+    // The status events name the transport of orders.
     assert!(trader.all::<GatewayStatus>().all(|(_, status)| status.trading == Transport::FIX));
     let mut streams = trader.all::<StreamStatus>().map(|(_, stream)| stream);
     assert!(streams.any(|stream| stream.transport == Transport::FIX && stream.is_trading == 1));
@@ -103,7 +103,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     let (of_maker, symbol) = maker.ready(PERPETUAL);
     let (account, _) = trader.ready(PERPETUAL);
 
-    // Other prices and quantities: each change has its two acks, and is told once.
+    // Other prices and quantities: each change has its two acks, and is reported once.
     let resting = maker.create(of_maker, symbol, Side::SELL, "1000", "60020");
     maker.wait_order(resting, OrderStatus::WORKING);
     maker.modify(of_maker, symbol, resting, "2000", "60010");
@@ -116,7 +116,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     maker.wait_acks(resting, 6);
     assert!(maker.acks(resting).iter().all(|ack| [AckStatus::RECEIVED, AckStatus::ACCEPTED].contains(ack)));
 
-    // Both sides are told of a part, with its trade and the price.
+    // Both sides get the partial fill, with its trade and the price.
     let taking = trader.create(account, symbol, Side::BUY, "400", "60011");
     let filled = trader.wait_order(taking, OrderStatus::COMPLETED);
     assert_eq!((filled.traded_quantity, filled.average_price), (fixed("400"), fixed("60011")));
@@ -128,7 +128,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
         assert_eq!(client.all::<TradeUpdate>().count(), 1);
     }
 
-    // Refusals of the venue come with its words; what FIX cannot carry does not leave.
+    // Rejections carry the venue's text; requests that FIX cannot express are not sent.
     let dear = trader.create(account, symbol, Side::BUY, "100", "90000");
     let refused = trader.wait_acks(dear, 2);
     assert_eq!(
@@ -165,7 +165,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
         assert_eq!((ack.status, ack.error), (status, error), "{ack:?}");
     }
 
-    // One that waits for a price, and cannot be changed over FIX.
+    // A stop order, which cannot be changed over FIX.
     let stop = CreateOrder {
         order_type: OrderType::STOP_MARKET,
         price: fixed("0"),
@@ -192,7 +192,7 @@ fn orders_by_fix_are_changed_filled_in_parts_and_refused_with_a_reason() {
     trader.client.request(account, symbol, waiting, &change).unwrap();
     assert_eq!(trader.wait_acks(waiting, 3).error, ErrorCode::NOT_SUPPORTED);
 
-    // All at once.
+    // All orders at once.
     let open = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_order(open, OrderStatus::WORKING);
     trader.client.request(account, 0, 0, &CancelAll::default()).unwrap();
@@ -231,7 +231,7 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
     let proxy = FaultProxy::to(venue.fix);
-    // Long enough that no answer is given up before the session is cut.
+    // Long enough that no request times out before the session is cut.
     let more = by_fix(proxy.address) + "cancel_on_disconnect = false\nrequest_timeout = '30s'\n";
     let gateway = TestGateway::start_with(folder.path(), venue.address, &more);
     let mut trader = gateway.client("trader");
@@ -240,7 +240,7 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     trader.wait_order(stays, OrderStatus::WORKING);
     trader.wait_acks(stays, 2);
 
-    // The order reaches the venue, its answer is lost.
+    // The order reaches the venue, and its answer is lost.
     proxy.drop_bytes(Direction::ToClient, true);
     let lives = trader.create(account, symbol, Side::BUY, "100", "59001");
     trader.wait_order(lives, OrderStatus::WORKING);
@@ -252,7 +252,7 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     assert_eq!(trader.order(lives).unwrap().status, OrderStatus::WORKING);
     assert_eq!(trader.order(stays).unwrap().status, OrderStatus::WORKING);
 
-    // An order, and a cancellation, that never arrive.
+    // An order and a cancel that never arrive.
     proxy.drop_bytes(Direction::ToServer, true);
     let never = trader.create(account, symbol, Side::BUY, "100", "59002");
     trader.cancel(account, symbol, stays);
@@ -262,12 +262,12 @@ fn orders_in_flight_when_the_session_is_cut_are_found_or_rejected_and_never_doub
     proxy.cut();
     let unknown = trader.wait_acks(never, 2);
     assert_eq!((unknown.origin, unknown.status), (Origin::GATEWAY, AckStatus::TIMEOUT));
-    // It is certain only when its request can no longer arrive; the cancellation is asked for again.
+    // The result is certain only when its request can no longer arrive; the cancel is sent again.
     trader.wait_order(never, OrderStatus::REJECTED);
     trader.wait_order(stays, OrderStatus::CANCELED);
     trader.wait_ready(account, 3);
 
-    // What was believed is what the venue has: one fill takes all that is open at this price.
+    // The client's view matches the venue: exactly one order is open.
     trader.wait("one open order", |_| (gateway.view.open_orders.read() == 1).then_some(()));
     trader.cancel(account, symbol, lives);
     trader.wait_order(lives, OrderStatus::CANCELED);
@@ -285,7 +285,7 @@ fn a_silent_session_is_left_and_orders_go_with_it_where_that_is_wanted() {
     let (account, symbol) = trader.ready(PERPETUAL);
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     trader.wait_order(id, OrderStatus::WORKING);
-    // Neither end hears the other: both notice by their heartbeats, and the venue cancels.
+    // Neither end receives anything: both notice it by missing heartbeats, and the venue cancels.
     proxy.drop_bytes(Direction::ToServer, true);
     proxy.drop_bytes(Direction::ToClient, true);
     trader.wait_lost_fix(1);
@@ -295,7 +295,7 @@ fn a_silent_session_is_left_and_orders_go_with_it_where_that_is_wanted() {
     assert_eq!(canceled.error, ErrorCode::CONNECTION_LOST);
     proxy.cut();
     trader.wait_ready(account, 2);
-    // The way back was told step by step.
+    // The reconnect was reported step by step.
     let mut steps: BTreeMap<_, Vec<ConnectionStatus>> = BTreeMap::new();
     for (event, status) in trader.all::<StreamStatus>() {
         if status.transport == Transport::FIX && status.is_trading == 1 {
@@ -361,7 +361,7 @@ fn the_venue_and_the_gateway_may_go_and_come_back_with_orders_by_fix() {
     trader.events.clear();
     let (account, symbol) = trader.ready(PERPETUAL);
     trader.wait_order(id, OrderStatus::WORKING);
-    // An order of an earlier life is changed and cancelled by the venue's id.
+    // The venue's order id is used to change and cancel an order of an earlier instance.
     trader.modify(account, symbol, id, "200", "59001");
     trader.wait("the change", |own| own.order(id).filter(|it| it.remaining_quantity == fixed("200")));
     trader.cancel(account, symbol, id);
@@ -385,7 +385,7 @@ fn a_run_with_orders_by_fix_is_logged_and_replayed() {
     maker.wait_order(resting, OrderStatus::WORKING);
     let taking = trader.create(account, symbol, Side::BUY, "400", "60010");
     trader.wait_order(taking, OrderStatus::COMPLETED);
-    // The states may have come by the WebSocket; the second acknowledgement comes by FIX.
+    // The updates may have come over the WebSocket; the second ack comes over FIX.
     maker.wait_acks(resting, 2);
     trader.wait_acks(taking, 2);
     proxy.drop_bytes(Direction::ToClient, true);

@@ -1,4 +1,4 @@
-//! Limits that a risk manager publishes.
+//! Limits published by a risk manager.
 
 use tickpath_gateway_protocol::{
     AckStatus, AckType, ErrorCode, Event, OrderAck, OrderStatus, RiskLimits, SetRiskLimits, Side,
@@ -6,7 +6,7 @@ use tickpath_gateway_protocol::{
 
 use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue, fixed};
 
-/// The error of the refusal of an order.
+/// Error of a rejected order.
 fn refusal(client: &mut TestClient, id: u64) -> ErrorCode {
     client.wait("a refusal", |own| {
         let of_order = |(_, ack): (Event, OrderAck)| {
@@ -16,7 +16,7 @@ fn refusal(client: &mut TestClient, id: u64) -> ErrorCode {
     })
 }
 
-/// Publishes limits; the error, if they are refused.
+/// Publishes limits; returns the error if they are rejected.
 fn publish(client: &mut TestClient, account: u16, limits: &SetRiskLimits) -> ErrorCode {
     let id = client.client.request(account, 0, 0, limits).unwrap();
     client.wait("the answer to limits", |own| {
@@ -56,7 +56,7 @@ fn nothing_trades_before_limits_are_published_and_then_within_them() {
     assert_eq!(publish(&mut risk, account, &SetRiskLimits { caps: 8, ..limits }), ErrorCode::default());
     let late = trader.create(account, symbol, Side::BUY, "100", "59000");
     assert_eq!(refusal(&mut trader, late), ErrorCode::NO_RISK_LIMITS);
-    // What rests can still be taken away.
+    // Resting orders can still be cancelled.
     trader.cancel(account, symbol, within);
     trader.wait_order(within, OrderStatus::CANCELED);
     gateway.stop();

@@ -1,4 +1,4 @@
-//! The log of all messages, and the same run again from it.
+//! The log of all messages, and its replay.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How often a text is in the records of a log.
+/// Number of records of a log that contain a text.
 pub fn count(file: &Path, text: &[u8]) -> usize {
     let mut reader = LogReader::open(file).unwrap();
     let mut count = 0;
@@ -28,7 +28,7 @@ pub fn count(file: &Path, text: &[u8]) -> usize {
     count
 }
 
-/// How many records of each kind a log has, and whether some payload contains a text.
+/// Number of records of each kind in a log, and whether some payload contains a text.
 fn read(file: &Path, text: &str) -> (Vec<usize>, bool, Tail) {
     let mut reader = LogReader::open(file).unwrap();
     let (mut counts, mut has_text) = (vec![0; 32], false);
@@ -58,7 +58,7 @@ fn a_run_is_logged_and_the_same_inputs_give_the_same_outputs() {
     trader.wait_order(id, OrderStatus::WORKING);
     trader.cancel(account, symbol, id);
     trader.wait_order(id, OrderStatus::CANCELED);
-    // The rest of the maker's order is cancelled as it goes.
+    // The remainder of the maker's order is cancelled when it disconnects.
     drop(maker);
     gateway.stop();
     venue.stop();
@@ -90,7 +90,7 @@ fn a_run_is_logged_and_the_same_inputs_give_the_same_outputs() {
     let outputs = [RecordKind::Event, RecordKind::Broadcast, RecordKind::VenueOut, RecordKind::Follow];
     assert_eq!(replayed.outputs as usize, outputs.iter().map(|kind| counts[*kind as usize]).sum::<usize>());
 
-    // Of a run that was cut off everything up to there is the same.
+    // A truncated log replays without a difference up to its end.
     let bytes = std::fs::read(&found[0]).unwrap();
     let cut = folder.path().join("cut");
     for part in [2, 3, 5] {
@@ -99,7 +99,7 @@ fn a_run_is_logged_and_the_same_inputs_give_the_same_outputs() {
         assert_eq!(replayed.difference, None, "cut by 1/{part}");
         assert!(replayed.is_open && replayed.inputs > 0);
     }
-    // Another answer of the venue leads to something else.
+    // Another answer of the venue leads to a difference.
     let from = b"\"order_state\":\"filled\"";
     let place = bytes.windows(from.len()).position(|part| part == from).unwrap();
     let forged = forge(&bytes, place, b"\"order_state\":\"open\"  ");
@@ -109,7 +109,7 @@ fn a_run_is_logged_and_the_same_inputs_give_the_same_outputs() {
     assert!(matches!(replay(&twice), Err(ReplayError::Files { .. })));
 }
 
-/// A log in which one record says something else, with the checksum that belongs to it.
+/// A log in which one record is changed, with a matching checksum.
 fn forge(bytes: &[u8], place: usize, text: &[u8]) -> Vec<u8> {
     use tickpath_gateway::event_log::RecordHeader;
     let mut out = bytes[..tickpath_gateway::event_log::FILE_HEADER_LEN].to_vec();

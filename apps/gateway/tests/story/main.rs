@@ -105,7 +105,7 @@ fn a_restarted_gateway_finds_the_orders_of_its_earlier_life() {
     let (account, symbol) = trader.ready(PERPETUAL);
     let id = trader.create(account, symbol, Side::BUY, "100", "59000");
     let before = trader.wait_order(id, OrderStatus::WORKING);
-    // The client stays, and goes on trying.
+    // The client keeps running and reconnects.
     gateway.kill();
     let gateway = TestGateway::start_with(folder.path(), venue.address, kept);
     trader.events.clear();
@@ -144,7 +144,7 @@ fn the_venue_may_go_and_come_back() {
             .filter(|(event, body)| body.scope == ReadyScope::ACCOUNT && event.header.account == account);
         (ready.count() >= 2).then_some(())
     });
-    // Orders outlive the venue's stop, and the gateway knows that this one did.
+    // Orders outlive the venue's restart, and the gateway knows that this one did.
     assert_eq!(trader.order(id).unwrap().status, OrderStatus::WORKING);
     trader.cancel(account, symbol, id);
     trader.wait_order(id, OrderStatus::CANCELED);
@@ -162,11 +162,11 @@ fn the_duty_cycle_does_not_allocate_with_orders_by_fix() {
     duty_cycles_do_not_allocate(|venue| fix::by_fix(venue.fix));
 }
 
-/// Orders that are entered at once, and the bytes that the venue then says of them at least.
+/// Number of orders entered at once, and the minimum number of bytes of the venue's answers to them.
 const BURST: usize = 200;
 const BURST_LEN_MIN: u64 = 40 << 10;
 
-/// The most bytes that wait in a socket that is connected to a port of this machine, as `/proc/net/tcp` says.
+/// Maximum number of bytes waiting in a socket connected to a port of this machine, from `/proc/net/tcp`.
 fn waiting_bytes(port: u16) -> u64 {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let of_line = |line: &str| {
@@ -181,7 +181,7 @@ fn waiting_bytes(port: u16) -> u64 {
 fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
-    // Also with everything recorded.
+    // Recording is on, too.
     let log = format!("{}[event_log]\nfolder = '{}'\n", keys(&venue), folder.path().join("logs").display());
     let (_, mut gateway, socket) = support::build(folder.path(), venue.address, &log);
     let clock = TscClock::shared();
@@ -222,7 +222,7 @@ fn duty_cycles_do_not_allocate(keys: impl Fn(&TestVenue) -> String) {
         .0
         .header
         .symbol;
-    // The codec's buffer of a connection grows until what comes at once has room in it: that is so when much has waited.
+    // The codec's buffer grows to the largest burst, so the test first lets many bytes wait in the socket.
     let ids: Vec<u64> = (0..BURST).map(|_| trader.create(1, symbol, Side::BUY, "100", "59000")).collect();
     until(&mut trader, &|own| own.acks(ids[BURST - 1]).contains(&AckStatus::RECEIVED));
     wait_until("the venue's answers", || waiting_bytes(venue.address.port()) >= BURST_LEN_MIN);

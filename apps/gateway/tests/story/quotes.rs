@@ -1,4 +1,4 @@
-//! A market maker's day: both sides quoted, moved, hit, cancelled, and gone with their client.
+//! A market maker's day: both sides quoted, moved, filled, cancelled, and removed with their client.
 
 use std::io::{Read, Write};
 use std::net::SocketAddrV4;
@@ -11,7 +11,7 @@ use tickpath_test_support::connect;
 
 use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue, config_text, fixed};
 
-/// Has the venue watch a group of the account `anna`.
+/// Makes the venue watch a group of the account `anna`.
 fn watch_group(venue: SocketAddrV4, group: &str) {
     let mut stream = connect(venue);
     let params = format!(
@@ -70,7 +70,7 @@ fn a_market_maker_quotes_and_is_hit_and_goes() {
     let (account, symbol) = trader.ready(PERPETUAL);
     let (of_maker, _) = maker.ready(PERPETUAL);
 
-    // The venue does not watch the group yet: both sides are refused with its words.
+    // The venue does not watch the group yet: it rejects both sides, with a text.
     let id = trader.client.request(account, symbol, 0, &quote("59900", "60100")).unwrap();
     let ack = answer(&mut trader, AckType::MASS_QUOTE, id);
     assert_eq!((ack.status, ack.refused, ack.done), (AckStatus::REJECTED, 2, 0), "{ack:?}");
@@ -85,7 +85,7 @@ fn a_market_maker_quotes_and_is_hit_and_goes() {
     assert!(bid.client_order_id == 0 && bid.order_id != ask.order_id, "{bid:?} {ask:?}");
     wait_top(&mut maker, "59900", "60100");
 
-    // Moved where they are.
+    // Quotes are changed in place.
     let id = trader.client.request(account, symbol, 0, &quote("59950", "60050")).unwrap();
     assert_eq!(answer(&mut trader, AckType::MASS_QUOTE, id).done, 2);
     let moved = wait_side(&mut trader, Side::BUY, OrderStatus::WORKING, "59950");
@@ -93,7 +93,7 @@ fn a_market_maker_quotes_and_is_hit_and_goes() {
     wait_side(&mut trader, Side::SELL, OrderStatus::WORKING, "60050");
     wait_top(&mut maker, "59950", "60050");
 
-    // Hit by another account.
+    // Another account trades with a quote.
     let hit = maker.create(of_maker, symbol, Side::BUY, "200", "60050");
     maker.wait_order(hit, OrderStatus::COMPLETED);
     let done = wait_side(&mut trader, Side::SELL, OrderStatus::COMPLETED, "60050");
@@ -101,13 +101,13 @@ fn a_market_maker_quotes_and_is_hit_and_goes() {
     let trade = trader.wait("the trade", |own| own.all::<TradeUpdate>().next().map(|(_, trade)| trade));
     assert_eq!((trade.order_id, trade.price, trade.quantity), (ask.order_id, fixed("60050"), fixed("200")));
 
-    // Cancelled by their set.
+    // Quotes are cancelled by their set.
     let id = trader.client.request(account, 0, 0, &CancelQuotes { quote_set: 7 }).unwrap();
     let ack = answer(&mut trader, AckType::CANCEL_QUOTES, id);
     assert_eq!((ack.status, ack.done), (AckStatus::ACCEPTED, 1), "{ack:?}");
     wait_side(&mut trader, Side::BUY, OrderStatus::CANCELED, "59950");
 
-    // Quoted once more, and gone with the client.
+    // Quoted again, and removed with the client.
     let id = trader.client.request(account, symbol, 0, &quote("59800", "60200")).unwrap();
     assert_eq!(answer(&mut trader, AckType::MASS_QUOTE, id).done, 2);
     wait_top(&mut maker, "59800", "60200");

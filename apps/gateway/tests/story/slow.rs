@@ -1,4 +1,4 @@
-//! A client that reads the market too slowly.
+//! A client that reads market data too slowly.
 
 use tickpath_gateway_protocol::{
     CustomMessage, CustomRequest, Event, Lapped, OrderStatus, Ready, ReadyScope, Side, TopOfBook,
@@ -6,19 +6,19 @@ use tickpath_gateway_protocol::{
 
 use crate::support::{self, PERPETUAL, TestClient, TestGateway, TestVenue, fixed};
 
-/// Broadcast events that a client may be behind.
+/// Number of broadcast events that a client may lag behind.
 const RING: usize = 64;
-/// More than the user may send requests.
+/// More than the user's request limit.
 const LAPS: usize = 12;
 
-/// Has so much broadcast that whoever does not read is lapped.
+/// Broadcasts enough to overrun the ring of every client that does not read.
 fn lap_the_others(client: &mut TestClient) {
     for _ in 0..=RING / 16 {
         client.events.clear();
         for _ in 0..16 {
             client.client.request(0, 0, 0, &CustomRequest::default()).unwrap();
         }
-        // Who is lapped by them itself has heard enough: the others are further behind.
+        // If this client is overrun itself, the others, which are further behind, are as well.
         client.wait("its own messages", |own| {
             let is_lapped = own.all::<Lapped>().next().is_some();
             (is_lapped || own.all::<CustomMessage>().count() == 16).then_some(())

@@ -1,4 +1,4 @@
-//! How a gateway stands, as clients, the admin socket and the metrics tell it.
+//! State of a gateway as reported to clients, by the admin socket and in the metrics.
 
 use tickpath_gateway::admin::call;
 use tickpath_gateway_protocol::{
@@ -8,7 +8,7 @@ use tickpath_test_support::Deadline;
 
 use crate::support::{PERPETUAL, TestGateway, TestVenue, fixed};
 
-/// The value of a metric's sample; `labels` are those behind the gateway's name.
+/// Value of a metric's sample; `labels` are those after the gateway's name.
 fn sample(page: &str, name: &str, labels: &str) -> Option<u64> {
     let labels = if labels.is_empty() { String::new() } else { format!(",{labels}") };
     let start = format!("tickpath_gateway_{name}{{gateway=\"test\"{labels}}} ");
@@ -88,7 +88,7 @@ fn refusals_of_every_kind_and_clients_of_one_name_are_measured() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
     let gateway = TestGateway::start(folder.path(), venue.address);
-    // Two of one user, which call themselves the same.
+    // Two clients of one user with the same name.
     let (mut trader, mut second) = (gateway.client("trader"), gateway.client("trader"));
     let (account, symbol) = trader.ready(PERPETUAL);
     second.ready(PERPETUAL);
@@ -107,7 +107,7 @@ fn refusals_of_every_kind_and_clients_of_one_name_are_measured() {
     });
     let mut wrong = gateway.client_with("trader", "guess");
     wrong.wait("its refusal", |own| own.client.failure().map(|_| ()));
-    // The page of a gateway says what was so some milliseconds ago.
+    // The metrics page of a gateway lags by some milliseconds.
     let deadline = Deadline::start();
     let page = loop {
         let page = gateway.metrics.render();
@@ -123,7 +123,7 @@ fn refusals_of_every_kind_and_clients_of_one_name_are_measured() {
     let refusals = page.lines().filter(|line| line.starts_with("tickpath_gateway_refusals_total{"));
     let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
     assert_eq!(refusals.map(count).sum::<u64>(), 3, "{page}");
-    // Two orders were asked for, and one left.
+    // Two orders were requested, and one was sent.
     assert_eq!(sample(&page, "requests_total", "request=\"create_order\""), Some(2), "{page}");
     let left = "request=\"create_order\"";
     assert_eq!(sample(&page, "request_latency_nanoseconds_count", left), Some(1), "{page}");
@@ -141,7 +141,7 @@ fn refusals_of_every_kind_and_clients_of_one_name_are_measured() {
     venue.stop();
 }
 
-/// The fourth wrong password in a row is answered later, and so are those after it; the right one is taken.
+/// The fourth wrong password in a row is answered later, and so are further ones; the right one is accepted.
 #[test]
 fn wrong_passwords_are_put_off_and_the_right_one_is_taken() {
     let folder = tempfile::tempdir().unwrap();

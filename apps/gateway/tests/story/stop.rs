@@ -1,4 +1,4 @@
-//! The end of a gateway whose venue cancels nothing by itself.
+//! Shutdown of a gateway whose venue does not cancel orders on disconnect.
 
 use tickpath_agent::StopSignal;
 use tickpath_gateway::admin::call;
@@ -13,7 +13,7 @@ fn no_order_of_clients_stands_when_the_gateway_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let venue = TestVenue::start(folder.path());
     let (text, socket) = config_text(folder.path(), venue.address, "cancel_on_disconnect = false\n");
-    // One by one, the cancellations would take half a minute.
+    // One by one, the cancels would take half a minute.
     let text = text
         .replace("matching_rate = 1000", "matching_rate = 1")
         .replace("matching_burst = 1000", "matching_burst = 45");
@@ -33,12 +33,12 @@ fn no_order_of_clients_stands_when_the_gateway_is_gone() {
     }
     stop.stop();
     gateway.join().unwrap().unwrap();
-    // The next one finds none.
+    // The next gateway finds no order.
     let gateway = TestGateway::start(folder.path(), venue.address);
     let mut trader = gateway.client("trader");
     trader.ready(PERPETUAL);
     assert_eq!(trader.all::<OrderUpdate>().count(), 0, "{}", trader.story());
-    // As it is now: what the view shows may be from before the account was ready.
+    // Queries the current status: the view may be from before the account was ready.
     let told = call(&gateway.admin_socket(), "status").unwrap();
     assert_eq!((&told["open_orders"], &told["foreign_orders"]), (&0.into(), &0.into()), "{told:#}");
     gateway.stop();

@@ -1,4 +1,4 @@
-//! A venue, a gateway and clients, each as it runs outside tests, over the loopback interface and shared memory.
+//! A venue, a gateway and clients as in production, over the loopback interface and shared memory.
 
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;
@@ -25,21 +25,21 @@ use crate::running::Running;
 
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 
-/// A venue that runs on threads of its own, with limits that no test meets and a FIX door.
+/// A venue that runs on separate threads, with limits that no test reaches and a FIX acceptor.
 pub struct TestVenue {
     running: Running,
     pub address: SocketAddrV4,
-    /// Its FIX door.
+    /// Address of its FIX acceptor.
     pub fix: SocketAddrV4,
 }
 
 impl TestVenue {
-    /// A venue as the sample's file describes it, at free addresses, in a folder; started again there, it goes on.
+    /// Starts a venue with the sample configuration, at free addresses; in the same folder it keeps state.
     pub fn start(folder: &Path) -> TestVenue {
         TestVenue::start_with(folder, |text| text)
     }
 
-    /// The same with another word in its file.
+    /// Starts a venue with a changed configuration.
     pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> TestVenue {
         let running = Running::start(folder, |text| {
             change(text)
@@ -50,7 +50,7 @@ impl TestVenue {
         TestVenue { running, address, fix }
     }
 
-    /// The same, at addresses that it had before.
+    /// Starts a venue at the addresses that it had before.
     pub fn start_at(folder: &Path, address: SocketAddrV4, fix: Option<SocketAddrV4>) -> TestVenue {
         let path = folder.join("venue.toml");
         let text = std::fs::read_to_string(&path).unwrap();
@@ -71,14 +71,14 @@ impl TestVenue {
     }
 }
 
-/// A gateway that runs on a thread of its own.
+/// A gateway that runs on a separate thread.
 pub struct TestGateway {
-    #[allow(dead_code)] // not every test looks
+    #[allow(dead_code)] // not used by every test
     pub view: Arc<GatewayView>,
-    #[allow(dead_code)] // not every test looks
+    #[allow(dead_code)] // not used by every test
     pub metrics: Arc<GatewayMetrics>,
-    /// What it says of its connections.
-    #[allow(dead_code)] // not every test looks
+    /// Messages about its connections.
+    #[allow(dead_code)] // not used by every test
     pub notes: Receiver<String>,
     runner: Runner,
     stop: StopSignal,
@@ -87,18 +87,18 @@ pub struct TestGateway {
 }
 
 impl TestGateway {
-    /// A gateway at a venue with the accounts `A1` (anna) and `B1` (bert), and a user of each: `trader` and `maker`.
+    /// Starts a gateway with accounts `A1` (anna) and `B1` (bert), and a user of each: `trader` and `maker`.
     pub fn start(folder: &Path, venue: SocketAddrV4) -> TestGateway {
         TestGateway::start_with(folder, venue, "")
     }
 
-    /// The same, with more keys for the table `[venue]`.
+    /// Starts a gateway with more keys for the table `[venue]`.
     pub fn start_with(folder: &Path, venue: SocketAddrV4, more: &str) -> TestGateway {
         TestGateway::run(build(folder, venue, more))
     }
 
-    /// The same of any configuration's text, which names the socket.
-    #[allow(dead_code)] // not every test has one
+    /// Starts a gateway with any configuration text, which names the socket.
+    #[allow(dead_code)] // not used by every test
     pub fn of(folder: &Path, text: &str, socket: PathBuf) -> TestGateway {
         TestGateway::run(build_of(folder, text, socket))
     }
@@ -115,14 +115,14 @@ impl TestGateway {
         client(&self.socket, user)
     }
 
-    /// A client with a password of its own.
-    #[allow(dead_code)] // not every test guesses
+    /// A client with this password.
+    #[allow(dead_code)] // not used by every test
     pub fn client_with(&self, user: &str, password: &str) -> TestClient {
         client_with(&self.socket, user, password)
     }
 
-    /// Where commands are taken.
-    #[allow(dead_code)] // not every test commands
+    /// Path of the admin socket.
+    #[allow(dead_code)] // not used by every test
     pub fn admin_socket(&self) -> PathBuf {
         format!("{}.admin", self.socket.display()).into()
     }
@@ -133,7 +133,7 @@ impl TestGateway {
     }
 }
 
-/// A gateway that can be killed: it runs on a thread of the test's, and ends between two duty cycles without a word.
+/// A gateway that can be killed: it runs on a test thread, and ends between two duty cycles.
 pub struct Killable {
     is_killed: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<()>,
@@ -168,13 +168,13 @@ impl Killable {
     }
 }
 
-/// A gateway that does not run yet.
+/// Builds a gateway without running it.
 pub fn build(folder: &Path, venue: SocketAddrV4, more: &str) -> (GatewayConfig, Gateway, PathBuf) {
     let (text, socket) = config_text(folder, venue, more);
     build_of(folder, &text, socket)
 }
 
-/// Its configuration, and its socket.
+/// Configuration of a gateway, and its socket.
 pub fn config_text(folder: &Path, venue: SocketAddrV4, more: &str) -> (String, PathBuf) {
     let socket = folder.join("gateway.sock");
     let text = format!(
@@ -196,7 +196,7 @@ fn build_of(folder: &Path, text: &str, socket: PathBuf) -> (GatewayConfig, Gatew
     (config, gateway, socket)
 }
 
-/// A client of a user, that is yet to connect.
+/// A client of a user, not connected yet.
 pub fn client(socket: &Path, user: &str) -> TestClient {
     client_with(socket, user, "test")
 }
@@ -207,14 +207,14 @@ fn client_with(socket: &Path, user: &str, password: &str) -> TestClient {
     TestClient { client: Client::start(config), events: Vec::new() }
 }
 
-/// A client, and all that it was told.
+/// A client, and all events that it received.
 pub struct TestClient {
     pub client: Client,
     pub events: Vec<Event>,
 }
 
 impl TestClient {
-    /// Does what is to be done until something is so.
+    /// Does pending work until a condition holds.
     pub fn wait<T>(&mut self, what: &str, is_so: impl Fn(&TestClient) -> Option<T>) -> T {
         let deadline = Deadline::start();
         loop {
@@ -235,8 +235,8 @@ impl TestClient {
         }
     }
 
-    /// Why the gateway refused the last try to connect, and for how many nanoseconds.
-    #[allow(dead_code)] // not every test is refused
+    /// Reason for the last refused connection attempt, and the time before a retry in nanoseconds.
+    #[allow(dead_code)] // not used by every test
     pub fn refusal(&self) -> Option<(RefusalReason, u64)> {
         match self.client.failure() {
             Some(ConnectError::Refused { refusal }) => Some((refusal.reason, refusal.retry_after_ns)),
@@ -252,12 +252,12 @@ impl TestClient {
         story
     }
 
-    /// The bodies of one kind, in the order in which they came.
+    /// The bodies of one kind, in order of arrival.
     pub fn all<B: Body>(&self) -> impl DoubleEndedIterator<Item = (Event, B)> + '_ {
         self.events.iter().filter_map(|event| Some((*event, event.body()?)))
     }
 
-    /// Waits until the account can be traded with, for the `count`th time; its number and that of the instrument.
+    /// Waits until the account is ready for the `count`th time; returns account number and symbol number.
     pub fn ready(&mut self, name: &str) -> (u16, u32) {
         self.wait("a connection", |own| own.client.is_connected().then_some(()));
         let session = self.client.welcome().unwrap().session;
@@ -294,13 +294,13 @@ impl TestClient {
         self.client.request(account, symbol, id, &CancelOrder::default()).unwrap();
     }
 
-    /// What acks of an order said, in the order in which they came.
+    /// Statuses of an order's acks, in order of arrival.
     pub fn acks(&self, id: u64) -> Vec<AckStatus> {
         let of_order = |(_, ack): (Event, OrderAck)| (ack.client_order_id == id).then_some(ack.status);
         self.all::<OrderAck>().filter_map(of_order).collect()
     }
 
-    /// The last that was said of an order.
+    /// The last update of an order.
     pub fn order(&self, id: u64) -> Option<OrderUpdate> {
         self.all::<OrderUpdate>().rev().map(|(_, order)| order).find(|order| order.client_order_id == id)
     }
@@ -309,7 +309,7 @@ impl TestClient {
         self.wait(&format!("order {id} {status}"), |own| own.order(id).filter(|order| order.status == status))
     }
 
-    /// Everything that was said of how an order stands.
+    /// All statuses of an order that were reported.
     pub fn statuses(&self, id: u64) -> Vec<OrderStatus> {
         let of_order =
             |(_, order): (Event, OrderUpdate)| (order.client_order_id == id).then_some(order.status);
@@ -317,7 +317,7 @@ impl TestClient {
     }
 }
 
-/// A number of units.
+/// Parses a decimal.
 pub fn fixed(text: &str) -> Fixed {
     text.parse().unwrap()
 }

@@ -1,4 +1,4 @@
-//! A venue whose certificate is of a CA of the site's own, through a proxy of the site's.
+//! A venue with a certificate of a private CA, behind a private proxy.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn start_venue(folder: &Path) -> Running {
     })
 }
 
-/// A gateway at the venue's encrypted door that trusts a CA.
+/// Starts a gateway at the venue's TLS endpoint that trusts a CA.
 fn start_gateway(folder: &Path, venue: &Running, ca: &Path, keys: &str) -> TestGateway {
     let (text, socket) = config_text(folder, venue.address, &format!("ca_file = '{}'\n{keys}", ca.display()));
     let url = format!("wss://localhost:{}/ws", venue.address.port());
@@ -44,7 +44,7 @@ fn a_ca_of_the_sites_own_is_trusted_and_no_other() {
     let gateway = start_gateway(folder.path(), &venue, &folder.path().join("ca.pem"), "");
     trade(&gateway);
     gateway.stop();
-    // A CA of somebody else: no connection comes to be, and it is said why.
+    // With another CA no connection is established, and the reason is reported.
     let other = tempfile::tempdir().unwrap();
     let gateway = start_gateway(other.path(), &venue, &Certificates::write(other.path()).ca, "");
     let deadline = Deadline::start();
@@ -73,7 +73,7 @@ fn every_connection_goes_through_the_proxy() {
     let folder = tempfile::tempdir().unwrap();
     let venue = start_venue(folder.path());
     let proxy = ConnectProxy::to(venue.address);
-    // Where a proxy leads to by the name of this machine is not this machine: it must be meant.
+    // The proxy resolves this machine's name to its own machine, so this counts as real money.
     let keys = format!(
         "proxy = '{}'\n[limits]\norder_size_max = '1000'\nnotional_max = '1000'\nopen_orders_max = 9\n",
         proxy.address
@@ -90,7 +90,7 @@ fn every_connection_goes_through_the_proxy() {
     gateway.stop();
     let asked = proxy.requests();
     let expected = format!("CONNECT localhost:{} HTTP/1.1\r\n", venue.address.port());
-    // Market data, and two accounts.
+    // One connection for market data, and two for accounts.
     assert!(asked.len() >= 3 && asked.iter().all(|head| head.starts_with(&expected)), "{asked:?}");
     drop(proxy);
     venue.stop();

@@ -1,4 +1,4 @@
-//! Who may ask for what and how often, and connections that are dropped on purpose.
+//! Permissions and rate limits of users, and connections that are dropped deliberately.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tickpath_test_support::{Deadline, PATIENCE};
 
 use crate::support::{PERPETUAL, TestClient, TestGateway, TestVenue};
 
-/// Why an order was refused.
+/// Error of a rejected order.
 fn refusal(client: &mut TestClient, id: u64) -> ErrorCode {
     client.wait("a refusal", |own| {
         let of_order = |(_, ack): (Event, OrderAck)| {
@@ -30,7 +30,7 @@ fn a_flood_is_banned_at_the_rings_and_at_the_door() {
     let (mut flood, mut trader) = (gateway.client("flood"), gateway.client("trader"));
     let (account, symbol) = flood.ready(PERPETUAL);
     trader.ready(PERPETUAL);
-    // All at once: what is one too many, and all that follows, has no effect.
+    // All at once: the first request over the limit and all later ones have no effect.
     let ids: Vec<u64> = (0..40).map(|_| flood.create(account, symbol, Side::BUY, "10", "59000")).collect();
     flood.wait("forty answers", |own| ids.iter().all(|id| !own.acks(*id).is_empty()).then_some(()));
     let refused: Vec<ErrorCode> = ids[20..].iter().map(|id| refusal(&mut flood, *id)).collect();
@@ -39,7 +39,7 @@ fn a_flood_is_banned_at_the_rings_and_at_the_door() {
     assert!(ids[..20].iter().all(|id| flood.acks(*id)[0] == AckStatus::RECEIVED), "{}", flood.story());
     let trigger = flood.wait("the ban", |own| own.all::<RateLimitTrigger>().next().map(|(_, it)| it));
     assert_eq!((trigger.limit, trigger.reason), (RateLimitKind::USER, RateLimitReason::BANNED));
-    // The same user by another client is told for how long; others are as before.
+    // Another client of the same user receives the remaining time of the ban; others are not affected.
     let mut again = gateway.client("flood");
     let (reason, wait) = again.wait("its refusal", |own| own.refusal());
     assert_eq!(reason, RefusalReason::BANNED);
@@ -66,7 +66,7 @@ fn a_user_and_an_account_trade_their_own_symbols_alone() {
         own.all::<ReferenceData>().find(|(_, it)| it.name.as_str() == name).map(|(it, _)| it.header.symbol)
     };
     let (btc, other) = (symbol_of(&eth, PERPETUAL).unwrap(), symbol_of(&eth, "ETH-PERPETUAL").unwrap());
-    // Accounts are numbered in the order of their names: A1, B1, C1.
+    // Accounts are numbered by name: A1, B1, C1.
     let refused = eth.create(1, btc, Side::BUY, "100", "59000");
     assert_eq!(refusal(&mut eth, refused), ErrorCode::UNKNOWN_SYMBOL);
     let refused = eth.create(3, other, Side::BUY, "100", "2000");
@@ -88,7 +88,7 @@ fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
     let id = loop {
         let id = trader.create(account, symbol, Side::BUY, "100", "59000");
         trader.wait("an answer", |own| own.acks(id).first().map(|_| ()));
-        // It may have met a connection that was just dropped.
+        // The connection may just have been dropped.
         if trader.acks(id)[0] == AckStatus::RECEIVED {
             break id;
         }
@@ -106,7 +106,7 @@ fn connections_that_are_dropped_on_purpose_come_back_and_lose_no_order() {
     trader.wait("a ready account", |own| {
         own.all::<Ready>().any(|(_, it)| it.scope == ReadyScope::ACCOUNT).then_some(())
     });
-    // It lives, and its end is told once.
+    // The order is still open, and its end is reported once.
     loop {
         trader.cancel(account, symbol, id);
         let is_over = trader.wait("an answer", |own| {
@@ -160,7 +160,7 @@ fn a_login_that_may_not_trade_says_so() {
 #[test]
 fn an_account_whose_orders_the_venue_does_not_tell_of_cannot_be_traded_with() {
     let folder = tempfile::tempdir().unwrap();
-    // A key that says nothing of trades.
+    // A key without a trading scope.
     let key = "client_id = \"anna\"\n";
     let venue = TestVenue::start_with(folder.path(), |text| {
         text.replace(key, &format!("{key}scope = \"account:read\"\n"))

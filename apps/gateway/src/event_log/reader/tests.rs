@@ -1,4 +1,4 @@
-//! Logs that are whole, cut off at every place, and damaged at every place.
+//! Tests with logs that are whole, and cut off or damaged at every byte.
 
 use tickpath_types::Nanos;
 
@@ -24,7 +24,7 @@ fn put(out: &mut Vec<u8>, kind: RecordKind, sequence: u64, payload: &[u8]) {
     header.write(payload, out);
 }
 
-/// A log of four records, the places where each of them ends, and its bytes.
+/// A log of four records: the end offset of each, and its bytes.
 fn sample() -> (Vec<usize>, Vec<u8>) {
     let mut bytes = header(7).write().to_vec();
     let mut ends = vec![];
@@ -40,7 +40,7 @@ fn sample() -> (Vec<usize>, Vec<u8>) {
     (ends, bytes)
 }
 
-/// The kinds of all records, records that are missing, and how it ends.
+/// Returns the kinds of all records, the number of missing records, and the end.
 fn read(bytes: &[u8]) -> Result<(Vec<RecordKind>, u64, Tail), LogError> {
     let mut reader = LogReader::new(bytes, Path::new(PLACE))?;
     let mut kinds = vec![];
@@ -113,7 +113,7 @@ fn every_damage_in_the_middle_is_seen() {
             let start = ends.iter().rev().find(|end| **end <= at).copied().unwrap_or(FILE_HEADER_LEN);
             match read(&damaged) {
                 Err(LogError::Damaged { offset, .. }) => assert_eq!(offset, start as u64),
-                // A length that lies says that the record was not yet whole.
+                // A corrupt length makes the record look unfinished.
                 Ok((_, _, Tail::Torn { offset, .. })) => {
                     assert!((4..8).contains(&(at - start)), "{at}");
                     assert_eq!(offset, start as u64);
@@ -154,7 +154,7 @@ fn a_length_that_lies_costs_no_memory() {
 #[test]
 fn a_length_that_is_damaged_is_no_torn_end() {
     let (ends, bytes) = sample();
-    // The length of the second record, in its second half of the first word: what follows seems to belong to it.
+    // Upper bits of the second record's length: the bytes after it then seem to belong to it.
     for bit in [10, 16, 20] {
         let mut damaged = bytes.clone();
         let at = ends[0] + 4 + bit / 8;
@@ -165,7 +165,7 @@ fn a_length_that_is_damaged_is_no_torn_end() {
             "{bit}: {found:?}"
         );
     }
-    // Of the last record nothing is behind it: it may have been cut off.
+    // No record follows the last one: it may be torn.
     let mut damaged = bytes.clone();
     damaged[ends[2] + 5] ^= 1;
     assert!(matches!(read(&damaged), Ok((_, 0, Tail::Torn { .. }))));
