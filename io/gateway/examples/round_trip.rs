@@ -1,8 +1,8 @@
-//! What the door costs: the round trip of a request and its answer beside that of bare rings of the same items, taken
-//! alternately, and instructions of each step for callgrind (`callgrind` as the argument: one thread, no clock asked).
+//! Cost of the client port: the round trip of a request and its answer, alternating with that of bare rings
+//! of the same items. With `callgrind` as the argument: instructions per step, one thread, no clock reads.
 //!
 //! `cargo run --release -p tickpath-gateway-io --example round_trip`
-#![allow(clippy::print_stdout)] // it is what it is for
+#![allow(clippy::print_stdout)] // prints its results
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ fn connect(place: &Path) -> (Door, Client, ClientId) {
     let folder = Folder::create(&place.join("shm")).expect("there is room");
     let name = SegmentName::new("door").expect("it is a name");
     let mut door = Door::open(DoorConfig::new(&socket, folder, name)).expect("nobody else is there");
-    // As a gateway that has run for a while.
+    // Like a gateway that has run for a while.
     std::thread::sleep(Duration::from_millis(300));
     let user = Text::cut("bench");
     let connecting = std::thread::spawn(move || {
@@ -32,7 +32,7 @@ fn connect(place: &Path) -> (Door, Client, ClientId) {
     });
     let id = loop {
         if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
-            // The processor's time: the client, which is woken, may take the core meanwhile.
+            // Processor time, as the client that wakes up may take the core meanwhile.
             let start = thread_time();
             let id = door.admit(login.id, 1).expect("there is room");
             println!("letting a client in took the door {} us", (thread_time() - start).as_micros());
@@ -51,7 +51,7 @@ fn answer(request: &Request) -> Event {
     Event::of(&OrderAck { request_id: request.header.request_id, ..OrderAck::default() })
 }
 
-/// Median of round trips through the door, in nanoseconds.
+/// Median round trip through the client port, in nanoseconds.
 fn through_the_door(client: &mut Client) -> u64 {
     let order = CreateOrder::default();
     let mut times: Vec<u64> = (0..ROUNDS)
@@ -122,7 +122,7 @@ fn measure(place: &Path) {
     });
 }
 
-/// One thread does everything, so often that what is not repeated does not count.
+/// Does everything in one thread, so often that one-time work is negligible.
 fn count(place: &Path, what: &str) {
     let (mut door, mut client, id) = connect(place);
     door.send_instrument_ready(id, 1);

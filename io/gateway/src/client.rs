@@ -1,4 +1,4 @@
-//! The client's end.
+//! The client side.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,44 +16,44 @@ use crate::connection::{Connection, Received};
 use crate::error::{ConnectError, SendError};
 use crate::server::SYSTEM_TIMEOUT;
 
-/// Time between two looks at whether the gateway has gone.
+/// Interval of checks whether the gateway still exists.
 const CHECK_PERIOD: Nanos = Nanos(10_000_000);
-/// Events of the client's own that wait to be polled.
+/// Maximum number of the client's local events that wait to be polled.
 const LOCAL_MAX: usize = 16;
-/// Events between two looks at timers, where there is no pause.
+/// Number of events between two checks of the timers while there is no pause.
 const BUSY_POLLS: u32 = 64;
-/// The first client order id is one above.
+/// Base of client order ids: the first one is one above.
 const ORDER_ID_BASE: u64 = 1_000;
 
-/// What a client is to be.
+/// Configuration of a client.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// The gateway's Unix socket.
     pub socket: PathBuf,
-    /// What the client calls itself.
+    /// Name of the client.
     pub name: Text<32>,
-    /// The user.
+    /// Name of the user.
     pub user: Text<32>,
     /// The user's password.
     pub password: Password,
-    /// Whether the client wants to send orders; a user who may not is refused then.
+    /// Whether the client wants to send orders; the gateway then refuses a user without that right.
     pub is_trading: bool,
-    /// How long a try to connect waits for the gateway's answer.
+    /// Time to wait for the gateway's answer when connecting.
     pub timeout: Duration,
-    /// Whether to connect anew when the connection is lost.
+    /// Whether to reconnect when the connection is lost.
     pub is_persistent: bool,
-    /// Time until the first new try; each further one waits twice as long as the one before,
+    /// Pause before the first reconnect; it doubles with each further attempt.
     pub backoff: Nanos,
-    /// up to this.
+    /// Maximum pause before a reconnect.
     pub backoff_max: Nanos,
-    /// Period of [`Timer`] events; none unless it is set.
+    /// Period of [`Timer`] events; no such events when absent.
     pub timer: Option<Nanos>,
-    /// Whether to ask for market data anew by itself when broadcast events were lost.
+    /// Whether to request market data automatically after broadcast events were lost.
     pub is_resyncing: bool,
 }
 
 impl ClientConfig {
-    /// A client that trades, named `client`, that waits 5 s for an answer, and connects anew after 100 ms and up to 5 s.
+    /// A trading client named `client` with an answer timeout of 5 s, which reconnects after 100 ms to 5 s.
     #[must_use]
     pub fn new(socket: &Path, user: Text<32>, password: Password) -> ClientConfig {
         ClientConfig {
@@ -79,9 +79,9 @@ impl ClientConfig {
 
 /// A client of a gateway. One thread polls it.
 ///
-/// Events come by [`poll`](Client::poll): those of the gateway, and those that the client makes itself - start, connected,
-/// disconnected, timer, lapped, stop - whose header says source 0. Polling and sending allocate nothing while the
-/// connection lasts; connecting anew waits up to [`ClientConfig::timeout`].
+/// [`poll`](Client::poll) returns the gateway's events and the client's local ones - start, connected,
+/// disconnected, timer, lapped, stop - whose header has source 0. Polling and sending allocate nothing while
+/// the connection lasts; reconnecting blocks up to [`ClientConfig::timeout`].
 #[derive(Debug)]
 pub struct Client {
     config: ClientConfig,
@@ -97,18 +97,18 @@ pub struct Client {
     busy: u32,
     next_try: Nanos,
     backoff: Nanos,
-    /// Why the last try failed.
+    /// Error of the last connection attempt.
     failure: Option<ConnectError>,
     is_stopped: bool,
-    /// Market data is to be asked for.
+    /// Market data is to be requested.
     wants_download: bool,
 }
 
 impl Client {
-    /// Connects now.
+    /// Connects immediately.
     ///
     /// # Errors
-    /// [`ConnectError`].
+    /// [`ConnectError`] if the connection fails.
     pub fn connect(config: ClientConfig) -> Result<Client, ConnectError> {
         let connection = config.open()?;
         let mut client = Client::start(config);
@@ -116,7 +116,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Connects as it is polled.
+    /// Creates a client that connects while it is polled.
     #[must_use]
     pub fn start(config: ClientConfig) -> Client {
         let now = monotonic();
@@ -142,7 +142,7 @@ impl Client {
         client
     }
 
-    /// The next event; `None` when there is none for now.
+    /// Returns the next event; `None` if there is none at the moment.
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
         loop {
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// What is not urgent: timers, whether the gateway is there, a new try.
+    /// Does the work that is not urgent: timers, the check of the gateway, reconnecting.
     #[cold]
     fn rest(&mut self) {
         self.busy = 0;
@@ -197,7 +197,7 @@ impl Client {
         match &mut self.connection {
             Some(connection) => {
                 let Some(reason) = connection.end() else { return };
-                // What the gateway said before it went comes first.
+                // First the events that the gateway sent before it ended.
                 match connection.receive() {
                     Received::Event(event) => {
                         if event.header.kind == EventKind::DOWNLOAD_END {
@@ -259,7 +259,7 @@ impl Client {
         }
     }
 
-    /// Makes an event of the client's own.
+    /// Queues a local event.
     fn tell<B: Body>(&mut self, body: &B) {
         let mut event = Event::of(body);
         self.local_sequence += 1;
@@ -267,15 +267,15 @@ impl Client {
         event.header.session = self.session;
         event.header.send_ns = monotonic().0;
         event.header.flags = flags::LAST_IN_BATCH;
-        // It is polled empty before anything is added, but for a handful at a time.
+        // The queue is drained before events are added, a handful at a time.
         debug_assert!(self.local.len() < LOCAL_MAX);
         self.local.push_back(event);
     }
 
-    /// Sends a request, with the time and, where it has none, an id filled in; the request's id.
+    /// Sends a request, after filling in the time and, if it is 0, the request id; returns the request id.
     ///
     /// # Errors
-    /// [`SendError`]; nothing was sent.
+    /// [`SendError`]; the request was not sent.
     #[inline]
     pub fn send(&mut self, request: &mut Request) -> Result<u64, SendError> {
         let connection = self.connection.as_mut().ok_or(SendError::NotConnected)?;
@@ -288,10 +288,10 @@ impl Client {
         Ok(request.header.request_id)
     }
 
-    /// Sends a request with this body; the request's id.
+    /// Sends a request with this body; returns the request id.
     ///
     /// # Errors
-    /// [`SendError`]; nothing was sent.
+    /// [`SendError`]; the request was not sent.
     #[inline]
     pub fn request<B: RequestBody>(
         &mut self,
@@ -305,32 +305,32 @@ impl Client {
         self.send(&mut request)
     }
 
-    /// An order id that no client of this user has used, as far as the gateway has said: use it once the account is ready.
+    /// Returns an order id that is unused by this user, as far as reported; valid once the account is ready.
     pub fn next_order_id(&mut self) -> u64 {
-        // Beyond the last one the gateway refuses the same id again.
+        // After the last id the gateway rejects the repeated one.
         self.order_id = (self.order_id + 1).min(ORDER_ID_MAX);
         self.order_id
     }
 
-    /// Whether there is a connection.
+    /// Whether the client is connected.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         self.connection.is_some()
     }
 
-    /// What the gateway said when it let the client in.
+    /// The gateway's welcome message.
     #[must_use]
     pub fn welcome(&self) -> Option<&Welcome> {
         self.connection.as_ref().map(|connection| &connection.welcome)
     }
 
-    /// Why the last try to connect failed, while there is no connection.
+    /// Error of the last connection attempt, while the client is not connected.
     #[must_use]
     pub const fn failure(&self) -> Option<&ConnectError> {
         self.failure.as_ref()
     }
 
-    /// Whether no new try will be made: the gateway has refused for good, or the client was not to connect anew.
+    /// Whether the client will not connect again: the refusal is permanent, or reconnecting is disabled.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.connection.is_none()
@@ -338,8 +338,8 @@ impl Client {
             && self.local.is_empty()
     }
 
-    /// Closes the connection; the gateway does with the client's orders what it does when a client goes. The next polls
-    /// give what is left, and [`Stop`].
+    /// Closes the connection; the gateway then treats the client's orders as on any disconnect. The next
+    /// polls return the remaining events, and [`Stop`].
     pub fn stop(&mut self) {
         if !self.is_stopped {
             self.is_stopped = true;

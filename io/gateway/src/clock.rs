@@ -1,17 +1,17 @@
-//! The clocks that a gateway and its clients share: all processes of a machine read the same.
+//! Clocks that a gateway and its clients share: all processes of a machine read the same values.
 
 use nix::time::{ClockId, clock_gettime};
 use tickpath_types::Nanos;
 
-/// The machine's monotonic clock (`CLOCK_MONOTONIC`): the times of events and requests. Some 20 ns where the kernel keeps
-/// it in the vDSO.
+/// The machine's monotonic clock (`CLOCK_MONOTONIC`): the times of events and requests. A read takes some 20
+/// ns if the kernel provides it in the vDSO.
 #[inline]
 #[must_use]
 pub fn monotonic() -> Nanos {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
-/// Time since the Unix epoch, as the machine believes it.
+/// Time since the Unix epoch, by the machine's clock.
 #[must_use]
 pub fn unix_time() -> Nanos {
     read(ClockId::CLOCK_REALTIME)

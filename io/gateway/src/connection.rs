@@ -1,4 +1,4 @@
-//! One connection of a client, from hello to end.
+//! One connection of a client, from the hello to the end.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::clock::monotonic;
 use crate::error::{ConnectError, SendError};
 use crate::joined::Joined;
 
-/// What a look at the rings gave.
+/// Result of polling the rings.
 pub(crate) enum Received {
     Event(Event),
-    /// So many broadcast events were overwritten.
+    /// Number of broadcast events that were overwritten.
     Lapped(u64),
     Nothing,
 }
@@ -29,15 +29,15 @@ pub(crate) struct Connection {
     pub(crate) welcome: Welcome,
     channel: Channel<Request, Event>,
     broadcast: Receiver<Event>,
-    /// A broadcast event that waits until the client's ring was looked at once more.
+    /// A broadcast event held back until the client's ring is polled once more.
     held: Option<Event>,
     joined: Joined,
-    /// Keeps the mapping.
+    /// Keeps the segment mapped.
     _segment: EventsReader,
 }
 
 impl Connection {
-    /// Calls the gateway, says who this is, and waits for its word and the rings.
+    /// Connects to the gateway, sends the hello, and waits for the welcome and the rings.
     pub(crate) fn open(path: &Path, hello: Hello, timeout: Duration) -> Result<Connection, ConnectError> {
         let caller = call(path).map_err(|error| match error {
             ChannelError::System { error, .. } => ConnectError::Call { path: path.to_owned(), error },
@@ -56,12 +56,12 @@ impl Connection {
             .stream()
             .filter(|_| is_it)
             .ok_or_else(|| ShmError::Missing { name: name.to_string(), folder: folder.path().to_owned() })?;
-        // What came before is in what the gateway downloads; what comes after follows upon it.
+        // The download covers earlier broadcast events; later ones follow it.
         broadcast.seek(welcome.broadcast_sequence);
         Ok(Connection { welcome, channel, broadcast, held: None, joined: Joined::new(), _segment: segment })
     }
 
-    /// The next event: of the client's own ring first, and of the broadcast ring what follows upon the download.
+    /// Returns the next event: first from the client's ring, then broadcast events newer than the download.
     #[inline]
     pub(crate) fn receive(&mut self) -> Received {
         loop {
@@ -79,7 +79,7 @@ impl Connection {
                 continue;
             }
             match self.broadcast.try_recv() {
-                // What the gateway put into the client's ring before it is to be seen now.
+                // The gateway may have put earlier events into the client's ring, so it is polled first.
                 Ok(Some(event)) => self.held = Some(event),
                 Ok(None) => return Received::Nothing,
                 Err(Lagged(lost)) => {
@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Answers a ping; where the ring is full the gateway has no use for it.
+    /// Answers a ping; if the ring is full, the answer is dropped.
     fn answer(&mut self, event: &Event) {
         let Some(ping) = event.body::<Ping>() else { return };
         let received_ns = monotonic().0;
@@ -104,7 +104,7 @@ impl Connection {
         self.channel.sender.try_push(*request).map_err(|_| SendError::Full)
     }
 
-    /// Why there will be nothing more, once everything was received; a system call.
+    /// Reason why no more events can arrive after those received so far; a system call.
     pub(crate) fn end(&self) -> Option<&'static str> {
         if self.channel.receiver.is_disconnected() {
             Some("the gateway closed the connection")
@@ -118,14 +118,14 @@ impl Connection {
     }
 }
 
-/// Says who this is; the welcome.
+/// Sends the hello; returns the gateway's welcome.
 fn greet(caller: &Caller, hello: Hello, timeout: Duration) -> Result<Welcome, ConnectError> {
     let deadline = Instant::now() + timeout;
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = Frame::Hello(hello).encode(&mut bytes).expect("there is room for the longest frame");
     caller.stream().set_write_timeout(Some(timeout))?;
     let written = caller.stream().write_all(&bytes[..len]);
-    // It held a password.
+    // The buffer held a password.
     bytes.fill(0);
     std::hint::black_box(&mut bytes);
     written.map_err(|error| lost(error, timeout))?;

@@ -1,4 +1,4 @@
-//! What can go wrong at the door, and what to do.
+//! Errors of the client port and of connections to it, with the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use tickpath_gateway_protocol::frame::{FrameError, Refusal};
 use tickpath_shm::ShmError;
 use tickpath_shm::channel::ChannelError;
 
-/// Why a door was not opened.
+/// The client port cannot be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DoorError {
-    /// Of the socket: another gateway listens there, or the system refuses.
+    /// The socket cannot be opened: another gateway listens there, or the system refuses.
     #[error(transparent)]
     Socket(#[from] ChannelError),
-    /// Of the broadcast segment: another gateway has its name, or there is no room.
+    /// The broadcast segment cannot be created: another gateway uses its name, or there is no space.
     #[error(transparent)]
     Segment(#[from] ShmError),
-    /// A path is too long to be told to clients.
+    /// A path is too long to be sent to clients.
     #[error("{} is longer than 160 bytes, or not plain text: choose a shorter folder", path.display())]
     Path {
         /// The path.
@@ -26,54 +26,54 @@ pub enum DoorError {
     },
 }
 
-/// Why a client is not connected.
+/// The client is not connected.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// Nothing listens there, or this user may not call it.
+    /// No gateway listens at the socket, or this user may not connect to it.
     #[error("cannot call the gateway at {}: {error}; is it running?", whole(path).display())]
     Call {
         /// The socket.
         path: PathBuf,
-        /// What the system says; it is part of the message, and no source that would be told once more.
+        /// The system's error; part of the message, and therefore not its source, which would repeat it.
         error: io::Error,
     },
-    /// The gateway said no.
+    /// The gateway refused the client.
     #[error("the gateway refuses: {}{}", refusal.reason, after(refusal))]
     Refused {
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
-    /// It closed the connection without a word, or was gone.
+    /// The gateway closed the connection without an answer, or has ended.
     #[error("the gateway closed the connection: it may be stopping")]
     Closed,
-    /// It gave no answer in time.
+    /// The gateway did not answer in time.
     #[error("the gateway gave no answer in {} ms: it may be overloaded", timeout.as_millis())]
     Silent {
-        /// As long as was waited.
+        /// Time waited.
         timeout: std::time::Duration,
     },
-    /// What it said is no answer.
+    /// The answer is not a valid frame.
     #[error("what listens there is no gateway of this version: {0}")]
     Frame(#[from] FrameError),
-    /// Its rings cannot be used.
+    /// The rings of the gateway are unusable.
     #[error("the gateway's rings cannot be used: {0}")]
     Rings(#[from] ChannelError),
-    /// Its broadcast segment cannot be used.
+    /// The broadcast segment is unusable.
     #[error("the gateway's market data cannot be read: {0}")]
     Segment(#[from] ShmError),
-    /// What the system says.
+    /// The system's error.
     #[error("cannot talk with the gateway: {0}")]
     System(#[from] io::Error),
 }
 
-/// A path that says more than where it was said.
+/// Makes the path absolute, as the current folder is not part of the message.
 fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl ConnectError {
-    /// Whether another try may do better: not where name, password or version are wrong.
+    /// Whether another attempt may succeed; false for a wrong name, password or version.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         use tickpath_gateway_protocol::frame::RefusalReason as Reason;
@@ -94,14 +94,14 @@ fn after(refusal: &Refusal) -> String {
     }
 }
 
-/// Why a request was not sent.
+/// A request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// There is no connection; poll until there is.
+    /// There is no connection: poll until there is.
     #[error("there is no connection with the gateway")]
     NotConnected,
-    /// The gateway has not taken the requests before it; try again later.
+    /// The ring is full, as the gateway has not taken the earlier requests; try again later.
     #[error("the ring to the gateway is full: the gateway is busy or stuck")]
     Full,
 }

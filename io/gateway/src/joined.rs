@@ -1,38 +1,38 @@
-//! From where on broadcast events follow upon what was downloaded.
+//! The broadcast sequence from which on broadcast events are newer than the download.
 
 use tickpath_gateway_protocol::{Event, EventKind, Ready, ReadyScope};
 
-/// Numbers of instruments that are followed, from 1.
+/// Maximum number of instruments that are followed; their numbers start at 1.
 pub const SYMBOLS_MAX: u32 = 1 << 16;
-/// Of an instrument whose download is not complete.
+/// Value for an instrument whose download is incomplete.
 const NOT_YET: u64 = u64::MAX;
 
-/// For each instrument the broadcast sequence that its download covers.
+/// Broadcast sequence that the download covers, for each instrument.
 ///
-/// The gateway puts an instrument's state into the client's ring and then [`Ready`] with the broadcast sequence of that
-/// moment. So a broadcast event of an instrument that is not ready is one that the state, still to come, has in it; one up
-/// to the sequence is in the state already. For this to hold the client's ring must be looked at after the broadcast event
-/// was read and before it is given out.
+/// The gateway puts an instrument's state into the client's ring, followed by [`Ready`] with the current
+/// broadcast sequence. A broadcast event of an instrument that is not ready is covered by the state still to
+/// come. One up to the sequence of [`Ready`] is covered by the state received. This requires polling the
+/// client's ring after a broadcast event is read and before it is returned.
 #[derive(Debug)]
 pub(crate) struct Joined {
     upto: Vec<u64>,
-    /// Broadcast events up to this number were lost: a state of before does not cover them.
+    /// Broadcast events up to this sequence were lost: an earlier state does not cover them.
     lost: u64,
 }
 
 impl Joined {
-    /// No instrument is ready. The room for all of them is taken now, and costs memory as far as it is used.
+    /// No instrument is ready. Capacity for all is reserved now, and takes memory only as it is used.
     pub(crate) fn new() -> Joined {
         Joined { upto: Vec::with_capacity(SYMBOLS_MAX as usize), lost: 0 }
     }
 
-    /// Broadcast events up to this number were lost: no instrument is ready.
+    /// Records that broadcast events up to `lost` are missing: no instrument is ready.
     pub(crate) fn lose(&mut self, lost: u64) {
         self.lost = lost;
         self.upto.fill(NOT_YET);
     }
 
-    /// Takes note of an event of the client's ring.
+    /// Processes an event of the client's ring.
     #[inline]
     pub(crate) fn note(&mut self, event: &Event) {
         if event.header.kind == EventKind::READY {
@@ -46,7 +46,7 @@ impl Joined {
         let Some(ready) = event.body::<Ready>().filter(|ready| ready.scope == ReadyScope::INSTRUMENT) else {
             return;
         };
-        // One that was put into the ring before the loss, and seen after it, says nothing of what was lost.
+        // A ready event queued before the loss does not cover the lost events.
         if symbol >= SYMBOLS_MAX || ready.broadcast_sequence < self.lost {
             return;
         }
@@ -56,7 +56,7 @@ impl Joined {
         self.upto[symbol as usize] = ready.broadcast_sequence;
     }
 
-    /// Whether a broadcast event is to be given out: what is about no instrument always is.
+    /// Whether a broadcast event is to be returned; always true for events without an instrument.
     #[inline]
     pub(crate) fn follows(&self, event: &Event) -> bool {
         let symbol = event.header.symbol;

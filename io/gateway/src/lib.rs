@@ -1,9 +1,9 @@
-//! Both ends of a gateway's local door.
+//! Gateway side and client side of a gateway's local client port.
 //!
-//! The [server](Door) listens on a Unix socket, hears who calls, lets in whom its owner admits, and has for each client a
-//! ring each way in shared memory; market data goes once into a broadcast ring that all clients map for reading. The
-//! [client](Client) connects, answers the gateway's pings, holds broadcast events back until they follow upon what was
-//! downloaded, and connects anew when the gateway was gone.
+//! The [server](Door) listens on a Unix socket, reads callers' hellos and admits those its owner accepts.
+//! Each client has two rings in shared memory, one per direction. Market data is written once into a
+//! broadcast ring that all clients map read-only. The [client](Client) connects, answers the gateway's pings,
+//! holds broadcast events back until they follow the download, and reconnects when the gateway was down.
 //!
 //! ```
 //! use tickpath_gateway_io::{Client, ClientConfig, Door, DoorConfig, DoorEvent, monotonic};
@@ -35,15 +35,15 @@
 //!
 //! # Bounds
 //!
-//! | what | bound | at it |
+//! | item | limit | when reached |
 //! |---|---|---|
 //! | clients | [`DoorConfig::clients_max`] | a further one is refused |
-//! | callers who are not let in yet | [`DoorConfig::pre_login`], by process | the oldest of the process that has the most is closed |
-//! | time for that | its deadline | the connection is closed |
-//! | events that wait for a client | [`DoorConfig::events_max`] | the client is cut off: it is too slow |
-//! | requests that wait for the gateway | [`DoorConfig::requests_max`] | the client's [`send`](Client::send) gives the request back |
-//! | broadcast events | [`DoorConfig::broadcasts_max`] | the oldest is overwritten; a client that lost some is told, and asks for a download |
-//! | numbers of instruments that a client follows | [`SYMBOLS_MAX`] | those beyond get no broadcast events |
+//! | pre-login callers | [`DoorConfig::pre_login`], by process | evicts the oldest of the process with most |
+//! | time until login | its deadline | the connection is closed |
+//! | events queued for a client | [`DoorConfig::events_max`] | the client is too slow and is disconnected |
+//! | requests queued for a gateway | [`DoorConfig::requests_max`] | [`send`](Client::send) fails |
+//! | broadcast events | [`DoorConfig::broadcasts_max`] | the oldest is lost; the client requests a download |
+//! | instrument numbers that a client follows | [`SYMBOLS_MAX`] | higher ones get no broadcast events |
 
 mod client;
 mod clock;

@@ -1,4 +1,4 @@
-//! The server's end: who calls, who is in, what goes to whom.
+//! The gateway side: accepts callers, admits clients, and routes events to them.
 
 mod clients;
 mod handshakes;
@@ -20,45 +20,45 @@ use clients::{Clients, Found};
 use handshakes::Handshakes;
 use rings::RingMaker;
 
-/// Time between two looks at what is not urgent: who calls, who has gone, pings.
+/// Interval of housekeeping: new callers, lost clients, pings.
 const HOUSEKEEPING: Nanos = Nanos(1_000_000);
-/// Answers to pings that fit none, in one poll; the next takes more.
+/// Maximum number of unmatched ping answers handled in one poll; the next poll handles more.
 const WRONG_PONGS_MAX: usize = 16;
-/// Time between two signs of life of the broadcast segment.
+/// Interval of the broadcast segment's heartbeat.
 const SIGN_OF_LIFE: Nanos = Nanos(100_000_000);
 
-/// What a door is to be.
+/// Configuration of a client port.
 #[derive(Clone, Debug)]
 pub struct DoorConfig {
-    /// The Unix socket that clients call.
+    /// Unix socket that clients connect to.
     pub socket: PathBuf,
-    /// Where the broadcast segment lies.
+    /// Folder of the broadcast segment.
     pub folder: Folder,
-    /// Its name.
+    /// Name of the broadcast segment.
     pub segment: SegmentName,
-    /// Number of the gateway in its events.
+    /// Source number of the gateway in its events.
     pub source: u8,
     /// The gateway's name, for clients.
     pub gateway: Text<32>,
     /// The venue, for clients.
     pub exchange: Text<32>,
-    /// Clients at a time.
+    /// Maximum number of connected clients.
     pub clients_max: usize,
-    /// Callers that have not said who they are, or wait to be judged; the process takes the place of the address.
+    /// Limits for callers before login; the process takes the role of the address.
     pub pre_login: PreLoginLimits,
-    /// Requests that wait in a client's ring, rounded up to a power of two.
+    /// Maximum number of requests queued in a client's ring, rounded up to a power of two.
     pub requests_max: u64,
-    /// Events that wait in a client's ring, rounded up to a power of two.
+    /// Maximum number of events queued in a client's ring, rounded up to a power of two.
     pub events_max: u64,
-    /// Broadcast events that are kept, rounded up to a power of two.
+    /// Number of broadcast events kept, rounded up to a power of two.
     pub broadcasts_max: u64,
-    /// Time between two pings of a client.
+    /// Interval between pings of a client.
     pub heartbeat: Nanos,
 }
 
 impl DoorConfig {
-    /// The usual bounds: 64 clients, 128 handshakes of 5 s and 64 of one process, rings of 1,024 requests and 16,384 events, 65,536 broadcast
-    /// events, a ping every second.
+    /// Default limits: 64 clients, 128 handshakes of 5 s and 64 per process, rings of 1,024 requests and
+    /// 16,384 events, 65,536 broadcast events, a ping every second.
     #[must_use]
     pub fn new(socket: &Path, folder: Folder, segment: SegmentName) -> DoorConfig {
         DoorConfig {
@@ -78,7 +78,7 @@ impl DoorConfig {
     }
 }
 
-/// A client that is in. No two of one door's life are equal.
+/// Id of a connected client, unique within one instance of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId {
     pub(crate) number: u32,
@@ -86,113 +86,113 @@ pub struct ClientId {
 }
 
 impl ClientId {
-    /// From 1, in the order of coming.
+    /// Number of the client, from 1, in order of arrival.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.number
     }
 
-    /// Below [`DoorConfig::clients_max`]; another client may have it once this one has left.
+    /// Slot of the client, below [`DoorConfig::clients_max`]; reused once the client has left.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.slot as usize
     }
 }
 
-/// A caller that waits to be judged. No two of one door's life are equal.
+/// Id of a pending login, unique within one instance of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoginId(pub(crate) u64);
 
-/// Who wants to come in.
+/// A login request of a caller.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// To be given to [`Door::admit`] or [`Door::refuse`], now or later.
+    /// Id for [`Door::admit`] or [`Door::refuse`], now or later.
     pub id: LoginId,
-    /// What it says of itself.
+    /// The caller's hello message.
     pub hello: Box<Hello>,
-    /// The process, as the kernel knows it.
+    /// The caller's process, as reported by the kernel.
     pub peer: Peer,
 }
 
-/// How long a ping took.
+/// Measured times of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// From the gateway's sending to the client's having it, in nanoseconds.
+    /// Time from sending the ping to its receipt by the client, in nanoseconds.
     pub to_client_ns: u64,
-    /// From the client's answer to the gateway's having it.
+    /// Time from the client's answer to its receipt by the gateway, in nanoseconds.
     pub to_gateway_ns: u64,
 }
 
-/// Why a client is no longer in.
+/// Reason why a client is no longer connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeaveReason {
-    /// It said so.
+    /// The client closed the connection.
     Closed,
-    /// Its process is gone, or closed the socket without a word.
+    /// The client's process ended, or closed the socket without notice.
     Died,
-    /// It read so slowly that its ring was full.
+    /// The client read so slowly that its ring was full.
     TooSlow,
-    /// It put a position into a ring that it cannot have reached: it is damaged or hostile.
+    /// The client wrote an impossible position into a ring: it is damaged or hostile.
     Broken,
-    /// The gateway's owner wanted it: [`Door::disconnect`].
+    /// The gateway disconnected the client: [`Door::disconnect`].
     Dismissed,
 }
 
-/// What has happened at the door.
+/// An event of the client port.
 #[derive(Debug)]
 pub enum DoorEvent {
-    /// Somebody wants to come in: answer by [`Door::admit`] or [`Door::refuse`], now or once it is known.
+    /// A caller wants to log in: answer with [`Door::admit`] or [`Door::refuse`], now or later.
     Login(Login),
-    /// A client asks for something. Its numbers and codes may be anything.
+    /// A client's request. Its numbers and codes are not validated.
     Request(ClientId, Request),
-    /// A client has answered a ping.
+    /// A client answered a ping.
     Heartbeat(ClientId, Heartbeat),
-    /// A client is no longer in; all that it asked for before has been told. Nothing more can be sent to it.
+    /// A client is no longer connected. All of its requests were returned before; it gets no more events.
     Left(ClientId, LeaveReason),
 }
 
-/// What has happened so far.
+/// Event counts since the port was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DoorCounters {
-    /// Connections to the socket.
+    /// Number of connections to the socket.
     pub calls: u64,
-    /// Callers that were let in.
+    /// Number of callers admitted.
     pub admitted: u64,
-    /// Callers that were refused.
+    /// Number of callers refused.
     pub refused: u64,
-    /// Callers that said something that is no hello, or of another version.
+    /// Number of callers that sent a message that is not a valid hello, or one of another version.
     pub malformed: u64,
-    /// Callers that were silent too long, or waited too long to be judged.
+    /// Number of callers that did not log in in time, or whose login was not answered in time.
     pub timed_out: u64,
-    /// Callers that went before they were let in.
+    /// Number of callers that disconnected before login.
     pub gave_up: u64,
-    /// Callers that were closed before they were let in, because others came and there was no capacity.
+    /// Number of callers evicted before login because of newer ones.
     pub evicted: u64,
-    /// Callers that the system did not let be accepted or served.
+    /// Number of callers that could not be accepted or served because of a system error.
     pub failed: u64,
-    /// Clients that left in good order.
+    /// Number of clients that disconnected in order.
     pub closed: u64,
-    /// Clients whose processes went.
+    /// Number of clients whose process ended.
     pub died: u64,
-    /// Clients that were cut off because their rings were full.
+    /// Number of clients disconnected because their ring was full.
     pub too_slow: u64,
-    /// Clients that were cut off because their rings were damaged.
+    /// Number of clients disconnected because their ring was damaged.
     pub broken: u64,
-    /// Clients that were cut off by the gateway's owner.
+    /// Number of clients disconnected by the gateway.
     pub dismissed: u64,
-    /// Answers to pings that fit no ping.
+    /// Number of ping answers that match no ping.
     pub wrong_pongs: u64,
-    /// Requests that were taken.
+    /// Number of requests taken.
     pub requests: u64,
-    /// Events to single clients.
+    /// Number of events sent to single clients.
     pub events: u64,
 }
 
-/// A gateway's local door. One thread polls it; it never waits.
+/// A gateway's local client port. One thread polls it; it never blocks.
 ///
-/// Times are those of [`monotonic`]. Polling and sending allocate nothing; letting a client in and out does. The rings of the
-/// next two clients are made ahead by a thread of the door's own, as that takes milliseconds.
+/// Times are those of [`monotonic`]. Polling and sending allocate nothing; admitting and removing a client
+/// does. A separate thread creates the rings of the next two clients in advance, as that takes milliseconds.
 #[derive(Debug)]
 pub struct Door {
     config: DoorConfig,
@@ -205,21 +205,21 @@ pub struct Door {
     counters: DoorCounters,
     next_housekeeping: Nanos,
     next_sign_of_life: Nanos,
-    /// Handshakes still to be looked at in this turn of housekeeping.
+    /// Next handshake to check in this turn of housekeeping.
     turn: usize,
 }
 
 impl Door {
-    /// Opens the door: makes the broadcast segment, in the place of one that a killed gateway left, and listens.
+    /// Opens the port: creates the broadcast segment, replacing one left by a killed gateway, and listens.
     ///
     /// # Errors
-    /// [`DoorError`]; another gateway of the same name or socket among them.
+    /// [`DoorError`], e.g. if another gateway uses the name or the socket.
     pub fn open(config: DoorConfig) -> Result<Door, DoorError> {
         let folder_text = config.folder.path().to_str().and_then(Text::<160>::new);
         if folder_text.is_none() {
             return Err(DoorError::Path { path: config.folder.path().to_owned() });
         }
-        // The segment first: its lock keeps a second gateway of the name away from the socket too.
+        // The segment first: its lock also keeps a second gateway of this name away from the socket.
         let broadcast =
             EventsWriter::create(&config.folder, &config.segment, config.broadcasts_max, unix_time())?;
         let listener = ChannelListener::bind(&config.socket)?;
@@ -238,12 +238,12 @@ impl Door {
         })
     }
 
-    /// The next thing that has happened; `None` when there is nothing more for now. Requests of all clients come in turn,
-    /// those of one in order. Now and then a call does a bounded amount of housekeeping.
+    /// Returns the next event; `None` if there is none at the moment. Clients take turns, and each client's
+    /// requests stay in order. Some calls do a bounded amount of housekeeping.
     #[inline]
     pub fn poll(&mut self, now: Nanos) -> Option<DoorEvent> {
-        // By the time, and not by whether there is nothing else to do: a client that never stops asking must not keep others
-        // from coming in.
+        // Housekeeping depends on time, not on idleness: a client that never stops sending requests must not
+        // keep others from logging in.
         if now >= self.next_housekeeping
             && let Some(event) = self.keep_house(now)
         {
@@ -253,7 +253,7 @@ impl Door {
             match self.clients.poll(&mut self.counters)? {
                 Found::Request(client, request) => return Some(DoorEvent::Request(client, request)),
                 Found::Pong(client, request) => {
-                    // The clock anew: `now` may be older than the answer.
+                    // Reads the clock again: `now` may be older than the answer.
                     match self.clients.pong(client, &request, monotonic()) {
                         Some(heartbeat) => return Some(DoorEvent::Heartbeat(client, heartbeat)),
                         None => self.counters.wrong_pongs += 1,
@@ -265,7 +265,7 @@ impl Door {
         None
     }
 
-    /// Who calls, who has said who it is, who has gone, who is to be pinged.
+    /// Housekeeping: logins, new callers, lost clients, pings.
     #[cold]
     fn keep_house(&mut self, now: Nanos) -> Option<DoorEvent> {
         if self.turn == 0 {
@@ -278,11 +278,11 @@ impl Door {
             }
         }
         self.turn = 0;
-        // Behind the others: a hello that has come is read before its caller could be closed for a newcomer.
+        // Accepts after reading: a hello that has arrived is read before its caller can be evicted.
         if let Some(listener) = &self.listener {
             self.handshakes.accept(listener, now, &mut self.counters);
         }
-        // Last: no system call stands between a ping and the look for its answer.
+        // Last, so that no system call comes between a ping and the check for its answer.
         self.clients.look_after(now, self.config.heartbeat, self.header_base());
         if now >= self.next_sign_of_life {
             self.next_sign_of_life = now + SIGN_OF_LIFE;
@@ -296,8 +296,8 @@ impl Door {
         (self.session, self.config.source)
     }
 
-    /// Lets a caller in, with what it may do ([`capability`](tickpath_gateway_protocol::frame::capability)); `None` when
-    /// it has gone meanwhile, or there is no room, which it is told.
+    /// Admits a caller with these [`capability`](tickpath_gateway_protocol::frame::capability) bits. Returns
+    /// `None` if it has disconnected, or if no slot is free, in which case it is refused.
     pub fn admit(&mut self, login: LoginId, capabilities: u32) -> Option<ClientId> {
         let caller = self.handshakes.take(login)?;
         let Some(id) = self.clients.next_id() else {
@@ -331,19 +331,19 @@ impl Door {
         Some(id)
     }
 
-    /// True while a caller waits to be judged.
+    /// Whether a login is pending.
     #[must_use]
     pub fn is_waiting(&self, login: LoginId) -> bool {
         self.handshakes.is_waiting(login)
     }
 
-    /// A caller is judged at this time and not before: its deadline begins there. With `is_trusted` its password was right
-    /// before, and others' logins do not take its place.
+    /// Sets the time of a login's check, which is also the start of its deadline. With `is_trusted` its
+    /// password was correct before, and logins of others do not evict it.
     pub fn postpone(&mut self, login: LoginId, user: Option<usize>, at: Nanos, is_trusted: bool) {
         self.handshakes.postpone(login, user, at, is_trusted);
     }
 
-    /// Does not let a caller in. `retry_after` is for a ban; otherwise zero.
+    /// Refuses a caller. `retry_after` is for a ban; otherwise zero.
     pub fn refuse(&mut self, login: LoginId, reason: RefusalReason, retry_after: Nanos) {
         if let Some(caller) = self.handshakes.take(login) {
             self.counters.refused += 1;
@@ -351,8 +351,8 @@ impl Door {
         }
     }
 
-    /// Puts an event into a client's ring, with the session, source, sequence and time of sending filled in; false when the
-    /// client is no longer in. One whose ring is full is cut off: the next polls say that it [left](DoorEvent::Left).
+    /// Puts an event into a client's ring, with session, source, sequence and send time filled in. Returns
+    /// false if it is not connected. A full ring disconnects it, and it is reported [left](DoorEvent::Left).
     #[inline]
     pub fn send(&mut self, client: ClientId, event: &mut Event) -> bool {
         self.stamp(event);
@@ -361,14 +361,14 @@ impl Door {
         is_sent
     }
 
-    /// Goes through the motions of [`send`](Door::send) but for the ring, so that code and data are in the processor's
-    /// caches when it counts.
+    /// Warms up [`send`](Door::send): does everything but the write to the ring, so that code and data are in
+    /// the processor's caches.
     pub fn rehearse(&self, client: ClientId, event: &mut Event) {
         self.stamp(event);
         std::hint::black_box((self.clients.room(client), event));
     }
 
-    // Never inlined: what is sent and what is rehearsed is the same code.
+    // Never inlined, so that sending and warm-up run the same code.
     #[inline(never)]
     fn stamp(&self, event: &mut Event) {
         event.header.session = self.session;
@@ -377,8 +377,8 @@ impl Door {
         event.header.send_ns = monotonic().0;
     }
 
-    /// Tells a client that the header's instrument, whose state it has been sent, is ready: from now on its library gives
-    /// out broadcast events of it.
+    /// Reports to a client that the state of instrument `symbol` is complete: from now on the client library
+    /// returns its broadcast events.
     pub fn send_instrument_ready(&mut self, client: ClientId, symbol: u32) -> bool {
         let ready = Ready {
             scope: ReadyScope::INSTRUMENT,
@@ -391,8 +391,8 @@ impl Door {
         self.send(client, &mut event)
     }
 
-    /// Puts an event into the broadcast ring, with session, source, sequence and time of sending filled in. Never fails:
-    /// who reads too slowly loses the oldest.
+    /// Puts an event into the broadcast ring, after filling in session, source, sequence and send time. Never
+    /// fails: slow readers lose the oldest events.
     #[inline]
     pub fn broadcast(&mut self, event: &mut Event) {
         event.header.session = self.session;
@@ -403,63 +403,63 @@ impl Door {
         self.broadcast.send(event);
     }
 
-    /// Cuts a client off; the next polls say that it left.
+    /// Disconnects a client; later polls report that it left.
     pub fn disconnect(&mut self, client: ClientId) {
         self.clients.dismiss(client, LeaveReason::Dismissed);
     }
 
-    /// Lets nobody in any more and cuts all clients off, which the next polls say. Callers that wait are told that the
-    /// gateway is stopping. The socket goes at once.
+    /// Stops accepting logins and disconnects all clients, which later polls report. Waiting callers are
+    /// refused with the reason that the gateway is stopping. The socket closes at once.
     pub fn stop(&mut self) {
         self.listener = None;
         self.counters.refused += self.handshakes.refuse_all(refusal(RefusalReason::STOPPING, Nanos::ZERO));
         self.clients.dismiss_all();
     }
 
-    /// Events that a client could be sent now without being cut off; 0 when it is not in. Whoever has much to send, such as
-    /// a download, sends it in parts.
+    /// Number of events that a client's ring can take now; 0 if it is not connected. Long sequences, such as
+    /// a download, are sent in parts.
     #[must_use]
     pub fn room(&self, client: ClientId) -> u64 {
         self.clients.room(client)
     }
 
-    /// Events that a client's ring holds.
+    /// Capacity of a client's ring, in events.
     #[must_use]
     pub const fn events_max(&self) -> u64 {
         self.config.events_max.next_power_of_two()
     }
 
-    /// Whether it is still in.
+    /// Whether the client is still connected.
     #[must_use]
     pub fn is_in(&self, client: ClientId) -> bool {
         self.clients.is_in(client)
     }
 
-    /// Clients that are in.
+    /// Number of connected clients.
     #[must_use]
     pub const fn client_count(&self) -> usize {
         self.clients.count()
     }
 
-    /// Broadcast events sent.
+    /// Number of broadcast events sent.
     #[must_use]
     pub const fn broadcasts(&self) -> u64 {
         self.broadcast.sent()
     }
 
-    /// This life of the gateway.
+    /// Id of this instance of the gateway.
     #[must_use]
     pub const fn session(&self) -> SessionId {
         self.session
     }
 
-    /// What has happened so far.
+    /// Event counts since the port was opened.
     #[must_use]
     pub const fn counters(&self) -> &DoorCounters {
         &self.counters
     }
 
-    /// As it was opened.
+    /// The configuration of the port.
     #[must_use]
     pub const fn config(&self) -> &DoorConfig {
         &self.config
@@ -467,9 +467,9 @@ impl Door {
 }
 
 impl Drop for Door {
-    /// Nobody reads the segment of a door that is no more; whoever still maps it finds it closed.
+    /// Removes the segment; readers that still map it see it as closed.
     fn drop(&mut self) {
-        // What cannot be removed stays, closed, until the name is used again or somebody reclaims it.
+        // If removal fails, the closed segment remains until its name is used again or it is reclaimed.
         let _ = self.broadcast.remove();
     }
 }
@@ -478,12 +478,12 @@ fn refusal(reason: RefusalReason, retry_after: Nanos) -> Refusal {
     Refusal { reason, version: VERSION, retry_after_ns: retry_after.0 }
 }
 
-/// A random UUID (version 4). The standard library's hasher has the only random numbers that it gives.
+/// Creates a random UUID (version 4). The standard library offers random numbers only in its hasher.
 fn new_session() -> SessionId {
     use std::hash::{BuildHasher, RandomState};
     let random = || RandomState::new().hash_one((monotonic().0, std::process::id()));
     SessionId([(random() & !0xf000) | 0x4000, (random() & (u64::MAX >> 2)) | 1 << 63])
 }
 
-/// How long a client waits at most where the system has to do something for it.
+/// Maximum time that a client waits for a system operation.
 pub(crate) const SYSTEM_TIMEOUT: Duration = Duration::from_secs(5);

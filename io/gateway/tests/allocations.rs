@@ -1,4 +1,4 @@
-//! Polling and sending allocate nothing, at either end.
+//! Polling and sending allocate nothing, on either side.
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{Site, let_in, message, said, top};
@@ -35,7 +35,7 @@ fn no_message_allocates_at_either_end() {
                 _ => panic!("nothing else happens"),
             }
         }
-        // Now and then so many that the client is lapped.
+        // At intervals, enough events to overrun the client.
         let burst = if number % 1_000 == 999 { 100 } else { 1 };
         (0..burst).for_each(|_| door.broadcast(&mut top(1, number)));
         while let Some(event) = client.poll() {

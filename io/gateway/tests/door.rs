@@ -1,4 +1,4 @@
-//! Stories at the door: who comes, who is refused, who goes, and what everyone hears.
+//! Tests of the client port: logins, refusals, disconnects, and the events that each client receives.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -75,7 +75,7 @@ fn what_was_broadcast_before_the_download_is_not_given_out_after_it() {
     let mut door = site.open();
     door.broadcast(&mut top(5, 1));
     let (mut client, id) = let_in(&mut door, site.client("anna"));
-    // The download takes its time, and the market goes on meanwhile.
+    // Market data continues during the download.
     door.broadcast(&mut top(5, 2));
     door.broadcast(&mut top(6, 2));
     assert!(is_quiet(&mut client), "nothing of an instrument before its state");
@@ -146,7 +146,7 @@ fn a_caller_that_says_nothing_is_closed_after_a_time() {
     assert_eq!(silent.read(&mut [0; 8]).unwrap(), 0);
 }
 
-/// They are of one process with the client here, which is the worst case.
+/// The callers belong to the same process as the client, which is the worst case.
 #[test]
 fn silent_callers_keep_nobody_out() {
     let mut site = Site::new();
@@ -172,7 +172,7 @@ fn hello() -> Vec<u8> {
     bytes
 }
 
-/// What the gateway answers to these bytes; none when it closes.
+/// Returns the gateway's answer to these bytes; none if it closes the connection.
 fn answer_to(door: &mut Door, site: &Site, bytes: &[u8]) -> Option<Refusal> {
     let mut raw = UnixStream::connect(site.socket()).unwrap();
     raw.write_all(bytes).unwrap();
@@ -180,7 +180,7 @@ fn answer_to(door: &mut Door, site: &Site, bytes: &[u8]) -> Option<Refusal> {
     until(door, |door, _| (door.counters().malformed > before).then_some(()));
     raw.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut answer = Vec::new();
-    // What it did not read of the garbage resets the connection behind the answer.
+    // Unread garbage at the gateway resets the connection after the answer.
     let _ = raw.read_to_end(&mut answer);
     match Frame::decode(&answer).unwrap()?.0 {
         Frame::Refusal(refusal) => Some(refusal),
@@ -209,7 +209,7 @@ fn garbage_on_the_socket_is_answered_counted_and_closed() {
         let refusal = answer_to(&mut door, &site, &bytes).unwrap();
         assert_eq!((refusal.reason, refusal.version), (reason, VERSION));
     }
-    // One that goes in the middle of its hello, and one that comes in pieces.
+    // A caller that disconnects in the middle of its hello, and one whose hello comes in pieces.
     let mut raw = UnixStream::connect(site.socket()).unwrap();
     raw.write_all(&good[..20]).unwrap();
     drop(raw);
@@ -243,10 +243,10 @@ fn a_client_that_does_not_read_is_cut_off_and_nobody_else_notices() {
     }
     assert!(sent >= 60, "pings take some of the room");
     assert!(!door.is_in(stuck_id) && door.room(stuck_id) == 0 && !door.send(stuck_id, &mut message(0)));
-    // What a client that is cut off asked for is not done.
+    // The queued requests of a disconnected client are dropped.
     assert_eq!(next_leave(&mut door), (stuck_id, LeaveReason::TooSlow));
     assert_eq!((door.counters().too_slow, door.client_count()), (1, 1));
-    // It reads what it was sent, and then that it was cut off.
+    // It still receives the events sent before, and then the disconnect.
     assert_eq!(next(&mut stuck).body::<CustomMessage>().unwrap().data, [0; 8]);
     for _ in 1..sent {
         next(&mut stuck);
@@ -269,7 +269,7 @@ fn requests_wait_up_to_a_bound_and_are_told_before_their_sender_leaves() {
             Err(error) => break error,
         }
     };
-    // The answer to the first ping may be among them.
+    // The answer to the first ping may take a slot.
     assert!(full == SendError::Full && (63..=64).contains(&sent), "{sent}");
     client.stop();
     assert_eq!(client.poll().map(|event| event.header.kind), Some(EventKind::STOP));
@@ -320,12 +320,12 @@ fn pings_are_answered_and_measured_and_wrong_answers_are_counted() {
             assert!(heartbeat.to_client_ns < PATIENCE.as_nanos() as u64);
             measured += 1;
         }
-        // On a loaded machine the first ones may be answered when others have followed them, and measure nothing.
+        // On a loaded machine the first pings may be answered after later ones, and measure nothing.
         let tells = |ping: &Ping| (ping.to_client_ns, ping.to_gateway_ns) != (0, 0);
         (measured >= 3 && pings.iter().any(tells)).then_some(())
     });
     assert!(pings.len() >= 3 && pings[2].number == 3);
-    // Of a ping that was never sent, and of one from the future.
+    // Answers to a ping that was never sent, and to one from the future.
     let before = door.counters().wrong_pongs;
     client.request(0, 0, 0, &Pong { number: 999, ping_ns: 1, received_ns: 2 }).unwrap();
     client.request(0, 0, 0, &Pong { number: pings[2].number, ping_ns: u64::MAX, received_ns: 0 }).unwrap();
@@ -345,7 +345,7 @@ fn a_second_gateway_is_kept_out_of_the_name_and_of_the_socket() {
     let error = Door::open(other).unwrap_err();
     assert!(matches!(error, DoorError::Socket(ChannelError::Listen(_))), "{error}");
     assert_eq!(error.to_string().lines().count(), 1);
-    // The first one did not suffer: the second's knock is a caller that gave up.
+    // The first gateway is not affected: the second one's probe counts as a caller that gave up.
     let (_client, _) = {
         until(&mut door, |door, _| (door.counters().gave_up == 1).then_some(()));
         let_in(&mut door, site.client("anna"))
@@ -361,7 +361,7 @@ fn a_gateway_that_starts_again_finds_its_clients_again() {
     let (mut client, id) = let_in(&mut door, site.client("anna"));
     door.send(id, &mut message(1));
     drop(door);
-    // What was said before the end comes first.
+    // Events sent before the end come first.
     assert_eq!(next(&mut client).header.kind, EventKind::CUSTOM_MESSAGE);
     assert_eq!(next(&mut client).header.kind, EventKind::DISCONNECTED);
     assert!(!client.is_connected() && !client.is_finished());
@@ -374,7 +374,7 @@ fn a_gateway_that_starts_again_finds_its_clients_again() {
     let (event, client) = thread.join().unwrap();
     assert_eq!((event.header.kind, event.header.session), (EventKind::CONNECTED, door.session()));
     assert_eq!(client.welcome().unwrap().session, door.session());
-    // A door that ends leaves no segment.
+    // A port that ends leaves no segment behind.
     assert_eq!(site.config.folder.names().unwrap(), std::slice::from_ref(&site.config.segment));
     drop(door);
     assert!(site.config.folder.names().unwrap().is_empty());
@@ -418,7 +418,7 @@ fn a_client_that_never_stops_asking_keeps_nobody_else_away() {
     });
     let mut client = connecting.join().unwrap().unwrap();
     client.request(0, 0, 0, &said(7)).unwrap();
-    // Its request comes in its turn, however many the other has.
+    // The other client's requests are served in turn, whatever the load.
     let mut others = 0;
     until(&mut door, |_, event| {
         while flood.request(0, 0, 0, &said(0)).is_ok() {}

@@ -1,4 +1,4 @@
-//! A client that writes what it likes into the rings. Alone in its program: it looks for them in its own memory.
+//! A client that writes arbitrary values into the rings; a separate program, as it searches its own memory.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -10,8 +10,8 @@ use crate::support::{Site, let_in, message, next_leave, next_request, said, unti
 use tickpath_gateway_io::{DoorEvent, LeaveReason, monotonic};
 use tickpath_gateway_protocol::RequestKind;
 
-/// Where the client's channel begins: the memory that is mapped twice, by the gateway and by the client. What the gateway
-/// keeps ready for others is mapped once.
+/// Address of the client's channel: the memory that is mapped twice, by the gateway and by the client. Spare
+/// rings of the gateway are mapped once.
 fn channel_address() -> u64 {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let mine: Vec<Vec<&str>> = maps
@@ -36,7 +36,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
     (site.config.requests_max, site.config.events_max) = (4, 4);
     site.config.heartbeat = tickpath_types::Nanos(u64::MAX / 2);
     let mut door = site.open();
-    // Three lines before the slots; a request takes two lines.
+    // Three cache lines before the slots; a request takes two lines.
     let to_client = (3 + 4 * 2) * 64;
     for (broken, position) in [(1_u64, u64::MAX), (2, 1 << 62), (3, 1 << 40)] {
         let (mut client, id) = let_in(&mut door, site.client("mallory"));
@@ -54,7 +54,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
         assert_eq!((door.counters().broken, door.client_count()), (broken, 0));
         drop(client);
     }
-    // A position that goes back.
+    // A position that moves backwards.
     let (mut client, id) = let_in(&mut door, site.client("mallory"));
     let channel = channel_address();
     for number in 0..6 {
@@ -69,7 +69,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
     assert_eq!(next_leave(&mut door), (id, LeaveReason::Broken));
     drop(client);
 
-    // Sequences in the ring to the gateway: what was never written is a request like any other, of no kind.
+    // Sequences in the ring to the gateway: unwritten memory is taken as a request, of no known kind.
     let (client, id) = let_in(&mut door, site.client("mallory"));
     let channel = channel_address();
     write(channel + 3 * 64, 1);
@@ -81,7 +81,7 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
     for _ in 0..100 {
         assert!(!matches!(door.poll(monotonic()), Some(DoorEvent::Request(..))));
     }
-    // The words that say that an end has gone, with what is neither yes nor no.
+    // The words that mark an end as closed, with a value that is neither true nor false.
     write(channel + 64, u64::MAX);
     until(&mut door, |_, event| matches!(event, Some(DoorEvent::Left(..))).then_some(()));
     drop(client);

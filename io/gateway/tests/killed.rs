@@ -1,4 +1,4 @@
-//! Processes that are killed: a client in the middle of writing, and a gateway.
+//! Processes that are killed: a client while it writes, and a gateway.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -13,14 +13,14 @@ use tickpath_gateway_protocol::{CustomRequest, EventKind};
 use tickpath_shm::{EventsReader, WriterState, verify_events};
 use tickpath_test_support::{Running, this_test};
 
-/// Says what this program is to be when it is started as a child, and where.
+/// Environment variable that makes a child process of this program, and names its place.
 const PLACE: &str = "TICKPATH_GATEWAY_TEST_PLACE";
 
 fn child(test: &str, place: &Path) -> Running {
     Running::spawn(this_test(module_path!(), test).env(PLACE, place))
 }
 
-/// Not a story of its own: the client that the story below starts, and kills.
+/// Not a test scenario itself: the client that the scenario below starts and kills.
 #[test]
 fn child_client() {
     let Ok(place) = std::env::var(PLACE) else { return };
@@ -45,7 +45,7 @@ fn a_client_that_is_killed_while_it_writes_harms_nobody() {
         let login = login(&mut door);
         assert_eq!(login.peer.pid, child.id());
         let id = door.admit(login.id, 0).unwrap();
-        // Killed after another number of requests each time, at whatever place it is.
+        // The client is killed after a different number of requests each time.
         let mut taken = 0;
         while taken < round * 97 {
             let (from, request) = next_request(&mut door);
@@ -76,7 +76,7 @@ fn a_client_that_is_killed_while_it_writes_harms_nobody() {
     assert_eq!((door.counters().died, door.client_count()), (8, 1));
 }
 
-/// Not a story of its own: the gateway that the story below starts, and kills.
+/// Not a test scenario itself: the gateway that the scenario below starts and kills.
 #[test]
 fn child_gateway() {
     let Ok(place) = std::env::var(PLACE) else { return };
@@ -109,7 +109,7 @@ fn what_a_killed_gateway_leaves_is_taken_over_and_its_client_comes_back() {
     drop(gateway);
     while next(&mut client).header.kind != EventKind::DISCONNECTED {}
 
-    // The socket's file and the segment are still there, and nobody owns them.
+    // The socket's file and the segment still exist, without an owner.
     assert!(site.socket().exists());
     let segment = EventsReader::open(&site.config.folder, &site.config.segment).unwrap();
     assert_eq!(segment.writer_state(), WriterState::Gone);

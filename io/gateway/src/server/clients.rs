@@ -1,4 +1,4 @@
-//! Clients that are in.
+//! Connected clients.
 
 use tickpath_gateway_protocol::{Event, Ping, Pong, Request, RequestKind, SessionId};
 use tickpath_shm::channel::Channel;
@@ -7,49 +7,49 @@ use tickpath_types::Nanos;
 use super::{ClientId, DoorCounters, Heartbeat, LeaveReason};
 use crate::clock::monotonic;
 
-/// A client that is in, or whose leaving has not been told.
+/// A client that is connected, or whose departure is not yet reported.
 #[derive(Debug)]
 struct Client {
     id: ClientId,
     channel: Channel<Event, Request>,
-    /// Events put into its ring.
+    /// Number of events put into its ring.
     sent: u64,
-    /// Pings sent.
+    /// Number of pings sent.
     pings: u64,
-    /// When the last ping was sent; `None` once it was answered.
+    /// Send time of the last ping; `None` once it is answered.
     ping: Option<u64>,
     next_ping: Nanos,
-    /// What the last ping took.
+    /// Measured times of the last answered ping.
     last: Heartbeat,
-    /// It goes; what it asked for before is told first where that is so.
+    /// The client is leaving; its earlier requests may be returned first.
     leaving: Option<Leaving>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     reason: LeaveReason,
-    /// Requests that it can have left in its ring; 0 where they are not wanted.
+    /// Maximum number of requests left in its ring to return; 0 if they are dropped.
     requests_left: usize,
 }
 
-/// What a look at the clients' rings gave.
+/// Result of polling the clients' rings.
 pub(super) enum Found {
     Request(ClientId, Request),
-    /// The answer to a ping.
+    /// An answer to a ping.
     Pong(ClientId, Request),
     Left(ClientId, LeaveReason),
 }
 
-/// All of them, each in its slot.
+/// All clients, each in its slot.
 #[derive(Debug)]
 pub(super) struct Clients {
     slots: Box<[Option<Client>]>,
     count: usize,
-    /// Slots up to here, from 0, have ever been used.
+    /// Number of slots, from 0, that were ever used.
     used: usize,
-    /// Where the next look begins.
+    /// First slot of the next poll.
     next: usize,
-    /// Whose process is looked for next.
+    /// Slot of the next process check.
     next_check: usize,
     numbers: u32,
 }
@@ -70,7 +70,7 @@ impl Clients {
         self.count
     }
 
-    /// The id of a client that is to come; `None` when there is no slot.
+    /// Returns the id for the next client; `None` if no slot is free.
     pub(super) fn next_id(&self) -> Option<ClientId> {
         let slot = self.slots.iter().position(Option::is_none)?;
         Some(ClientId { number: self.numbers.checked_add(1)?, slot: slot as u32 })
@@ -86,7 +86,7 @@ impl Clients {
             Some(Client { id, channel, sent: 0, pings: 0, ping, next_ping, last, leaving: None });
     }
 
-    /// Looks at each client once, from the one after the last that had something.
+    /// Polls each client once, starting after the last one that had a request.
     #[inline]
     pub(super) fn poll(&mut self, counters: &mut DoorCounters) -> Option<Found> {
         for _ in 0..self.used {
@@ -105,7 +105,7 @@ impl Clients {
         None
     }
 
-    /// The next request of a client that leaves, or its leaving.
+    /// Returns the next request of a leaving client, or its departure.
     #[cold]
     fn poll_leaving(&mut self, slot: usize, counters: &mut DoorCounters) -> Found {
         let client = self.slots[slot].as_mut().expect("it was there");
@@ -130,8 +130,8 @@ impl Clients {
         Found::Left(id, reason)
     }
 
-    /// Looks whether clients have gone - at the word of each, and at the process of one - and pings those whose time has
-    /// come.
+    /// Checks whether clients have left - the notice of each, and the process of one - and sends pings that
+    /// are due.
     pub(super) fn look_after(&mut self, now: Nanos, period: Nanos, (session, source): (SessionId, u8)) {
         self.next_check = if self.next_check + 1 >= self.used { 0 } else { self.next_check + 1 };
         for slot in 0..self.used {
@@ -149,7 +149,7 @@ impl Clients {
         }
     }
 
-    /// Takes the answer to a ping; `None` when it fits none.
+    /// Processes the answer to a ping; `None` if it matches no ping.
     pub(super) fn pong(&mut self, id: ClientId, request: &Request, now: Nanos) -> Option<Heartbeat> {
         let client = self.client(id)?;
         let pong: Pong = request.body()?;
@@ -207,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Whoever went by itself has what it asked for done; whoever is cut off has not.
+    /// Marks the client as leaving. Requests of one that left by itself are returned first, others dropped.
     fn leave(&mut self, reason: LeaveReason) {
         let is_own = matches!(reason, LeaveReason::Closed | LeaveReason::Died);
         let requests_left = if is_own { self.channel.receiver.capacity() } else { 0 };

@@ -1,4 +1,4 @@
-//! Callers that are not in yet.
+//! Callers before login.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -13,10 +13,10 @@ use tickpath_types::Nanos;
 use super::rings::ClientRings;
 use super::{DoorCounters, Login, LoginId};
 
-/// Callers accepted in one turn of housekeeping.
+/// Maximum number of callers accepted per turn of housekeeping.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// A place for one caller.
+/// A caller and the state of its handshake.
 #[derive(Debug)]
 struct Handshake {
     caller: Caller,
@@ -25,26 +25,26 @@ struct Handshake {
 
 #[derive(Debug)]
 enum State {
-    /// It is saying who it is; so many bytes have come.
+    /// The hello is being read; `len` is the number of bytes received.
     Reading { bytes: Box<[u8; FRAME_LEN_MAX]>, len: usize },
-    /// It has said so and waits.
+    /// The hello is complete, and the login is pending.
     Waiting(LoginId),
 }
 
-/// What a look at a caller gave.
+/// Result of checking a caller.
 enum Step {
-    /// Nothing yet.
+    /// Nothing has arrived.
     Wait,
     Login(Login),
-    /// It is done with.
+    /// The handshake is over.
     End,
 }
 
-/// All of them.
+/// All handshakes.
 #[derive(Debug)]
 pub(super) struct Handshakes {
     places: Box<[Option<Handshake>]>,
-    /// By places and processes.
+    /// Limits, by slot and process.
     pre_login: PreLogin<u32>,
     logins: u64,
 }
@@ -59,14 +59,14 @@ impl Handshakes {
         self.places.len()
     }
 
-    /// Takes some of those who call. Where there is no capacity the oldest of the process that has the most is closed.
+    /// Accepts some callers. At the limit, the oldest of the process with the most is closed.
     pub(super) fn accept(&mut self, listener: &ChannelListener, now: Nanos, counters: &mut DoorCounters) {
         for _ in 0..ACCEPTS_PER_TURN {
             let caller = match listener.try_accept() {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return,
                 Err(_) => {
-                    // Out of descriptors, for instance: the caller stays in the queue.
+                    // E.g. no descriptors are left: the caller stays in the queue.
                     counters.failed += 1;
                     return;
                 }
@@ -89,7 +89,7 @@ impl Handshakes {
         }
     }
 
-    /// Closes those whose time is over.
+    /// Closes the callers whose deadline has passed.
     pub(super) fn expire(&mut self, now: Nanos, counters: &mut DoorCounters) {
         while let Some(place) = self.pre_login.expired(now) {
             counters.timed_out += 1;
@@ -102,7 +102,7 @@ impl Handshakes {
         self.places[place].take()
     }
 
-    /// Looks at one place; a login when a caller has said who it is.
+    /// Checks one slot; returns a login when a caller's hello is complete.
     pub(super) fn look(&mut self, place: usize, now: Nanos, counters: &mut DoorCounters) -> Option<Login> {
         let handshake = self.places[place].as_mut()?;
         let step = match &handshake.state {
@@ -120,7 +120,7 @@ impl Handshakes {
         None
     }
 
-    /// The caller that waits to be judged.
+    /// Removes and returns the caller of a pending login.
     pub(super) fn take(&mut self, login: LoginId) -> Option<Caller> {
         let place = self.place_of(login)?;
         self.free(place).map(|handshake| handshake.caller)
@@ -141,7 +141,7 @@ impl Handshakes {
         self.places.iter().position(|place| place.as_ref().is_some_and(is_it))
     }
 
-    /// Refuses all; how many.
+    /// Refuses all callers; returns their number.
     pub(super) fn refuse_all(&mut self, refusal: Refusal) -> u64 {
         let all = (0..self.places.len()).filter_map(|place| self.free(place));
         all.map(|handshake| refuse(&handshake.caller, refusal)).count() as u64
@@ -149,7 +149,7 @@ impl Handshakes {
 }
 
 impl Handshake {
-    /// Reads on, never beyond the hello.
+    /// Continues reading, never beyond the hello.
     fn read(&mut self, logins: &mut u64, counters: &mut DoorCounters) -> Step {
         let State::Reading { bytes, len } = &mut self.state else { return Step::Wait };
         loop {
@@ -178,7 +178,7 @@ impl Handshake {
             }
         }
         let decoded = Frame::decode(&bytes[..*len]);
-        // It held a password.
+        // The buffer held a password.
         bytes.fill(0);
         std::hint::black_box(&mut **bytes);
         match decoded {
@@ -193,7 +193,7 @@ impl Handshake {
         }
     }
 
-    /// Tells the caller that it was not understood.
+    /// Refuses a caller whose message is invalid.
     fn malformed(&self, error: FrameError, counters: &mut DoorCounters) -> Step {
         counters.malformed += 1;
         let reason = match error {
@@ -204,7 +204,7 @@ impl Handshake {
         Step::End
     }
 
-    /// Sees whether the caller has gone; it has nothing more to say.
+    /// Checks whether a waiting caller has disconnected; any further byte is an error.
     fn wait(&self, counters: &mut DoorCounters) -> Step {
         let mut more = [0; 1];
         match self.caller.stream().read(&mut more) {
@@ -219,12 +219,12 @@ impl Handshake {
     }
 }
 
-/// Says no; whether the caller hears it is its own affair.
+/// Sends a refusal; ignores whether the caller receives it.
 pub(super) fn refuse(caller: &Caller, refusal: Refusal) {
     let _ = say(caller, &Frame::Refusal(refusal));
 }
 
-/// Says yes and hands the rings over; `None` when the caller has gone.
+/// Sends the welcome and passes the rings to the caller; `None` if it has disconnected.
 pub(super) fn welcome(
     caller: Caller,
     welcome: Welcome,
@@ -234,7 +234,7 @@ pub(super) fn welcome(
     caller.grant_made(rings).ok()
 }
 
-/// The socket's buffer is empty, so it takes a frame whole and at once, or the caller is gone.
+/// Sends a frame. The socket's buffer is empty, so the frame fits at once unless the caller has disconnected.
 fn say(caller: &Caller, frame: &Frame) -> io::Result<()> {
     let mut bytes = [0; FRAME_LEN_MAX];
     let len = frame.encode(&mut bytes).expect("there is room for the longest frame");

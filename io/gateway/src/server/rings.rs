@@ -1,4 +1,4 @@
-//! Rings for clients to come, made beside the duty cycle.
+//! Client rings, created in advance outside the duty cycle.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -6,14 +6,14 @@ use std::thread::{self, JoinHandle};
 use tickpath_gateway_protocol::{Event, Request};
 use tickpath_shm::channel::Rings;
 
-/// Rings that are kept ready.
+/// Number of spare rings.
 const SPARES: usize = 2;
 
-/// Rings of a client, seen from the gateway.
+/// Rings of a client, from the gateway's side.
 pub(super) type ClientRings = Rings<Event, Request>;
 
-/// A thread that makes rings ahead: all pages of a client's rings are taken when they are made, and that takes milliseconds
-/// which no duty cycle has.
+/// A thread that creates rings in advance. All pages of the rings are allocated at creation, which takes too
+/// many milliseconds for the duty cycle.
 #[derive(Debug)]
 pub(super) struct RingMaker {
     requests_max: u64,
@@ -23,12 +23,12 @@ pub(super) struct RingMaker {
 }
 
 impl RingMaker {
-    /// Begins to make them. Where there can be no thread each is made when it is needed.
+    /// Starts the thread. If the system cannot start it, rings are created on demand.
     pub(super) fn start(requests_max: u64, events_max: u64) -> RingMaker {
-        // One waits in the thread's own hands.
+        // The thread itself holds one more.
         let (sender, receiver) = sync_channel(SPARES - 1);
         let make = move || {
-            // Ends when nobody wants them any more, or there is no memory: then they are made, or refused, as they are needed.
+            // Ends without a receiver or without memory; rings are then created on demand, or refused.
             while let Ok(rings) = ClientRings::new(requests_max, events_max) {
                 if sender.send(rings).is_err() {
                     return;
@@ -39,7 +39,7 @@ impl RingMaker {
         RingMaker { requests_max, events_max, made: Some(receiver), thread }
     }
 
-    /// Rings for the next client; `None` when the system has no memory for them.
+    /// Returns rings for the next client; `None` if the system has no memory for them.
     pub(super) fn take(&self) -> Option<ClientRings> {
         let made = self.made.as_ref().and_then(|made| made.try_recv().ok());
         made.or_else(|| ClientRings::new(self.requests_max, self.events_max).ok())
@@ -48,7 +48,7 @@ impl RingMaker {
 
 impl Drop for RingMaker {
     fn drop(&mut self) {
-        // The thread sees that nobody receives.
+        // The closed channel ends the thread.
         self.made = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

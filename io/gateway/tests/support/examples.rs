@@ -1,11 +1,11 @@
-//! What the two example clients must do, in whatever language they are written.
+//! Checks of the two example clients, independent of their language.
 #![allow(dead_code, clippy::unwrap_used)] // each test program uses some of it
 
 use std::process::{Command, Output};
 
 use super::rehearsal::{Manner, PASSWORD, Rehearsal, SYMBOL, USER};
 
-/// What a client hears first.
+/// The first events that a client receives.
 const DOWNLOAD: [&str; 15] = [
     "start",
     "connected",
@@ -24,7 +24,7 @@ const DOWNLOAD: [&str; 15] = [
     "ready",
 ];
 
-/// Runs a client, whose first argument is the socket, with the password where it looks for it.
+/// Runs a client, whose first argument is the socket, with the password in its environment.
 pub fn run(mut command: Command, gateway: &Rehearsal, args: &[&str]) -> Output {
     command.arg(gateway.socket()).args(args).env("TICKPATH_GATEWAY_PASSWORD", PASSWORD).output().unwrap()
 }
@@ -33,21 +33,21 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The output of a run that went well.
+/// Output of a successful run.
 pub fn success(ran: &Output) -> String {
     let out = text(&ran.stdout);
     assert!(ran.status.success(), "{out} {}", text(&ran.stderr));
     out
 }
 
-/// The one line of a run that failed, behind `error: `.
+/// The one error line of a failed run, without `error: `.
 pub fn failure(ran: &Output) -> String {
     let error = text(&ran.stderr);
     assert!(ran.status.code() == Some(1) && error.lines().count() == 1, "{error}");
     error.trim_end().strip_prefix("error: ").unwrap().to_owned()
 }
 
-/// Forty events: the download, and then the market. A line begins with the event's kind, after `before` where that is there.
+/// Checks forty events: the download, then the market. A line is the event's kind, after any `before`.
 pub fn check_all(ran: &Output, before: &str) {
     let out = success(ran);
     let kinds: Vec<_> =
@@ -61,7 +61,7 @@ pub fn check_all(ran: &Output, before: &str) {
     assert!(out.contains("top_of_book symbol=1") && out.contains("bid_price=64250.5"), "{out}");
 }
 
-/// An order entered, moved to the best bid, and cancelled.
+/// Checks an order that is entered, moved to the best bid, and cancelled.
 pub fn check_order(ran: &Output, gateway: &Rehearsal) {
     let out = success(ran);
     assert_eq!(
@@ -79,14 +79,14 @@ pub fn check_order(ran: &Output, gateway: &Rehearsal) {
     assert!(out.lines().last().unwrap().contains("status=canceled"), "{out}");
 }
 
-/// An order that is acknowledged, and over before it was at the venue.
+/// Checks an order that is acknowledged, and over before it reached the venue.
 pub fn check_refused_order(ran: &Output) {
     let out = text(&ran.stdout);
     assert!(ran.status.code() == Some(1) && failure(ran).contains("was not to"), "{out}");
     assert!(out.lines().last().unwrap().contains("status=rejected"), "{out}");
 }
 
-/// An order whose change had no answer is cancelled, and not left where it is.
+/// Checks that an order is cancelled after a change without an answer.
 pub fn check_lost_change(ran: &Output, gateway: &Rehearsal) {
     let out = success(ran);
     let requests = gateway.requests();
@@ -96,26 +96,26 @@ pub fn check_lost_change(ran: &Output, gateway: &Rehearsal) {
     assert!(out.lines().last().unwrap().contains("status=canceled"), "{out}");
 }
 
-/// Without leave nothing is sent, and it is said what would be.
+/// Checks that without permission nothing is sent, and the planned order is printed.
 pub fn check_no_order(ran: &Output, gateway: &Rehearsal) {
     assert_eq!(success(ran), "would buy 10 at 64248: give --enable_trading\n");
     assert!(gateway.requests().is_empty(), "{:?}", gateway.requests());
 }
 
-/// A wrong password is one line.
+/// Checks that a wrong password gives one line.
 pub fn check_wrong_password(mut command: Command, gateway: &Rehearsal, args: &[&str]) {
     command.arg(gateway.socket()).args(args).env("TICKPATH_GATEWAY_PASSWORD", "guess");
     assert_eq!(failure(&command.output().unwrap()), "the gateway refuses: wrong user or password");
 }
 
-/// Another venue than the one that is asked for is one line.
+/// Checks that another venue than the expected one gives one line.
 pub fn check_other_venue(command: Command, gateway: &Rehearsal, args: &[&str]) {
     let args = [args, &["--exchange", "other"]].concat();
     let error = failure(&run(command, gateway, &args));
     assert_eq!(error, "the gateway is connected with 'deribit', and not with 'other'");
 }
 
-/// What is not there is not waited for.
+/// Checks that a client does not wait for instruments or accounts that do not exist.
 pub fn check_nothing_to_trade(command: impl Fn() -> Command, account: &str) {
     let gateway = Rehearsal::start();
     let ran = run(command(), &gateway, &[WHO, "NOPE"]);
@@ -125,5 +125,5 @@ pub fn check_nothing_to_trade(command: impl Fn() -> Command, account: &str) {
     assert_eq!(failure(&ran), account);
 }
 
-/// As the gateway knows the client.
+/// The user name of the client.
 pub const WHO: &str = USER;

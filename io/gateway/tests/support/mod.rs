@@ -1,4 +1,4 @@
-//! A door in a place of its own, and clients that are let in.
+//! A client port in a temporary place, and clients that are admitted.
 #![allow(dead_code, clippy::unwrap_used)] // each test program uses some of it
 
 use std::path::PathBuf;
@@ -33,13 +33,13 @@ impl Site {
         config.exchange = Text::cut("deribit");
         config.clients_max = 4;
         (config.requests_max, config.events_max, config.broadcasts_max) = (64, 64, 64);
-        // A loaded machine may take its time.
+        // A loaded machine may be slow.
         config.pre_login.deadline = Nanos::from_secs(120);
         config
     }
 
-    /// The door, once the names are free: a process that another test starts has the files of this one for a moment, and
-    /// with them the locks of what is gone.
+    /// Opens the port once the names are free: a process started by another test briefly inherits this one's
+    /// files, and with them the locks of ended gateways.
     pub fn open(&self) -> Door {
         wait_for("the endpoint", || Door::open(self.config.clone()).ok())
     }
@@ -63,7 +63,7 @@ pub fn client_config(socket: PathBuf, name: &str) -> ClientConfig {
     config
 }
 
-/// Polls the door until `wanted` gives something.
+/// Polls the port until `wanted` returns a value.
 pub fn until<T>(door: &mut Door, mut wanted: impl FnMut(&mut Door, Option<DoorEvent>) -> Option<T>) -> T {
     let deadline = Deadline::start();
     loop {
@@ -79,7 +79,7 @@ pub fn until<T>(door: &mut Door, mut wanted: impl FnMut(&mut Door, Option<DoorEv
     }
 }
 
-/// Polls the door until somebody wants to come in.
+/// Polls the port until a caller sends a login.
 pub fn login(door: &mut Door) -> Login {
     until(door, |_, event| match event {
         Some(DoorEvent::Login(login)) => Some(login),
@@ -88,12 +88,12 @@ pub fn login(door: &mut Door) -> Login {
     })
 }
 
-/// Connects in a thread of its own.
+/// Connects on a separate thread.
 pub fn connecting(config: ClientConfig) -> thread::JoinHandle<Result<Client, ConnectError>> {
     thread::spawn(move || Client::connect(config))
 }
 
-/// Lets a client in.
+/// Admits a client.
 pub fn let_in(door: &mut Door, config: ClientConfig) -> (Client, ClientId) {
     let connecting = connecting(config);
     let login = login(door);
@@ -112,12 +112,12 @@ pub fn refuse(door: &mut Door, config: ClientConfig, reason: RefusalReason, afte
     connecting.join().unwrap().unwrap_err()
 }
 
-/// The next event that is no ping.
+/// Returns the next event that is not a ping.
 pub fn next(client: &mut Client) -> Event {
     wait_for("an event", || client.poll().filter(|event| event.header.kind != EventKind::PING))
 }
 
-/// Whether there is no event but pings now.
+/// Whether there is no event except pings at the moment.
 pub fn is_quiet(client: &mut Client) -> bool {
     loop {
         match client.poll() {

@@ -1,5 +1,5 @@
-//! A gateway behind a real door, with one instrument, one account and a venue that does what it is told: what clients are
-//! tried against. It runs on a thread of its own until it is dropped.
+//! A test gateway with a real client port, one instrument, one account and a scripted venue, to test clients
+//! against. It runs on a separate thread until it is dropped.
 #![allow(dead_code, clippy::unwrap_used)] // each test program uses some of it
 
 use std::path::PathBuf;
@@ -25,26 +25,26 @@ pub const SYMBOL: &str = "BTC-PERPETUAL";
 /// The best bid; the best ask is a tick, 0.5, above.
 pub const BEST_BID: &str = "64250.5";
 
-/// What its venue does with orders.
+/// Behaviour of its venue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// What it is told.
+    /// Accepts all orders.
     Obliging,
-    /// It takes none, as one that is behind a dry run: an order is acknowledged, and is over then.
+    /// Rejects all orders, like a dry run: an order is acknowledged, and is then over.
     Refusing,
-    /// It is silent about changes until the gateway has given up waiting, and leaves the order as it was. There are quotes of the
-    /// user, too, whose client order id is 0.
+    /// Ignores changes until the gateway times out, and leaves the order as it was. The user also has quotes,
+    /// with client order id 0.
     Silent,
-    /// Its instrument and its account have the number 2, and another instrument and another account the number 1.
+    /// Its instrument and its account have number 2; another instrument and another account have number 1.
     Renumbered,
-    /// Nobody bids.
+    /// The book has no bids.
     Quiet,
-    /// It may be looked at, and not traded with.
+    /// The account can be watched, not traded with.
     Watched,
 }
 
 impl Manner {
-    /// The numbers of its account and its instrument.
+    /// Numbers of its account and its instrument.
     const fn numbers(self) -> (u16, u32) {
         if matches!(self, Manner::Renumbered) { (2, 2) } else { (1, 1) }
     }
@@ -66,7 +66,7 @@ impl Rehearsal {
         Rehearsal::at(tempfile::tempdir().unwrap(), manner)
     }
 
-    /// Ends, and lives once more at the same place.
+    /// Ends the gateway and starts another one in the same place.
     pub fn again(mut self, manner: Manner) -> Rehearsal {
         let place = std::mem::replace(&mut self.place, tempfile::tempdir().unwrap());
         drop(self);
@@ -79,7 +79,7 @@ impl Rehearsal {
             DoorConfig::new(&place.path().join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
         config.exchange = Text::cut("deribit");
         config.heartbeat = Nanos(50_000_000);
-        // A loaded machine may take its time.
+        // A loaded machine may be slow.
         config.pre_login.deadline = Nanos::from_secs(120);
         let door = Door::open(config).unwrap();
         let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
@@ -100,7 +100,7 @@ impl Rehearsal {
         self.place.path().join("deribit.sock")
     }
 
-    /// What was asked for, each in a line, without times.
+    /// Requests received, one per line, without times.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -189,7 +189,7 @@ impl Venue {
         self.account(client, (account, "A1"), self.manner != Manner::Watched);
     }
 
-    /// One that nobody has asked for, with other prices.
+    /// An instrument that the client did not request, with other prices.
     fn other_instrument(&mut self, client: ClientId) {
         self.tell(client, (0, 1), &reference("ETH-PERPETUAL"));
         let bid_price = "2000".parse().unwrap();
@@ -324,7 +324,7 @@ impl Venue {
     }
 }
 
-/// What an instrument is.
+/// Reference data of an instrument.
 fn reference(name: &str) -> ReferenceData {
     ReferenceData {
         name: Text::cut(name),
@@ -344,7 +344,7 @@ fn best() -> (Level, Level) {
     (Level { price: bid, quantity }, Level { price: Fixed(bid.0 + 50_000_000), quantity })
 }
 
-/// An hour's candle.
+/// A one-hour candle.
 fn candle() -> TimeSeries {
     let [open, high, low, close] =
         ["64240", "64251", "64230.5", BEST_BID].map(|text| text.parse().expect("they are prices"));
