@@ -1,4 +1,4 @@
-/* What the two examples have in common: flags and one line for what goes wrong. */
+/* Common parts of the two examples: flags, and one line for an error. */
 #ifndef TICKPATH_EXAMPLE_COMMON_H
 #define TICKPATH_EXAMPLE_COMMON_H
 
@@ -21,8 +21,8 @@ static void show(const tp_event *event) {
     puts(text);
 }
 
-/* What the command line says. The flags may stand anywhere: --name NAME, --exchange NAME, --enable_trading; all else are
- * places: SOCKET USER and what the program adds. */
+/* The command line. Flags, anywhere: --name NAME, --exchange NAME, --enable_trading. All other arguments are
+ * positional: SOCKET USER and those of the program. */
 typedef struct {
     const char *name, *exchange;
     int enable_trading, count;
@@ -72,7 +72,7 @@ static tp_gateway_client *connect_by(const options *by) {
     return client;
 }
 
-/* Ends the program where the gateway is connected with another venue than it was asked for. */
+/* Ends the program if the gateway is connected to another venue than the requested one. */
 static void check_exchange(const options *by, const tp_event *event) {
     if (by->exchange == NULL || event->header.kind != TP_EVENT_CONNECTED)
         return;

@@ -1,6 +1,7 @@
-/* One order's life: order-test SOCKET USER SYMBOL [REST_MS] --enable_trading [--name NAME] [--exchange NAME]. Without
- * --enable_trading it says what it would do. It enters a bid 5 ticks below the best, moves it to the
- * best, lets it rest, cancels it, and ends when the cancel is confirmed. The order is post-only, and can be filled. */
+/* One order's lifecycle: order-test SOCKET USER SYMBOL [REST_MS] --enable_trading [--name NAME]
+ * [--exchange NAME]. Without --enable_trading it prints what it would do. It enters a bid 5 ticks below the
+ * best, moves it to the best, lets it rest, cancels it, and ends when the cancel is confirmed. The order is
+ * post-only, and can be filled. */
 #include "common.h"
 
 enum step { WAITING, CREATING, MODIFYING, RESTING, CANCELLING };
@@ -9,14 +10,14 @@ static uint16_t account;
 static uint32_t symbol;
 static int64_t tick, quantity, best_bid;
 static int is_account_ready;
-/* Whether all instruments were told, and pings since then: they come in the same ring as accounts do. */
+/* Whether all instruments were received, and pings since then: they come in the same ring as accounts. */
 static int is_market_told, pings;
 
 static void learn(const tp_event *event, const char *name) {
     const tp_event_header *header = &event->header;
     switch (header->kind) {
     case TP_EVENT_REFERENCE_DATA:
-        /* A text that fills its field has no zero behind it. */
+        /* A text that fills its field has no terminating zero. */
         if (strncmp(event->body.reference_data.name, name, sizeof event->body.reference_data.name) == 0) {
             symbol = header->symbol;
             tick = event->body.reference_data.tick_size;
@@ -45,7 +46,7 @@ static void learn(const tp_event *event, const char *name) {
     }
 }
 
-/* What is not there is not waited for. By the second ping behind the instruments all accounts were told. */
+/* Missing items are an error. Two pings after the instruments, all accounts have been received. */
 static void check_known(const options *by) {
     if (is_market_told && symbol == 0) {
         fprintf(stderr, "error: the gateway has no instrument %s\n", by->places[2]);
@@ -57,7 +58,7 @@ static void check_known(const options *by) {
     }
 }
 
-/* A number of units of 10^-8 that is not below 0. */
+/* Prints a non-negative number of units of 10^-8. */
 static void print_fixed(int64_t units) {
     int64_t rest = units % 100000000;
     int places = 8;
@@ -103,7 +104,7 @@ static void modify(tp_gateway_client *client, uint64_t order) {
     send_it(client, &request);
 }
 
-/* Quotes have the client order id 0, which is none of ours. */
+/* Quotes have client order id 0, which this program does not use. */
 static int is_it(uint64_t client_order_id, uint64_t order) { return order > 0 && client_order_id == order; }
 
 int main(int argc, char **argv) {
@@ -144,13 +145,13 @@ int main(int argc, char **argv) {
             show(&event);
             if (ack->status == TP_ACK_STATUS_REJECTED)
                 return 1;
-            /* The entering may be acknowledged after the order was told to be working. */
+            /* The ack of the new order may arrive after the update that it is working. */
             int is_change = step == MODIFYING && ack->request == TP_ACK_TYPE_MODIFY;
             if (is_change && ack->status == TP_ACK_STATUS_ACCEPTED) {
                 until = tp_monotonic_ns() + rest_ns;
                 step = RESTING;
             } else if (is_change && ack->status == TP_ACK_STATUS_TIMEOUT) {
-                /* Whether it was changed is not known, and it is not left so. */
+                /* The result of the change is unknown, so the order is cancelled. */
                 until = tp_monotonic_ns();
                 step = RESTING;
             }

@@ -1,6 +1,6 @@
-/* Shows every event that a gateway tells, each in a line: subscribe-all SOCKET USER [COUNT] [--name NAME]
+/* Shows every event of a gateway, one per line: subscribe-all SOCKET USER [COUNT] [--name NAME]
  * [--exchange NAME].
- * The gateway's pings are answered by the library. */
+ * The library answers the gateway's pings. */
 #include "common.h"
 
 int main(int argc, char **argv) {

@@ -1,13 +1,13 @@
-/* A client of a Tickpath gateway.
+/* Client library of a Tickpath gateway.
  *
- * The gateway has the connection to the venue; programs on the same machine share it through memory. docs/clients.md
- * tells the whole; examples/subscribe-all.c and examples/order-test.c show it. Link with libtickpath_gateway_client.
+ * The gateway holds the connection to the venue; programs on the same machine share it through memory.
+ * Details: docs/clients.md; examples: subscribe-all.c, order-test.c. Link with libtickpath_gateway_client.
  *
- * Numbers: prices and quantities are whole numbers of 10^-8 in an int64_t, money is whole numbers of 10^-18 in 128
- * bits; there are no floats. Times are nanoseconds of CLOCK_MONOTONIC unless their name says utc. Texts in structures
- * are padded with zeros, and have no zero behind them where they fill their field.
+ * Numbers: prices and quantities are units of 10^-8 in an int64_t, money is units of 10^-18 in 128 bits;
+ * there are no floats. Times are nanoseconds of CLOCK_MONOTONIC unless their name says utc. Texts in structures
+ * are padded with zeros; a text that fills its field has no terminating zero.
  *
- * Threads: one at a time may use a client; different clients know nothing of each other.
+ * Threads: a client may be used by one thread at a time; different clients are independent.
  */
 #ifndef TICKPATH_GATEWAY_H
 #define TICKPATH_GATEWAY_H
@@ -22,22 +22,22 @@ extern "C" {
 #define TP_LAYOUT(fact) _Static_assert(fact, #fact)
 #endif
 
-/* What tp_gateway_version() must give. */
+/* Required result of tp_gateway_version(). */
 #define TP_GATEWAY_VERSION 1
 
-/* What functions give back; 0 and above: done, below: not done, and tp_error_text says why. */
+/* Results of functions: 0 and above for success; below 0 for an error, whose text tp_error_text gives. */
 enum {
-    TP_OK = 0,             /* done; of a poll: there is no event now */
-    TP_EVENT = 1,          /* of a poll: there is an event */
-    TP_INVALID = -1,       /* an argument is missing, or is no such thing */
-    TP_CONNECT = -2,       /* the gateway cannot be reached, or said no */
-    TP_NOT_CONNECTED = -3, /* there is no connection now */
+    TP_OK = 0,             /* success; of a poll: no event at the moment */
+    TP_EVENT = 1,          /* success of a poll: an event was written */
+    TP_INVALID = -1,       /* an argument is missing or invalid */
+    TP_CONNECT = -2,       /* the gateway is not reachable, or refused the client */
+    TP_NOT_CONNECTED = -3, /* the client is not connected at the moment */
     TP_FULL = -4,          /* the ring to the gateway is full */
-    TP_FINISHED = -5,      /* no connection will be made any more */
+    TP_FINISHED = -5,      /* the client will not connect again */
     TP_PANIC = -100        /* an error in the library: free the client */
 };
 
-/* One in prices and quantities. */
+/* The number one as a price or quantity. */
 #define TP_ONE INT64_C(100000000)
 
 /* high * 2^64 + low units of 10^-18; high has the sign. */
@@ -987,7 +987,7 @@ TP_LAYOUT(offsetof(tp_set_risk_limits_request, reserved) == 22);
 
 /* Generated up to here. */
 
-/* An event: a header, and a body that the header's kind names; read it by memcpy, or by the member of its kind. */
+/* An event: a header and a body; the header's kind selects the body's member. Read that, or use memcpy. */
 typedef struct tp_event {
     tp_event_header header;
     union {
@@ -1026,7 +1026,7 @@ typedef struct tp_event {
 } tp_event;
 TP_LAYOUT(sizeof(tp_event) == 184);
 
-/* A request: all that is not needed is zero. The library fills in header.create_ns and, where it is 0,
+/* A request; unused fields are zero. The library fills in header.create_ns and, if it is 0,
  * header.request_id. */
 typedef struct tp_request {
     tp_request_header header;
@@ -1043,59 +1043,59 @@ typedef struct tp_request {
 } tp_request;
 TP_LAYOUT(sizeof(tp_request) == 120);
 
-/* What a client is to be. All that is not needed is zero; texts end with a zero and stay the caller's. */
+/* Configuration of a client. Unused fields are zero; texts are zero-terminated and owned by the caller. */
 typedef struct tp_gateway_config {
     const char *socket;   /* path of the gateway's Unix socket */
-    const char *name;     /* what the client calls itself; null for "client" */
+    const char *name;     /* name of the client; null for "client" */
     const char *user;
     const char *password;
-    uint32_t timeout_ms;  /* how long a try to connect waits for an answer; 0 for 5,000 */
+    uint32_t timeout_ms;  /* time to wait for an answer when connecting; 0 for 5,000 */
     uint32_t timer_ms;    /* period of TP_EVENT_TIMER; 0 for none */
     uint8_t is_trading;   /* 1 to send orders */
-    uint8_t is_persistent; /* 1 to connect anew when the connection is lost */
+    uint8_t is_persistent; /* 1 to reconnect when the connection is lost */
     uint8_t reserved[6];
 } tp_gateway_config;
 
 typedef struct tp_gateway_client tp_gateway_client;
 
-/* Connects, and waits for the gateway's word. On TP_OK *out is a client, which is the caller's until he frees it;
+/* Connects, and waits for the gateway's answer. On TP_OK *out is a client, owned by the caller until freed;
  * otherwise *out is null. */
 int32_t tp_gateway_client_new(const tp_gateway_config *config, tp_gateway_client **out);
 
-/* Closes the connection and frees the client; nothing for null. */
+/* Closes the connection and frees the client; no effect for null. */
 void tp_gateway_client_free(tp_gateway_client *client);
 
-/* The next event into *event: TP_EVENT when there is one, TP_OK when there is none now, TP_FINISHED when there will be
- * none. Never waits while there is a connection; without one and with is_persistent, it tries to connect. */
+/* Writes the next event to *event: TP_EVENT if there is one, TP_OK if there is none now, TP_FINISHED if there
+ * will be no more. Never blocks while connected; otherwise, with is_persistent, it tries to connect. */
 int32_t tp_gateway_client_poll(tp_gateway_client *client, tp_event *event);
 
 /* Sends a request: TP_OK, TP_FULL or TP_NOT_CONNECTED. */
 int32_t tp_gateway_client_send(tp_gateway_client *client, tp_request *request);
 
-/* A client order id that no client of this user has used, as far as the gateway has said: ask once the account is
+/* Returns a client order id that is unused by this user, as far as reported; valid once the account is
  * ready. */
 uint64_t tp_gateway_client_next_order_id(tp_gateway_client *client);
 
-/* 1 while there is a connection. */
+/* Returns 1 while connected. */
 int32_t tp_gateway_client_is_connected(const tp_gateway_client *client);
 
-/* Texts: each writes as much as there is room for and a zero, and gives the length of the whole. */
+/* Texts: each function writes as much as fits, and a zero; it returns the length of the whole text. */
 
-/* Why the last call of this thread was not done. */
+/* Error of this thread's last failed call. */
 size_t tp_error_text(char *out, size_t room);
-/* An event, or a request, in one line. */
+/* An event or a request as one line. */
 size_t tp_event_text(const tp_event *event, char *out, size_t room);
 size_t tp_request_text(const tp_request *request, char *out, size_t room);
 /* A price or quantity as a decimal number; 32 bytes are always enough. */
 size_t tp_fixed_text(int64_t units, char *out, size_t room);
 
-/* A decimal number as a price or quantity, exactly: TP_OK or TP_INVALID. */
+/* Parses a decimal number as a price or quantity, exactly: TP_OK or TP_INVALID. */
 int32_t tp_fixed_parse(const char *number, int64_t *units);
 
 /* The clock of events and requests. */
 uint64_t tp_monotonic_ns(void);
 
-/* Compare it with TP_GATEWAY_VERSION. */
+/* Version of the library; compare it with TP_GATEWAY_VERSION. */
 uint32_t tp_gateway_version(void);
 
 #ifdef __cplusplus

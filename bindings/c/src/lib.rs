@@ -1,8 +1,8 @@
-//! The client of a gateway for programs in C: `include/tickpath_gateway.h` declares what is here.
+//! Gateway client for C programs; `include/tickpath_gateway.h` declares its functions.
 //!
-//! Handles are opaque and belong to who made them until he frees them; nothing here keeps a pointer that it was given.
-//! Results are numbers that stay the same ([`result`]); a negative one has a text in [`tp_error_text`], of the same thread.
-//! No panic goes through: it becomes [`result::PANIC`], and the handle is to be freed.
+//! Handles are opaque and owned by the caller until freed; no function keeps a pointer passed to it. Results
+//! are fixed numbers ([`result`]). For a negative one, [`tp_error_text`] returns the text on the same thread.
+//! Panics do not cross into C: they become [`result::PANIC`], after which the handle is to be freed.
 //!
 //! ```
 //! use tickpath_gateway_client::{result, tp_fixed_parse, tp_gateway_version};
@@ -28,21 +28,21 @@ use tickpath_gateway_protocol::frame::{Password, VERSION};
 use tickpath_gateway_protocol::{Event, Fixed, Request, Text};
 use tickpath_types::Nanos;
 
-/// What functions give back. Zero and above: done; below: not done.
+/// Results of functions: zero and above for success, below zero for an error.
 pub mod result {
-    /// Done; of a poll: there is no event now.
+    /// Success; of a poll: no event at the moment.
     pub const OK: i32 = 0;
-    /// Of a poll: there is an event.
+    /// Success of a poll: an event was written.
     pub const EVENT: i32 = 1;
-    /// An argument is missing, or is no such thing.
+    /// An argument is missing or invalid.
     pub const INVALID: i32 = -1;
-    /// The gateway cannot be reached, or said no.
+    /// The gateway is not reachable, or refused the client.
     pub const CONNECT: i32 = -2;
-    /// There is no connection now.
+    /// The client is not connected at the moment.
     pub const NOT_CONNECTED: i32 = -3;
     /// The ring to the gateway is full.
     pub const FULL: i32 = -4;
-    /// No connection will be made any more.
+    /// The client will not connect again.
     pub const FINISHED: i32 = -5;
     /// An error in this library: free the handle.
     pub const PANIC: i32 = -100;
@@ -61,33 +61,33 @@ fn failed(code: i32, error: impl Display) -> i32 {
     code
 }
 
-/// Keeps a panic from going through C.
+/// Converts a panic to an error, as it must not cross into C.
 fn guarded(work: impl FnOnce() -> i32) -> i32 {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| failed(result::PANIC, "an error in the library: free the handle"))
 }
 
-/// What a client is to be; `tp_gateway_config`. Texts end with a zero and belong to the caller.
+/// Configuration of a client; `tp_gateway_config`. Texts are zero-terminated and owned by the caller.
 #[derive(Debug)]
 #[repr(C)]
 pub struct GatewayConfig {
     /// Path of the gateway's Unix socket.
     pub socket: *const c_char,
-    /// What the client calls itself; null for `client`.
+    /// Name of the client; null for `client`.
     pub name: *const c_char,
-    /// The user.
+    /// Name of the user.
     pub user: *const c_char,
     /// The user's password.
     pub password: *const c_char,
-    /// Time that a try to connect waits for an answer; 0 for 5,000.
+    /// Time to wait for an answer when connecting, in milliseconds; 0 for 5,000.
     pub timeout_ms: u32,
-    /// Period of timer events; 0 for none.
+    /// Period of timer events, in milliseconds; 0 for none.
     pub timer_ms: u32,
     /// 1 to send orders.
     pub is_trading: u8,
-    /// 1 to connect anew when the connection is lost.
+    /// 1 to reconnect when the connection is lost.
     pub is_persistent: u8,
-    /// Zero.
+    /// Reserved; zero.
     pub reserved: [u8; 6],
 }
 
@@ -95,10 +95,10 @@ pub struct GatewayConfig {
 #[derive(Debug)]
 pub struct GatewayClient(Client);
 
-/// The text of a pointer; `None` when it is null or no UTF-8.
+/// Returns the text at a pointer; `None` if it is null or not UTF-8.
 ///
 /// # Safety
-/// It is null, or a text that ends with a zero and stays for as long as the result is used.
+/// The pointer is null, or a zero-terminated text that outlives the result.
 unsafe fn text<'a>(pointer: *const c_char) -> Option<&'a str> {
     if pointer.is_null() {
         return None;
@@ -107,10 +107,10 @@ unsafe fn text<'a>(pointer: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(pointer) }.to_str().ok()
 }
 
-/// Writes as much of the text as there is room for, and a zero; the length of the whole.
+/// Writes as much of the text as fits, and a zero; returns the length of the whole text.
 ///
 /// # Safety
-/// From `out` on `room` bytes may be written, or `room` is 0.
+/// `out` points to `room` writable bytes, or `room` is 0.
 unsafe fn copy_out(text: &str, out: *mut c_char, room: usize) -> usize {
     if room > 0 && !out.is_null() {
         let len = text.len().min(room - 1);
@@ -146,10 +146,10 @@ unsafe fn config_of(config: &GatewayConfig) -> Result<ClientConfig, &'static str
     Ok(made)
 }
 
-/// Connects; on [`result::OK`] `*out` is a client, which [`tp_gateway_client_free`] frees. Otherwise `*out` is null.
+/// Connects. On [`result::OK`], `*out` is a client to free with [`tp_gateway_client_free`]; otherwise null.
 ///
 /// # Safety
-/// `config` is null or points at a config whose texts end with a zero; `out` is null or a place for a pointer.
+/// `config` is null or points to a config with zero-terminated texts; `out` is null or points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_gateway_client_new(
     config: *const GatewayConfig,
@@ -178,14 +178,14 @@ pub unsafe extern "C" fn tp_gateway_client_new(
     })
 }
 
-/// Closes the connection and frees the client; nothing for null.
+/// Closes the connection and frees the client; no effect for null.
 ///
 /// # Safety
-/// `client` is null, or comes from [`tp_gateway_client_new`] and is not used afterwards.
+/// `client` is null, or was created by [`tp_gateway_client_new`] and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_gateway_client_free(client: *mut GatewayClient) {
     if !client.is_null() {
-        // SAFETY: the caller's promise: it was made by `Box::into_raw`, and is given back once.
+        // SAFETY: the caller's promise: it was created by `Box::into_raw`, and is freed once.
         let client = unsafe { Box::from_raw(client) };
         guarded(|| {
             drop(client);
@@ -194,11 +194,11 @@ pub unsafe extern "C" fn tp_gateway_client_free(client: *mut GatewayClient) {
     }
 }
 
-/// The next event, into `*event`: [`result::EVENT`] when there is one, [`result::OK`] when there is none now,
-/// [`result::FINISHED`] when there will be none any more. Never waits while the connection lasts.
+/// Writes the next event to `*event`: [`result::EVENT`] if there is one, [`result::OK`] if there is none at
+/// the moment, [`result::FINISHED`] if there will be no more. Never blocks while the connection lasts.
 ///
 /// # Safety
-/// `client` is null or a client that no other thread uses now; `event` is null or a place for an event.
+/// `client` is null or a client not in use by another thread; `event` is null or points to an event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_gateway_client_poll(client: *mut GatewayClient, event: *mut Event) -> i32 {
     guarded(|| {
@@ -221,10 +221,10 @@ pub unsafe extern "C" fn tp_gateway_client_poll(client: *mut GatewayClient, even
     })
 }
 
-/// Sends a request. Its `create_ns` and, where it is 0, its `request_id` are filled in.
+/// Sends a request, after filling in `create_ns` and, if it is 0, `request_id`.
 ///
 /// # Safety
-/// `client` is null or a client that no other thread uses now; `request` is null or a request.
+/// `client` is null or a client not in use by another thread; `request` is null or a request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_gateway_client_send(client: *mut GatewayClient, request: *mut Request) -> i32 {
     guarded(|| {
@@ -240,41 +240,41 @@ pub unsafe extern "C" fn tp_gateway_client_send(client: *mut GatewayClient, requ
     })
 }
 
-/// A client order id that no client of this user has used, as far as the gateway has said; 0 for null.
+/// Returns a client order id that is unused by this user, as far as reported; 0 for null.
 ///
 /// # Safety
-/// `client` is null or a client that no other thread uses now.
+/// `client` is null or a client not in use by another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_gateway_client_next_order_id(client: *mut GatewayClient) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { client.as_mut() }.map_or(0, |client| client.0.next_order_id())
 }
 
-/// 1 while there is a connection.
+/// Returns 1 while connected.
 ///
 /// # Safety
-/// `client` is null or a client that no other thread uses now.
+/// `client` is null or a client not in use by another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_gateway_client_is_connected(client: *const GatewayClient) -> i32 {
     // SAFETY: the caller's promise.
     unsafe { client.as_ref() }.map_or(0, |client| i32::from(client.0.is_connected()))
 }
 
-/// Why the last call of this thread was not done, in one line; the length of the text, of which as much is written as there
-/// is room for, with a zero behind it.
+/// Writes the error of this thread's last failed call, in one line: as much of the text as fits, and a zero.
+/// Returns the length of the whole text.
 ///
 /// # Safety
-/// From `out` on `room` bytes may be written, or `room` is 0.
+/// `out` points to `room` writable bytes, or `room` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_error_text(out: *mut c_char, room: usize) -> usize {
     // SAFETY: the caller's promise.
     ERROR.with_borrow(|text| unsafe { copy_out(text, out, room) })
 }
 
-/// An event in one line of text; as [`tp_error_text`].
+/// Writes an event as one line of text; as [`tp_error_text`].
 ///
 /// # Safety
-/// `event` is null or an event; from `out` on `room` bytes may be written, or `room` is 0.
+/// `event` is null or an event; `out` points to `room` writable bytes, or `room` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_event_text(event: *const Event, out: *mut c_char, room: usize) -> usize {
     // SAFETY: the caller's promise.
@@ -283,10 +283,10 @@ pub unsafe extern "C" fn tp_event_text(event: *const Event, out: *mut c_char, ro
     unsafe { copy_out(&text, out, room) }
 }
 
-/// A request in one line of text; as [`tp_error_text`].
+/// Writes a request as one line of text; as [`tp_error_text`].
 ///
 /// # Safety
-/// `request` is null or a request; from `out` on `room` bytes may be written, or `room` is 0.
+/// `request` is null or a request; `out` points to `room` writable bytes, or `room` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_request_text(request: *const Request, out: *mut c_char, room: usize) -> usize {
     // SAFETY: the caller's promise.
@@ -295,10 +295,10 @@ pub unsafe extern "C" fn tp_request_text(request: *const Request, out: *mut c_ch
     unsafe { copy_out(&text, out, room) }
 }
 
-/// A decimal number as units of 10^-8, exactly, into `*units`; [`result::INVALID`] when it is none.
+/// Parses a decimal number into units of 10^-8, exactly, in `*units`; [`result::INVALID`] if it is not one.
 ///
 /// # Safety
-/// `number` is null or a text that ends with a zero; `units` is null or a place for a number.
+/// `number` is null or a zero-terminated text; `units` is null or points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_fixed_parse(number: *const c_char, units: *mut i64) -> i32 {
     guarded(|| {
@@ -317,23 +317,23 @@ pub unsafe extern "C" fn tp_fixed_parse(number: *const c_char, units: *mut i64) 
     })
 }
 
-/// Units of 10^-8 as a decimal number; as [`tp_error_text`]. 32 bytes are always enough.
+/// Writes units of 10^-8 as a decimal number; as [`tp_error_text`]. 32 bytes are always enough.
 ///
 /// # Safety
-/// From `out` on `room` bytes may be written, or `room` is 0.
+/// `out` points to `room` writable bytes, or `room` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tp_fixed_text(units: i64, out: *mut c_char, room: usize) -> usize {
     // SAFETY: the caller's promise.
     unsafe { copy_out(&Fixed(units).to_string(), out, room) }
 }
 
-/// The machine's monotonic clock in nanoseconds: the times of events and requests.
+/// Returns the machine's monotonic clock in nanoseconds: the times of events and requests.
 #[unsafe(no_mangle)]
 pub extern "C" fn tp_monotonic_ns() -> u64 {
     monotonic().0
 }
 
-/// Version of events and requests; both ends must have the same, and so must the header.
+/// Returns the version of events and requests, which must match that of the gateway and the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn tp_gateway_version() -> u32 {
     VERSION

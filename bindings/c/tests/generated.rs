@@ -1,7 +1,7 @@
-//! What is generated out of the protocol's own structures - the structures and constants of the C header and of the
-//! Python module - is what lies in the tree.
+//! Checks that the structures and constants in the C header and in the Python module match those generated
+//! from the protocol's own structures.
 //!
-//! `TICKPATH_WRITE=1 cargo test -p tickpath-gateway-c --test generated` writes it.
+//! `TICKPATH_WRITE=1 cargo test -p tickpath-gateway-c --test generated` writes them.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -19,7 +19,7 @@ use tickpath_gateway_protocol::{
 const BEGIN: &str = "generated from here on";
 const END: &str = "enerated up to here";
 
-/// Names of constants and their numbers.
+/// Names of constants and their values.
 fn codes() -> Vec<(&'static str, Vec<(String, u64)>)> {
     macro_rules! all {
         ($($name:ident $prefix:literal),* $(,)?) => {
@@ -198,7 +198,7 @@ fn path(relative: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
 }
 
-/// The part between the marks is what is generated.
+/// Checks that the part between the marks matches the generated text.
 fn check(relative: &str, generated: &str) {
     let path = path(relative);
     let text = fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Programs in C and in Python, built and run against a real door.
+//! C and Python programs, built and run against a gateway's client port.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../io/gateway/tests/support/examples.rs"]
@@ -20,7 +20,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where cargo has put the libraries: beside this program.
+/// Folder of the libraries that cargo built: next to this program.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
 }
@@ -31,7 +31,7 @@ fn shared_library() -> PathBuf {
     path
 }
 
-/// Builds an example. There is a C compiler wherever Rust links.
+/// Builds an example. A C compiler exists wherever Rust can link.
 fn build(place: &TempDir, name: &str, is_static: bool) -> PathBuf {
     let program = place.path().join(name);
     let mut compile = Command::new("cc");
@@ -99,7 +99,7 @@ fn order_tests_wait_for_nothing_that_is_not_there() {
     }
 }
 
-/// `None`, and a line, where there is no Python.
+/// `None`, and a printed line, without Python.
 fn python(script: &str) -> Option<Command> {
     if Command::new("python3").arg("--version").output().is_err() {
         #[expect(clippy::print_stdout, reason = "it says what is not tested")]

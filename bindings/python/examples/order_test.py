@@ -63,12 +63,12 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
             print(event)
             if body.status == AckStatus.REJECTED:
                 raise GatewayError(f"the order was refused: {body.text}")
-            # The entering may be acknowledged after the order was told to be working.
+            # The ack of the new order may arrive after the update that it is working.
             is_change = step == "modifying" and body.request == AckType.MODIFY
             if is_change and body.status == AckStatus.ACCEPTED:
                 step, until = "resting", time.monotonic_ns() + rest_ns
             elif is_change and body.status == AckStatus.TIMEOUT:
-                # Whether it was changed is not known, and it is not left so.
+                # The result of the change is unknown, so the order is cancelled.
                 step, until = "resting", time.monotonic_ns()
         elif event.kind == EventKind.ORDER_UPDATE and order and body.client_order_id == order:
             print(event)
@@ -80,7 +80,7 @@ def order_test(client, wanted, rest_ns, exchange, is_enabled):
                 return
             elif body.status in ENDS:
                 raise GatewayError("the order has ended and was not to")
-        # What is not there is not waited for. By the second ping behind the instruments all accounts were told.
+        # Missing items are an error. Two pings after the instruments, all accounts have been received.
         if is_market_told and not symbol:
             raise GatewayError(f"the gateway has no instrument {wanted}")
         if pings >= 2 and not account and is_enabled:

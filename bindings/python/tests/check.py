@@ -28,7 +28,7 @@ def fails(error, work):
     raise AssertionError(f"no {error.__name__}")
 
 
-# Numbers are exact, or refused.
+# Numbers are exact, or rejected.
 order = record(CreateOrderRequest, price="64250.5", quantity=Decimal("0.00000001"))
 assert (order.price, order.quantity) == (Decimal("64250.5"), Decimal("0.00000001"))
 assert "more than 8" in fails(ValueError, lambda: record(CreateOrderRequest, price="0.000000001"))
@@ -36,7 +36,7 @@ assert "out of range" in fails(ValueError, lambda: record(CreateOrderRequest, pr
 assert Money(2**64 - 1, -1).value() == Decimal("-0.000000000000000001")
 assert Money(0, 1).value() == Decimal(2**64).scaleb(-18)
 
-# Wrong names and passwords have one answer; nothing listens elsewhere.
+# A wrong name and a wrong password have the same answer; no gateway listens at another socket.
 wrong = fails(GatewayError, lambda: Client(socket, user, "guess"))
 assert wrong == "the gateway refuses: wrong user or password", wrong
 assert wrong == fails(GatewayError, lambda: Client(socket, "nobody", password))
@@ -50,7 +50,7 @@ with Client(socket, user, password, timer=0.001) as client:
     for event in client:
         seen.setdefault(event.kind, event)
         if event.header.source:
-            # Events of each ring are numbered without holes.
+            # Events of each ring are numbered without gaps.
             is_broadcast = bool(event.header.flags & 2)
             last = sequences[is_broadcast]
             assert event.header.sequence == last + 1 or (is_broadcast and last == 0), str(event)
