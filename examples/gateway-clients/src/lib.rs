@@ -1,4 +1,4 @@
-//! What the two clients have in common: their flags, their connection, their loop.
+//! Common parts of the two clients: flags, connection, event loop.
 //!
 //! ```
 //! use clap::Parser;
@@ -20,7 +20,7 @@ use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{Connected, Event, EventKind, Text};
 use tickpath_types::Nanos;
 
-/// Exit code of what Ctrl-C has ended.
+/// Exit code after Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 /// Period of the timer events.
 const TIMER: Nanos = Nanos(100_000_000);
@@ -30,19 +30,19 @@ const TIMER: Nanos = Nanos(100_000_000);
 pub struct Args {
     /// The gateway's Unix socket
     pub gateway: PathBuf,
-    /// What the client calls itself
+    /// Name of the client
     #[arg(long, default_value = "trader")]
     pub name: String,
     /// The user, as the gateway's configuration knows it
     #[arg(long)]
     pub user: String,
-    /// Where the user's password is: env:NAME or file:PATH, the file for its owner alone
+    /// Source of the user's password: env:NAME or file:PATH, a file that only its owner can read
     #[arg(long, default_value = "env:TICKPATH_GATEWAY_PASSWORD")]
     pub password: String,
-    /// The venue that the gateway must be connected with; any unless it is given
+    /// The venue that the gateway must be connected to; any by default
     #[arg(long)]
     pub exchange: Option<String>,
-    /// Instruments, by name, or by the start of their names and `.*`; all unless given
+    /// Instruments, by name, or by the start of their names and `.*`; all by default
     #[arg(long, visible_alias = "symbol", value_delimiter = ',')]
     pub symbols: Vec<String>,
     /// Core to pin the thread to
@@ -61,7 +61,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether the instrument of this name is wanted.
+    /// Whether the flags select the instrument of this name.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         let fits = |symbol: &String| match symbol.strip_suffix(".*") {
@@ -85,11 +85,11 @@ impl Args {
     }
 }
 
-/// Connects and hands every event to `handle`, until that has an exit code, Ctrl-C is pressed, or no connection will be
-/// made any more.
+/// Connects and passes every event to `handle`. Ends when `handle` returns an exit code, when Ctrl-C is
+/// pressed, or when the client will not connect again.
 ///
 /// # Errors
-/// The gateway cannot be reached or refuses, and those of `handle`.
+/// The gateway is not reachable or refuses the client, or `handle` fails.
 pub fn run(
     args: &Args,
     mut handle: impl FnMut(&mut Client, &Event) -> anyhow::Result<ControlFlow<ExitCode>>,
@@ -125,7 +125,7 @@ pub fn run(
         if let ControlFlow::Break(code) = handle(&mut client, &event)? {
             return Ok(code);
         }
-        // Whoever has events all the time looks as well.
+        // Checks for Ctrl-C here too, as events may arrive without a pause.
         if event.header.kind == EventKind::TIMER && stop.is_stopped() {
             tell("interrupted");
             return Ok(ExitCode::from(INTERRUPTED));

@@ -1,4 +1,4 @@
-//! The two clients against a real door.
+//! The two clients against a gateway's client port.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../io/gateway/tests/support/examples.rs"]
@@ -59,7 +59,7 @@ fn order_test_knows_nothing_any_more_when_the_gateway_was_started_anew() {
     let mut errors = BufReader::new(client.stderr.take().unwrap());
     errors.read_line(&mut line).unwrap();
     assert!(line.starts_with("nobody bids yet"), "{line}");
-    // Its instrument and its account have other numbers now, and theirs are those of others.
+    // Its instrument and its account have other numbers now; the old numbers belong to others.
     let gateway = gateway.again(Manner::Renumbered);
     let ran = client.wait_with_output().unwrap();
     errors.read_to_string(&mut line).unwrap();
@@ -83,7 +83,7 @@ fn what_goes_wrong_is_said_in_one_line() {
     check_other_venue(Command::new(ORDER_TEST), &gateway, &["--user", WHO]);
     let ran = run(SUBSCRIBE_ALL, &gateway, &["--password", "literal"]);
     assert_eq!(failure(&ran), "--password says where the password is: env:NAME or file:PATH");
-    // What is not there is not waited for.
+    // Missing items are an error, not a wait.
     let ran = run(ORDER_TEST, &gateway, &["--symbols", "NOPE"]);
     assert!(failure(&ran).starts_with("the gateway has no instrument NOPE: "));
     let ran = run(ORDER_TEST, &gateway, &["--symbols", SYMBOL, "--account", "B1"]);

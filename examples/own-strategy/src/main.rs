@@ -1,12 +1,12 @@
-//! A strategy of one's own: buys when the best bid is much larger than the best ask, and sells when it is the
-//! other way round. Start a venue, then: `cargo run --release -p own-strategy -- configs/trader.toml`
+//! A custom strategy: buys when the best bid's quantity is much larger than the best ask's, and sells in
+//! the opposite case. Start a venue, then: `cargo run --release -p own-strategy -- configs/trader.toml`
 
 use std::path::Path;
 
 use tickpath_trading::{Context, NewOrder, Strategy, WarmUp};
 use tickpath_types::{MarketUpdate, Side};
 
-/// How many times as large one side must be.
+/// Minimum ratio of the two best quantities.
 const RATIO: u64 = 5;
 
 struct Imbalance;
@@ -26,7 +26,7 @@ impl Strategy for Imbalance {
         };
         let clip = cx.limits(instrument).map_or(0, |limits| limits.clip.0);
         if cx.open_count(instrument) == 0 && clip > 0 {
-            // Refusals - by risk, rate, or a book that cannot be believed - are counted by the engine.
+            // The engine counts rejections: by risk, by rate, or for an inconsistent book.
             let _ = cx.enter(&NewOrder::ioc(instrument, side, tickpath_types::Qty(clip), price));
         }
     }
@@ -48,6 +48,6 @@ fn main() -> anyhow::Result<()> {
         [file] if !file.starts_with('-') => file,
         _ => anyhow::bail!("{} is not one file; see own-strategy --help", args.join(" ")),
     };
-    // A second instance keeps the code of its decisions warm.
+    // A warm-up instance keeps the code of its decisions warm.
     tickpath_trader::run(Path::new(config), WarmUp::of(|| Imbalance))
 }

@@ -1,5 +1,5 @@
-//! One order's life: it waits, enters a bid 5 ticks below the best, moves it to the best, lets it rest, cancels it, and
-//! ends when the cancel is confirmed. The order is post-only, and can be filled while it rests at the best bid.
+//! One order's lifecycle: waits, enters a bid 5 ticks below the best, moves it to the best, lets it rest,
+//! cancels it, and ends when the cancel is confirmed. The order is post-only; it can be filled while resting.
 //!
 //! `cargo run --release -p gateway-clients --bin order-test -- SOCKET --user NAME --symbols BTC-PERPETUAL --enable_trading`
 
@@ -21,7 +21,7 @@ use tickpath_types::Nanos;
 /// Ticks below the best bid at which the order is entered.
 const TICKS_BELOW: i64 = 5;
 
-/// Pings behind the end of the market's download by which all accounts of the user were told: they come in the same ring.
+/// Pings after the market data download by which all accounts are received, as they share one ring.
 const PINGS_BEHIND: u32 = 2;
 
 /// Enter an order, modify it, cancel it
@@ -29,23 +29,23 @@ const PINGS_BEHIND: u32 = 2;
 struct OrderTest {
     #[command(flatten)]
     args: Args,
-    /// The account; the first that may trade unless it is given
+    /// The account; the first that may trade by default
     #[arg(long)]
     account: Option<String>,
-    /// The order's quantity; the least unless it is given
+    /// The order's quantity; the minimum by default
     #[arg(long)]
     quantity: Option<Fixed>,
-    /// How long to wait before the order is entered
+    /// Time to wait before the order is entered
     #[arg(long, default_value = "0s")]
     wait: Duration,
-    /// How long the order rests before it is cancelled
+    /// Time that the order rests before it is cancelled
     #[arg(long, default_value = "30s")]
     rest: Duration,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Step {
-    /// Until the account is ready and the instrument has a bid, and for `--wait` from then on.
+    /// Until the account is ready and the instrument has a bid, and then for `--wait`.
     Waiting {
         until: Option<Nanos>,
     },
@@ -64,7 +64,7 @@ struct Test {
     order: u64,
 }
 
-/// What one life of the gateway has told; in the next one numbers may mean other instruments and accounts.
+/// State reported by one gateway instance; in the next one, numbers may mean other instruments and accounts.
 #[derive(Default)]
 struct Known {
     symbol: u32,
@@ -73,9 +73,9 @@ struct Known {
     best_bid: Fixed,
     account: u16,
     is_account_ready: bool,
-    /// Accounts that the user has, and whether it may trade with them.
+    /// Accounts of the user, and whether it may trade with them.
     accounts: Vec<(String, bool)>,
-    /// Pings since all instruments were told.
+    /// Pings since all instruments were received.
     pings: Option<u32>,
 }
 
@@ -90,13 +90,13 @@ impl Test {
             if ack.status == AckStatus::REJECTED {
                 bail!("the {} was refused by the {}: {}: {}", ack.request, ack.origin, ack.error, ack.text);
             }
-            // The entering may be acknowledged after the order was told to be working.
+            // The ack of the new order may arrive after the update that it is working.
             if self.step == Step::Modifying && ack.request == AckType::MODIFY {
                 match ack.status {
                     AckStatus::ACCEPTED => {
                         self.step = Step::Resting { until: monotonic() + self.flags.rest.0 };
                     }
-                    // Whether it was changed is not known, and it is not left so.
+                    // The result of the change is unknown, so the order is cancelled.
                     AckStatus::TIMEOUT => self.step = Step::Resting { until: monotonic() },
                     _ => {}
                 }
@@ -120,7 +120,7 @@ impl Test {
         self.proceed(client)
     }
 
-    /// What is not there is not waited for.
+    /// Fails for an instrument or account that does not exist, instead of waiting for it.
     fn check_known(&self) -> anyhow::Result<()> {
         let (Some(pings), args) = (self.known.pings, &self.flags.args) else { return Ok(()) };
         if self.known.symbol == 0 {
@@ -142,7 +142,7 @@ impl Test {
         }
     }
 
-    /// What must be known before there can be an order.
+    /// Records the values that an order needs.
     fn learn(&mut self, event: &Event) -> anyhow::Result<()> {
         let (header, known) = (&event.header, &mut self.known);
         if let Some(reference) = event.body::<ReferenceData>() {

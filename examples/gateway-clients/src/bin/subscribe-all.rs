@@ -1,4 +1,4 @@
-//! Shows every event that a gateway tells, each in a line. The gateway's pings are answered by the library.
+//! Shows every event of a gateway, one per line. The library answers the gateway's pings.
 //!
 //! `cargo run --release -p gateway-clients --bin subscribe-all -- SOCKET --user NAME`
 
@@ -11,22 +11,22 @@ use gateway_clients::{Args, run};
 use tickpath_config::{say, tell};
 use tickpath_gateway_protocol::{EventKind, ReferenceData};
 
-/// Show every event that a gateway tells
+/// Show every event of a gateway
 #[derive(Parser)]
 struct SubscribeAll {
     #[command(flatten)]
     args: Args,
-    /// End after so many events
+    /// End after this number of events
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Show pings and timers too
+    /// Also show pings and timers
     #[arg(long)]
     verbose: bool,
 }
 
 fn main() -> ExitCode {
     let SubscribeAll { args, count, verbose } = SubscribeAll::parse();
-    // Names of instruments, and whether they are wanted.
+    // Names of instruments, and whether they are selected.
     let mut symbols: HashMap<u32, (String, bool)> = HashMap::new();
     let mut left = count;
     let ended = run(&args, |_, event| {
