@@ -1,11 +1,11 @@
-//! What the shell costs over TLS on this host: a message taken in with the history and without it, and a buy order from
-//! the command to the socket beside the bare write of the same bytes.
+//! Cost of the shell over TLS on this host: receiving a message with and without the history, and sending a
+//! buy order, from the command to the send, compared with a bare write of the same bytes.
 //!
-//! `cargo bench -p tickpath-shell`. Run without `--bench`, as tests are, it does little of each. With `on` or `off` it
-//! does that alone, for instruction counts: `valgrind --tool=callgrind --toggle-collect='*Link*poll*'`. With `venue` it is
-//! a venue until its standard input ends, for a shell that is to be watched alone.
+//! `cargo bench -p tickpath-shell`. Without `--bench`, as under test, it runs few rounds. With `on` or `off`
+//! it runs only that case, to count instructions: `valgrind --tool=callgrind --toggle-collect='*Link*poll*'`.
+//! With `venue` it serves as a venue until its standard input ends.
 #![allow(clippy::unwrap_used)] // a failed step ends the run
-#![allow(dead_code)] // of the tests' venue
+#![allow(dead_code)] // unused parts of the tests' venue
 
 #[path = "../tests/shell/venue.rs"]
 mod venue;
@@ -20,12 +20,12 @@ use tickpath_types::Nanos;
 use tickpath_web::{Target, TlsClient, WebLimits, WebSocketClient};
 use venue::{CLIENT_ID, SECRET, Venue};
 
-/// A change of a book, 350 bytes with what is around it.
+/// A book change, 350 bytes including its envelope.
 const CHANGE: &str = r#"{"type":"change","timestamp":1554373911330,"prev_change_id":297217,"instrument_name":"BTC-PERPETUAL","change_id":297218,"bids":[["delete",5041.94,0],["delete",5042.34,0]],"asks":[["new",5042.36,100],["change",5042.5,9580]]}"#;
 const CHANNEL: &str = "book.BTC-PERPETUAL.raw";
-/// Requests that the session's rate limit lets through at once.
+/// Number of requests that the session's rate limit allows in one burst.
 const ORDERS: u64 = 90;
-/// Messages of one round.
+/// Number of messages per round.
 const ROUND: u64 = 500;
 
 fn main() {
@@ -71,7 +71,7 @@ impl Place {
     }
 
     fn link(&self) -> Link {
-        // A long round in the debug build of a loaded machine.
+        // Allows for a long round in a debug build on a loaded machine.
         let text = format!(
             "url = '{}'\nca_file = '{}'\nrequest_timeout = '60s'",
             self.venue.url,
@@ -82,7 +82,7 @@ impl Place {
         Link::new(config, url, Some(Key::new(CLIENT_ID, SECRET)))
     }
 
-    /// Nanoseconds a message, of so many rounds.
+    /// Mean nanoseconds per message over `rounds` rounds.
     fn receive(&self, keeps_history: bool, rounds: u64) -> u64 {
         let mut link = self.link();
         link.keep_history(keeps_history);
@@ -92,7 +92,7 @@ impl Place {
         for round in 0..rounds {
             link.subscribe(CHANNEL).unwrap();
             link.poll();
-            // All of it is on its way before the clock runs.
+            // All messages are in flight before the measurement starts.
             std::thread::sleep(Duration::from_millis(20));
             let start = Instant::now();
             pump(&mut link, |link| link.feeds().get(CHANNEL).is_some_and(|feed| feed.count == ROUND));
@@ -108,7 +108,7 @@ impl Place {
         (total.as_nanos() / u128::from(rounds * ROUND)) as u64
     }
 
-    /// From the command to the socket, beside the bare write.
+    /// Measures from the command to the send, and the bare write.
     fn send(&self, count: u64) {
         let mut shell = Shell::new(self.link(), None, false, Interrupt::default());
         shell.execute("connect").unwrap();
@@ -122,7 +122,7 @@ impl Place {
         let mut bare = self.bare();
         let mut writes = Vec::new();
         for number in 0..count {
-            // At the lowest tier five orders a second are allowed: asking costs the same way to the socket.
+            // The lowest tier allows five orders a second; queries take the same path to the socket.
             shell
                 .execute(if number == 0 {
                     "buy BTC-PERPETUAL 10 50000"
@@ -148,7 +148,7 @@ impl Place {
         assert_eq!(sent.count, count);
     }
 
-    /// A WebSocket without a session.
+    /// Opens a WebSocket without a session.
     fn bare(&self) -> WebSocketClient {
         let url: tickpath_web::WebUrl = self.venue.url.parse().unwrap();
         let tls = TlsClient::with_ca_file(&self.files.ca).unwrap();
@@ -161,7 +161,7 @@ impl Place {
     }
 }
 
-/// Takes in until it is so.
+/// Polls the link until a condition holds.
 fn pump(link: &mut Link, mut is_so: impl FnMut(&Link) -> bool) {
     let deadline = Deadline::start();
     while !is_so(link) {

@@ -1,27 +1,27 @@
-//! The time of this program, and what is known of the venue's.
+//! The program's clock, and an estimate of the venue's.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tickpath_types::Nanos;
 
-/// How long what a reply told of the venue's clock is believed rather than a later one that is behind it.
+/// Age up to which an estimate of the venue's clock beats a newer one that is behind it.
 const AGE_MAX: Nanos = Nanos::from_secs(60);
-/// Microseconds from 1970 to a time that is none any more.
+/// Upper bound of valid timestamps, in microseconds since 1970.
 const YEAR_3000_US: u64 = 32_503_680_000_000_000;
 
-/// The time of the program, and that of the day.
+/// The program's monotonic clock and the time of day.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    /// One that begins now.
+    /// Starts a clock at zero.
     pub(crate) fn start() -> Clock {
         Clock { start: Instant::now() }
     }
 
-    /// Time since the program's start.
+    /// Time since the start of the program.
     #[must_use]
     pub fn now(&self) -> Nanos {
         Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
@@ -35,20 +35,20 @@ impl Clock {
     }
 }
 
-/// The venue's clock as far as its replies tell.
+/// The venue's clock, estimated from its replies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VenueClock {
-    /// When a reply came, and when the venue says that it sent it, in microseconds since 1970.
+    /// The time when a reply arrived, and its send time by the venue, in microseconds since 1970.
     told: Option<(Nanos, u64)>,
 }
 
 impl VenueClock {
-    /// A reply came that was sent at `us_out`.
+    /// Records a reply that the venue sent at `us_out`.
     pub(crate) fn hear(&mut self, at: Nanos, us_out: u64) {
         if !(1..YEAR_3000_US).contains(&us_out) {
             return;
         }
-        // A reply that was long on its way tells of a time that is over; a clock that was set back is believed later.
+        // A delayed reply carries an old time. A clock that was set back is accepted only after `AGE_MAX`.
         let is_behind = self.told.is_some_and(|(then, us)| {
             let since = at.since(then);
             since < AGE_MAX && us_out < us.saturating_add(since.0 / 1_000)
@@ -58,7 +58,7 @@ impl VenueClock {
         }
     }
 
-    /// Milliseconds since 1970 by it, none before the first reply: behind it by what a reply takes on its way.
+    /// The venue's time in milliseconds since 1970, late by the delay of a reply; `None` before the first.
     pub(crate) fn now_ms(&self, now: Nanos) -> Option<u64> {
         let (at, us) = self.told?;
         Some(us.saturating_add(now.since(at).0 / 1_000) / 1_000)
@@ -79,9 +79,9 @@ mod tests {
             (2, 6_001_000, 6_001),
             // Sent five seconds ago.
             (7, 6_002_000, 11_001),
-            // No time at all.
+            // Not a valid time.
             (8, u64::MAX, 12_001),
-            // A clock that was set back is that of the venue all the same.
+            // A venue clock that was set back is accepted after a minute.
             (70, 7_000_000, 7_000),
         ] {
             clock.hear(second(at), us_out);

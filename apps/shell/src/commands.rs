@@ -1,23 +1,23 @@
-//! The commands: their names, what they take, and what they do, in words.
+//! The commands: names, arguments and help texts.
 
 /// A command of the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Connects, and logs in where there is a key.
+    /// Connects, and logs in if there is a key.
     Connect,
     /// Logs in.
     Auth,
     /// Logs out.
     Logout,
-    /// Time of the server.
+    /// Shows the server's time.
     Test,
-    /// Where the shell stands.
+    /// Shows the status of the shell.
     Status,
-    /// What can be traded.
+    /// Lists instruments.
     Instruments,
-    /// Best prices and figures of an instrument.
+    /// Shows best prices and statistics of an instrument.
     Ticker,
-    /// The order book.
+    /// Shows the order book.
     Book,
     /// Enters a buy order.
     Buy,
@@ -31,50 +31,50 @@ pub enum Verb {
     CancelAll,
     /// Closes a position.
     Close,
-    /// Open orders.
+    /// Lists open orders.
     Orders,
-    /// An order's state.
+    /// Shows an order's state.
     Order,
-    /// Own trades.
+    /// Lists own trades.
     Trades,
-    /// Positions.
+    /// Lists positions.
     Positions,
-    /// The account.
+    /// Shows the account.
     Account,
     /// Subscribes to channels.
     Subscribe,
-    /// Ends subscriptions.
+    /// Unsubscribes from channels.
     Unsubscribe,
-    /// The channels and what came.
+    /// Lists channels and the number of their messages.
     Subscriptions,
-    /// Waits, and prints what comes.
+    /// Waits for messages, and prints them.
     Wait,
-    /// The messages.
+    /// Shows the message history.
     Show,
-    /// What goes on, line by line.
+    /// Shows or controls the event log.
     Log,
-    /// The stop-watches.
+    /// Shows the stopwatches.
     Stopwatch,
-    /// Any other method.
+    /// Calls any other method.
     Call,
-    /// Help.
+    /// Shows help.
     Help,
-    /// The end.
+    /// Ends the shell.
     Quit,
 }
 
-/// What is said about a command.
+/// The description of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The command.
     pub verb: Verb,
-    /// Its name, then others for the same; each also with `deribit_` before it.
+    /// The command's name, then its aliases; each also works with the prefix `deribit_`.
     pub names: &'static [&'static str],
-    /// What it takes.
+    /// The arguments.
     pub usage: &'static str,
-    /// What it does, in a line.
+    /// A summary in one line.
     pub about: &'static str,
-    /// More, with examples; may be empty.
+    /// Details with examples; may be empty.
     pub more: &'static str,
 }
 
@@ -303,7 +303,7 @@ pub const ENTRIES: &[Entry] = &[
     },
 ];
 
-/// The command of a name, in whatever spelling of the prefix.
+/// Finds a command by name or alias, with or without the prefix.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     let plain = name.strip_prefix("deribit_").unwrap_or(name);
@@ -329,7 +329,7 @@ pub fn list() -> String {
 }
 
 impl Entry {
-    /// What there is to say about it.
+    /// The full help text.
     #[must_use]
     pub fn help(&self) -> String {
         let mut text = format!("{} {}\n{}", self.names[0], self.usage, self.about);

@@ -1,4 +1,4 @@
-//! Where the shell trades, as whom, and how much at most.
+//! The shell's configuration: venue, credentials and order limits.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,12 +18,12 @@ use crate::native::{NativeConfig, NativeSettings, NativeUrl};
 
 /// The test environment.
 pub const TEST_URL: &str = "wss://test.deribit.com/ws/api/v2";
-/// Characters of a scope at most.
+/// Upper bound of the length of a scope, in characters.
 const SCOPE_LEN_MAX: usize = 500;
-/// The variables that hold the key where nothing else names it.
+/// The variables that hold the key unless the configuration names another source.
 const KEY_VARIABLES: [&str; 2] = ["TICKPATH_CLIENT_ID", "TICKPATH_CLIENT_SECRET"];
 
-/// A decimal as text, so that no floating point touches it.
+/// A decimal, parsed from text without floating point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecimalText(pub Decimal);
 
@@ -43,7 +43,7 @@ impl std::fmt::Display for DecimalText {
     }
 }
 
-/// How the shell shows a venue who it is, by Deribit's names.
+/// The login method, by Deribit's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GrantName(pub Grant);
 
@@ -78,12 +78,12 @@ impl std::fmt::Display for GrantName {
     }
 }
 
-/// Where a venue is, and what it speaks.
+/// A venue's address and protocol.
 #[derive(Clone, Debug)]
 pub enum VenueUrl {
     /// Deribit's dialect over a WebSocket.
     Deribit(WebUrl),
-    /// A venue of this project's own: OUCH, drop copies, GLIMPSE.
+    /// A native venue of this project: OUCH, drop copies, GLIMPSE.
     Native(NativeUrl),
 }
 
@@ -97,7 +97,7 @@ impl VenueUrl {
         }
     }
 
-    /// Whether it is a venue of this project's own.
+    /// Whether it is a native venue of this project.
     #[must_use]
     pub fn is_native(&self) -> bool {
         matches!(self, VenueUrl::Native(_))
@@ -113,52 +113,52 @@ impl std::fmt::Display for VenueUrl {
     }
 }
 
-/// A configuration file of the shell.
+/// The shell's configuration file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShellConfig {
-    /// The venue: the WebSocket of one that speaks Deribit's dialect, or `ouch://HOST:PORT` of a native one.
+    /// The venue: a WebSocket that speaks Deribit's dialect, or `ouch://HOST:PORT` of a native venue.
     pub url: String,
     /// Certificates to trust in place of the machine's own, PEM.
     pub ca_file: Option<PathBuf>,
     /// An HTTP proxy to connect through, `host:port`.
     pub proxy: Option<String>,
-    /// Real money: needed for every venue that is neither on this machine nor a test environment.
+    /// Real money: required for every venue that is neither on this machine nor a test environment.
     pub production: bool,
-    /// The key's id, or a native venue's user: itself, `env:NAME` or `file:PATH`.
+    /// The key's id, or a native venue's user: the value itself, `env:NAME` or `file:PATH`.
     pub client_id: Option<Secret>,
     /// The key's secret, or the password: `env:NAME` or `file:PATH`.
     pub client_secret: Option<Secret>,
-    /// How the key is shown: `client_signature`, or `client_credentials`, which sends the secret itself.
+    /// Login method: `client_signature`, or `client_credentials`, which sends the secret itself.
     pub grant: GrantName,
-    /// What the login is to allow, such as `account:read_write trade:read_write`; all that the key may do when none.
+    /// Scope requested at login, such as `account:read_write trade:read_write`; by default the full scope.
     pub scope: Option<String>,
     /// The venue cancels this connection's orders when it ends.
     pub cancel_on_disconnect: bool,
-    /// How long an answer may take.
+    /// Time-out of a request.
     pub request_timeout: Duration,
-    /// Memory for the messages that `show` shows.
+    /// Memory for the message history of `show`.
     pub history: ByteSize,
-    /// What no order may exceed.
+    /// Limits of each order.
     pub limits: Limits,
-    /// What a native venue is known by besides its address.
+    /// Further settings of a native venue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<NativeConfig>,
-    /// The file that it was read from, if there is one: `native.instruments` is relative to it.
+    /// The file that the configuration was read from, if any: `native.instruments` is relative to it.
     #[serde(skip)]
     pub file: Option<PathBuf>,
 }
 
-/// What no order may exceed; each is checked before an order is sent, where it is stated.
+/// Limits of each order, checked before it is sent; an absent limit is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Amount of an order, as its instrument counts it.
+    /// Amount of an order, in the unit of its instrument.
     pub order_size_max: Option<DecimalText>,
-    /// Value of an order, in the currency that its price is in; of inverse futures the amount, in USD; of inverse options
-    /// the value of the underlying.
+    /// Value of an order, in the currency of its price; for inverse futures the amount, in USD; for inverse
+    /// options the value of the underlying.
     pub notional_max: Option<DecimalText>,
-    /// Open orders of the account, with the new one.
+    /// Open orders of the account, including the new one.
     pub open_orders_max: Option<u32>,
 }
 
@@ -184,10 +184,10 @@ impl Default for ShellConfig {
 }
 
 impl ShellConfig {
-    /// Reads a file. Relative paths and places of secrets begin at its folder.
+    /// Reads a file. Relative paths, also those of secrets, are relative to its folder.
     ///
     /// # Errors
-    /// [`ConfigError`] when it cannot be read or is no configuration of a shell.
+    /// [`ConfigError`] if it cannot be read or is not a shell configuration.
     pub fn load(path: &Path) -> Result<ShellConfig, ConfigError> {
         let mut config: ShellConfig = FileKind::Shell.load(path)?;
         if let Some(ca_file) = &mut config.ca_file {
@@ -200,22 +200,22 @@ impl ShellConfig {
         Ok(config)
     }
 
-    /// The venue of either kind, once it is certain that trading there is meant.
+    /// Returns the venue of either kind, after checking that trading there is intended.
     ///
     /// # Errors
-    /// An address that is none; a venue of real money without `production = true` and all limits, and a WebSocket there
-    /// without TLS.
+    /// An invalid address; a venue of real money without `production = true` and all limits, or with a
+    /// WebSocket without TLS.
     pub fn checked_venue(&self) -> anyhow::Result<VenueUrl> {
         if !NativeUrl::is_meant(&self.url) {
             return self.checked_url().map(VenueUrl::Deribit);
         }
         let url: NativeUrl = self.url.parse()?;
-        // The protocol has no TLS: beyond this machine such venues are reached by lines of one's own.
+        // The protocol has no TLS: remote native venues are reached over private lines.
         self.check_place(url.host(), url.is_loopback(), true)?;
         Ok(VenueUrl::Native(url))
     }
 
-    /// As it is, but for another address. `production = true` is said of the venue that the file names, and of no other host.
+    /// Returns a copy with another address. `production = true` is kept only if the host is the same.
     #[must_use]
     pub fn with_url(&self, url: &str) -> ShellConfig {
         let host = |url: &str| match NativeUrl::is_meant(url) {
@@ -226,11 +226,11 @@ impl ShellConfig {
         ShellConfig { url: url.to_owned(), production: self.production && is_same, ..self.clone() }
     }
 
-    /// Whether a shell can begin with it, as far as that is known without a key and a connection.
+    /// Whether a shell can start with it, as far as can be checked without a key and a connection.
     ///
     /// # Errors
-    /// As [`checked_venue`](ShellConfig::checked_venue); what a native venue needs and is not named or cannot be read; what
-    /// belongs to a venue of the other kind.
+    /// Those of [`checked_venue`](ShellConfig::checked_venue); native settings that are missing or
+    /// unreadable; settings of the other kind of venue.
     pub fn check(&self) -> anyhow::Result<()> {
         match self.checked_venue()? {
             VenueUrl::Deribit(url) => {
@@ -254,7 +254,7 @@ impl ShellConfig {
         self.grant.0 == Grant::Credentials
     }
 
-    /// Whether the way of logging in is one that can be meant.
+    /// Checks that the login method is valid for the address.
     fn check_login(&self, url: &WebUrl) -> anyhow::Result<()> {
         let is_private = url.is_tls() || url.is_loopback();
         ensure!(
@@ -279,11 +279,11 @@ impl ShellConfig {
         Ok(())
     }
 
-    /// The venue's address, once it is certain that trading there is meant.
+    /// Returns the venue's address, after checking that trading there is intended.
     ///
     /// # Errors
-    /// An address that is none; a venue of real money without `production = true`, TLS and all limits; a login that cannot
-    /// be meant.
+    /// An invalid address; a venue of real money without `production = true`, TLS and all limits; an invalid
+    /// login method.
     pub fn checked_url(&self) -> anyhow::Result<WebUrl> {
         let url: WebUrl = self.url.parse()?;
         self.check_place(url.host(), url.is_loopback(), url.is_tls())?;
@@ -291,7 +291,7 @@ impl ShellConfig {
         Ok(url)
     }
 
-    /// Whether trading there is meant.
+    /// Checks that trading there is intended.
     fn check_place(&self, host: &str, is_loopback: bool, is_tls: bool) -> anyhow::Result<()> {
         let place = TradingPlace { host, is_loopback, is_tls, production: self.production };
         place.check(&[
@@ -302,10 +302,10 @@ impl ShellConfig {
         Ok(())
     }
 
-    /// The key, if one is named, in `file`, in the configuration or in the environment.
+    /// The key from `file`, the configuration or the environment; `None` if none of them names one.
     ///
     /// # Errors
-    /// Half a key, or one that others can read.
+    /// An incomplete key, or a file that others can read.
     pub fn key(&self, config: Option<&Path>, file: Option<&Path>) -> anyhow::Result<Option<Key>> {
         if let Some(path) = file {
             return KeyFile::load(path).map(Some);
@@ -313,7 +313,7 @@ impl ShellConfig {
         let [id_variable, secret_variable] = KEY_VARIABLES;
         match (&self.client_id, &self.client_secret) {
             (Some(id), Some(secret)) => {
-                // The id of a key is no secret: it may stand in a file that others read.
+                // The id of a key is no secret: a file that others can read may hold it.
                 let client_id = id.resolve_shown(config)?;
                 Ok(Some(Key::new(client_id, secret.resolve(config)?)))
             }
@@ -326,7 +326,7 @@ impl ShellConfig {
         }
     }
 
-    /// Where [`key`](ShellConfig::key) is from, in words.
+    /// Describes the source of [`key`](ShellConfig::key).
     #[must_use]
     pub fn key_place(&self, config: Option<&Path>, file: Option<&Path>) -> String {
         let [id_variable, secret_variable] = KEY_VARIABLES;
@@ -342,10 +342,10 @@ impl ShellConfig {
         }
     }
 
-    /// The way to the venue. Certificates are read, which takes milliseconds.
+    /// The route to the venue. Reading certificates takes milliseconds.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// An unreadable file, or an invalid proxy.
     pub fn route(&self, url: &WebUrl, tls: &mut Option<TlsClient>) -> anyhow::Result<Route> {
         if url.is_tls() && tls.is_none() {
             *tls = Some(match &self.ca_file {
@@ -358,7 +358,7 @@ impl ShellConfig {
     }
 }
 
-/// A file that holds a key and nothing else; nobody else may read it.
+/// A file that holds only a key; other users must not be able to read it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyFile {
@@ -369,7 +369,7 @@ struct KeyFile {
 impl KeyFile {
     fn load(path: &Path) -> anyhow::Result<Key> {
         let file: KeyFile = tickpath_config::load(path).map_err(|error| match error {
-            // The message would quote the line, and with it perhaps the secret.
+            // The original message would quote the line, possibly with the secret.
             ConfigError::Syntax { line, .. } => anyhow::anyhow!(
                 "{}:{line}: write client_id = \"...\" and client_secret = \"...\", and nothing else",
                 path.display()
@@ -406,7 +406,7 @@ mod tests {
         assert!(config(&text).checked_url().is_ok());
         let error = config(&text.replace("wss", "ws")).checked_url().unwrap_err().to_string();
         assert!(error.contains("wss://"), "{error}");
-        // A name that only looks like the test environment's.
+        // A name that only resembles the test environment's.
         assert!(config("url = 'wss://www.test.deribit.example/'").checked_url().is_err());
     }
 
@@ -422,7 +422,7 @@ mod tests {
         let error = config.key(Some(&file), None).unwrap_err().to_string();
         let secret = folder.path().join("kept/secret");
         assert!(error.contains(secret.to_str().unwrap()), "{error}");
-        // A relative path in a file of no folder, and so of the current one, is absolute in what is said.
+        // A configuration in the current folder has no folder in its path; messages show the absolute path.
         let none = ShellConfig::load(Path::new("nowhere.toml")).unwrap_err().to_string();
         assert!(none.contains(std::env::current_dir().unwrap().to_str().unwrap()), "{none}");
     }
@@ -474,7 +474,7 @@ mod tests {
     fn the_sample_is_as_the_defaults_with_limits() {
         let sample = config(include_str!("../../../configs/shell.toml"));
         assert!(sample.checked_url().is_ok());
-        // The scope that it names, for who wants one, is one that the login is done with.
+        // The commented scope of the sample is a valid one.
         let text = include_str!("../../../configs/shell.toml").replace("# scope = ", "scope = ");
         let scope = config(&text).scope.expect("the sample names one");
         assert!(config(&text).checked_url().is_ok(), "{scope}");

@@ -1,4 +1,4 @@
-//! A command line carried out.
+//! Execution of a command line.
 
 use std::time::Duration;
 
@@ -25,27 +25,27 @@ use crate::stopwatch::{Readable, Span};
 use crate::trade::{Checked, read};
 use crate::words::{Arguments, counted, words};
 
-/// Depths of books that the venue gives.
+/// Book depths that the venue offers.
 const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
-/// Currencies that lists are asked for by.
+/// Currencies by which lists can be requested.
 pub const CURRENCIES: [&str; 6] = ["BTC", "ETH", "USDC", "USDT", "EURR", "any"];
 /// Kinds of instruments.
 pub const KINDS: [Kind; 5] = [Kind::Future, Kind::Option, Kind::Spot, Kind::FutureCombo, Kind::OptionCombo];
-/// Characters of the longest bar of a histogram.
+/// Length of the longest bar of a histogram, in characters.
 const BAR: u64 = 40;
 
-/// What a command gave.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// For people; may be empty.
+    /// The text for people; may be empty.
     pub text: String,
-    /// The venue's result as it came, or figures, as JSON.
+    /// The venue's unchanged result, or statistics, as JSON.
     pub json: Option<String>,
-    /// From the command to the socket and to the answer, where the venue was asked.
+    /// Times from the command to the send and to the answer, if the venue was queried.
     pub times: Option<(Nanos, Nanos)>,
-    /// What there is to know of the result beside it.
+    /// A remark on the result.
     pub note: Option<String>,
-    /// The shell is to end.
+    /// True if the shell must end.
     pub is_end: bool,
 }
 
@@ -54,7 +54,7 @@ impl Done {
         Done { text: text.into(), ..Done::default() }
     }
 
-    /// An answer, laid out as the method's are.
+    /// Formats an answer by its method.
     fn answer(method: Method, reply: Reply) -> Done {
         let is_dry = reply.json.starts_with("{\"dry_run\"");
         let text =
@@ -65,7 +65,7 @@ impl Done {
 }
 
 impl Shell {
-    /// Carries out a command line.
+    /// Executes a command line.
     ///
     /// # Errors
     /// [`Failure`].
@@ -113,7 +113,7 @@ impl Shell {
         }
     }
 
-    /// Commands that ask the venue and show what it says.
+    /// Executes the commands that query the venue and show its answer.
     fn ask_for(&mut self, verb: Verb, arguments: Arguments) -> Result<Done, Failure> {
         match verb {
             Verb::Instruments => self.instruments_of(arguments),
@@ -139,7 +139,7 @@ impl Shell {
             let url = config.checked_venue()?;
             let parting = self.parting_word();
             let mut link = self.link();
-            // A key is for one host and no other: a secret would be told there, and a signature could be handed on.
+            // A key is for one host only: another one would see the secret, or could forward a signature.
             let key = self.key.clone().filter(|_| self.key_of == key_of(&url));
             link.set_venue(config, url, key)?;
             drop(link);
@@ -161,7 +161,7 @@ impl Shell {
         let file = arguments.next("key_file");
         arguments.finish()?;
         if let Some(path) = file {
-            // From now on: another venue, or the next login, is not as somebody else.
+            // Kept for further logins, so that a later login or venue does not use another identity.
             let key = self.link().config().key(None, Some(path.as_ref()))?;
             (self.key, self.key_place) = (key, path);
         }
@@ -200,7 +200,7 @@ impl Shell {
             }
             is_told
         };
-        // The venue's answer is the end of the connection.
+        // The venue confirms by closing the connection.
         let answered =
             if is_told { self.pump(Nanos::MAX, |link| link.standing() == Standing::Off) } else { Ok(true) };
         let mut link = self.link();
@@ -217,14 +217,14 @@ impl Shell {
 
     fn test(&mut self, arguments: Arguments) -> Result<Done, Failure> {
         arguments.finish()?;
-        // A connection that has to be made is no part of the clocks' difference.
+        // Connects first, so that the measurement excludes the time to connect.
         self.begin_ready()?;
         let before = Clock::unix_ms();
         let reply = self.ask(Method::GetTime, &NoParams {})?;
         let after = Clock::unix_ms();
         let server: u64 =
             reply.json.parse().map_err(|_| Failure::Invalid("the time cannot be read".to_owned()))?;
-        // In the middle of question and answer, as far as that is known.
+        // Our time is taken as the middle between request and reply.
         let ours = before.midpoint(after);
         let apart = if server >= ours {
             format!("{} ms ahead of", server - ours)
@@ -361,13 +361,13 @@ impl Shell {
         Ok(done)
     }
 
-    /// Names for completion, without a word and beside the stop-watches: of futures, which are not many. Whether they came.
+    /// Fetches names for completion, silently and untimed: futures only, which are few. Returns success.
     pub(crate) fn fetch_names(&mut self) -> bool {
         let params = GetInstruments { currency: Text::new("any"), kind: Some(Kind::Future), expired: false };
         self.is_quiet = true;
         let answer = self.ask(Method::GetInstruments, &params);
         self.is_quiet = false;
-        // Without it names are completed once they were used.
+        // Without the list, names are completed after their first use.
         let Ok(reply) = answer else { return false };
         let Ok(list) = read::<List<'_, Instrument<'_>>>(&reply.json) else { return false };
         let names = list.iter().map_while(Result::ok);
@@ -469,7 +469,7 @@ impl Shell {
         }
     }
 
-    /// Sent again where its answer was lost: it can be done twice, and the count is then that of the second time.
+    /// Repeats a request whose answer was lost: it is idempotent, and the second count is shown.
     fn unless_dry<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Done, Failure> {
         if self.is_dry_run {
             return Ok(Done::answer(method, self.dry_run(method, params, &Checked::default())?));
@@ -548,9 +548,9 @@ impl Shell {
         Ok(Done { text: text.join("\n"), json: Some(json), ..Done::default() })
     }
 
-    /// Any method that changes no order and no session: those have their own commands, with their checks.
+    /// Calls any method that changes no order and no session; those have their own commands with checks.
     fn call(&mut self, line: &str) -> Result<Done, Failure> {
-        // JSON has quotes of its own: it is what stands behind the method, with quotes around it or without.
+        // JSON contains quotes: the text after the method is taken whole, with or without surrounding quotes.
         let rest = line.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim());
         let (name, params) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
         let params = params.trim();
@@ -571,12 +571,12 @@ impl Shell {
     }
 }
 
-/// What a key is for: a host, and the kind of venue there.
+/// The scope of a key: a host, and the kind of venue there.
 pub(crate) fn key_of(url: &VenueUrl) -> (String, bool) {
     (url.host().to_owned(), url.is_native())
 }
 
-/// `logged in as anna (trade:read_write)`, and in another line what the login falls short of.
+/// Returns `logged in as anna (trade:read_write)`, with missing permissions in a second line.
 fn as_whom(link: &Link) -> String {
     let scope = match link.scope() {
         "" => String::new(),
@@ -586,7 +586,7 @@ fn as_whom(link: &Link) -> String {
     format!("logged in as {}{scope}{short}", link.client_id().unwrap_or_default())
 }
 
-/// Whether a method asks, rather than changes the session.
+/// Whether a method is a query, which does not change the session.
 fn is_question(method: Method) -> bool {
     let name = method.name();
     ["public/get_", "private/get_", "public/ticker", "public/status", "public/test"]
@@ -625,5 +625,5 @@ fn kind(name: Option<String>) -> Result<Option<Kind>, Failure> {
     }
 }
 
-/// A pause for people, such as between two looks at the network.
+/// A pause that people do not notice, such as between two polls of the network.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);

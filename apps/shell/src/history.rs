@@ -1,16 +1,16 @@
-//! The messages that came and went, in memory that was there before.
+//! The history of sent and received messages, in preallocated memory.
 
 use tickpath_types::Nanos;
 
-/// Bytes beside a message: its time, how long it was, how much of it is kept with its direction. Records begin at
-/// multiples of it, so that a header is always in one piece.
+/// Length of a record's header, in bytes: time, message length, kept length with the direction. Records are
+/// aligned to it, so that a header is never split.
 const HEADER: usize = 16;
-/// Parts of the memory of each of which it is known where the first message in it begins.
+/// Number of equal blocks of the ring; the first message of each block is indexed.
 const BLOCKS: usize = 64;
-/// The bit that marks what was sent.
+/// The bit that marks a sent message.
 const SENT: u32 = 1 << 31;
 
-/// Which way a message went.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// To the venue.
@@ -22,59 +22,59 @@ pub enum Way {
 /// A message of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When, since the program's start.
+    /// Time since the start of the program.
     pub at: Nanos,
-    /// Which way.
+    /// The direction.
     pub way: Way,
     /// The message, or its beginning.
     pub text: String,
-    /// Bytes of the whole message.
+    /// Length of the whole message, in bytes.
     pub len: usize,
 }
 
-/// The last messages, as many as fit: the oldest make room. A message costs a copy; nothing is allocated, parsed or
-/// written until somebody looks.
+/// The most recent messages that fit; new ones overwrite the oldest. A message costs one copy. Nothing is
+/// allocated, parsed or written until the history is read.
 #[derive(Debug)]
 pub struct History {
     ring: Box<[u8]>,
-    /// Where the next message goes, counted from the beginning; its place is the remainder.
+    /// Position of the next message, counted from the start; the ring index is the remainder.
     end: u64,
-    /// Where the first message of each block is; of blocks in which none begins, where one was before.
+    /// Position of the first message in each block; stale for blocks in which no message begins.
     firsts: [u64; BLOCKS],
-    /// The block in which the last message begins, counted from the beginning.
+    /// Number of the block in which the last message begins, counted from the start.
     block: u64,
-    /// Bits of a place within its block.
+    /// Number of position bits within a block.
     block_bits: u32,
 }
 
 impl History {
-    /// A history of so many bytes, at least 1 KiB, as a power of two.
+    /// Creates a history of `bytes` bytes, at least 1 KiB, rounded up to a power of two.
     #[must_use]
     pub fn new(bytes: usize) -> History {
-        // A pattern other than zero, so that every page is there before the first message.
+        // A nonzero pattern, so that every page is mapped before the first message.
         let ring: Box<[u8]> = vec![1; bytes.max(1 << 10).next_power_of_two()].into();
         let block_bits = (ring.len() / BLOCKS).trailing_zeros();
         History { ring, end: 0, firsts: [u64::MAX; BLOCKS], block: u64::MAX, block_bits }
     }
 
-    /// Keeps a message; of one that is longer than a quarter of the memory, its beginning. Its place is returned.
+    /// Adds a message and returns its position; keeps only the start of one above a quarter of the memory.
     #[inline(always)]
     pub fn push(&mut self, at: Nanos, way: Way, message: &str) -> u64 {
         let kept = message.len().min(self.ring.len() / 4);
         let place = self.end;
         self.end += record_len(kept);
-        // What it overwrites is found to be gone when somebody looks.
+        // Readers detect overwritten messages by their positions.
         if place >> self.block_bits != self.block {
             self.block = place >> self.block_bits;
             self.firsts[self.block as usize % BLOCKS] = place;
         }
-        // No transport has messages of 4 GiB.
+        // No transport carries messages of 4 GiB.
         let len = message.len() as u64 & u64::from(u32::MAX);
         let mark = if way == Way::Sent { SENT } else { 0 };
         let header = [at.0, len | u64::from(kept as u32 | mark) << 32];
         let bytes = &message.as_bytes()[..kept];
         let start = self.index(place);
-        // Nearly always the record does not go over the end of the memory.
+        // A record rarely wraps around the end of the ring.
         let room =
             self.ring.get_mut(start..start + HEADER + kept).and_then(|room| room.split_first_chunk_mut());
         match room {
@@ -87,7 +87,7 @@ impl History {
         place
     }
 
-    /// Writes a record whose message begins before the end of the memory and goes on at its start.
+    /// Writes a record whose message wraps around the end of the ring.
     #[cold]
     fn push_around(&mut self, start: usize, header: [u8; HEADER], bytes: &[u8]) {
         self.ring[start..start + HEADER].copy_from_slice(&header);
@@ -96,12 +96,12 @@ impl History {
         self.ring[..rest.len()].copy_from_slice(rest);
     }
 
-    /// Where what was overwritten ends.
+    /// The end of the overwritten positions.
     fn overwritten(&self) -> u64 {
         self.end.saturating_sub(self.ring.len() as u64)
     }
 
-    /// Where the oldest message is that is known to be whole.
+    /// The position of the oldest message known to be intact.
     pub(crate) fn oldest(&self) -> u64 {
         let from = self.overwritten();
         let firsts = (from >> self.block_bits..).take(BLOCKS + 1).filter_map(|block| {
@@ -121,24 +121,24 @@ impl History {
         })
     }
 
-    /// Whether a message that was at a place, or would be, has made room.
+    /// Whether a message at this position has been overwritten.
     #[must_use]
     pub(crate) fn is_gone(&self, place: u64) -> bool {
         place < self.overwritten()
     }
 
-    /// Where the next message will be.
+    /// The position of the next message.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// The place behind a message that is there.
+    /// The position after an existing message.
     pub(crate) fn behind(&self, place: u64) -> u64 {
         place + record_len(self.header(place).kept)
     }
 
-    /// The message at a place that [`push`](History::push) gave; none when it has made room.
+    /// The message at a position returned by [`push`](History::push); `None` if it has been overwritten.
     #[must_use]
     pub fn entry(&self, place: u64) -> Option<Entry> {
         if place < self.overwritten() || place >= self.end {
@@ -149,7 +149,7 @@ impl History {
         let first = kept.min(self.ring.len() - start);
         let mut text = self.ring[start..start + first].to_vec();
         text.extend_from_slice(&self.ring[..kept - first]);
-        // Only the end of a message that was cut can be half a character.
+        // Only the end of a truncated message can be an incomplete character.
         Some(Entry { at, way, text: String::from_utf8_lossy(&text).into_owned(), len })
     }
 
@@ -173,7 +173,7 @@ impl History {
     }
 }
 
-/// What stands before a message.
+/// The header of a record.
 struct Header {
     at: Nanos,
     way: Way,
@@ -186,10 +186,10 @@ fn bytes_of(header: [u64; 2]) -> [u8; HEADER] {
     (u128::from(header[0]) | u128::from(header[1]) << 64).to_le_bytes()
 }
 
-/// Bytes of a message with what stands before it.
+/// Length of a record with its header, in bytes.
 #[inline]
 fn record_len(kept: usize) -> u64 {
-    // Up to the next multiple, of a power of two.
+    // Rounded up to the next multiple of a power of two.
     ((kept + 2 * HEADER - 1) & !(HEADER - 1)) as u64
 }
 

@@ -1,19 +1,19 @@
-//! JSON as people read it, with secrets left out.
+//! JSON formatted for people, with secrets removed.
 
-/// Members whose values are never shown.
+/// Members whose values are hidden.
 pub(crate) const SECRETS: [&str; 5] =
     ["access_token", "refresh_token", "client_secret", "signature", "password"];
-/// What stands in their place.
+/// The replacement for a hidden value.
 const HIDDEN: &str = "\"(not shown)\"";
 
-/// Valid JSON on several lines, digits and order of members as they are, without secrets. What is no JSON, such as the
-/// beginning of a long message, is shown as far as it goes.
+/// Formats JSON on several lines without secrets; digits and the order of members are kept. Invalid JSON,
+/// such as the start of a long message, is formatted as far as possible.
 #[must_use]
 pub fn pretty(json: &str) -> String {
     walk(json, true)
 }
 
-/// The same on one line.
+/// Formats JSON on one line in the same way.
 #[must_use]
 pub fn one_line(json: &str) -> String {
     walk(json, false)
@@ -73,7 +73,7 @@ fn walk(json: &str, is_pretty: bool) -> String {
     out
 }
 
-/// Bytes of the string that `text` begins with, both quotes included.
+/// Length of the string at the start of `text`, in bytes, including both quotes.
 fn string_len(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -1,4 +1,4 @@
-//! The connection kept by a thread of its own: heartbeats, reconnection, subscriptions.
+//! The I/O thread of the connection: heartbeats, reconnection, subscriptions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,8 +7,8 @@ use std::thread;
 use crate::execute::LOOK;
 use crate::link::{Link, wait_for};
 
-/// Keeps the link whatever the thread of the commands does. It prints nothing: where a terminal is stopped, or a pipe is
-/// full, the connection goes on.
+/// Services the link independently of the command thread. It prints nothing: a stopped terminal or a full
+/// pipe does not affect the connection.
 pub(crate) struct Keeper {
     is_stopped: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,
@@ -36,7 +36,7 @@ impl Keeper {
 
     pub(crate) fn stop(self) {
         self.is_stopped.store(true, Ordering::Relaxed);
-        // It ends within a tenth of a second; that it panicked was printed.
+        // It ends within a tenth of a second; a panic was already printed.
         let _ = self.thread.join();
     }
 }

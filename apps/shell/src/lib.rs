@@ -1,12 +1,12 @@
-//! An interactive and scriptable trader: at a venue that speaks Deribit's dialect, or at a native one.
+//! An interactive and scriptable trader for a venue that speaks Deribit's dialect, or a native one.
 //!
-//! A command returns when the venue has answered, never when it was merely sent; a time-out is an error, and an order
-//! whose answer was lost is asked for, by its label or by its number. [`run`] carries out commands of a script or of a person;
-//! [`Shell::execute`] one.
+//! A command returns when the venue has answered, never when the request was merely sent. A time-out is an
+//! error, and an order with a lost reply is looked up by its label or number. [`run`] executes the commands
+//! of a script or a person, [`Shell::execute`] a single one.
 //!
-//! Nothing trades by accident: a venue that is neither on this machine nor a test environment needs
-//! `production = true` and all limits in the configuration file ([`ShellConfig`]). Secrets come from the environment or
-//! from files that nobody else reads, and are never shown.
+//! Accidental trading is prevented: a venue that is neither on this machine nor a test environment needs
+//! `production = true` and all limits in the configuration file ([`ShellConfig`]). Secrets come from the
+//! environment or from files that only their owner can read, and are never shown.
 
 mod clock;
 mod commands;

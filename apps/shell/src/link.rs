@@ -1,4 +1,4 @@
-//! The connection to the venue, whichever it is: its messages are remembered, and its answers given to who asked.
+//! The connection to a venue of either kind: keeps its messages, and passes answers to the waiting caller.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,69 +27,69 @@ use crate::words::counted;
 pub use crate::clock::Clock;
 pub use tickpath_deribit_link::Standing;
 
-/// Notes that wait to be read; the oldest make room.
+/// Upper bound of unread notes; new ones displace the oldest.
 const NOTES_MAX: usize = 64;
-/// How the note of channels that are not given ends.
+/// The end of a note about refused channels.
 const NOT_GIVEN: &str = " not given, see subscriptions";
-/// Names of channels whose data waits to be printed; the oldest make room.
+/// Upper bound of channel messages that wait to be printed; new ones displace the oldest.
 const NEWS_MAX: usize = 4096;
-/// Names of instruments that are remembered; more are not.
+/// Upper bound of remembered instrument names; further ones are ignored.
 const NAMES_MAX: usize = 8_192;
-/// Ids of orders that are remembered; the oldest make room.
+/// Upper bound of remembered order ids; new ones displace the oldest.
 const ORDER_IDS_MAX: usize = 64;
-/// Bytes of a name that is remembered.
+/// Upper bound of the length of a remembered name, in bytes.
 const NAME_LEN_MAX: usize = 64;
-/// How long to wait at once while a connection is being made.
+/// Longest single wait while a connection is being made.
 const CONNECTING_WAIT: Duration = Duration::from_millis(1);
 
-/// What the venue says to a request.
+/// The venue's answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It was done; the result as it came.
+    /// The request was executed; holds the unchanged result.
     Done(String),
-    /// It was refused.
+    /// The request was refused.
     Refused {
         /// The code, see [`ErrorCode`](tickpath_deribit::error_code::ErrorCode).
         code: i64,
         /// The message.
         message: String,
-        /// More about it, JSON.
+        /// Further details as JSON.
         data: Option<String>,
     },
-    /// Nothing in time: it may have been done or not.
+    /// No answer in time: the request may or may not have been executed.
     Late,
-    /// It was not done, for certain.
+    /// The request was certainly not executed.
     NotDone(String),
-    /// The venue has nothing of the kind; nothing was sent.
+    /// The venue has no such function; nothing was sent.
     Impossible(String),
 }
 
-/// A subscribed channel, as far as data came.
+/// The received data of a subscribed channel.
 #[derive(Clone, Debug, Default)]
 pub struct Feed {
-    /// Messages so far.
+    /// Number of messages so far.
     pub count: u64,
-    /// The place of the last one in the history.
+    /// The position of the last message in the history.
     pub place: u64,
 }
 
-/// The kinds of venues. Whatever differs between them is behind this.
+/// The kinds of venues; all differences between them are handled here.
 #[derive(Debug)]
 enum Venue {
-    /// One that speaks Deribit's dialect.
+    /// A venue that speaks Deribit's dialect.
     Deribit { url: WebUrl, tls: Option<TlsClient>, link: Box<VenueLink> },
-    /// One of this project's own.
+    /// A native venue of this project.
     Native(Box<NativeLink>),
 }
 
-/// What became of the connection, as a person sees it.
+/// The history of the connection, as a person sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     /// It was never ready.
     Never,
     /// Requests can be sent.
     Up,
-    /// It is gone since then, in milliseconds since 1970; lost, or as was wanted.
+    /// Disconnected since `since_ms`, in milliseconds since 1970; lost or on request.
     Down { since_ms: u64, is_lost: bool },
 }
 
@@ -102,26 +102,26 @@ pub struct Link {
     inbox: Inbox,
     channels: BTreeSet<String>,
     line: Line,
-    /// Names of instruments that the venue has given.
+    /// Names of instruments that the venue has sent.
     names: BTreeSet<String>,
-    /// Ids of the orders that were told of last.
+    /// Ids of the most recently reported orders.
     order_ids: VecDeque<String>,
-    /// Times of this program.
+    /// The stopwatches.
     pub watches: Stopwatches,
 }
 
 impl Link {
-    /// A link to a venue of Deribit's dialect that is off. With `key` the session logs in.
+    /// Creates a link to a venue of Deribit's dialect, disconnected. With `key` the session logs in.
     #[must_use]
     pub fn new(config: ShellConfig, url: WebUrl, key: Option<Key>) -> Link {
         let venue = deribit(&config, &url, key);
         Link::of(config, VenueUrl::Deribit(url), venue)
     }
 
-    /// A link to any venue that is off; `key` is whom it is used as.
+    /// Creates a link to any venue, disconnected; `key` is the identity for the login.
     ///
     /// # Errors
-    /// What a native venue needs and the configuration does not name, or names and cannot be read.
+    /// A setting of a native venue that is missing from the configuration, or cannot be read.
     pub fn open(config: ShellConfig, url: VenueUrl, key: Option<Key>) -> anyhow::Result<Link> {
         let venue = venue(&config, &url, key)?;
         Ok(Link::of(config, url, venue))
@@ -160,14 +160,14 @@ impl Link {
         self.inbox.clock
     }
 
-    /// The venue's clock in milliseconds since 1970 as far as its replies tell: behind it by what the last one took on its
-    /// way; none before the first.
+    /// The venue's clock in milliseconds since 1970, estimated from its replies. It lags by the delay of the
+    /// last one; `None` before the first.
     #[must_use]
     pub fn venue_ms(&self) -> Option<u64> {
         self.inbox.venue_clock.now_ms(self.inbox.clock.now())
     }
 
-    /// Tells notes once more that were taken and shown to nobody.
+    /// Puts back notes that were taken but not shown.
     pub(crate) fn put_back(&mut self, notes: Vec<String>) {
         for note in notes.into_iter().rev() {
             self.inbox.notes.push_front(note);
@@ -175,7 +175,7 @@ impl Link {
         self.inbox.notes.truncate(NOTES_MAX);
     }
 
-    /// Whether the session is with a key.
+    /// Whether the session uses a key.
     #[must_use]
     pub fn has_key(&self) -> bool {
         match &self.venue {
@@ -184,7 +184,7 @@ impl Link {
         }
     }
 
-    /// Whom the session is of: the key's id, or the native venue's user.
+    /// The user of the session: the key's id, or the native venue's user.
     #[must_use]
     pub fn client_id(&self) -> Option<&str> {
         match &self.venue {
@@ -193,7 +193,7 @@ impl Link {
         }
     }
 
-    /// What the login allows, as the venue said it; empty where it said nothing.
+    /// The scope that the venue granted at login; empty if it did not state one.
     #[must_use]
     pub fn scope(&self) -> &str {
         match &self.venue {
@@ -202,7 +202,7 @@ impl Link {
         }
     }
 
-    /// What of the login falls short, in a line: orders that it does not allow, a word that was asked for and not granted.
+    /// Describes what the login lacks: permission for orders, or a requested scope that was not granted.
     #[must_use]
     pub fn shortcoming(&self) -> Option<String> {
         let Venue::Deribit { link, .. } = &self.venue else { return None };
@@ -216,13 +216,13 @@ impl Link {
         }
     }
 
-    /// Whether a request outlives its connection: then it has an answer all the same, once it is known what became of it.
+    /// Whether requests survive a lost connection: they are then answered once their outcome is known.
     #[must_use]
     pub fn keeps_requests(&self) -> bool {
         matches!(self.venue, Venue::Native(_))
     }
 
-    /// Whether a word names an instrument, as far as that is known without asking.
+    /// Whether a word names an instrument, judged without a request.
     #[must_use]
     pub fn is_instrument(&self, word: &str) -> bool {
         match &self.venue {
@@ -231,7 +231,7 @@ impl Link {
         }
     }
 
-    /// Remembers names that the venue has given, for completion, as far as there is room.
+    /// Remembers instrument names for completion, up to `NAMES_MAX`.
     pub(crate) fn learn(&mut self, names: impl IntoIterator<Item = String>) {
         for name in names {
             if self.names.len() < NAMES_MAX && name.len() <= NAME_LEN_MAX {
@@ -240,19 +240,19 @@ impl Link {
         }
     }
 
-    /// Remembers the id of an order for completion; of many, the last ones.
+    /// Remembers an order id for completion; only the most recent ones are kept.
     pub(crate) fn learn_order(&mut self, id: String) {
         if !self.order_ids.contains(&id) {
             push_bounded(&mut self.order_ids, id, ORDER_IDS_MAX);
         }
     }
 
-    /// Ids of the orders that were told of last.
+    /// Ids of the most recently reported orders.
     pub(crate) fn order_ids(&self) -> impl Iterator<Item = &String> {
         self.order_ids.iter()
     }
 
-    /// Names of instruments, where they are known without asking.
+    /// Names of instruments that are known without a request.
     #[must_use]
     pub fn instrument_names(&self) -> Vec<String> {
         match &self.venue {
@@ -261,10 +261,10 @@ impl Link {
         }
     }
 
-    /// Whether the venue could be asked that.
+    /// Whether the venue supports this request.
     ///
     /// # Errors
-    /// Why not, in a line.
+    /// The reason in one line.
     pub fn check<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<(), String> {
         match &self.venue {
             Venue::Deribit { .. } => Ok(()),
@@ -272,7 +272,7 @@ impl Link {
         }
     }
 
-    /// Where it stands.
+    /// The status of the link.
     #[must_use]
     pub fn standing(&self) -> Standing {
         match &self.venue {
@@ -281,7 +281,7 @@ impl Link {
         }
     }
 
-    /// Since when there is no connection, in milliseconds since 1970, where there was one.
+    /// The time of the last disconnect, in milliseconds since 1970; `None` if connected or never connected.
     #[must_use]
     pub fn down_since_ms(&self) -> Option<u64> {
         match self.line {
@@ -290,7 +290,7 @@ impl Link {
         }
     }
 
-    /// Why the last connection was lost or did not come to be, until there is another one.
+    /// The reason why the last connection was lost or failed, until the next one opens.
     #[must_use]
     pub fn last_loss(&self) -> Option<&str> {
         self.inbox.last_loss.as_deref()
@@ -302,7 +302,7 @@ impl Link {
         self.inbox.is_login_refused
     }
 
-    /// Sees the connection come and go, and tells when one that was lost is there again, with its channels.
+    /// Tracks connects and disconnects, and reports when a lost connection and its channels are restored.
     fn watch_line(&mut self) {
         match (self.standing(), self.line) {
             (Standing::Ready, Line::Down { is_lost: true, .. }) => {
@@ -329,7 +329,7 @@ impl Link {
         (self.line, self.inbox.last_loss) = (Line::Up, None);
     }
 
-    /// How many connections were lost.
+    /// Number of lost connections.
     #[must_use]
     pub fn losses(&self) -> u64 {
         match &self.venue {
@@ -338,7 +338,7 @@ impl Link {
         }
     }
 
-    /// Messages that could not be read.
+    /// Number of messages that could not be parsed.
     #[must_use]
     pub fn unreadable(&self) -> u64 {
         match &self.venue {
@@ -347,24 +347,24 @@ impl Link {
         }
     }
 
-    /// The messages.
+    /// The message history.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.inbox.history
     }
 
-    /// Whether messages are kept for [`history`](Link::history). They are unless it is measured what that costs.
+    /// Whether [`history`](Link::history) keeps messages. It does, except to measure its cost.
     pub fn keep_history(&mut self, keeps: bool) {
         self.inbox.keeps_history = keeps;
     }
 
-    /// The channels that gave data.
+    /// The channels that sent data.
     #[must_use]
     pub fn feeds(&self) -> &BTreeMap<String, Feed> {
         &self.inbox.feeds
     }
 
-    /// Wanted channels that the venue does not give.
+    /// Requested channels that the venue refused.
     pub fn refused_channels(&self) -> impl Iterator<Item = &str> {
         let link = match &self.venue {
             Venue::Deribit { link, .. } => Some(link),
@@ -373,7 +373,7 @@ impl Link {
         link.into_iter().flat_map(|link| link.session().refused_channels())
     }
 
-    /// How many channels are subscribed.
+    /// Number of subscribed channels.
     #[must_use]
     pub fn active_channels(&self) -> usize {
         match &self.venue {
@@ -382,7 +382,7 @@ impl Link {
         }
     }
 
-    /// How many channels are to end and may still give data.
+    /// Number of channels being unsubscribed, which may still send data.
     #[must_use]
     pub fn ending_channels(&self) -> usize {
         match &self.venue {
@@ -391,36 +391,36 @@ impl Link {
         }
     }
 
-    /// Forgets what came of channels that are not wanted any more.
+    /// Discards the data of channels that are no longer requested.
     pub fn forget_ended(&mut self) {
         let channels = &self.channels;
         self.inbox.feeds.retain(|name, _| channels.contains(name));
         self.inbox.news.retain(|(name, _)| channels.contains(name));
     }
 
-    /// Whether it is kept which channels gave data, to be printed, as many as there is room for; what was kept is forgotten.
+    /// Whether to queue the channel messages to print, up to `NEWS_MAX`; clears the queue.
     pub fn want_news(&mut self, wanted: bool) {
         self.inbox.wants_news = wanted;
         self.inbox.news.clear();
         self.inbox.news_lost = 0;
     }
 
-    /// The next channel with data to print, and the place of its message in the history.
+    /// The next channel with data to print, and the position of its message in the history.
     pub fn next_news(&mut self) -> Option<(String, u64)> {
         self.inbox.news.pop_front()
     }
 
-    /// How many messages made room before they were printed, since this was asked last.
+    /// Number of messages dropped before they were printed, since the last call.
     pub(crate) fn take_lost_news(&mut self) -> u64 {
         std::mem::take(&mut self.inbox.news_lost)
     }
 
-    /// The next thing to tell the user.
+    /// The next note for the user.
     pub fn next_note(&mut self) -> Option<String> {
         self.inbox.notes.pop_front()
     }
 
-    /// Lines of these modules are made from now on; of none, no more.
+    /// Logs these modules from now on; an empty list turns the log off.
     pub fn log(&mut self, modules: Vec<Module>) {
         self.inbox.log = (!modules.is_empty()).then(|| Log::new(modules, &self.inbox.history));
     }
@@ -431,12 +431,12 @@ impl Link {
         log.as_mut()?.next(history)
     }
 
-    /// Forgets to tell of channels that are not given: they were told by name.
+    /// Removes notes about refused channels, which were already reported by name.
     pub(crate) fn forget_refusals(&mut self) {
         self.inbox.notes.retain(|note| !note.ends_with(NOT_GIVEN));
     }
 
-    /// Wants a connection, from now on. Where its certificates cannot be used it stays off, and says so.
+    /// Requests a connection, now and after losses. With unusable certificates it reports and stays off.
     pub fn connect(&mut self) {
         let now = self.inbox.clock.now();
         if self.standing() == Standing::Off {
@@ -457,7 +457,7 @@ impl Link {
         }
     }
 
-    /// Wants no connection any longer, and closes it with "going away", or a logout.
+    /// Closes the connection with "going away" or a logout, and stops reconnecting.
     pub fn disconnect(&mut self) {
         let now = self.inbox.clock.now();
         match &mut self.venue {
@@ -471,16 +471,16 @@ impl Link {
         };
     }
 
-    /// Whether the last connection ended by a logout that the venue took.
+    /// Whether the last connection ended by a logout that the venue confirmed.
     #[must_use]
     pub fn has_logged_out(&self) -> bool {
         self.inbox.has_logged_out
     }
 
-    /// Goes to another venue; off until it is connected. What is subscribed stays wanted where the venue has it.
+    /// Changes the venue; the link is off until connected. Subscriptions the venue offers stay requested.
     ///
     /// # Errors
-    /// As [`open`](Link::open); everything stays as it is.
+    /// Those of [`open`](Link::open); nothing is changed.
     pub fn set_venue(&mut self, config: ShellConfig, url: VenueUrl, key: Option<Key>) -> anyhow::Result<()> {
         let venue = venue(&config, &url, key)?;
         self.disconnect();
@@ -497,11 +497,11 @@ impl Link {
         Ok(())
     }
 
-    /// Logs in with another key, on this connection where there is one and the venue can. What is subscribed stays so.
+    /// Logs in with another key, on the open connection if the venue allows it. Subscriptions remain.
     pub fn set_key(&mut self, key: Option<Key>) {
         let now = self.inbox.clock.now();
         if self.line == Line::Up {
-            // The session begins anew, on this connection or another.
+            // The session restarts, on this connection or another.
             self.line = Line::Never;
         }
         match &mut self.venue {
@@ -510,16 +510,16 @@ impl Link {
         }
     }
 
-    /// The wanted channels.
+    /// The requested channels.
     #[must_use]
     pub fn channels(&self) -> &BTreeSet<String> {
         &self.channels
     }
 
-    /// Wants a channel, with the next [`poll`](Link::poll) and after each new connection.
+    /// Subscribes to a channel, with the next [`poll`](Link::poll) and after each reconnect.
     ///
     /// # Errors
-    /// In a line, when the venue has no channel of that name.
+    /// A message in one line, if the venue has no such channel.
     pub fn subscribe(&mut self, channel: &str) -> Result<(), String> {
         match &mut self.venue {
             Venue::Deribit { link, .. } => {
@@ -532,7 +532,7 @@ impl Link {
         Ok(())
     }
 
-    /// Wants a channel no longer, with the next [`poll`](Link::poll).
+    /// Unsubscribes from a channel, with the next [`poll`](Link::poll).
     pub fn unsubscribe(&mut self, channel: &str) {
         match &mut self.venue {
             Venue::Deribit { link, .. } => link.unsubscribe(channel),
@@ -542,10 +542,10 @@ impl Link {
         self.inbox.feeds.remove(channel);
     }
 
-    /// Sends a request; [`take_answer`](Link::take_answer) gives its answer.
+    /// Sends a request; [`take_answer`](Link::take_answer) returns its answer.
     ///
     /// # Errors
-    /// [`RequestError`]; nothing was sent then.
+    /// [`RequestError`]; nothing was sent.
     pub fn request<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<i64, RequestError> {
         let now = self.inbox.clock.now();
         let link = match &mut self.venue {
@@ -560,7 +560,7 @@ impl Link {
         Ok(id)
     }
 
-    /// The answer to a request, once it is there.
+    /// The answer to a request, once it has arrived.
     pub fn take_answer(&mut self, id: i64) -> Option<Answer> {
         match self.inbox.answer.take() {
             Some((of, answer)) if of == id => {
@@ -571,7 +571,7 @@ impl Link {
         }
     }
 
-    /// Does what is to be done now. Waits for nothing.
+    /// Does the pending work. Never blocks.
     pub fn poll(&mut self) {
         let now = self.inbox.clock.now();
         match &mut self.venue {
@@ -586,12 +586,12 @@ impl Link {
         }
     }
 
-    /// Waits until something came, a signal, or so long.
+    /// Waits for data or a signal, for at most `time`.
     pub fn wait(&self, time: Duration) {
         match &self.venue {
             Venue::Deribit { link, .. } => match link.fd() {
                 Some(fd) if link.is_open() => wait_for(&fd, time),
-                // A connection that is being made goes on without anything to read.
+                // A connection attempt progresses without readable data.
                 _ => std::thread::sleep(time.min(CONNECTING_WAIT)),
             },
             Venue::Native(link) => {
@@ -601,8 +601,8 @@ impl Link {
         }
     }
 
-    /// Waits until another descriptor can be read, something came from the venue, a signal, or so long; whether the
-    /// descriptor can be read, or is at its end.
+    /// Waits for data on another descriptor or from the venue, or for a signal, for at most `time`. Returns
+    /// whether the other descriptor is readable or at its end.
     pub(crate) fn wait_with(&self, other: BorrowedFd<'_>, time: Duration) -> bool {
         let (fds, is_restless): (Vec<BorrowedFd<'_>>, bool) = match &self.venue {
             Venue::Deribit { link, .. } if link.is_open() => (link.fd().into_iter().collect(), false),
@@ -613,17 +613,17 @@ impl Link {
         let mut fds: Vec<PollFd<'_>> =
             std::iter::once(other).chain(fds).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
-        // Whatever ended the wait, who waits looks again.
+        // The caller checks again, however the wait ended.
         let _ = poll(&mut fds, time);
         fds[0].revents().is_some_and(|found| !found.is_empty())
     }
 
-    /// A copy of a socket's descriptor, to wait for without holding the link.
+    /// A duplicate of a socket's descriptor, for waiting without locking the link.
     #[must_use]
     pub fn waiter(&self) -> Option<std::os::fd::OwnedFd> {
         match &self.venue {
             Venue::Deribit { link, .. } => link.fd()?.try_clone_to_owned().ok(),
-            // The market may go on where the user's orders do not.
+            // The market data may continue while the order connection does not.
             Venue::Native(link) if link.is_restless() => None,
             Venue::Native(link) => link.fds().next()?.try_clone_to_owned().ok(),
         }
@@ -631,7 +631,7 @@ impl Link {
 }
 
 fn deribit(config: &ShellConfig, url: &WebUrl, key: Option<Key>) -> Venue {
-    // The certificates to trust are read when the first connection is wanted.
+    // The trusted certificates are read for the first connection.
     let route = Route::direct(url.clone(), None);
     let link = Box::new(VenueLink::new(LinkConfig::new(route, session_config(config, key))));
     Venue::Deribit { url: url.clone(), tls: None, link }
@@ -648,26 +648,26 @@ fn venue(config: &ShellConfig, url: &VenueUrl, key: Option<Key>) -> anyhow::Resu
     })
 }
 
-/// Params as JSON.
+/// Encodes params as JSON.
 fn text_of<'a>(params: &impl Field<'a>) -> String {
     let mut out = Vec::new();
     params.write(&mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// What came, and who waits for it.
+/// Received messages, and the request that waits for its answer.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) clock: Clock,
     history: History,
-    /// False to measure what it costs.
+    /// False only to measure the cost.
     keeps_history: bool,
-    /// Of the message that is being read.
+    /// The position of the current message.
     place: u64,
     feeds: BTreeMap<String, Feed>,
     news: VecDeque<(String, u64)>,
     wants_news: bool,
-    /// Messages that made room before they were printed.
+    /// Number of messages dropped before they were printed.
     news_lost: u64,
     notes: VecDeque<String>,
     log: Option<Log>,
@@ -675,13 +675,13 @@ pub(crate) struct Inbox {
     answer: Option<(i64, Answer)>,
     awaited: Option<i64>,
     auth_sent_at: Option<Nanos>,
-    /// How long the last login took.
+    /// Duration of the last login.
     pub(crate) login_time: Option<Nanos>,
-    /// The last connection ended by a logout that the venue took.
+    /// True if the last connection ended by a logout that the venue confirmed.
     has_logged_out: bool,
-    /// Why the last connection was lost or did not come to be, until there is another one.
+    /// The reason why the last connection was lost or failed, until the next one opens.
     last_loss: Option<String>,
-    /// The venue refused the last login.
+    /// True if the venue refused the last login.
     pub(crate) is_login_refused: bool,
 }
 
@@ -709,7 +709,7 @@ impl Inbox {
         }
     }
 
-    /// A connection was lost or did not come to be. The same reason once more, with each try, is of the log alone.
+    /// Records a lost or failed connection. A repeated reason, as of further attempts, goes only to the log.
     pub(crate) fn note_loss(&mut self, why: String) {
         if self.last_loss.as_ref() == Some(&why) {
             return self.tell_log(&why);
@@ -723,38 +723,38 @@ impl Inbox {
         push_bounded(&mut self.notes, note, NOTES_MAX);
     }
 
-    /// Something about the connection, for the log.
+    /// Logs an event of the connection.
     fn tell_log(&mut self, text: &str) {
         if let Some(log) = &mut self.log {
             log.tell(self.clock.now(), text.to_owned());
         }
     }
 
-    /// What becomes known of the venue's clock by a reply.
+    /// Updates the estimate of the venue's clock from a reply.
     fn set_clock_by(&mut self, at: Nanos, inbound: &Inbound<'_>) {
         if let Inbound::Response(response) = inbound {
             self.venue_clock.hear(at, response.server_time.us_out);
         }
     }
 
-    /// Waits for the answer to this request, and for no other.
+    /// Waits for the answer to this request only.
     pub(crate) fn expect(&mut self, id: i64) {
         (self.answer, self.awaited) = (None, Some(id));
     }
 
-    /// The answer to a request, for whoever waits for it.
+    /// Stores the answer to a request if it is the awaited one.
     pub(crate) fn answer_with(&mut self, id: i64, answer: Answer) {
         if self.awaited == Some(id) {
             self.answer = Some((id, answer));
         }
     }
 
-    /// Keeps a message of the history.
+    /// Adds a message to the history.
     pub(crate) fn keep(&mut self, at: Nanos, way: Way, text: &str) {
         self.place = if self.keeps_history { self.history.push(at, way, text) } else { 0 };
     }
 
-    /// Data of a channel, as a notification of Deribit's dialect.
+    /// Stores channel data as a notification of Deribit's dialect.
     pub(crate) fn notify(&mut self, at: Nanos, channel: &str, data: &str) {
         let text = format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":{{\"channel\":\"{channel}\",\"data\":{data}}}}}"
@@ -763,8 +763,8 @@ impl Inbox {
         self.count(channel);
     }
 
-    /// A message of a channel came and is the last of the history. What nobody wants, or wants no longer, is kept there alone:
-    /// a venue could send names without end.
+    /// Counts a channel's message, the last of the history. Channels without a subscription are not counted:
+    /// a venue could send any number of names.
     fn count(&mut self, channel: &str) {
         let Some(feed) = self.feeds.get_mut(channel) else { return };
         feed.count += 1;
@@ -814,7 +814,7 @@ impl Listener for Inbox {
     }
 
     fn on_sent(&mut self, at: Nanos, text: &str) {
-        // The step after login shows that its answer was taken in.
+        // The step after the login shows that its answer was processed.
         if let Some(sent_at) = self.auth_sent_at.take() {
             self.login_time = Some(at.since(sent_at));
         }
@@ -844,7 +844,7 @@ impl Listener for Inbox {
             self.has_logged_out = matches!(why, Loss::Logout);
             self.is_login_refused = matches!(why, Loss::Refused { .. });
             match why {
-                // Who logged out is told by the command.
+                // The logout command reports its own outcome.
                 Loss::Logout | Loss::LogoutUnanswered => self.tell_log(&why.to_string()),
                 _ => self.note_loss(why.to_string()),
             }
@@ -852,7 +852,7 @@ impl Listener for Inbox {
     }
 }
 
-/// Keeps one more; the oldest makes room.
+/// Appends an item; a full queue drops its oldest.
 pub(crate) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
     if queue.len() == max {
         queue.pop_front();
@@ -879,15 +879,15 @@ fn session_config(config: &ShellConfig, key: Option<Key>) -> SessionConfig {
     }
 }
 
-/// Waits until a descriptor can be read, a signal, or so long.
+/// Waits until a descriptor is readable or a signal arrives, for at most `time`.
 pub(crate) fn wait_for(fd: &impl AsFd, time: Duration) {
     wait_for_any(std::iter::once(fd.as_fd()), time);
 }
 
-/// The same for several.
+/// Does the same for several descriptors.
 fn wait_for_any<'f>(fds: impl Iterator<Item = BorrowedFd<'f>>, time: Duration) {
     let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     let time = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
-    // Whatever ended the wait, who waits looks again.
+    // The caller checks again, however the wait ended.
     let _ = poll(&mut fds, time);
 }

@@ -1,6 +1,6 @@
-//! What goes on, as lines for people: `[elapsed ms] module: text`, of the modules that were asked for.
+//! The event log: lines `[elapsed ms] module: text` for people, of selected modules.
 //!
-//! The lines are made of the history when somebody looks, so nothing of it is on the path of a message.
+//! Lines are formatted from the history when they are read, outside the message path.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -14,34 +14,34 @@ use crate::history::{Entry, History, Way};
 use crate::json_text::one_line;
 use crate::link::push_bounded;
 
-/// Requests whose answers are waited for at most; the oldest are forgotten, and their answers are of `other`.
+/// Upper bound of tracked requests; the answers of forgotten ones belong to `other`.
 const ASKED_MAX: usize = 256;
-/// Lines about the connection that wait to be read; the oldest make room.
+/// Upper bound of unread lines about the connection; new ones displace the oldest.
 const LINES_MAX: usize = 64;
 
-/// Where a line comes from.
+/// The origin of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Module {
-    /// Connections that come and go.
+    /// Connects and disconnects.
     Net,
-    /// Greetings, heartbeats, subscriptions.
+    /// Hellos, heartbeats, subscriptions.
     Session,
     /// Logins and logouts.
     Auth,
     /// The user's orders and trades.
     Orders,
-    /// Channels of the market.
+    /// Market data channels.
     Market,
-    /// Other questions and their answers.
+    /// Other requests and their answers.
     Other,
 }
 
 impl Module {
-    /// All of them.
+    /// All modules.
     pub const ALL: [Module; 6] =
         [Module::Net, Module::Session, Module::Auth, Module::Orders, Module::Market, Module::Other];
 
-    /// Its name.
+    /// The module's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -83,29 +83,29 @@ impl FromStr for Module {
     }
 }
 
-/// Modules that were asked for, and how far the history was read.
+/// The selected modules, and the read position in the history.
 #[derive(Debug)]
 pub(crate) struct Log {
     modules: Vec<Module>,
     next: u64,
-    /// Requests that are on their way, with their modules.
+    /// Requests in flight, with their modules.
     asked: VecDeque<(i64, Module)>,
     /// Lines about the connection.
     lines: VecDeque<(Nanos, String)>,
 }
 
 impl Log {
-    /// From now on.
+    /// Starts at the current end of the history.
     pub(crate) fn new(modules: Vec<Module>, history: &History) -> Log {
         Log { modules, next: history.end(), asked: VecDeque::new(), lines: VecDeque::new() }
     }
 
-    /// Something about the connection.
+    /// Adds a line about the connection.
     pub(crate) fn tell(&mut self, at: Nanos, text: String) {
         push_bounded(&mut self.lines, (at, text), LINES_MAX);
     }
 
-    /// The next line. Messages that made room before they were read are counted in one.
+    /// Returns the next line. Messages that were overwritten before being read are counted in one line.
     pub(crate) fn next(&mut self, history: &History) -> Option<String> {
         loop {
             if history.is_gone(self.next) {
@@ -171,7 +171,7 @@ impl Log {
     }
 }
 
-/// A member of an object that this program wrote: its names stand at the beginning, before params.
+/// A member of an object that this program encoded: its members precede params.
 fn member<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let head = text.split("\"params\"").next()?;
     let behind = head.split_once(&format!("\"{name}\":"))?.1;

@@ -1,4 +1,4 @@
-//! Orders as the user states them: read, checked, and turned into what the venue takes.
+//! Orders as the user states them: parsed, checked, and converted to the venue's parameters.
 
 use std::fmt::Display;
 
@@ -10,12 +10,12 @@ use tickpath_deribit::text::Text;
 
 use crate::words::Arguments;
 
-/// Characters of a label at most.
+/// Upper bound of the length of a label, in characters.
 const LABEL_MAX: usize = 64;
-/// Arguments of orders that stand without a value.
+/// Order flags, which need no value.
 pub const FLAGS: [&str; 4] = ["post_only", "reject_post_only", "reduce_only", "mmp"];
 
-/// The types of orders with their names.
+/// The order types by name.
 pub const TYPES: [(&str, OrderType); 8] = [
     ("limit", OrderType::Limit),
     ("market", OrderType::Market),
@@ -26,7 +26,7 @@ pub const TYPES: [(&str, OrderType); 8] = [
     ("market_limit", OrderType::MarketLimit),
     ("trailing_stop", OrderType::TrailingStop),
 ];
-/// How long orders stay, with names and short names.
+/// The times in force by name and short name.
 pub const TIMES: [(&str, TimeInForce); 8] = [
     ("good_til_cancelled", TimeInForce::GoodTilCancelled),
     ("good_til_day", TimeInForce::GoodTilDay),
@@ -37,50 +37,50 @@ pub const TIMES: [(&str, TimeInForce); 8] = [
     ("fok", TimeInForce::FillOrKill),
     ("ioc", TimeInForce::ImmediateOrCancel),
 ];
-/// The prices that triggers watch.
+/// The trigger prices by name.
 pub const TRIGGERS: [(&str, Trigger); 3] = [
     ("index_price", Trigger::IndexPrice),
     ("mark_price", Trigger::MarkPrice),
     ("last_price", Trigger::LastPrice),
 ];
 
-/// An order to be entered.
+/// A new order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewOrder {
     /// The instrument.
     pub instrument: String,
-    /// Its amount; one of amount and contracts is there.
+    /// Its amount; amount or contracts must be set.
     pub amount: Option<Decimal>,
     /// Its amount in contracts.
     pub contracts: Option<Decimal>,
-    /// What it is.
+    /// The order type.
     pub order_type: OrderType,
-    /// Its price; of types with a limit.
+    /// The limit price, for types that have one.
     pub price: Option<Decimal>,
-    /// Its text; the shell gives one where the user does not, so that the order can be found again.
+    /// Its label; the shell sets one if the user does not, so that the order can be found again.
     pub label: Option<String>,
-    /// How long it stays.
+    /// The time in force.
     pub time_in_force: Option<TimeInForce>,
-    /// It must not take liquidity.
+    /// True if it must not take liquidity.
     pub post_only: bool,
-    /// It is refused rather than moved.
+    /// True if it is refused rather than repriced.
     pub reject_post_only: bool,
-    /// It must not make the position larger.
+    /// True if it must not increase the position.
     pub reduce_only: bool,
-    /// Market maker protection counts it.
+    /// True if market maker protection counts it.
     pub mmp: bool,
-    /// The amount that the book shows.
+    /// The amount shown in the book.
     pub display_amount: Option<Decimal>,
-    /// The price that is watched.
+    /// The price that the trigger watches.
     pub trigger: Option<Trigger>,
-    /// The price that fires it.
+    /// The trigger price.
     pub trigger_price: Option<Decimal>,
-    /// The distance of a trailing stop.
+    /// The offset of a trailing stop.
     pub trigger_offset: Option<Decimal>,
 }
 
 impl NewOrder {
-    /// An order of an instrument that states nothing but its type.
+    /// An order of an instrument and a type, with no other fields.
     #[must_use]
     pub fn of(instrument: &str, order_type: OrderType) -> NewOrder {
         NewOrder {
@@ -102,10 +102,10 @@ impl NewOrder {
         }
     }
 
-    /// Reads an order: `INSTRUMENT AMOUNT [PRICE] [name=value ...]`.
+    /// Parses an order: `INSTRUMENT AMOUNT [PRICE] [name=value ...]`.
     ///
     /// # Errors
-    /// What is missing, not allowed, or contradicts itself, in one line.
+    /// A missing, invalid or contradictory argument, in one line.
     pub fn parse(mut arguments: Arguments) -> anyhow::Result<NewOrder> {
         let instrument = arguments
             .named("instrument_name")
@@ -148,15 +148,15 @@ impl NewOrder {
         Ok(order)
     }
 
-    /// Whether it is an order that can be meant.
+    /// Checks that the order is complete and consistent.
     ///
     /// # Errors
-    /// What contradicts itself.
+    /// The contradiction.
     pub fn check(&self) -> anyhow::Result<()> {
         ensure!(self.amount.is_some() || self.contracts.is_some(), "state amount= or contracts=");
         for (name, value) in [("amount", self.amount), ("contracts", self.contracts), ("price", self.price)] {
             let is_positive = value.is_none_or(|value| value > Decimal::ZERO);
-            // Prices of combinations can be below zero.
+            // Combination prices can be negative.
             ensure!(is_positive || name == "price", "{name} has to be above 0");
         }
         if let Some(label) = &self.label {
@@ -194,10 +194,10 @@ impl NewOrder {
         Ok(())
     }
 
-    /// Whether it fits its instrument: steps of the amount, ticks of prices, amount and contracts the same.
+    /// Checks the order against its instrument: amount step, price ticks, and amount equal to contracts.
     ///
     /// # Errors
-    /// What does not fit, and the next that would.
+    /// The mismatch, and the next valid value.
     pub fn check_instrument(&self, instrument: &Instrument<'_>) -> anyhow::Result<()> {
         if let (Some(amount), Some(contracts), Some(size)) =
             (self.amount, self.contracts, instrument.contract_size)
@@ -221,7 +221,7 @@ impl NewOrder {
         Ok(())
     }
 
-    /// What the venue takes. After `valid_until`, in milliseconds of its clock, it takes it no more.
+    /// The request's parameters. The venue rejects it after `valid_until`, in milliseconds of its clock.
     #[must_use]
     pub fn params(&self, valid_until: Option<u64>) -> PlaceOrder<'_> {
         PlaceOrder {
@@ -251,33 +251,33 @@ impl NewOrder {
 pub struct Change {
     /// The order.
     pub order_id: String,
-    /// All of its amount, with what is executed.
+    /// The new total amount, including the executed part.
     pub amount: Option<Decimal>,
-    /// The same in contracts.
+    /// The new total amount in contracts.
     pub contracts: Option<Decimal>,
     /// The new price.
     pub price: Option<Decimal>,
-    /// It must not take liquidity.
+    /// True if it must not take liquidity.
     pub post_only: bool,
-    /// It is cancelled rather than moved.
+    /// True if it is cancelled rather than repriced.
     pub reject_post_only: bool,
-    /// It must not make the position larger.
+    /// True if it must not increase the position.
     pub reduce_only: bool,
-    /// Market maker protection counts it.
+    /// True if market maker protection counts it.
     pub mmp: bool,
-    /// The price that fires it.
+    /// The new trigger price.
     pub trigger_price: Option<Decimal>,
-    /// The distance of a trailing stop.
+    /// The offset of a trailing stop.
     pub trigger_offset: Option<Decimal>,
-    /// The amount that the book shows.
+    /// The amount shown in the book.
     pub display_amount: Option<Decimal>,
 }
 
 impl Change {
-    /// Reads a change: `ORDER_ID [AMOUNT] [PRICE] [name=value ...]`.
+    /// Parses a change: `ORDER_ID [AMOUNT] [PRICE] [name=value ...]`.
     ///
     /// # Errors
-    /// What is missing or not allowed.
+    /// A missing or invalid argument.
     pub fn parse(mut arguments: Arguments) -> anyhow::Result<Change> {
         let order_id = arguments.next("order_id").context("which order? its id is shown by orders")?;
         let contracts = decimal(arguments.named("contracts"), "contracts")?;
@@ -309,7 +309,7 @@ impl Change {
         Ok(change)
     }
 
-    /// What the venue takes, until when as an order.
+    /// The request's parameters, with the same deadline as those of an order.
     #[must_use]
     pub fn params(&self, valid_until: Option<u64>) -> EditOrder<'_> {
         EditOrder {
@@ -330,25 +330,25 @@ impl Change {
     }
 }
 
-/// Whether orders of this type have a price of their own.
+/// Whether orders of this type have a limit price.
 #[must_use]
 pub fn has_limit(order_type: OrderType) -> bool {
     matches!(order_type, OrderType::Limit | OrderType::StopLimit | OrderType::TakeLimit)
 }
 
-/// A decimal, if there is one; an empty text is none.
+/// Parses an optional decimal; an empty text counts as absent.
 ///
 /// # Errors
-/// No number.
+/// Not a number.
 pub fn decimal(text: Option<String>, name: &str) -> anyhow::Result<Option<Decimal>> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     text.parse().map(Some).map_err(|error| anyhow::anyhow!("{name}={text}: {error}"))
 }
 
-/// One of several names, if there is one; an empty text is none.
+/// Parses an optional name of a list; an empty text counts as absent.
 ///
 /// # Errors
-/// None of them, with all that there are.
+/// An unknown name, with the list of known ones.
 pub fn choice<T: Copy>(text: Option<String>, names: &[(&str, T)], what: &str) -> anyhow::Result<Option<T>> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     match names.iter().find(|(name, _)| *name == text) {
@@ -363,21 +363,21 @@ pub fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static 
     names.iter().find(|(_, other)| *other == value).map_or("?", |(name, _)| name)
 }
 
-/// `a, b, c`.
+/// Joins items to `a, b, c`.
 pub fn list(items: impl Iterator<Item = impl Display>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The currency that orders of an instrument are asked for by: what it is settled in.
+/// The currency by which orders of an instrument are requested: its settlement currency.
 #[must_use]
 pub fn currency_of(instrument: &str) -> &str {
     let pair = instrument.split_once('-').map_or(instrument, |(pair, _)| pair);
     pair.split_once('_').map_or(pair, |(_, quote)| quote)
 }
 
-/// The value of an order, in 10^-scale: what `limits.notional_max` bounds. `price` is the order's own, or that of the
-/// market; `index` the underlying's, of inverse options and of combinations, whose price is a difference of prices and says
-/// nothing of what they are worth. None when a factor is missing or it is beyond all numbers.
+/// The value of an order, in 10^-scale, which `limits.notional_max` bounds. `price` is the order's own or the
+/// market's. `index` is the underlying's; it replaces the price of inverse options and combinations, whose
+/// price is a difference that says nothing about their value. `None` if a factor is missing or on overflow.
 #[must_use]
 pub fn notional(
     instrument: &Instrument<'_>,
@@ -393,7 +393,7 @@ pub fn notional(
     }
 }
 
-/// Whether `value` (in 10^-scale) is above a limit; what cannot be compared is.
+/// Whether `value` (in 10^-scale) exceeds a limit; true also if they cannot be compared.
 #[must_use]
 pub fn exceeds((value, scale): (i128, u8), limit: Decimal) -> bool {
     let limit_scale = limit.scale();
@@ -402,19 +402,19 @@ pub fn exceeds((value, scale): (i128, u8), limit: Decimal) -> bool {
     };
     let common = scale.max(limit_scale);
     match (up(value, common - scale), up(i128::from(limit.mantissa()), common - limit_scale)) {
-        // A price below zero costs as much as one above.
+        // A negative price costs as much as a positive one.
         (Some(value), Some(limit)) => value.saturating_abs() > limit,
         _ => true,
     }
 }
 
-/// Whether an amount is that of so many contracts.
+/// Whether an amount equals a number of contracts.
 #[must_use]
 pub fn agree(amount: Decimal, contracts: Decimal, size: Decimal) -> bool {
     product(contracts, size) == product(amount, Decimal::from(1))
 }
 
-/// A product, exactly, in its shortest form.
+/// An exact product with the smallest scale.
 fn product(a: Decimal, b: Decimal) -> Option<(i128, u8)> {
     let mut value = i128::from(a.mantissa()).checked_mul(i128::from(b.mantissa()))?;
     let mut scale = a.scale() + b.scale();
@@ -425,7 +425,7 @@ fn product(a: Decimal, b: Decimal) -> Option<(i128, u8)> {
     Some((value, scale))
 }
 
-/// Whether a number is a multiple of a step; of no step it is.
+/// Whether a number is a multiple of a step; true for a step of zero.
 #[must_use]
 pub fn is_multiple(value: Decimal, step: Decimal) -> bool {
     if step.is_zero() {
@@ -508,7 +508,7 @@ mod tests {
             let found = notional(&instrument, amount, Some(number("-1")), Some(index));
             assert_eq!(found, value, "{kind} {instrument_type}");
         }
-        // A price below zero is a value as well.
+        // A negative price also has a value.
         assert!(exceeds((-11, 0), number("10")) && !exceeds((-10, 0), number("10")));
         assert!(exceeds((i128::MIN, 0), number("10")));
     }

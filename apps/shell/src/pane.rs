@@ -1,4 +1,4 @@
-//! The subscriptions in the terminal's upper lines, while commands scroll below.
+//! A pane with the subscriptions in the terminal's upper lines; commands scroll below it.
 
 use std::io::{IsTerminal, Write, stdout};
 
@@ -8,31 +8,31 @@ use tickpath_types::Nanos;
 use crate::link::{Link, Standing};
 use crate::watch::channel_lines;
 
-/// Lines of the pane at most, its border included.
+/// Upper bound of the pane's height, in lines, including its border.
 const HEIGHT_MAX: u16 = 12;
-/// Lines that are left to the commands at least.
+/// Lower bound of the lines left to the commands.
 const BELOW_MIN: u16 = 10;
-/// How often it is drawn anew.
+/// Redraw interval.
 const INTERVAL: Nanos = Nanos::from_millis(200);
 
-/// The upper lines of a terminal: the rest scrolls by itself (DECSTBM), so that line editing knows nothing of it.
+/// The upper lines of a terminal. The rest is a scrolling region (DECSTBM), where line editing works.
 #[derive(Debug)]
 pub(crate) struct Pane {
-    /// Lines and columns that the scrolling region was made for, and the lines of the pane.
+    /// Lines and columns of the terminal for which the region was set, and the pane's height.
     made_for: Option<(u16, u16, u16)>,
     drawn_at: Nanos,
     last: Vec<String>,
 }
 
 impl Pane {
-    /// A pane, where standard output is a terminal that can have one.
+    /// Creates a pane if standard output is a suitable terminal.
     pub(crate) fn new() -> Option<Pane> {
         let can = stdout().is_terminal() && std::env::var("TERM").is_ok_and(|term| term != "dumb");
         can.then(|| Pane { made_for: None, drawn_at: Nanos::ZERO, last: Vec::new() })
     }
 
-    /// What shows what the channels gave, to be written: at most five times a second, and nothing where nothing is
-    /// subscribed.
+    /// The output that draws the channels' data: at most five times a second, and nothing without
+    /// subscriptions.
     pub(crate) fn draw(&mut self, link: &Link) -> Option<String> {
         let now = link.clock().now();
         if now.since(self.drawn_at) < INTERVAL {
@@ -60,7 +60,7 @@ impl Pane {
         if self.made_for != Some(shape) {
             out.push_str(&region(self.made_for.map_or(0, |(_, _, height)| height), wanted, lines));
         }
-        // The cursor's place is kept, so that whoever edits a line does not notice.
+        // Saves and restores the cursor, so that line editing is not disturbed.
         out.push_str("\x1b7");
         for (row, text) in (1..).zip(&rows) {
             out.push_str(&format!("\x1b[{row};1H\x1b[2K{}", clipped(text, columns)));
@@ -70,7 +70,7 @@ impl Pane {
         Some(out)
     }
 
-    /// What takes it away, where it is there.
+    /// The output that removes the pane, if it is shown.
     fn close(&mut self) -> Option<String> {
         let (_, _, height) = self.made_for.take()?;
         self.last.clear();
@@ -85,19 +85,19 @@ impl Drop for Pane {
     }
 }
 
-/// Lines that the pane of so many channels takes of a terminal; none where there is nothing to show or no room.
+/// Height of a pane with `channels` channels; `None` if there is nothing to show or no space.
 fn height(channels: usize, lines: u16) -> Option<u16> {
     let wanted = u16::try_from(channels + 1).unwrap_or(u16::MAX);
     let height = wanted.min(HEIGHT_MAX).min(lines.saturating_sub(BELOW_MIN));
     (channels > 0 && height >= 2).then_some(height)
 }
 
-/// Makes the lines below the pane scroll alone. What stood in the way of a larger pane is scrolled down first.
+/// Restricts scrolling to the lines below the pane. A growing pane first scrolls the text in its way down.
 fn region(before: u16, wanted: u16, lines: u16) -> String {
     let grows = wanted.saturating_sub(before);
     let mut out = String::from("\x1b7\x1b[r\x1b8");
     if grows > 0 {
-        // Lines are made at the bottom so that the cursor's line is not covered, and the cursor stays on its text.
+        // Adds lines at the bottom, so that the cursor stays visible and on its text.
         out.push_str(&"\x1bD".repeat(usize::from(grows)));
         out.push_str(&format!("\x1b[{grows}A\x1b7\x1b[1;1H\x1b[{grows}L\x1b8\x1b[{grows}B"));
     }
@@ -105,7 +105,7 @@ fn region(before: u16, wanted: u16, lines: u16) -> String {
     out
 }
 
-/// The line below the channels. Where there is no connection it says that nothing above it is of now, and since when.
+/// The line below the channels. Without a connection it says that the data is old, and since when.
 fn border(standing: Standing, down_since_ms: Option<u64>, columns: u16) -> String {
     let word = match (standing, down_since_ms) {
         (Standing::Ready, _) => String::new(),
@@ -115,7 +115,7 @@ fn border(standing: Standing, down_since_ms: Option<u64>, columns: u16) -> Strin
     format!("{word:-<width$}", width = usize::from(columns))
 }
 
-/// `21:43:26 UTC`, of milliseconds since 1970.
+/// Formats milliseconds since 1970 as `21:43:26 UTC`.
 fn time_of_day(unix_ms: u64) -> String {
     let second = unix_ms / 1_000 % 86_400;
     format!("{:02}:{:02}:{:02} UTC", second / 3_600, second / 60 % 60, second % 60)
@@ -125,7 +125,7 @@ fn clipped(text: &str, columns: u16) -> String {
     text.chars().filter(|character| !character.is_control()).take(usize::from(columns)).collect()
 }
 
-/// In one piece, so that nothing comes between. A terminal that is gone ends the shell soon.
+/// Writes in one piece, so that other output cannot intervene. A closed terminal ends the shell soon.
 pub(crate) fn write(text: &str) {
     let mut out = stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

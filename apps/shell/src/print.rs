@@ -1,4 +1,4 @@
-//! Answers as people read them.
+//! Answers formatted for people.
 
 use tickpath_deribit::channel::Channel;
 use tickpath_deribit::field::{Field, List};
@@ -13,12 +13,12 @@ use tickpath_deribit::scan::{ScanError, Value, check};
 use crate::json_text::{one_line, pretty};
 use crate::words::counted;
 
-/// Rows of a list that are shown; how many more there are is said.
+/// Upper bound of table rows; the number of further ones is printed.
 const ROWS_MAX: usize = 500;
-/// Characters of a channel's data on a line.
+/// Upper bound of a channel's data in a line, in characters.
 const LINE_MAX: usize = 160;
 
-/// A result of a method, laid out; as JSON where it is no kind of message that is known.
+/// Formats the result of a method; unknown messages as JSON.
 #[must_use]
 pub fn result(method: Method, json: &str) -> String {
     known(method, json).unwrap_or_else(|| pretty(json))
@@ -65,7 +65,7 @@ fn order_reply(reply: &OrderReply<'_>) -> String {
     text
 }
 
-/// An order on a line.
+/// Formats an order in one line.
 #[must_use]
 pub fn order(order: &Order<'_>) -> String {
     let Order { order_id, order_state, direction, amount, instrument_name, .. } = order;
@@ -234,7 +234,7 @@ fn named(title: &str, rows: &[(&str, String)]) -> String {
     text
 }
 
-/// `50000 x 10`; `-` where there is none.
+/// Formats `50000 x 10`; `-` if absent.
 fn pair(price: Option<Decimal>, amount: Option<Decimal>) -> String {
     match (price, amount) {
         (Some(price), Some(amount)) if !amount.is_zero() => format!("{price} x {amount}"),
@@ -262,7 +262,7 @@ fn book(book: &OrderBook<'_>) -> Option<String> {
     Some(format!("{} (change {})\n{text}", book.instrument_name.to_cow(), book.change_id))
 }
 
-/// A list as a table. None when one of its items cannot be read.
+/// Formats a list as a table; `None` if an item cannot be parsed.
 fn rows<'a, T: Field<'a> + Clone>(
     list: &List<'a, T>,
     none: &str,
@@ -288,7 +288,7 @@ fn rows<'a, T: Field<'a> + Clone>(
     Some(text)
 }
 
-/// Columns, numbers to the right.
+/// Formats columns, numbers aligned right.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let len = |text: &str| text.chars().count();
     let mut widths: Vec<usize> = head.iter().map(|name| len(name)).collect();
@@ -313,7 +313,7 @@ fn line(widths: &[usize], cells: &[impl AsRef<str>], is_number: &impl Fn(&str) -
     text.trim_end().to_owned()
 }
 
-/// The data of a channel on a line; `message` is a whole notification.
+/// Formats the data of a channel in one line; `message` is a whole notification.
 #[must_use]
 pub fn channel_line(channel: &str, message: &str) -> String {
     let data = match tickpath_deribit::envelope::Inbound::parse(message.as_bytes()) {

@@ -1,4 +1,4 @@
-//! A shell from its start to its end: commands from the command line, a script, or a person.
+//! A shell from start to end: commands from the command line, a script, or a person.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -21,104 +21,104 @@ use crate::shell::{Failure, Interrupt, Shell};
 use crate::stopwatch::{Figures, Readable};
 use crate::words::commands;
 
-/// Where commands come from.
+/// The source of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// From the command line.
+    /// The command line.
     Text(String),
-    /// From a file; `-` is standard input.
+    /// A file; `-` is standard input.
     Script(PathBuf),
-    /// From a person on a terminal; without one, from standard input.
+    /// A person at a terminal; without a terminal, standard input.
     Person,
 }
 
-/// How a shell is to run.
+/// Options of a shell.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Where it trades.
+    /// The configuration.
     pub config: ShellConfig,
-    /// The file that the configuration is from.
+    /// The configuration file.
     pub config_file: Option<PathBuf>,
     /// A file with the key.
     pub key_file: Option<PathBuf>,
-    /// Where its commands come from.
+    /// The source of commands.
     pub source: Source,
-    /// Orders are checked and shown, not sent.
+    /// True if orders are checked and shown, not sent.
     pub is_dry_run: bool,
-    /// Goes on after a command that failed.
+    /// True if the shell continues after a failed command.
     pub keeps_going: bool,
-    /// Says nothing on standard output: something else is written there.
+    /// True if standard output is reserved for other output.
     pub is_silent: bool,
-    /// What the commands gave is kept for the [`Report`]; without it nothing grows with the number of commands.
+    /// True to keep results for the [`Report`]; otherwise memory does not grow with the commands.
     pub is_reported: bool,
-    /// What goes on is printed from the beginning, of these modules.
+    /// Modules that are logged from the start.
     pub log: Vec<Module>,
-    /// No pane on a terminal.
+    /// True if no pane is shown on a terminal.
     pub has_no_pane: bool,
 }
 
-/// How a shell ended.
+/// The outcome of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All commands were done.
+    /// All commands succeeded.
     Done,
-    /// One of them was not.
+    /// A command failed.
     Failed,
-    /// Ctrl-C, or SIGTERM.
+    /// Ended by Ctrl-C or SIGTERM.
     Interrupted,
 }
 
-/// What a shell did.
+/// The report of a shell.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The venue.
     pub url: String,
-    /// Nothing was sent.
+    /// True if nothing was sent.
     pub dry_run: bool,
-    /// The commands in their order; none where no report was wanted.
+    /// The commands in order; empty unless a report was requested.
     pub commands: Vec<CommandReport>,
-    /// The stop-watches.
+    /// The stopwatches.
     pub stopwatch: Vec<Figures>,
-    /// How it ended.
+    /// The outcome.
     #[serde(skip)]
     pub ended: Ended,
 }
 
-/// What a command did.
+/// The report of a command.
 #[derive(Debug, Serialize)]
 pub struct CommandReport {
     /// The command line.
     pub command: String,
-    /// `done`, or the kind of failure: `invalid`, `limit`, `not_connected`, `refused`, `timeout`, `lost`, `not_done`, `unknown`,
-    /// `interrupted`.
+    /// `done`, or the kind of failure: `invalid`, `limit`, `not_connected`, `refused`, `timeout`, `lost`,
+    /// `not_done`, `unknown`, `interrupted`.
     pub status: &'static str,
-    /// Why it failed.
+    /// The reason of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The venue's code, where it refused.
+    /// The venue's error code, if it refused the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// The venue's result as it came: numbers keep their digits.
+    /// The venue's unchanged result: numbers keep their digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
-    /// What there is to know of the result beside it.
+    /// A remark on the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// From the command to the socket, in nanoseconds.
+    /// Time from the command to the send, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<u64>,
-    /// From the command to the answer, in nanoseconds.
+    /// Time from the command to the answer, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_ns: Option<u64>,
-    /// The whole command, in nanoseconds.
+    /// Duration of the whole command, in nanoseconds.
     pub total_ns: u64,
 }
 
-/// Runs a shell to its end.
+/// Runs a shell until it ends.
 ///
 /// # Errors
-/// A configuration that cannot be used, a script that cannot be read, an output that cannot be written. That a command
-/// failed is in the report.
+/// An invalid configuration, an unreadable script, an output error. Failed commands are in the report
+/// instead.
 pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report> {
     let config = ShellConfig { file: options.config_file.clone(), ..options.config.clone() };
     config.check()?;
@@ -160,7 +160,7 @@ pub fn run(options: &RunOptions, interrupt: Interrupt) -> anyhow::Result<Report>
         tell(visible(&line));
     }
     let ended = match result {
-        // What was done is reported all the same.
+        // Completed commands are reported anyway.
         Err(error) if options.is_reported => {
             tell(format_args!("tickpath: {error:#}"));
             Ended::Failed
@@ -175,21 +175,21 @@ fn read_script(path: &std::path::Path) -> anyhow::Result<String> {
         .with_context(|| format!("cannot read the script {}", path.display()))
 }
 
-/// Bytes of a script's line at most: what comes without an end of a line is no script.
+/// Upper bound of a script's line, in bytes; longer input is not a script.
 const LINE_MAX: usize = 64 << 10;
 
-/// How a command, or a line of them, ended.
+/// The outcome of a command, or of a line of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// The next one comes.
+    /// Continue with the next command.
     Next,
-    /// One was not done, or Ctrl-C: what stands behind it is not carried out.
+    /// A command failed, or Ctrl-C: the rest of the line is skipped.
     Failed,
-    /// The shell is to end.
+    /// End the shell.
     End,
 }
 
-/// Carries out commands one after the other, prints what they gave, and remembers it.
+/// Executes commands in order, prints their results, and records them.
 pub(crate) struct Runner<'o> {
     options: &'o RunOptions,
     commands: Vec<CommandReport>,
@@ -197,11 +197,11 @@ pub(crate) struct Runner<'o> {
     is_person: bool,
 }
 
-/// Commands that a report remembers; a person at a terminal may type more.
+/// Upper bound of recorded commands; a person at a terminal may type more.
 const REPORTED_MAX: usize = 100_000;
 
 impl Runner<'_> {
-    /// Carries out the commands of a text, up to the first that fails unless it is to go on.
+    /// Executes the commands of a text, up to the first failure unless the shell keeps going.
     pub(crate) fn run_all(&mut self, shell: &mut Shell, text: &str) -> anyhow::Result<Flow> {
         for command in commands(text) {
             match self.run_one(shell, &command)? {
@@ -216,7 +216,7 @@ impl Runner<'_> {
         Ok(Flow::Next)
     }
 
-    /// Carries out lines as they come, such as those of another program behind a pipe; the connection is kept meanwhile.
+    /// Executes lines as they arrive, for example from a pipe, and services the link meanwhile.
     fn run_lines(&mut self, shell: &mut Shell, input: impl AsFd) -> anyhow::Result<()> {
         let mut text = Vec::new();
         let mut has_ended = false;
@@ -249,7 +249,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Carries out one command.
+    /// Executes one command.
     pub(crate) fn run_one(&mut self, shell: &mut Shell, command: &str) -> anyhow::Result<Flow> {
         let start = Instant::now();
         let result = shell.execute(command);
@@ -270,13 +270,13 @@ impl Runner<'_> {
         Ok(flow)
     }
 
-    /// Whether a failure ends nothing.
+    /// Whether the shell continues after a failure.
     pub(crate) fn keeps_going(&self) -> bool {
         self.options.keeps_going
     }
 
     fn tell_notes(&self, shell: &Shell) {
-        // Printed without the link, as everything is.
+        // Printed without locking the link, like all output.
         let mut lines: Vec<String> = Vec::new();
         let mut link = shell.link();
         lines.extend(std::iter::from_fn(|| Some(visible(&link.next_log()?))));
@@ -330,7 +330,7 @@ fn report(command: &str, result: Result<Done, Failure>, total_ns: u64) -> Comman
     report
 }
 
-/// The command's first words, for an error that stands in a log.
+/// The command's first words, for error messages in a log.
 fn short(command: &str) -> String {
     command.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
 }
@@ -339,7 +339,7 @@ fn one_line(text: &str) -> String {
     visible(&text.replace('\n', "; "))
 }
 
-/// A text without what a terminal would obey: names, labels and messages are the venue's and other people's.
+/// Replaces control characters, which terminals obey, in third-party names, labels and messages.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().map(|each| if each.is_control() && each != '\n' { '\u{fffd}' } else { each }).collect()
 }

@@ -1,4 +1,4 @@
-//! What became of a request whose answer was lost: asked for until the venue's clock is past its deadline.
+//! Reconciliation of requests without an answer: queries until the venue's clock is past their deadline.
 
 use tickpath_deribit::codes::TimeInForce;
 use tickpath_deribit::field::List;
@@ -14,40 +14,40 @@ use crate::order::{Change, NewOrder, currency_of, has_limit};
 use crate::shell::{Failure, Reply, Shell};
 use crate::trade::read;
 
-/// How far the venue's clock may be behind ours, in milliseconds, for an order to be one of this request, where nothing is
-/// known of it; and what is left to its rounding and its drift where its replies tell it.
+/// Tolerance in milliseconds when matching orders to this request by time: for an unknown difference of the
+/// venue's clock, and for rounding and drift of a clock that replies have shown.
 const CLOCKS_APART_MS: u64 = 60_000;
 const CLOCK_ERROR_MS: u64 = 1_000;
-/// How long after the deadline of a request, by the venue's clock, it is certain that it is not taken any more.
+/// Margin in milliseconds after a deadline, by the venue's clock, until rejection is certain.
 const DEADLINE_MARGIN_MS: u64 = 1_000;
-/// A request whose answer was lost may still be on its way: so often its order is asked for again, with this pause, and then
-/// with a longer one as long as the venue would take it.
+/// Number of queries with the short interval, since an unanswered request may still be in flight. Longer
+/// intervals follow until the venue would reject it.
 pub(crate) const SETTLE_ASKS: u32 = 5;
 pub(crate) const SETTLE_INTERVAL: Nanos = Nanos::from_millis(200);
 const SETTLE_INTERVAL_LONG: Nanos = Nanos::from_millis(500);
-/// How long it is asked behind the time of the request, where the venue's clock does not get there.
+/// Longest duration of queries after the request, if the venue's clock does not reach the deadline.
 pub(crate) const SETTLE_MORE: Nanos = Nanos::from_secs(10);
-/// So many of these questions may have no answer in time.
+/// Number of these queries that may time out.
 const LATE_MAX: u32 = 2;
 
-/// When a request was sent by the venue's clock, and until when it is taken, in milliseconds since 1970; none where nothing
-/// is known of that clock.
+/// The send time and the deadline of a request by the venue's clock, in milliseconds since 1970; `None` if
+/// that clock is unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadline {
     pub(crate) asked_ms: Option<u64>,
     pub(crate) valid_until: Option<u64>,
-    /// By this program's clock, when no more is asked: the venue's may stand still.
+    /// End of the queries by this program's clock, since the venue's may stop.
     pub(crate) end: Option<Nanos>,
 }
 
 impl Deadline {
-    /// Whether it is certain that the request is not taken any more.
+    /// Whether the venue is certain to reject the request from now on.
     fn is_over(self, link: &Link) -> bool {
         let over_ms = self.valid_until.map(|until| until.saturating_add(DEADLINE_MARGIN_MS));
         over_ms.zip(link.venue_ms()).is_some_and(|(over, venue)| venue > over)
     }
 
-    /// Whether no more is to be asked, though it is not certain.
+    /// Whether to stop the queries without certainty.
     fn is_ended(self, link: &Link, asks: u32) -> bool {
         match self.end {
             Some(end) => link.clock().now() > end,
@@ -61,29 +61,29 @@ impl Deadline {
 pub(crate) struct Sent<'o> {
     pub(crate) side: Side,
     pub(crate) order: &'o NewOrder,
-    /// Its label is the shell's own, which no other order has.
+    /// True if the shell created its label, which is unique.
     pub(crate) has_own_label: bool,
 }
 
-/// What an order at the venue says of a request.
+/// The outcome of a request, judged by the order at the venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// It was done.
+    /// It was executed.
     Done,
-    /// It was not, and cannot be any more.
+    /// It was not executed, and cannot be any more.
     Never,
-    /// Something was done since that is not quite what was asked for: the venue may have made it so, or somebody else.
+    /// A later change differs from the request: the venue may have adjusted it, or another client made it.
     Perhaps,
-    /// Nothing shows so far that it was done.
+    /// No sign of an execution so far.
     NotYet,
 }
 
-/// What became of a change or a cancel whose answer was lost.
+/// The outcome of a change or a cancel without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     Done,
     NotDone,
-    /// Not done so far; the venue may still take it.
+    /// Not executed so far; the venue may still accept it.
     Unknown,
 }
 
@@ -95,14 +95,14 @@ impl After {
 }
 
 impl Shell {
-    /// An order whose answer was lost, asked for by its label: for a while, as it may still be on its way.
+    /// Queries an unanswered order by its label, repeatedly because it may still be in flight.
     pub(crate) fn find_by_label(
         &mut self,
         sent: Sent<'_>,
         deadline: Deadline,
         failure: Failure,
     ) -> Result<Reply, Failure> {
-        // A label of the user's may be that of several orders: those that were answered are others.
+        // Several orders may share a user's label: those already answered are other orders.
         let answered = std::mem::take(&mut self.entered);
         let since_ms = match deadline.asked_ms {
             Some(asked) => asked.saturating_sub(CLOCK_ERROR_MS),
@@ -142,7 +142,7 @@ impl Shell {
         };
         let (mut asks, mut late) = (0, 0);
         loop {
-            // Before the question: what the venue took until then it tells.
+            // Read before the query: the answer then covers all that the venue accepted until the deadline.
             let (is_over, is_ended) = {
                 let link = self.link();
                 (deadline.is_over(&link), deadline.is_ended(&link, asks))
@@ -170,7 +170,7 @@ impl Shell {
             }
             if is_over {
                 return Err(match is(Look::Perhaps).next() {
-                    // The venue changes what it takes: a price beyond the band, an amount above the position.
+                    // The venue adjusts orders: a price beyond the band, an amount above the position.
                     Some(_) => {
                         unknown(&format!("a new order with its label {label} that is not as it was sent"))
                     }
@@ -187,7 +187,7 @@ impl Shell {
         }
     }
 
-    /// The state of an order whose change or cancel got no answer, and what became of that; asked for as an order is.
+    /// Queries an order whose change or cancel got no answer likewise; returns its state and the outcome.
     pub(crate) fn state_after(
         &mut self,
         failure: &Failure,
@@ -233,32 +233,32 @@ impl Shell {
     }
 }
 
-/// The pause behind so many questions.
+/// The pause after a number of queries.
 fn settle_pause(asks: u32) -> Nanos {
     if asks < SETTLE_ASKS { SETTLE_INTERVAL } else { SETTLE_INTERVAL_LONG }
 }
 
-/// What an order says of a change that was sent.
+/// Judges a change by the order at the venue.
 pub(crate) fn of_change(change: &Change, deadline: Deadline, order: &Order<'_>) -> Look {
-    // A change before this one had perhaps the same aim; of one about then nobody knows.
+    // An earlier change may have had the same target; if the times are close, the outcome is uncertain.
     let is_after = |at: u64| order.last_update_timestamp >= at;
     let is_since = deadline.asked_ms.is_none_or(is_after);
     let is_about = deadline.asked_ms.is_some_and(|asked| is_after(asked.saturating_sub(CLOCK_ERROR_MS)));
     let is_over = order.order_state.is_terminal();
     match (is_changed(change, order), order.replaced && is_since) {
-        // The end of an order is an update as well: what it was before is not known by that.
+        // The end of an order is also an update, so its time does not prove the change.
         (true, true) if is_over && order.filled().is_zero() => Look::Perhaps,
         (true, true) => Look::Done,
-        // What is over is not changed any more.
+        // An ended order cannot be changed.
         (false, _) if is_over => Look::Never,
-        // A price beyond the band or that would take liquidity is moved, an amount above the position cut.
+        // The venue adjusts prices beyond the band or taking liquidity, and amounts above the position.
         (false, true) => Look::Perhaps,
         (true, false) if order.replaced && is_about => Look::Perhaps,
         (_, false) => Look::NotYet,
     }
 }
 
-/// Whether an order is as a change would have it.
+/// Whether an order matches a change.
 fn is_changed(change: &Change, order: &Order<'_>) -> bool {
     let is =
         |wanted: Option<Decimal>, found: Option<Decimal>| wanted.is_none_or(|wanted| found == Some(wanted));
@@ -274,7 +274,7 @@ fn is_changed(change: &Change, order: &Order<'_>) -> bool {
         && (!change.reject_post_only || order.reject_post_only == Some(true))
 }
 
-/// Ctrl-C while it is being found out what became of a request.
+/// The failure for Ctrl-C during the reconciliation.
 fn unanswered(failure: &Failure) -> Failure {
     match failure {
         Failure::Late(method) | Failure::Lost(method) => Failure::Unanswered(method),
@@ -282,10 +282,10 @@ fn unanswered(failure: &Failure) -> Failure {
     }
 }
 
-/// Whether an order at the venue is as one that was sent.
+/// Whether an order at the venue matches one that was sent.
 fn is_as_sent(side: Side, sent: &NewOrder, found: &Order<'_>) -> bool {
     let price = sent.price.filter(|_| has_limit(sent.order_type)).map(OrderPrice::Limit);
-    // What is left of a market order rests as a limit order; a trigger order becomes another one when it is triggered.
+    // The rest of a market order becomes a limit order; a triggered order also changes its type.
     let is_type = found.triggered == Some(true)
         || found.original_order_type.unwrap_or(found.order_type) == sent.order_type;
     let is_same = |sent: Option<Decimal>, found: Option<Decimal>| {
@@ -293,7 +293,7 @@ fn is_as_sent(side: Side, sent: &NewOrder, found: &Order<'_>) -> bool {
     };
     let is_trigger = is_same(sent.trigger_price, found.trigger_price)
         && sent.trigger.zip(found.trigger).is_none_or(|(sent, found)| sent == found);
-    // Types without a limit state no time, and each venue gives them one of its own.
+    // Types without a limit state no time in force; each venue has its own default.
     let time = sent.time_in_force.or(has_limit(sent.order_type).then_some(TimeInForce::GoodTilCancelled));
     let is_time = time.zip(found.time_in_force).is_none_or(|(sent, found)| sent == found);
     let contracts = found.contracts.and_then(|contracts| contracts.decimal().ok());

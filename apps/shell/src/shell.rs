@@ -1,4 +1,4 @@
-//! Commands carried out: each returns when the venue has answered.
+//! Execution of requests: each command returns when the venue has answered.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,20 +15,20 @@ use crate::config::ShellConfig;
 use crate::link::{Answer, Link, Standing, wait_for};
 use crate::stopwatch::Span;
 
-/// How long a connection may take until requests can be sent.
+/// Time-out until requests can be sent on a new connection.
 const CONNECT_MAX: Nanos = Nanos::from_secs(20);
-/// After so long a person is told what is waited for.
+/// Time after which the pending step is shown to the person.
 const CONNECT_LONG: Nanos = Nanos::from_secs(1);
-/// How long to wait for the socket at once, so that signals and time-outs are noticed.
+/// Longest single wait for the socket, so that signals and time-outs are noticed.
 const WAIT: Duration = Duration::from_millis(20);
-/// The longest pause that the venue's rate limit may ask for.
+/// Longest pause that the venue's rate limit may impose.
 const RATE_WAIT_MAX: Nanos = Nanos::from_secs(5);
 
-/// How often a question is asked at most: once more after a lost connection, and once more after tokens that were over.
+/// Upper bound of a query's attempts: one more after a lost connection, one more after expired tokens.
 const QUESTION_ASKS: u32 = 3;
 
-/// Whether a question may be asked again: its connection was lost, or its tokens were over before their time, which the
-/// session renews by itself. What changes orders is never repeated.
+/// Whether to repeat a query: its connection was lost, or its tokens expired early, which the session renews
+/// itself. Requests that change orders are never repeated.
 fn may_ask_again(method: Method, failure: &Failure) -> bool {
     let is_worth_it = match failure {
         Failure::Lost(_) => true,
@@ -38,16 +38,16 @@ fn may_ask_again(method: Method, failure: &Failure) -> bool {
     is_worth_it && method.is_idempotent() && !method.is_matching()
 }
 
-/// Why a command did not do what was asked.
+/// The reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It is not a command, or one that cannot be meant.
+    /// An unknown command, or invalid arguments.
     #[error("{0}")]
     Invalid(String),
-    /// A limit of the configuration forbids it.
+    /// Above a limit of the configuration.
     #[error("{0}")]
     Limit(String),
-    /// There is no connection, or no login.
+    /// No connection, or no login.
     #[error("not connected: {0}")]
     NotConnected(String),
     /// The venue refused.
@@ -57,19 +57,19 @@ pub enum Failure {
         code: i64,
         /// Its message.
         message: String,
-        /// More about it, JSON.
+        /// Further details as JSON.
         data: Option<String>,
     },
-    /// No answer in time; what became of the request is not known.
+    /// No answer in time; the outcome of the request is unknown.
     #[error("no answer to {0} in time: whether it was done is not known")]
     Late(&'static str),
-    /// The connection was lost before the answer; what became of the request is not known.
+    /// The connection was lost before the answer; the outcome of the request is unknown.
     #[error("the connection was lost before the answer to {0}: whether it was done is not known")]
     Lost(&'static str),
-    /// The request was lost, and the venue was asked: it was not done.
+    /// The request was lost; a query showed that it was not executed.
     #[error("{0}")]
     NotDone(String),
-    /// The venue was asked what became of a request, and that is not known yet: it may be done, now or later.
+    /// Queries left the outcome of a request unknown: it may be executed, now or later.
     #[error("{0}")]
     Unknown(String),
     /// Ctrl-C.
@@ -87,7 +87,7 @@ fn remedy(code: i64, data: Option<&str>) -> String {
 }
 
 impl Failure {
-    /// Its name in reports.
+    /// The kind of failure in reports.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Failure {
         }
     }
 
-    /// Whether it is unknown what became of the request.
+    /// Whether the outcome of the request is unknown.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
         match self {
@@ -120,31 +120,31 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// An answer, and how long it took.
+/// An answer and its timing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// The result as it came.
+    /// The unchanged result.
     pub json: String,
-    /// From the command to the socket.
+    /// Time from the command to the send.
     pub send: Nanos,
-    /// From the command to the answer.
+    /// Time from the command to the answer.
     pub total: Nanos,
 }
 
-/// What Ctrl-C and SIGTERM raise.
+/// The flags that Ctrl-C and SIGTERM set.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
-    /// Ctrl-C: the command ends.
+    /// Ctrl-C: ends the command.
     pub command: Arc<AtomicBool>,
-    /// SIGTERM: the shell ends.
+    /// SIGTERM: ends the shell.
     pub shell: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// One that signals raise.
+    /// Registers the flags with the signals.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn on_signals() -> std::io::Result<Interrupt> {
         let interrupt = Interrupt::default();
         signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupt.command))?;
@@ -152,49 +152,49 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether to end what is being done.
+    /// Whether to stop the current work.
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.command.load(Ordering::Relaxed) || self.shell.load(Ordering::Relaxed)
     }
 }
 
-/// A shell: a link, and what is needed to carry commands out over it.
+/// A shell: a link, and the state needed to execute commands.
 #[derive(Debug)]
 pub struct Shell {
     link: Arc<Mutex<Link>>,
     pub(crate) interrupt: Interrupt,
     pub(crate) key: Option<Key>,
-    /// Where that key is from, for who has to correct it; empty where nobody said.
+    /// Describes the source of the key, for error messages; empty if unknown.
     pub(crate) key_place: String,
-    /// The host that the key is for, and whether the venue there is a native one.
+    /// The host of the key, and whether its venue is a native one.
     pub(crate) key_of: (String, bool),
     pub(crate) is_dry_run: bool,
-    /// Standard output is something else's.
+    /// True if standard output is reserved for other output.
     pub(crate) is_silent: bool,
-    /// What commands gave is kept for a report.
+    /// True if results are kept for a report.
     pub(crate) is_reported: bool,
-    /// A person looks at the terminal: what comes between commands is shown there and not kept for the next `wait`.
+    /// True if a person watches the terminal: messages between commands are shown, not kept for `wait`.
     pub(crate) is_watched: bool,
-    /// Instruments that were asked for, as they came.
+    /// Requested instruments with the venue's unchanged answers.
     pub(crate) instruments: HashMap<String, String>,
     pub(crate) labels: u64,
-    /// When the command began that is carried out, and whether it has asked the venue already.
+    /// Start time of the current command, and whether it has queried the venue.
     pub(crate) began: Option<Nanos>,
     pub(crate) has_asked: bool,
-    /// The question is the shell's own: it is not timed.
+    /// True during a query of the shell itself, which is not timed.
     pub(crate) is_quiet: bool,
-    /// Where the shell was begun: `production = true` is for that venue alone.
+    /// The initial configuration: `production = true` applies to its venue only.
     pub(crate) home: ShellConfig,
-    /// Ids of the last orders that were answered.
+    /// Ids of the most recently answered orders.
     pub(crate) entered: VecDeque<String>,
-    /// An order was entered that rested at first; how many connections were lost before.
+    /// The number of lost connections when an order last rested; `None` if none did.
     pub(crate) rests: Option<u64>,
     was_ready: bool,
 }
 
 impl Shell {
-    /// A shell over a link. `key` is what `auth` logs in with.
+    /// Creates a shell over a link; `key` is used by `auth`.
     #[must_use]
     pub fn new(mut link: Link, key: Option<Key>, is_dry_run: bool, interrupt: Interrupt) -> Shell {
         link.want_news(true);
@@ -223,11 +223,11 @@ impl Shell {
         }
     }
 
-    /// What goes with the connection when the shell ends now, in a line: where it has entered orders that rested, and the
-    /// venue cancels with the connection what is open of them.
+    /// A warning if ending the shell now has consequences: it entered orders that rested, and the venue
+    /// cancels the open ones with the connection.
     pub(crate) fn parting_word(&self) -> Option<&'static str> {
         let link = self.link();
-        // A connection that was lost since has taken them with it.
+        // A connection lost since then has already cancelled them.
         let is_at_risk = self.rests == Some(link.losses())
             && !self.is_dry_run
             && link.config().cancel_on_disconnect
@@ -239,19 +239,19 @@ impl Shell {
         )
     }
 
-    /// The link, for whoever keeps it while no command runs.
+    /// The link, for the thread that services it while no command runs.
     #[must_use]
     pub fn shared_link(&self) -> Arc<Mutex<Link>> {
         Arc::clone(&self.link)
     }
 
-    /// The link, held for a command.
+    /// Locks the link for a command.
     pub fn link(&self) -> MutexGuard<'_, Link> {
         self.link.lock().expect("who holds the link does not panic")
     }
 
-    /// Connects, logs in where there is a key, and waits until requests can be sent. A connection that was there before is
-    /// tried again for a while; one that never was is not.
+    /// Connects, logs in if there is a key, and waits until requests can be sent. A lost connection is
+    /// retried for a while; a first connection is not.
     ///
     /// # Errors
     /// [`Failure::NotConnected`] with the reason, [`Failure::Interrupted`].
@@ -270,7 +270,7 @@ impl Shell {
             match link.standing() {
                 Standing::Ready => {
                     self.was_ready = true;
-                    // It is no reason any more, and happened all the same: orders may have gone with a connection.
+                    // The reasons are outdated but still of interest: the loss may have cancelled orders.
                     link.put_back(reasons);
                     return Ok(());
                 }
@@ -294,7 +294,7 @@ impl Shell {
             }
             link.wait(WAIT);
         }
-        // A reason that was told before is one still.
+        // A reason that was already shown still applies.
         if reasons.is_empty() {
             reasons.extend(link.last_loss().map(str::to_owned));
         }
@@ -309,17 +309,17 @@ impl Shell {
         Err(Failure::NotConnected(reasons.join("; ")))
     }
 
-    /// Asks the venue and waits for its answer. What changes nothing is asked once more where the connection was lost.
+    /// Sends a request and waits for its answer. Queries are repeated once after a lost connection.
     ///
     /// # Errors
-    /// [`Failure`]; after [`Failure::Late`] and [`Failure::Lost`] nobody knows what was done.
+    /// [`Failure`]; after [`Failure::Late`] and [`Failure::Lost`] the outcome is unknown.
     pub fn ask<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
         self.check_asked(method, params)?;
         self.begin_ready()?;
         self.ask_when_ready(method, params)
     }
 
-    /// Whether the venue can be asked this at all.
+    /// Checks that the venue supports this request and that there is a login for it.
     pub(crate) fn check_asked<'a>(&self, method: Method, params: &impl Field<'a>) -> Result<(), Failure> {
         let link = self.link();
         link.check(method, params).map_err(Failure::Invalid)?;
@@ -329,7 +329,7 @@ impl Shell {
         }
     }
 
-    /// [`ask`](Shell::ask) behind [`begin_ready`](Shell::begin_ready).
+    /// [`ask`](Shell::ask) after [`begin_ready`](Shell::begin_ready).
     pub(crate) fn ask_when_ready<'a>(
         &mut self,
         method: Method,
@@ -352,18 +352,18 @@ impl Shell {
         let before = state(&self.link());
         self.ensure_ready()?;
         if !before.0 || state(&self.link()) != before {
-            // A connection that had to be made first is no part of the command's time.
+            // The time to connect does not count as time of the command.
             self.began = None;
         }
         Ok(())
     }
 
     fn ask_once<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<Reply, Failure> {
-        // Nothing is sent behind Ctrl-C.
+        // Nothing is sent after Ctrl-C.
         if self.interrupt.is_raised() {
             return Err(Failure::Interrupted);
         }
-        // A command's first request begins with the command; the order behind its questions is timed from there as well.
+        // The first request is timed from the start of the command, and so is an order after queries.
         let began = self.began;
         let is_first = !std::mem::replace(&mut self.has_asked, true);
         let mut link = self.link.lock().expect("who holds the link does not panic");
@@ -397,7 +397,7 @@ impl Shell {
                 };
             }
             let is_lost = link.losses() > losses || link.standing() != Standing::Ready;
-            // Where a request outlives its connection the answer says what became of it; not where no other one comes.
+            // If requests survive the connection, the answer reports the outcome, given a reconnect.
             if is_lost && (!link.keeps_requests() || link.standing() == Standing::Off) {
                 return Err(Failure::Lost(method.name()));
             }
@@ -409,7 +409,7 @@ impl Shell {
         }
     }
 
-    /// Sends a request, after a pause where the rate limit asks for a short one.
+    /// Sends a request, after a short pause if the rate limit requires one.
     fn send<'a>(&self, link: &mut Link, method: Method, params: &impl Field<'a>) -> Result<i64, Failure> {
         let start = link.clock().now();
         loop {
@@ -433,13 +433,13 @@ impl Shell {
         }
     }
 
-    /// Forgets that there was a connection: the first one of another venue or key comes about at once, or not at all.
+    /// Forgets the earlier connection: the first one to another venue or with another key is not retried.
     pub(crate) fn begin_anew(&mut self) {
         self.was_ready = false;
     }
 
-    /// Takes in what comes, until a time, a signal, or `until` says so. Whether it did. Whoever keeps the link beside,
-    /// such as the pane, has its turn.
+    /// Processes messages until the time is over, a signal arrives, or `until` returns true; returns whether
+    /// it did. Other users of the link, such as the pane, get their turn.
     pub(crate) fn pump(
         &mut self,
         time: Nanos,
@@ -448,8 +448,8 @@ impl Shell {
         self.pump_lines(time, |link, _| until(link))
     }
 
-    /// The same with lines that `until` makes for standard output. They are printed without the link: a terminal that
-    /// stands still, or a pipe that is full, must not keep the connection from its heartbeats.
+    /// Does the same, and prints the lines that `until` adds, without locking the link: a stopped terminal or
+    /// a full pipe must not block its heartbeats.
     pub(crate) fn pump_lines(
         &mut self,
         time: Nanos,
@@ -467,7 +467,7 @@ impl Shell {
                 drop(link);
                 told.drain(..).for_each(|line| tickpath_config::tell(crate::run::visible(&line)));
                 for line in said.drain(..) {
-                    // A full pipe or disk is noticed when the command's own result is printed.
+                    // The command's own result reports a full disk or a closed pipe.
                     let _ = tickpath_config::say(crate::run::visible(&line));
                 }
                 link = self.link();

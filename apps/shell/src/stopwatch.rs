@@ -1,22 +1,22 @@
-//! Named stop-watches: how long what takes, as histograms.
+//! Named stopwatches with histograms.
 
 use std::fmt;
 
 use hdrhistogram::Histogram;
 use tickpath_types::Nanos;
 
-/// The longest time that is told from longer ones.
+/// The longest time that is distinguished from longer ones.
 const LONGEST_NS: u64 = 120_000_000_000;
-/// Digits that are kept of a time.
+/// Significant digits of a recorded time.
 const DIGITS: u8 = 2;
 
-/// What is timed.
+/// A measured interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Span {
-    /// From the command to the socket: encoded, through TLS, and taken by the kernel.
+    /// From the command to the send: encoding, TLS, and the kernel's acceptance.
     SendRequest,
-    /// From the login request on its way to its answer taken in; at a native venue from the connection's start until all
-    /// drop copies are read.
+    /// From the send of the login request until its answer is processed. At a native venue: from the start of
+    /// the connection until all drop copies are read.
     E2eAuth,
     /// From the buy command to the venue's answer.
     E2eBuyOrder,
@@ -25,10 +25,10 @@ pub enum Span {
 }
 
 impl Span {
-    /// All of them.
+    /// All intervals.
     pub const ALL: [Span; 4] = [Span::SendRequest, Span::E2eAuth, Span::E2eBuyOrder, Span::RoundTrip];
 
-    /// Its name.
+    /// The interval's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,24 +40,24 @@ impl Span {
     }
 }
 
-/// The stop-watches.
+/// The stopwatches.
 #[derive(Debug)]
 pub struct Stopwatches([Histogram<u64>; Span::ALL.len()]);
 
-/// A stop-watch's figures, in nanoseconds.
+/// Statistics of a stopwatch, in nanoseconds.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Figures {
-    /// Its name.
+    /// The stopwatch's name.
     pub name: &'static str,
-    /// How often.
+    /// Number of measurements.
     pub count: u64,
-    /// The shortest.
+    /// Minimum.
     pub min_ns: u64,
-    /// Half were shorter.
+    /// Median.
     pub p50_ns: u64,
-    /// 99 of 100 were shorter.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// The longest.
+    /// Maximum.
     pub max_ns: u64,
 }
 
@@ -70,17 +70,17 @@ impl Default for Stopwatches {
 }
 
 impl Stopwatches {
-    /// Counts a time; one longer than two minutes as that.
+    /// Records a time; one above two minutes counts as two minutes.
     pub fn record(&mut self, span: Span, time: Nanos) {
         self.0[span as usize].saturating_record(time.0.max(1));
     }
 
-    /// Begins anew.
+    /// Clears all measurements.
     pub fn reset(&mut self) {
         self.0.iter_mut().for_each(Histogram::reset);
     }
 
-    /// The figures of all that ran.
+    /// Statistics of all stopwatches with measurements.
     pub fn figures(&self) -> impl Iterator<Item = Figures> {
         Span::ALL.into_iter().zip(&self.0).filter(|(_, times)| !times.is_empty()).map(|(span, times)| {
             Figures {
@@ -94,7 +94,7 @@ impl Stopwatches {
         })
     }
 
-    /// How often each power of two of nanoseconds occurred: its upper end and the count.
+    /// The histogram by powers of two of nanoseconds: upper end and count.
     #[must_use]
     pub fn buckets(&self, span: Span) -> Vec<(Nanos, u64)> {
         let times = &self.0[span as usize];
@@ -110,14 +110,14 @@ impl Stopwatches {
     }
 }
 
-/// A time as people read it: `850 ns`, `21.3 us`, `4.20 ms`, `1.50 s`.
+/// A time formatted for people: `850 ns`, `21.3 us`, `4.20 ms`, `1.50 s`.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable(pub Nanos);
 
 impl fmt::Display for Readable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0.0;
-        // In hundredths, so that no floating point is needed.
+        // In hundredths, to avoid floating point.
         let (scale, unit) = match ns {
             0..1_000 => return f.pad(&format!("{ns} ns")),
             1_000..1_000_000 => (1_000, "us"),

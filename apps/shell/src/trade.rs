@@ -1,4 +1,4 @@
-//! Orders: checked against the limits, entered, and found again where their answer was lost.
+//! Orders: checked against the limits, sent, and found again after a lost answer.
 
 use tickpath_deribit::codes::{Direction, Kind, OrderState, OrderType};
 use tickpath_deribit::error_code::ErrorCode;
@@ -19,29 +19,29 @@ use crate::settle::{self, After, Deadline, Look, SETTLE_ASKS, SETTLE_INTERVAL, S
 use crate::shell::{Failure, Reply, Shell};
 use crate::words::counted;
 
-/// Orders of this run that are known by their answers; the oldest are forgotten.
+/// Upper bound of remembered order ids of this run; the oldest are forgotten.
 const ENTERED_MAX: usize = 1_024;
 
-/// What of a dry run was checked by what the venue says.
+/// The checks of a dry run against the venue's data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checked {
     what: Vec<&'static str>,
-    /// Why nothing was.
+    /// The reason if no check was possible.
     why_not: Option<String>,
 }
 
-/// Reads a result that the venue gave.
+/// Parses a result of the venue.
 pub(crate) fn read<'a, T: Field<'a>>(json: &'a str) -> Result<T, Failure> {
     let unreadable = || Failure::Invalid("the venue's answer cannot be read: show 1 shows it".to_owned());
     check(json.as_bytes()).ok().and_then(|value| value.parse().ok()).ok_or_else(unreadable)
 }
 
 impl Shell {
-    /// Enters an order; in a dry run says what would be sent.
+    /// Sends an order; in a dry run returns the request instead.
     ///
     /// # Errors
-    /// [`Failure`]. Where the answer was lost the venue is asked by the order's label, as long as it would take it:
-    /// [`Failure::NotDone`] when it has none then.
+    /// [`Failure`]. After a lost answer the venue is queried by the order's label, until it would reject the
+    /// order: [`Failure::NotDone`] if it then has no such order.
     pub fn enter(&mut self, side: Side, mut order: NewOrder) -> Result<Reply, Failure> {
         let method = match side {
             Side::Buy => Method::Buy,
@@ -54,7 +54,7 @@ impl Shell {
         }
         let limits = self.link().config().limits;
         let has_limits = limits != crate::config::Limits::default();
-        // Where the instrument is known by now the order is checked without a question.
+        // A known instrument is checked without a query.
         let is_known = self.instruments.contains_key(&order.instrument);
         if has_limits || is_known || (order.amount.is_some() && order.contracts.is_some()) {
             let json = self.instrument(&order.instrument)?;
@@ -77,7 +77,7 @@ impl Shell {
             result => result,
         };
         if let Err(Failure::Unknown(_) | Failure::Unanswered(_)) = &result {
-            // It may rest.
+            // The order may rest.
             let losses = self.link().losses();
             self.rests = Some(losses);
         }
@@ -97,7 +97,7 @@ impl Shell {
         result
     }
 
-    /// Until when the venue takes a request that is sent now. Connects first: the login tells the venue's clock.
+    /// The deadline of a request that is sent now. Connects first, because the login shows the venue's clock.
     fn deadline(&mut self) -> Result<Deadline, Failure> {
         if !self.link().has_key() || self.link().keeps_requests() {
             return Ok(Deadline::default());
@@ -111,7 +111,7 @@ impl Shell {
         Ok(Deadline { asked_ms, valid_until, end })
     }
 
-    /// Asks the venue for what it takes until a deadline: behind one the connection was just seen to stand.
+    /// Sends a request with a deadline, over the connection that was just seen to be open.
     fn ask_until<'a>(
         &mut self,
         deadline: Deadline,
@@ -128,7 +128,7 @@ impl Shell {
     /// Changes an order.
     ///
     /// # Errors
-    /// [`Failure`]. Where the answer was lost the venue is asked for the order: [`Failure::NotDone`] when it is as it was.
+    /// [`Failure`]. After a lost answer the order is queried: [`Failure::NotDone`] if it is unchanged.
     pub fn edit(&mut self, change: &Change) -> Result<Reply, Failure> {
         if self.link().config().limits != crate::config::Limits::default() {
             self.check_change(change)?;
@@ -156,7 +156,7 @@ impl Shell {
     /// Cancels an order.
     ///
     /// # Errors
-    /// As [`edit`](Shell::edit).
+    /// Those of [`edit`](Shell::edit).
     pub fn cancel(&mut self, order_id: &str) -> Result<Reply, Failure> {
         let params = CancelOrder { order_id: Text::new(order_id) };
         if self.is_dry_run {
@@ -168,11 +168,11 @@ impl Shell {
         };
         let look = |order: &Order<'_>| match order.order_state {
             OrderState::Cancelled => Look::Done,
-            // What is over cannot be cancelled any more.
+            // An ended order cannot be cancelled.
             state if state.is_terminal() => Look::Never,
             _ => Look::NotYet,
         };
-        // Nothing says until when the venue takes a cancel.
+        // A cancel has no deadline at the venue.
         match self.state_after(&failure, order_id, Deadline::default(), look)? {
             (json, After::Done) => Ok(Reply { json, ..Reply::default() }),
             (json, other) => Err(other.failure(&failure, &json)),
@@ -196,7 +196,7 @@ impl Shell {
             Err(failure) if failure.is_unsure() && !self.link().keeps_requests() => {
                 Err(self.what_is_left(instrument, &failure))
             }
-            // The code's own remedy is that of an order.
+            // The general remedy of this code is written for orders.
             Err(Failure::Refused { code, message, .. }) if code == ErrorCode::AlreadyClosed.code() => {
                 Err(Failure::NotDone(format!("there is no position in {instrument} ({message}, {code})")))
             }
@@ -204,7 +204,7 @@ impl Shell {
         }
     }
 
-    /// Whether the order that would close a position is within the limits that are stated.
+    /// Checks the order that would close a position against the configured limits.
     fn check_close(
         &mut self,
         instrument: &str,
@@ -217,7 +217,7 @@ impl Shell {
         let unsigned =
             size.mantissa().checked_abs().and_then(|mantissa| Decimal::new(mantissa, size.scale()));
         let amount = unsigned.filter(|amount| !amount.is_zero());
-        // The venue says what it thinks of a position that is none.
+        // Without a position, the venue's own answer is shown.
         let Some(amount) = amount else { return Ok(()) };
         if let Some(max) = self.link().config().limits.order_size_max
             && amount > max.0
@@ -232,12 +232,12 @@ impl Shell {
         self.check_limits(side, &order, &read(&json)?, price.is_some())
     }
 
-    /// After a request to close a position that got no answer, what there is: such an order has no label to be found by,
-    /// and a second one could turn the position round.
+    /// Describes position and orders after an unanswered request to close a position: its order has no label
+    /// to query, and a second one could reverse the position.
     fn what_is_left(&mut self, instrument: &str, failure: &Failure) -> Failure {
         let name = Text::new(instrument);
         let mut look = || -> Result<String, Failure> {
-            // What is on its way arrives meanwhile.
+            // Waits for requests and fills in flight.
             self.pump(Nanos(SETTLE_INTERVAL.0 * u64::from(SETTLE_ASKS)), |_| false)?;
             let json = self.ask(Method::GetPosition, &GetPosition { instrument_name: name })?.json;
             let size = read::<Position<'_>>(&json)?.size;
@@ -257,7 +257,7 @@ impl Shell {
         }
     }
 
-    /// What would be sent, and what of it was checked.
+    /// Returns the request that would be sent, and the checks that were made.
     pub(crate) fn dry_run<'a>(
         &self,
         method: Method,
@@ -274,7 +274,7 @@ impl Shell {
         Ok(Reply { json: String::from_utf8_lossy(&out).into_owned(), ..Reply::default() })
     }
 
-    /// Checks something of a dry run by what the venue says, where it can be asked.
+    /// Runs checks of a dry run against the venue's data, if the venue can be queried.
     fn check_dry(
         &mut self,
         check: impl FnOnce(&mut Shell) -> Result<Vec<&'static str>, Failure>,
@@ -288,7 +288,7 @@ impl Shell {
         }
     }
 
-    /// Checks an order by its instrument, and its price by the band of now; what was checked.
+    /// Checks an order against its instrument and the current price band; returns the checks made.
     fn check_at_venue(&mut self, side: Side, order: &NewOrder) -> Result<Vec<&'static str>, Failure> {
         let json = self.instrument(&order.instrument)?;
         let instrument: Instrument<'_> = read(&json)?;
@@ -297,14 +297,14 @@ impl Shell {
         let Some(price) = order.price else { return Ok(checked) };
         checked.push("tick");
         if order.order_type != OrderType::Limit {
-            // The band counts when the trigger fires.
+            // The band applies when the trigger fires.
             return Ok(checked);
         }
         let name = Text::new(&order.instrument);
         let json = match self.ask(Method::Ticker, &GetTicker { instrument_name: name }) {
             Ok(reply) => reply.json,
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            // The market is not known everywhere.
+            // Some venues have no ticker.
             Err(_) => return Ok(checked),
         };
         let ticker: Ticker<'_> = read(&json)?;
@@ -319,7 +319,7 @@ impl Shell {
         Ok(checked)
     }
 
-    /// An instrument, asked for once.
+    /// Returns an instrument, queried once.
     pub(crate) fn instrument(&mut self, name: &str) -> Result<String, Failure> {
         if let Some(json) = self.instruments.get(name) {
             return Ok(json.clone());
@@ -330,12 +330,12 @@ impl Shell {
         Ok(json)
     }
 
-    /// An order as it stands.
+    /// Returns the current state of an order.
     pub(crate) fn order_json(&mut self, order_id: &str) -> Result<String, Failure> {
         Ok(self.ask(Method::GetOrderState, &GetOrderState { order_id: Text::new(order_id) })?.json)
     }
 
-    /// Whether an order is within the limits that are stated.
+    /// Checks an order against the configured limits.
     fn check_limits(
         &mut self,
         side: Side,
@@ -388,14 +388,14 @@ impl Shell {
         Ok(())
     }
 
-    /// The price that an order may trade at, and the index; from the market where the order has none.
+    /// The price at which an order may trade, and the index; from the market if the order has no price.
     fn prices(
         &mut self,
         side: Side,
         order: &NewOrder,
         instrument: &Instrument<'_>,
     ) -> Result<(Option<Decimal>, Option<Decimal>), Failure> {
-        // A sell order may trade above its limit; the market says how far.
+        // A sell order may trade above its limit; the market shows how far.
         let own = order.price.filter(|_| has_limit(order.order_type) && side == Side::Buy);
         if own.is_some() && !needs_index(&instrument.kind) {
             return Ok((own, None));
@@ -436,18 +436,18 @@ impl Shell {
         let side = if before.direction == Direction::Sell { Side::Sell } else { Side::Buy };
         let json = self.instrument(&order.instrument)?;
         let instrument: Instrument<'_> = read(&json)?;
-        // So that the larger of the two is the one that counts.
+        // Amount and contracts must agree, so that the larger one cannot bypass the limit.
         order.check_instrument(&instrument)?;
         self.check_limits(side, &order, &instrument, false)
     }
 }
 
-/// Whether an order is worth what the index says, and not its price.
+/// Whether an order's value depends on the index instead of its price.
 fn needs_index(kind: &Kind) -> bool {
     matches!(kind, Kind::Option | Kind::OptionCombo | Kind::FutureCombo)
 }
 
-/// A product that is a decimal again.
+/// A product, if it fits a decimal.
 fn multiplied(a: Decimal, b: Decimal) -> Option<Decimal> {
     Decimal::new(a.mantissa().checked_mul(b.mantissa())?, a.scale().checked_add(b.scale())?)
 }

@@ -1,4 +1,4 @@
-//! Commands that look on: channels and what comes on them, the messages so far, and the log.
+//! Read-only commands: channels and their data, the message history, and the log.
 
 use anyhow::Context;
 use tickpath_config::Duration as TimeText;
@@ -15,13 +15,13 @@ use crate::print;
 use crate::shell::{Failure, Shell};
 use crate::words::{Arguments, counted};
 
-/// Messages that `show` shows where no number is given.
+/// Number of messages that `show` prints by default.
 const SHOWN: usize = 20;
-/// How long `wait` waits for a channel where nothing is said.
+/// Default time-out of `wait`.
 const WAIT_MAX: Nanos = Nanos::from_secs(60);
-/// Bytes of data that one `wait` keeps for the report; how many messages were left out is said.
+/// Upper bound of data that one `wait` keeps for the report, in bytes; omitted messages are counted.
 const KEPT_MAX: usize = 16 << 20;
-/// How long a subscription may take.
+/// Time-out of a subscription.
 const SUBSCRIBE_MAX: Nanos = Nanos::from_secs(10);
 
 impl Shell {
@@ -33,7 +33,7 @@ impl Shell {
         }
         self.ensure_ready()?;
         self.want_all(&channels)?;
-        // Done when the venue has said so of each.
+        // Done when the venue has confirmed or refused each channel.
         let is_settled = self.pump(SUBSCRIBE_MAX, |link| {
             let refused = link.refused_channels().count();
             link.active_channels() + refused >= link.channels().len()
@@ -41,7 +41,7 @@ impl Shell {
         let refused: Vec<String> = self.link().refused_channels().map(str::to_owned).collect();
         let refused: Vec<&String> = refused.iter().filter(|name| channels.contains(name)).collect();
         if !refused.is_empty() {
-            // Told here by name.
+            // The refusals are reported here by name.
             self.link().forget_refusals();
             let names = list(refused.iter());
             for channel in refused {
@@ -57,7 +57,7 @@ impl Shell {
         Ok(Done::text(format!("subscribed: {}", counted(self.link().active_channels(), "channel"))))
     }
 
-    /// Wants channels, all of them or none.
+    /// Requests channels, all of them or none.
     fn want_all(&mut self, channels: &[String]) -> Result<(), Failure> {
         let mut link = self.link();
         let before = link.channels().clone();
@@ -88,7 +88,7 @@ impl Shell {
         }
         channels.iter().for_each(|channel| link.unsubscribe(channel));
         drop(link);
-        // Done when the venue has said so, or where a lost connection has ended them all.
+        // Done when the venue has confirmed, or a lost connection has ended all subscriptions.
         let is_settled = self
             .pump(SUBSCRIBE_MAX, |link| link.ending_channels() == 0 || link.standing() != Standing::Ready)?;
         self.link().forget_ended();
@@ -117,7 +117,7 @@ impl Shell {
         Ok(Done { text, json: Some(format!("[{}]", list.join(","))), ..Done::default() })
     }
 
-    /// Each channel with how much came and the last of it.
+    /// Formats each channel with its number of messages and the last one.
     pub(crate) fn channel_lines(&self, rows_max: usize) -> Vec<String> {
         let link = self.link();
         channel_lines(&link, rows_max)
@@ -251,7 +251,7 @@ impl Shell {
     }
 }
 
-/// Each channel with how much came and the last of it.
+/// Formats each channel with its number of messages and the last one.
 pub(crate) fn channel_lines(link: &Link, rows_max: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for channel in link.channels().iter().take(rows_max) {
@@ -267,20 +267,20 @@ pub(crate) fn channel_lines(link: &Link, rows_max: usize) -> Vec<String> {
     lines
 }
 
-/// What came on channels while somebody waited.
+/// Messages that arrived during a wait.
 #[derive(Default)]
 struct Heard {
     is_silent: bool,
     is_kept: bool,
     seen: u64,
-    /// Data for the report, as far as there is room.
+    /// Data for the report, up to `KEPT_MAX` bytes.
     kept: Vec<String>,
     kept_len: usize,
     left_out: u64,
 }
 
 impl Heard {
-    /// Takes a message; the line to print of it.
+    /// Records a message and returns the line to print, if any.
     fn take(&mut self, link: &Link, name: &str, place: u64) -> Option<String> {
         let Some(entry) = link.history().entry(place) else {
             self.left_out += 1;
@@ -302,7 +302,7 @@ impl Heard {
         }
     }
 
-    /// Whether what is printed has no reader any more.
+    /// Whether standard output has lost its reader.
     fn is_alone(&self) -> bool {
         !self.is_silent && !tickpath_config::has_reader()
     }
@@ -312,7 +312,7 @@ impl Heard {
     }
 }
 
-/// The data of a notification, as they came; none of one that was cut.
+/// The unchanged data of a notification; `None` if it was truncated.
 fn data_of(entry: &crate::history::Entry) -> Option<String> {
     match Inbound::parse(entry.text.as_bytes()) {
         Ok(Inbound::Notification(notification)) => Some(notification.data.text().to_owned()),

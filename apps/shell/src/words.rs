@@ -1,9 +1,9 @@
-//! A command line's words.
+//! The words of a command line.
 
 use anyhow::{bail, ensure};
 
-/// The commands of a text: separated by line ends or `;`, without comments (`#` where a word could begin, to the line's
-/// end; inside a word it is part of it, so that no label cuts an order short). Quotes keep both.
+/// Splits a text into commands at line ends and `;`, without comments. `#` starts a comment only at the start
+/// of a word, so that it cannot cut an order short. Both are literal within quotes.
 #[must_use]
 pub fn commands(text: &str) -> Vec<String> {
     let mut commands = vec![String::new()];
@@ -37,17 +37,17 @@ pub fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// `1 order`, `2 orders`.
+/// Formats a count: `1 order`, `2 orders`.
 #[must_use]
 pub fn counted(count: impl TryInto<u64>, name: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The words of a command: separated by spaces, or in quotes.
+/// Splits a command into words at spaces; quotes keep spaces.
 ///
 /// # Errors
-/// A quote without its end.
+/// A quote that is not closed.
 pub fn words(command: &str) -> anyhow::Result<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -70,7 +70,7 @@ pub fn words(command: &str) -> anyhow::Result<Vec<String>> {
     Ok(words)
 }
 
-/// The words behind a command's name: by place, by name, and flags.
+/// The arguments of a command: positional, named, and flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     places: Vec<String>,
@@ -78,10 +78,10 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Sorts words into those by place and those by name (`name=value`); `flags` are names without a value.
+    /// Sorts words into positional and named ones (`name=value`); `flags` are names without a value.
     ///
     /// # Errors
-    /// A name twice.
+    /// A duplicate name.
     pub fn new(words: &[String], flags: &[&str]) -> anyhow::Result<Arguments> {
         let mut arguments = Arguments::default();
         for word in words {
@@ -99,7 +99,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Takes the argument of that name, or else the next by place.
+    /// Takes the argument of that name, or else the next positional one.
     pub fn next(&mut self, name: &str) -> Option<String> {
         self.named(name).or_else(|| (!self.places.is_empty()).then(|| self.places.remove(0)))
     }
@@ -113,7 +113,7 @@ impl Arguments {
     /// Takes a flag.
     ///
     /// # Errors
-    /// Neither true nor false.
+    /// A value that is neither true nor false.
     pub fn flag(&mut self, name: &str) -> anyhow::Result<bool> {
         match self.named(name).as_deref() {
             None | Some("false") => Ok(false),
@@ -122,21 +122,21 @@ impl Arguments {
         }
     }
 
-    /// Takes all that are left by place.
+    /// Takes all remaining positional arguments.
     pub fn rest(&mut self) -> Vec<String> {
         std::mem::take(&mut self.places)
     }
 
-    /// Whether nothing is given.
+    /// Whether there are no arguments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty() && self.names.is_empty()
     }
 
-    /// Refuses what nobody took.
+    /// Rejects unused arguments.
     ///
     /// # Errors
-    /// The first of it.
+    /// The first unused argument.
     pub fn finish(self) -> anyhow::Result<()> {
         if let Some(word) = self.places.first() {
             bail!("{word:?} is one argument too many");
@@ -156,7 +156,7 @@ mod tests {
     fn a_script_is_cut_into_commands() {
         let text = "connect; buy X 1 # not; this\n\n  cancel 'a;b' ;; # \"\nquit";
         assert_eq!(commands(text), ["connect", "buy X 1", "cancel 'a;b'", "quit"]);
-        // What stands behind a label belongs to the order.
+        // A `#` within a label does not start a comment.
         assert_eq!(commands("buy X 1 label=a#1 post_only;#x"), ["buy X 1 label=a#1 post_only"]);
     }
 

@@ -1,4 +1,4 @@
-//! The shell at the venue's own Deribit front: two clients trade with each other, over the loopback interface.
+//! The shell at the venue's own Deribit front: two clients trade with each other over loopback.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn shell(venue: &Running, client_id: &str) -> Shell {
     shell_with(venue, client_id, "")
 }
 
-/// What a command says.
+/// Executes a command and returns its text.
 fn said(shell: &mut Shell, command: &str) -> String {
     match shell.execute(command) {
         Ok(done) => done.text,
@@ -31,7 +31,7 @@ fn said(shell: &mut Shell, command: &str) -> String {
     }
 }
 
-/// The code that a command is refused with.
+/// Returns the code with which a command is refused.
 fn refused(shell: &mut Shell, command: &str) -> i64 {
     match shell.execute(command) {
         Err(Failure::Refused { code, .. }) => code,
@@ -39,7 +39,7 @@ fn refused(shell: &mut Shell, command: &str) -> i64 {
     }
 }
 
-/// The id of the order that a command's answer is about.
+/// Returns the order id in a command's text.
 fn id_of(text: &str) -> &str {
     text.split_whitespace().nth(1).unwrap()
 }
@@ -92,7 +92,7 @@ fn a_login_says_what_it_does_not_allow() {
     assert_eq!(refused(&mut reader, "buy BTC-PERPETUAL 10 59000"), 13_021);
     assert_eq!(said(&mut reader, "orders"), "no open orders");
     assert!(said(&mut reader, "status").contains("this login cannot trade"));
-    // The secret goes to the host that it is for, and to no other.
+    // The secret is sent only to the host that it belongs to.
     let other = venue.url().replace("127.0.0.1", "localhost");
     assert!(said(&mut reader, &format!("connect {other}")).contains("public data only"));
 
@@ -116,7 +116,7 @@ fn an_order_goes_with_the_connection_that_is_lost() {
     let text = said(&mut anna, "buy BTC-PERPETUAL 20 59900");
     let id = id_of(&text).to_owned();
     assert!(said(&mut again, "orders").contains("59900"));
-    // Without a logout: the venue takes it back.
+    // Without a logout the venue cancels the order.
     drop(anna);
     let start = std::time::Instant::now();
     while !said(&mut again, &format!("order {id}")).contains("cancelled") {
@@ -127,7 +127,7 @@ fn an_order_goes_with_the_connection_that_is_lost() {
     venue.stop();
 }
 
-/// A shell whose orders stay when its connection goes, at a venue where faults are soon over.
+/// A shell whose orders survive a disconnect, at a venue with short faults.
 fn place(folder: &std::path::Path) -> (Running, Shell) {
     let venue = Running::start(folder, |text| {
         let faults =
@@ -138,7 +138,7 @@ fn place(folder: &std::path::Path) -> (Running, Shell) {
     (venue, shell)
 }
 
-/// The open orders are these, by another connection's word.
+/// Checks the open orders over another connection.
 fn has_orders(venue: &Running, labels: &[&str]) {
     let mut other = shell(venue, "anna");
     let text = said(&mut other, "orders");
@@ -180,12 +180,12 @@ fn a_lost_order_that_the_venue_made_another_of_is_not_called_lost() {
         venue.faults.happen_next(FaultKind::ReplyLost, 1);
         shell.execute(command)
     };
-    // Nobody sells: what is left of a market order rests as a limit order.
+    // There is no seller: the rest of a market order becomes a limit order.
     for order in ["10", "10 label=market"] {
         let text = lost(&format!("buy BTC-PERPETUAL {order}")).unwrap().text;
         assert!(text.contains("open: buy 10"), "{order}: {text}");
     }
-    // Beyond the band: by the shell's own label it is this one whatever its price; by another's that is not certain.
+    // Beyond the band: the shell's own label identifies the order at any price; a user's label does not.
     let text = lost("buy BTC-PERPETUAL 10 90000").unwrap().text;
     assert!(text.contains("open: buy 10"), "{text}");
     let failure = lost("buy BTC-PERPETUAL 10 90000 label=far").unwrap_err();
@@ -219,14 +219,14 @@ fn a_refusal_for_the_moment_is_told_with_its_remedy_and_nothing_was_entered() {
     let folder = tempfile::tempdir().unwrap();
     let (venue, mut shell) = place(folder.path());
     let mut codes = Vec::new();
-    // One of six codes by chance, until each has most likely come.
+    // Six codes in random order; each is likely to occur.
     for number in 0..40 {
         venue.faults.happen_next(FaultKind::Refused, 1);
         let failure =
             shell.execute(&format!("buy BTC-PERPETUAL 10 59000 label=refused{number}")).unwrap_err();
         let text = failure.to_string();
         let Failure::Refused { code, .. } = failure else {
-            // 11094: the venue does not know itself, and is asked.
+            // 11094: the venue does not know the outcome, so the shell queries it.
             assert!(text.contains("it was not entered"), "{text}");
             continue;
         };
@@ -249,7 +249,7 @@ fn a_shell_outlives_cables_maintenance_and_tokens() {
     said(&mut shell, "subscribe book.BTC-PERPETUAL.none.10.100ms");
     said(&mut shell, "buy BTC-PERPETUAL 10 59000 label=stays");
     for kind in [FaultKind::Cut, FaultKind::Maintenance, FaultKind::HalfOpen] {
-        // Maintenance refuses some connections as well.
+        // Maintenance also refuses some connections.
         let before = shell.link().losses();
         venue.faults.happen_next(kind, 1);
         let start = std::time::Instant::now();
@@ -257,14 +257,14 @@ fn a_shell_outlives_cables_maintenance_and_tokens() {
             assert!(start.elapsed().as_secs() < 60, "{kind:?} is not noticed");
             said(&mut shell, "wait 100ms");
         }
-        // Whatever comes first finds the connection made again.
+        // The link has reconnected before the first command succeeds.
         while let Err(failure) = shell.execute("positions") {
             assert!(start.elapsed().as_secs() < 60, "{kind:?}: {failure}");
         }
         assert_eq!(venue.faults.count(kind), 1);
     }
     venue.faults.happen_next(FaultKind::TokenExpired, 1);
-    // The session renews its tokens, and the question is asked again.
+    // The session renews its tokens, and the query is repeated.
     said(&mut shell, "positions");
     assert_eq!(venue.faults.count(FaultKind::TokenExpired), 1);
     assert!(said(&mut shell, "subscriptions").contains("book.BTC-PERPETUAL"));

@@ -1,4 +1,4 @@
-//! The user's orders, trades and positions, as the drop copies tell them.
+//! The user's orders, trades and positions, derived from the drop copies.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -12,17 +12,17 @@ use tickpath_types::{
 
 use crate::link::push_bounded;
 
-/// Refusals that are remembered; the oldest make room.
+/// Upper bound of remembered refusals; new ones displace the oldest.
 const REFUSALS_MAX: usize = 1_024;
-/// Orders that are over are remembered; once there are an eighth more the oldest of them are forgotten. Open ones never
-/// are.
+/// Number of ended orders that are kept; above it by an eighth, the oldest are removed. Open orders are
+/// always kept.
 const CLOSED_MAX: usize = 16_384;
-/// Executions that are remembered; the oldest make room. What is held does not change by that.
+/// Upper bound of remembered executions; new ones displace the oldest. Positions are not affected.
 const TRADES_MAX: usize = 65_536;
-/// Changes that wait for whoever tells them on; the oldest make room.
+/// Upper bound of changes that wait to be published; new ones displace the oldest.
 const NEWS_MAX: usize = 4_096;
 
-/// Why the copies cannot be trusted, and what to do.
+/// The reasons why the copies cannot be trusted, with remedies.
 const COPIES_MISSING: &str = "drop copies are missing: orders and positions are not known; connect again, and tell whoever runs the venue";
 const NOT_NAMED: &str = "drop copies tell of what native.instruments does not name: orders and positions are not known until it does";
 const BROKEN_UNKNOWN: &str = "the venue made a trade void that is older than those that are kept: positions are not known; begin a new shell";
@@ -30,30 +30,30 @@ const BROKEN_UNKNOWN: &str = "the venue made a trade void that is older than tho
 /// An order of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OwnOrder {
-    /// The number that it was entered under; replacements keep it.
+    /// The number that it was entered under; it stays the same after replacements.
     pub(super) id: u32,
-    /// The number that it has now.
+    /// Its current number.
     pub(super) user_ref: u32,
-    /// It as it stands, or stood; its quantity counts what was executed.
+    /// The current or final order; its quantity includes the executed part.
     pub(super) order: EnterOrder,
-    /// How much was executed.
+    /// The executed quantity.
     pub(super) executed: u64,
-    /// What that cost.
+    /// The value of the executed quantity.
     pub(super) cost: Money,
-    /// How much may still be; 0 of an order that is over.
+    /// The open quantity; 0 for an ended order.
     pub(super) leaves: u64,
-    /// It was replaced or made smaller.
+    /// True if it was replaced or reduced.
     pub(super) is_changed: bool,
-    /// Why quantity left it last.
+    /// The reason of the last reduction.
     pub(super) cancelled: Option<CancelReason>,
-    /// When it was entered, since midnight.
+    /// Entry time since midnight.
     pub(super) created: Nanos,
-    /// When it changed last, since midnight.
+    /// Time of the last change since midnight.
     pub(super) updated: Nanos,
 }
 
 impl OwnOrder {
-    /// True while it stands at the venue.
+    /// True while the order is open at the venue.
     pub(super) fn is_open(&self) -> bool {
         self.leaves > 0
     }
@@ -62,42 +62,42 @@ impl OwnOrder {
 /// An execution of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OwnTrade {
-    /// Its place among the user's, from 1.
+    /// Its number among the user's trades, from 1.
     pub(super) number: u64,
     /// The order's [`OwnOrder::id`].
     pub(super) id: u32,
-    /// What was traded.
+    /// The instrument.
     pub(super) instrument: InstrumentId,
     /// The user's side.
     pub(super) side: Side,
-    /// How much.
+    /// The quantity.
     pub(super) qty: Qty,
-    /// At what price.
+    /// The price.
     pub(super) price: Price,
     /// Whether the order rested.
     pub(super) liquidity: Liquidity,
-    /// Its number, the same for both sides.
+    /// The match number, the same for both sides.
     pub(super) match_id: MatchId,
-    /// When, since midnight.
+    /// Time since midnight.
     pub(super) ts: Nanos,
-    /// The venue made it void.
+    /// True if the venue broke the trade.
     pub(super) is_broken: bool,
 }
 
 /// A request that the venue refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Its number.
+    /// The number of the request.
     pub(super) user_ref: u32,
-    /// Why.
+    /// The reason.
     pub(super) reason: RejectReason,
     /// The venue's code.
     pub(super) code: u16,
-    /// The text that came with it.
+    /// The client order id of the request.
     pub(super) text: ClientOrderId,
 }
 
-/// What changed, for the channels of the user.
+/// A change, for the user's channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// An order, by its [`OwnOrder::id`].
@@ -106,41 +106,41 @@ pub(super) enum News {
     Trade(u64),
 }
 
-/// What the drop copies have told of one user.
+/// The state of one user, derived from the drop copies.
 #[derive(Debug)]
 pub(super) struct Account {
     user: String,
-    /// Copies so far, of all users that the reader watches.
+    /// Number of copies so far, of all users that the reader receives.
     pub(super) copies: u64,
-    /// Number of the user's last message.
+    /// Sequence number of the user's last message.
     pub(super) number: u64,
-    /// Why nothing of this can be trusted, if so.
+    /// The reason why the state cannot be trusted, if any.
     pub(super) incomplete: Option<&'static str>,
-    /// Messages that could not be read.
+    /// Number of messages that could not be decoded.
     pub(super) unreadable: u64,
     orders: BTreeMap<u32, OwnOrder>,
-    /// The orders of numbers that replacements gave.
+    /// Order ids by the numbers of replacements.
     ids: HashMap<u32, u32>,
-    /// How many of them are over, and whether some were forgotten.
+    /// Number of ended orders, and whether some were removed.
     closed: usize,
     pub(super) has_forgotten: bool,
     trades: VecDeque<OwnTrade>,
-    /// How many there were, with those that were forgotten.
+    /// Number of trades, including those no longer remembered.
     pub(super) trade_count: u64,
     positions: BTreeMap<u16, Position>,
     refusals: VecDeque<Refusal>,
-    /// The number of the last mass cancel, when it was, and how many orders it took away.
+    /// The last mass cancel: its number, its time, and the number of cancelled orders.
     mass: Option<(u32, Nanos, u64)>,
-    /// The highest number that was seen in use.
+    /// The highest number seen in use.
     pub(super) last_ref: u32,
-    /// The copies of before are still being read: they are no news.
+    /// True while old copies are being read, which are not published.
     pub(super) is_catching_up: bool,
-    /// What changed, while somebody wants to know.
+    /// Changes to publish, while a channel is subscribed.
     pub(super) news: Option<VecDeque<News>>,
 }
 
 impl Account {
-    /// Nothing is known yet of the user.
+    /// Creates the empty state of a user.
     pub(super) fn new(user: &str) -> Account {
         Account {
             user: user.to_owned(),
@@ -163,7 +163,7 @@ impl Account {
         }
     }
 
-    /// Takes a drop copy; what other users were told is passed over.
+    /// Applies a drop copy; copies of other users are skipped.
     pub(super) fn handle_copy(&mut self, copy: &[u8], instruments: &InstrumentTable) {
         self.copies += 1;
         let Ok(copy) = Copy::parse(copy) else {
@@ -180,7 +180,7 @@ impl Account {
         match decode_event(copy.message, |symbol| instruments.find(symbol)) {
             Ok(Answer::Order(answer)) => self.handle_answer(&answer),
             Ok(Answer::Other(_)) => {}
-            // Of an instrument that this file does not name, above all.
+            // Mostly an instrument that the instrument file does not contain.
             Err(_) => {
                 self.unreadable += 1;
                 self.incomplete = Some(NOT_NAMED);
@@ -285,14 +285,14 @@ impl Account {
         self.tell(News::Trade(number));
     }
 
-    /// The order stays as it is; what was held and paid is as if the execution had not been.
+    /// Reverses an execution in position and profit; the order stays unchanged.
     fn make_void(&mut self, user_ref: u32, match_id: MatchId) {
         let Some(id) = self.id_of(user_ref) else {
             self.incomplete = Some(BROKEN_UNKNOWN);
             return;
         };
         let is_it = |trade: &&mut OwnTrade| (trade.id, trade.match_id) == (id, match_id) && !trade.is_broken;
-        // Numbers begin anew each day: the latest is meant.
+        // Match numbers restart each day: take the latest.
         let Some(trade) = self.trades.iter_mut().rev().find(is_it) else {
             self.incomplete = Some(BROKEN_UNKNOWN);
             return;
@@ -317,7 +317,7 @@ impl Account {
         self.tell(News::Order(id));
     }
 
-    /// Forgets the oldest orders that are over, many at once.
+    /// Removes the oldest ended orders in batches.
     fn forget_closed(&mut self) {
         if self.closed <= CLOSED_MAX + CLOSED_MAX / 8 {
             return;
@@ -347,7 +347,7 @@ impl Account {
         self.orders.contains_key(&user_ref).then_some(user_ref).or_else(|| self.ids.get(&user_ref).copied())
     }
 
-    /// The order of any number that it had.
+    /// Finds an order by any of its numbers.
     pub(super) fn order(&self, user_ref: u32) -> Option<&OwnOrder> {
         self.orders.get(&self.id_of(user_ref)?)
     }
@@ -357,33 +357,33 @@ impl Account {
         self.orders.values()
     }
 
-    /// The executions that are remembered, oldest first.
+    /// The remembered executions, oldest first.
     pub(super) fn trades(&self) -> impl DoubleEndedIterator<Item = &OwnTrade> {
         self.trades.iter()
     }
 
-    /// An execution by its number; none once it is forgotten.
+    /// An execution by its number; `None` if it is no longer remembered.
     pub(super) fn trade(&self, number: u64) -> Option<&OwnTrade> {
         let first = self.trades.front()?.number;
         self.trades.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }
 
-    /// Why a request of this number was refused, if it was.
+    /// The refusal of a request, if any.
     pub(super) fn refusal(&self, user_ref: u32) -> Option<&Refusal> {
         self.refusals.iter().rev().find(|refusal| refusal.user_ref == user_ref)
     }
 
-    /// How many orders the mass cancel of this number took away, if it was taken.
+    /// Number of orders cancelled by the mass cancel of this number; `None` if it was not accepted.
     pub(super) fn mass_cancelled(&self, user_ref: u32) -> Option<u64> {
         self.mass.filter(|(of, ..)| *of == user_ref).map(|(.., count)| count)
     }
 
-    /// What is held, and was; by instrument.
+    /// Current and closed positions by instrument.
     pub(super) fn positions(&self) -> impl Iterator<Item = (InstrumentId, &Position)> {
         self.positions.iter().map(|(id, position)| (InstrumentId(*id), position))
     }
 
-    /// What is held of an instrument.
+    /// The position in an instrument.
     pub(super) fn position(&self, instrument: InstrumentId) -> Position {
         self.positions.get(&instrument.0).copied().unwrap_or_default()
     }
@@ -519,7 +519,7 @@ mod tests {
         assert!(rig.account.order(1).unwrap().is_open() && rig.account.order(2).is_none());
         assert!(rig.account.order(last).is_some());
         assert_eq!(rig.account.position(InstrumentId(1)).net_qty(), i64::from(last - 1));
-        // Of a trade that nobody knows any more, nobody knows what it means to be void.
+        // The effect of breaking a forgotten trade is unknown.
         let (user_ref, match_id, reason) = (UserRefNum(2), MatchId(2), BrokenReason::Supervisory);
         rig.tell(OrderEventKind::Broken { user_ref, match_id, reason });
         assert!(rig.account.incomplete.is_some_and(|why| why.contains("void")));

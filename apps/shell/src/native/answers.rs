@@ -1,4 +1,4 @@
-//! What the native venue has, in the messages that the shell's commands read.
+//! The native venue's data in the messages that the shell's commands read.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,12 +26,12 @@ use super::snapshot::Levels;
 const CURRENCY: &str = "USD";
 const DAY_MS: u64 = 86_400_000;
 
-/// Milliseconds since 1970 of the venue's time since midnight (UTC): of the last 24 hours, as nothing says which day it was.
+/// Converts the venue's time since midnight (UTC) to milliseconds since 1970, assuming the last 24 hours.
 pub(super) fn unix_ms(at: Nanos) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let today = now - now % DAY_MS + at.0 / 1_000_000;
-    // Half a day ahead is not a clock that goes wrong.
+    // More than half a day ahead means yesterday, not a wrong clock.
     if today > now + DAY_MS / 2 { today - DAY_MS } else { today }
 }
 
@@ -42,12 +42,12 @@ pub(super) fn json<'a>(value: &impl Field<'a>) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A quantity; what no order can have becomes the largest that can be written.
+/// Converts a quantity; one above all valid orders saturates at the largest decimal.
 pub(super) fn amount(qty: u64) -> Decimal {
     Decimal::from(i64::try_from(qty).unwrap_or(i64::MAX))
 }
 
-/// Units of 10^-4 as a decimal's text.
+/// Formats units of 10^-4 as a decimal.
 fn money(money: Money) -> String {
     let (sign, value) =
         if money.0 < 0 { ("-", money.0.unsigned_abs()) } else { ("", money.0.unsigned_abs()) };
@@ -59,7 +59,7 @@ fn number(text: &str) -> Option<Number<'_>> {
     Number::new(text).ok()
 }
 
-/// Cost by quantity, rounded to nearest; for show alone.
+/// The mean price, rounded to nearest; for display only.
 fn average(cost: Money, qty: u64) -> Money {
     if qty == 0 {
         return Money::ZERO;
@@ -68,7 +68,7 @@ fn average(cost: Money, qty: u64) -> Money {
     Money((2 * cost.0 + cost.0.signum() * qty) / (2 * qty))
 }
 
-/// An instrument.
+/// Describes an instrument.
 pub(super) fn instrument(instrument: &Instrument) -> Described<'_> {
     Described {
         price_index: None,
@@ -124,7 +124,7 @@ fn symbol_of(instrument: InstrumentId, instruments: &InstrumentTable) -> String 
     instruments.symbol(instrument).map(|symbol| symbol.to_string()).unwrap_or_default()
 }
 
-/// The text that the order was entered with.
+/// The label that the order was entered with.
 pub(super) fn label_of(own: &OwnOrder) -> String {
     String::from_utf8_lossy(&own.order.client_order_id.0).trim_end().to_owned()
 }
@@ -180,12 +180,12 @@ fn order_message<'a>(own: &OwnOrder, texts: &'a OrderTexts) -> Order<'a> {
     }
 }
 
-/// An order.
+/// Formats an order.
 pub(super) fn order(own: &OwnOrder, instruments: &InstrumentTable) -> String {
     json(&order_message(own, &OrderTexts::new(own, instruments)))
 }
 
-/// Several of them.
+/// Formats several orders.
 pub(super) fn orders<'o>(
     orders: impl Iterator<Item = &'o OwnOrder>,
     instruments: &InstrumentTable,
@@ -194,7 +194,7 @@ pub(super) fn orders<'o>(
     format!("[{}]", texts.join(","))
 }
 
-/// The texts of a trade.
+/// The texts of a trade, which its message borrows.
 struct TradeTexts {
     id: String,
     order: String,
@@ -261,13 +261,13 @@ fn trade_message<'a>(trade: &OwnTrade, texts: &'a TradeTexts) -> UserTrade<'a> {
     }
 }
 
-/// A trade, as the list that its channel gives.
+/// Formats a trade as the list that its channel publishes.
 pub(super) fn trade(trade: &OwnTrade, account: &Account, instruments: &InstrumentTable) -> String {
     let texts = TradeTexts::new(trade, account, instruments);
     json(&List::new(&[trade_message(trade, &texts)]))
 }
 
-/// Trades, as the answer to a question for them.
+/// Formats trades as the answer to a query.
 pub(super) fn trades(
     list: &[&OwnTrade],
     has_more: bool,
@@ -280,7 +280,7 @@ pub(super) fn trades(
     json(&UserTrades { trades: List::new(&messages), has_more })
 }
 
-/// An order with what it traded behind a number of the user's trades.
+/// Formats an order with its trades after `trades_before`.
 pub(super) fn order_reply(
     own: &OwnOrder,
     trades_before: u64,
@@ -301,7 +301,7 @@ pub(super) fn order_reply(
     json(&OrderReply { order: order_message(own, &order_texts), trades: List::new(&messages) })
 }
 
-/// A position. The venue names no mark price: what is open is not valued, what was closed is.
+/// Formats a position. The venue has no mark price, so only closed quantity is valued.
 pub(super) fn position(instrument: &Instrument, position: &Position) -> String {
     let net = position.net_qty();
     let cost = Money(position.open_cost().0.abs());
@@ -348,12 +348,12 @@ fn market_state(state: Option<TradingState>) -> Option<InstrumentState> {
     })
 }
 
-/// The ends of the collar.
+/// The limits of the price collar.
 fn collar(instrument: &Instrument) -> (Option<Decimal>, Option<Decimal>) {
     (Some(instrument.collar_low.into()), Some(instrument.collar_high.into()))
 }
 
-/// Best prices with their quantities, and the last one where it is known.
+/// Best prices with quantities, and the last price if known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Best {
     pub(super) bid: Option<(Price, u64)>,
@@ -362,14 +362,14 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// Of a snapshot.
+    /// The best prices of a snapshot.
     pub(super) fn of(levels: &Levels) -> Best {
         let best = |side| levels.best(side, 1).first().copied();
         Best { bid: best(Side::Buy), ask: best(Side::Sell), last: None }
     }
 }
 
-/// The best prices.
+/// Formats a ticker.
 pub(super) fn ticker(
     instrument: &Instrument,
     trading: Option<TradingState>,
@@ -391,7 +391,7 @@ pub(super) fn ticker(
     })
 }
 
-/// The book, likewise; its number is that of the last message of market data in it.
+/// Formats a book; its number is that of the last market data message in it.
 pub(super) fn book(instrument: &Instrument, levels: &Levels, depth: usize, now_ms: u64) -> String {
     let side = |side| -> Vec<PriceAmount> {
         let levels = levels.best(side, depth).into_iter();
@@ -413,7 +413,7 @@ pub(super) fn book(instrument: &Instrument, levels: &Levels, depth: usize, now_m
     json(&OrderBook::of(ticker, change_id, List::new(&bids), List::new(&asks)))
 }
 
-/// The best prices, for the channel of quotes.
+/// Formats the best prices for the quote channel.
 pub(super) fn quote(name: &str, at_ms: u64, bid: Option<(Price, u64)>, ask: Option<(Price, u64)>) -> String {
     json(&Quote {
         timestamp: at_ms,

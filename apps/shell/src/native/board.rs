@@ -1,4 +1,4 @@
-//! Channels of a book and of the best prices, told from the books of the feed handler.
+//! Book and ticker channels, published from the books of the feed handler.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use tickpath_types::{Instrument, Nanos, Price, Side, TradingState};
 use super::answers::{self, amount, json};
 use crate::link::Clock;
 
-/// How often a channel tells at most; `raw` tells with each look at the lines.
+/// Minimum interval between a channel's messages; `raw` publishes at each poll of the feed.
 const fn pause(interval: Interval) -> Nanos {
     match interval {
         Interval::Raw => Nanos::ZERO,
@@ -21,23 +21,23 @@ const fn pause(interval: Interval) -> Nanos {
     }
 }
 
-/// What a channel shows.
+/// The content of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// Best prices, and the last one.
+    /// Best prices and the last price.
     Ticker,
-    /// The best levels, all of them each time.
+    /// The best levels, all of them in each message.
     Grouped { depth: usize },
     /// The whole book, then its changes.
     Changes,
 }
 
-/// What was told last.
+/// The last published state.
 #[derive(Debug, Default)]
 struct Told {
     at: Nanos,
     change_id: u64,
-    /// Quantities at the prices of bids, then of asks; of channels of changes.
+    /// Quantity by price, bids then asks; only for channels of changes.
     sides: [BTreeMap<i64, u64>; 2],
 }
 
@@ -48,29 +48,29 @@ pub(super) struct Board {
     instrument: String,
     what: What,
     pause: Nanos,
-    /// None until the book was told whole, and again where it could not be believed.
+    /// `None` until a snapshot was published, and while the book is not trusted.
     told: Option<Told>,
 }
 
-/// What is known of an instrument beside its book.
+/// The state of an instrument, apart from its book.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// Number of the last message about it.
+    /// Sequence number of its last message.
     pub(super) sequence: u64,
-    /// When the last event was, in milliseconds since 1970; 0 where no message has told.
+    /// Time of the last event, in milliseconds since 1970; 0 before the first message.
     pub(super) at_ms: u64,
     /// The price of the last trade.
     pub(super) last: Option<Price>,
 }
 
 impl Seen {
-    /// The time to tell: of a book that nothing happened to, now.
+    /// The time to publish: now, if the book has had no event.
     pub(super) fn time_ms(&self) -> u64 {
         if self.at_ms == 0 { Clock::unix_ms() } else { self.at_ms }
     }
 }
 
-/// An instrument's book as it stands.
+/// An instrument's current book.
 pub(super) struct Market<'b> {
     pub(super) instrument: &'b Instrument,
     pub(super) books: &'b DirectBooks,
@@ -85,7 +85,7 @@ impl Market<'_> {
 }
 
 impl Board {
-    /// The name of the instrument that a channel is about, if it is one of these.
+    /// The instrument of a channel, if it is a book or ticker channel.
     pub(super) fn instrument_of<'c>(channel: &Channel<'c>) -> Option<&'c str> {
         Board::meant(channel).map(|(name, ..)| name)
     }
@@ -101,29 +101,29 @@ impl Board {
         }
     }
 
-    /// A channel that has told nothing yet.
+    /// Creates a channel that has published nothing.
     pub(super) fn new(name: &str) -> Option<Board> {
         let (instrument, what, interval) = Board::meant(&Channel::parse(name).ok()?)?;
         let (name, instrument) = (name.to_owned(), instrument.to_owned());
         Some(Board { name, instrument, what, pause: pause(interval), told: None })
     }
 
-    /// Whether it is about an instrument.
+    /// Whether the channel belongs to an instrument.
     pub(super) fn is_of(&self, instrument: &str) -> bool {
         self.instrument == instrument
     }
 
-    /// Its name.
+    /// The channel's name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The book cannot be believed: it is told whole once it can.
+    /// Marks the book as not trusted: a snapshot follows once it is trusted again.
     pub(super) fn doubt(&mut self) {
         self.told = None;
     }
 
-    /// What there is to tell of a book that can be believed, if it changed and it is time.
+    /// The data to publish for a trusted book, if it changed and the interval is over.
     pub(super) fn tell(&mut self, now: Nanos, market: &Market<'_>) -> Option<String> {
         let change_id = market.seen.sequence;
         if let Some(told) = &self.told
@@ -148,7 +148,7 @@ impl Board {
             .map(|side| market.levels(side).map(|(price, qty)| (price.0, qty)).collect::<BTreeMap<_, _>>());
         let changes = [0, 1].map(|side| changes(&old[side], &sides[side], side == Side::Buy.index()));
         let is_silent = !is_first && changes.iter().all(Vec::is_empty);
-        // What is not told keeps its number, so that the next change is joined to the last one that was told.
+        // Without a message the number stays, so that the next change follows the last published one.
         let change_id = if is_silent { prev_change_id } else { market.seen.sequence };
         self.told = Some(Told { at: if is_silent { at } else { now }, change_id, sides });
         if is_silent {
@@ -167,7 +167,7 @@ impl Board {
     }
 }
 
-/// What became of the levels of a side, best first.
+/// The changes between two states of a side, best first.
 fn changes(old: &BTreeMap<i64, u64>, new: &BTreeMap<i64, u64>, is_bid: bool) -> Vec<BookLevel> {
     let level =
         |action, price: i64, qty| BookLevel { action, price: Price(price).into(), amount: amount(qty) };
@@ -281,7 +281,7 @@ mod tests {
                 && text.contains(r#""asks":[["delete",101,0]]"#),
             "{text}"
         );
-        // A message that changed no level is not told, and breaks no chain.
+        // A message that changes no level is not published, and does not break the chain.
         rig.seen.sequence += 1;
         assert_eq!(rig.tell(&mut board, 4), None);
         rig.remove(4);

@@ -1,4 +1,4 @@
-//! The connections to a native venue, and one request at a time.
+//! The connections to a native venue, with one request at a time.
 
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
@@ -25,68 +25,68 @@ use super::{answers, words};
 use crate::history::Way;
 use crate::link::{Answer, Clock, Inbox};
 
-/// Until a lost connection is made again; doubled with each failure.
+/// Pause before a reconnect; doubled with each failure, up to `RETRY_MAX`.
 const RETRY_MIN: Nanos = Nanos::from_millis(250);
 const RETRY_MAX: Nanos = Nanos::from_secs(30);
-/// How often a login is tried that the venue does not admit: it may not have noticed the end of the one before.
+/// Upper bound of unadmitted login attempts: the venue may not have detected the end of the last session.
 const NOT_ADMITTED_MAX: u32 = 40;
-/// Until lines that were lost are joined again.
+/// Pause before a lost market data feed is joined again.
 const MARKET_RETRY: Nanos = Nanos::from_secs(1);
-/// After so many of these the drop copies are asked for from the first one, of whatever session there is.
+/// Number of these attempts after which the drop copies are requested from the first one, of any session.
 const SESSION_GONE: u32 = 8;
-/// After a loss, how long answers to questions of the lost connection may still come.
+/// Time after a loss in which answers to requests of the lost connection may still arrive.
 const SETTLE: Nanos = Nanos::from_millis(250);
 /// The first number that no order can have.
 const REFS_END: u64 = 1 << 32;
 
-/// How far the shell is after a login.
+/// Progress of the synchronisation after a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sync {
-    /// There is no login, or not yet both.
+    /// The order connection or the drop copies are not logged in.
     Off,
-    /// Late answers are waited for.
+    /// Waiting for late answers.
     Settling { until: Nanos },
-    /// The venue was asked for a place in its log.
+    /// The account query for a log position was sent.
     Asked,
-    /// The copies have to come as far as this number.
+    /// Waiting for the copies to reach this number.
     Copies(u64),
     /// Requests can be sent.
     Done,
 }
 
-/// How far a request is.
+/// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It waits for a new connection.
+    /// Waiting for a new connection.
     Lost,
-    /// It was sent, and the venue asked for a place in its log.
+    /// The request and an account query for a log position were sent.
     Asked,
-    /// The copies have to come as far as this number.
+    /// Waiting for the copies to reach this number.
     Copies(u64),
-    /// A snapshot of the market is being read.
+    /// Receiving a snapshot of the market.
     Snapshot,
 }
 
-/// The request that is being carried out.
+/// The current request.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) id: i64,
     pub(super) ask: Ask,
     pub(super) deadline: Nanos,
-    /// The time was over once: the connection was made again.
+    /// True after the first time-out, which forces a reconnect.
     pub(super) is_late: bool,
     pub(super) stage: Stage,
-    /// The number that it uses up, if it does.
+    /// The order number that it consumes, if any.
     pub(super) number: Option<u32>,
-    /// How many trades the user had before it.
+    /// Number of the user's trades before it.
     pub(super) trades_before: u64,
-    /// Orders that are to end, or to become smaller.
+    /// Orders to be cancelled or reduced.
     pub(super) targets: Vec<u32>,
-    /// Questions so far that showed nothing of it.
+    /// Number of account queries so far that showed no trace of it.
     pub(super) checks: u8,
 }
 
-/// A native venue, as one of its users.
+/// A connection to a native venue as one of its users.
 pub struct NativeLink {
     pub(super) settings: NativeSettings,
     entry: Option<OrderEntry>,
@@ -102,14 +102,14 @@ pub struct NativeLink {
     login_since: Nanos,
     pub(super) next_ref: u64,
     pending: Option<Pending>,
-    /// Numbers of requests of which nobody knows whether the venue got them: they are used up before anything else.
+    /// Numbers of requests of unknown outcome; they are consumed first after a login.
     doubtful: Vec<u32>,
     losses: u64,
     next_id: i64,
     pub(super) venue_time: Nanos,
     snapshot: Option<Snapshot>,
     live: Option<LiveFeed>,
-    /// When the lines may be joined again.
+    /// The earliest time to join the market data feed again.
     market_at: Nanos,
     channels: BTreeSet<String>,
 }
@@ -124,7 +124,7 @@ impl std::fmt::Debug for NativeLink {
 }
 
 impl NativeLink {
-    /// A link that is off.
+    /// Creates a link, disconnected.
     #[must_use]
     pub fn new(settings: NativeSettings) -> NativeLink {
         let user = settings.key.as_ref().map_or("", |key| &key.client_id);
@@ -187,7 +187,7 @@ impl NativeLink {
         self.settings.instruments.iter().map(|instrument| instrument.symbol.to_string()).collect()
     }
 
-    /// Sockets to wait for.
+    /// The sockets to wait for.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let entry = self.entry.as_ref().and_then(OrderEntry::descriptor);
         let copies = self.copies.as_ref().and_then(SoupReader::fd);
@@ -195,7 +195,7 @@ impl NativeLink {
         entry.into_iter().chain(copies).chain(snapshot)
     }
 
-    /// Whether something goes on that no socket of [`fds`](Self::fds) tells of.
+    /// Whether work is pending that no socket of [`fds`](Self::fds) reports.
     pub(crate) fn is_restless(&self) -> bool {
         self.live.is_some() || self.sync != Sync::Done || self.snapshot.is_some()
     }
@@ -211,7 +211,7 @@ impl NativeLink {
         if !self.is_wanted {
             (self.is_wanted, self.retry_at, self.retry_wait) = (true, Nanos::ZERO, RETRY_MIN);
             self.not_admitted = 0;
-            // What was subscribed stays so after a logout, or as another user.
+            // Subscriptions survive a logout and a change of the user.
             if self.account.news.is_none() && self.channels.iter().any(|name| name.starts_with("user.")) {
                 self.account.news = Some(Default::default());
             }
@@ -227,7 +227,7 @@ impl NativeLink {
         (self.is_wanted, self.snapshot, self.live) = (false, None, None);
     }
 
-    /// Another user; off until it is connected.
+    /// Changes the user; the link is off until it is connected.
     pub(crate) fn set_key(&mut self, now: Nanos, key: Option<Key>) {
         let words =
             |key: &Option<Key>| key.as_ref().map(|key| (key.client_id.clone(), key.secret().to_owned()));
@@ -249,17 +249,17 @@ impl NativeLink {
         self.sync = Sync::Off;
     }
 
-    /// Nobody waits for it any more. What it may have reached is used up by the next connection.
+    /// Abandons the current request. The next connection consumes its number, which the venue may have.
     fn give_up_pending(&mut self) {
         if let Some(Pending { number: Some(number), .. }) = self.pending.take() {
             self.doubtful.push(number);
         }
     }
 
-    /// Wants a channel.
+    /// Subscribes to a channel.
     ///
     /// # Errors
-    /// One that a native venue has not, in a line.
+    /// A message in one line, if a native venue has no such channel.
     pub(crate) fn subscribe(&mut self, name: &str) -> Result<(), String> {
         let is_market = self.check_channel(name)?;
         if is_market && self.live.is_none() {
@@ -293,7 +293,7 @@ impl NativeLink {
         if self.sync == Sync::Done { self.channels.len() } else { 0 }
     }
 
-    /// Whether a channel is of the market; else it is of the user.
+    /// Whether a channel carries market data; otherwise it is a user channel.
     fn check_channel(&self, name: &str) -> Result<bool, String> {
         let is_ours = |of: &Selector<'_>| match of {
             Selector::Instrument(name) => self.is_instrument(name),
@@ -319,15 +319,15 @@ impl NativeLink {
         Ok(is_market)
     }
 
-    /// Whether the venue could be asked that.
+    /// Whether the venue supports this request.
     ///
     /// # Errors
-    /// Why not, in a line.
+    /// The reason in one line.
     pub(crate) fn check(&self, method: Method, params: &str) -> Result<(), String> {
         plan::ask(method, params, &self.settings.instruments).map(drop)
     }
 
-    /// Sends a request; its answer comes into the inbox.
+    /// Sends a request; the inbox receives its answer.
     pub(crate) fn request(&mut self, method: Method, params: &str, inbox: &mut Inbox) -> i64 {
         let now = inbox.clock.now();
         self.give_up_pending_of_before();
@@ -355,8 +355,8 @@ impl NativeLink {
         id
     }
 
-    /// A request before this one was interrupted. On a connection that stands the venue has it for certain, and numbers
-    /// go on behind it.
+    /// Abandons an interrupted request. On an open connection the venue is certain to have it, and the next
+    /// number is the following one.
     fn give_up_pending_of_before(&mut self) {
         match &self.pending {
             Some(pending) if pending.stage == Stage::Lost => self.give_up_pending(),
@@ -430,7 +430,7 @@ impl NativeLink {
         }
     }
 
-    /// Sends requests, and behind them the question for a place in the venue's log.
+    /// Sends requests, followed by an account query for the log position.
     fn transmit(
         &mut self,
         now: Nanos,
@@ -439,7 +439,7 @@ impl NativeLink {
     ) -> Result<(), OrderEntryError> {
         let gone = || OrderEntryError::Disconnected { reason: "the connection was just lost".to_owned() };
         let entry = self.entry.as_mut().filter(|entry| entry.is_active()).ok_or_else(gone)?;
-        // Answers to earlier questions are of no use here.
+        // Discards answers to earlier queries.
         entry.client_mut().take_query_answer();
         for request in requests {
             entry.queue(request)?;
@@ -452,7 +452,7 @@ impl NativeLink {
         Ok(())
     }
 
-    /// Does what is to be done now. Waits for nothing.
+    /// Does the pending work. Never blocks.
     pub(crate) fn poll(&mut self, inbox: &mut Inbox) {
         if !self.is_wanted {
             return;
@@ -470,7 +470,7 @@ impl NativeLink {
         self.check_time(now, inbox);
     }
 
-    /// Connects where that is to be, and takes what came.
+    /// Connects if necessary, and handles received messages.
     fn listen(&mut self, now: Nanos, inbox: &mut Inbox) -> Result<(), Loss> {
         if self.entry.is_none() {
             if now < self.retry_at {
@@ -493,7 +493,7 @@ impl NativeLink {
             }
         }
         if account.copies > copied {
-            // A long log is no silence.
+            // Reading a long log is progress, not silence.
             self.sync_since = now;
         }
         let Some(entry) = &mut self.entry else { return Ok(()) };
@@ -516,7 +516,7 @@ impl NativeLink {
         let Some(key) = key else { return Ok(()) };
         let entry =
             OrderEntry::begin_on(Kernel, *address, &key.client_id, key.secret(), instruments.clone(), now)?;
-        // What was before is told by the copies.
+        // Earlier events come from the drop copies.
         self.entry = Some(entry.only_new(now));
         (self.sync_since, self.login_since) = (now, now);
         let copies = match &mut self.copies {
@@ -563,14 +563,14 @@ impl NativeLink {
         Ok(())
     }
 
-    /// The place in the log that the venue was asked for, once it has answered.
+    /// The log position of the account query, once it is answered.
     fn take_place(&mut self, now: Nanos, inbox: &mut Inbox) -> Option<u64> {
         let entry = self.entry.as_mut()?;
         self.venue_time = entry.client_mut().take_query_answer()?;
         let next = entry.client().next_user_ref().map_or(0, |next| next.0);
         self.next_ref = self.next_ref.max(if next == 0 { REFS_END } else { next.into() });
         inbox.keep(now, Way::Received, &words::query_answer(self.venue_time, next));
-        // Whatever came with the answer is waited for as well.
+        // Waits also for all that arrived with the answer.
         Some(entry.client().next_sequence().saturating_sub(1))
     }
 
@@ -587,7 +587,7 @@ impl NativeLink {
             return Ok(());
         };
         pending.checks = 0;
-        // What uses up a number is looked for under it: where the venue never got it, it never will.
+        // Consuming the number shows the outcome: an unreceived request can then not take effect.
         let requests = match (pending.number, &pending.ask) {
             (Some(number), Ask::Enter(_) | Ask::Edit(_)) => {
                 self.next_ref = self.next_ref.max(u64::from(number) + 1);
@@ -597,10 +597,10 @@ impl NativeLink {
                 self.next_ref = self.next_ref.max(u64::from(number) + 1);
                 self.requests(&mut pending).unwrap_or_default()
             }
-            // A reduction that was taken: to ask for it once more would take the order's place in the queue.
+            // An accepted reduction is not repeated, since that would cost the order's place in the queue.
             (None, Ask::Edit(edit)) if self.is_reduced(edit) => Vec::new(),
             (None, Ask::Edit(_) | Ask::Cancel { .. } | Ask::CancelLabel { .. }) => {
-                // An order that is over meanwhile needs nothing more.
+                // An order that has ended needs nothing more.
                 let targets = pending.targets.clone();
                 let requests = self.requests(&mut pending).unwrap_or_default();
                 pending.targets = targets;
@@ -681,7 +681,7 @@ impl NativeLink {
         }
     }
 
-    /// Joins the lines for the channels that are wanted, and again where they were lost.
+    /// Joins the market data feed for the subscribed channels, and again after a loss.
     fn keep_market(&mut self, now: Nanos, inbox: &mut Inbox) {
         let is_needed = self.live.is_none() && self.channels.iter().any(|name| !name.starts_with("user."));
         if !is_needed || now < self.market_at {
@@ -698,7 +698,7 @@ impl NativeLink {
         }
     }
 
-    /// What the copies told, to the channels of the user.
+    /// Publishes changes from the copies to the user's channels.
     fn tell_news(&mut self, inbox: &mut Inbox) {
         if self.sync != Sync::Done {
             return;
@@ -725,7 +725,7 @@ impl NativeLink {
         }
     }
 
-    /// Gives up what takes too long.
+    /// Handles time-outs.
     fn check_time(&mut self, now: Nanos, inbox: &mut Inbox) {
         let timeout = self.settings.request_timeout;
         if self.entry.is_some() && self.sync != Sync::Done && now >= self.sync_since + timeout {
@@ -748,7 +748,7 @@ impl NativeLink {
             inbox.answer_with(id, Answer::Late);
             return;
         }
-        // Once more by a new connection, where it is found out whether the venue got it.
+        // Reconnects once, which shows whether the venue received the request.
         (pending.is_late, pending.deadline) = (true, now + timeout);
         if self.sync == Sync::Done {
             self.lose(now, "the venue does not answer", inbox);
@@ -787,7 +787,7 @@ impl NativeLink {
         self.retry_at = now + RETRY_MIN;
     }
 
-    /// The session that the copies are of may be gone: all is read anew.
+    /// Resets the state: the session of the copies may no longer exist, so all of them are read again.
     fn forget(&mut self) {
         let user = self.settings.key.as_ref().map_or("", |key| &key.client_id);
         let news = self.account.news.as_ref().map(|_| std::collections::VecDeque::new());
@@ -796,7 +796,7 @@ impl NativeLink {
         self.copies = None;
     }
 
-    /// The login is refused for good.
+    /// Ends the link after a permanently refused login.
     fn end(&mut self, why: &str, inbox: &mut Inbox) {
         inbox.note(why.to_owned());
         self.give_up_pending();
@@ -805,7 +805,7 @@ impl NativeLink {
         self.losses += 1;
     }
 
-    /// The connection is lost, and made again after a while.
+    /// Handles a lost connection, and schedules the reconnect.
     fn lose(&mut self, now: Nanos, why: &str, inbox: &mut Inbox) {
         self.close();
         self.keep_pending_lost();
@@ -828,11 +828,11 @@ impl NativeLink {
 const ANY: Selector<'static> = Selector::Kind { kind: tickpath_deribit::codes::Kind::Any, currency: "any" };
 const NO_MARKET_DATA: &str = "the configuration has no [native.market_data]: the market is not known";
 
-/// Why a connection is not there.
+/// The reason why a connection failed.
 enum Loss {
     Orders(OrderEntryError),
     Copies(Lost),
-    /// Trying again would change nothing.
+    /// A permanent failure: a retry would not help.
     Final(String),
 }
 

@@ -1,4 +1,4 @@
-//! The market as it goes on: the lines of the venue, by the feed handler that traders use.
+//! Live market data: the venue's multicast feed, read by the feed handler that traders use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,31 +16,31 @@ use tickpath_types::{BookHealth, InstrumentTable, MarketUpdate, Nanos, Price, Qt
 use super::answers::{amount, json, quote, unix_ms};
 use super::board::{Board, Market, Seen};
 
-/// Updates that the shell may be behind; of older ones it says that they are lost.
+/// Number of updates that the shell may lag behind; a larger lag is reported as a loss.
 const UPDATES: usize = 1 << 12;
-/// Duty cycles of one look.
+/// Upper bound of duty cycles in one poll.
 const CYCLES: usize = 1_024;
 
-/// What the channel of an instrument's best prices begins with.
+/// Prefix of an instrument's quote channel.
 const QUOTE: &str = "quote.";
 
 /// The best prices of an instrument.
 type Best = (Option<(Price, Qty)>, Option<(Price, Qty)>);
 
-/// The lines of the venue, joined.
+/// The joined market data feed.
 pub(super) struct LiveFeed {
     handler: FeedHandler<NoTrace>,
     updates: broadcast::Receiver<MarketUpdate>,
-    /// What was told last of each instrument.
+    /// The last published quote of each instrument.
     told: BTreeMap<u16, Best>,
     seen: BTreeMap<u16, Seen>,
     boards: Vec<Board>,
-    /// Instruments whose quote is to be told though it has not changed.
+    /// Instruments whose quote must be published although it has not changed.
     fresh: BTreeSet<String>,
 }
 
 impl LiveFeed {
-    /// Joins the lines.
+    /// Joins the feed.
     pub(super) fn open(data: &MarketDataSection, instruments: &InstrumentTable) -> Result<LiveFeed, String> {
         let settings = data.feed_settings(instruments, 0);
         let (sender, updates) = broadcast::channel(UPDATES);
@@ -51,7 +51,7 @@ impl LiveFeed {
         Ok(LiveFeed { handler, updates, told, seen, boards, fresh })
     }
 
-    /// Tells a channel of a book from now on, whole at first, and a quote as it stands; trades are told by themselves.
+    /// Starts publishing a channel: a book by a snapshot, a quote by its current value; trades need nothing.
     pub(super) fn add(&mut self, channel: &str) {
         if let Some(name) = channel.strip_prefix(QUOTE) {
             self.fresh.insert(name.to_owned());
@@ -61,7 +61,7 @@ impl LiveFeed {
         }
     }
 
-    /// Tells it no longer.
+    /// Stops publishing a channel.
     pub(super) fn remove(&mut self, channel: &str) {
         if let Some(name) = channel.strip_prefix(QUOTE) {
             self.fresh.remove(name);
@@ -69,8 +69,8 @@ impl LiveFeed {
         self.boards.retain(|board| board.name() != channel);
     }
 
-    /// Takes what came. `tell` is given the wanted channels and their data: quotes that changed, of books that are live,
-    /// trades, and books.
+    /// Handles received updates. `tell` receives the subscribed channels with their data: trades, and changed
+    /// quotes and books while the book is live.
     pub(super) fn poll(
         &mut self,
         now: Nanos,
@@ -107,7 +107,7 @@ impl LiveFeed {
         let name = symbol.as_str();
         let seen = self.seen.entry(update.instrument).or_default();
         seen.sequence = seen.sequence.max(update.sequence);
-        // A change of health is no event of the venue's and has no time.
+        // A change of the book's health is not a venue event and has no time.
         if update.ts_event > 0 {
             seen.at_ms = unix_ms(Nanos(update.ts_event));
         }
@@ -120,7 +120,7 @@ impl LiveFeed {
             self.boards.iter_mut().filter(|board| board.is_of(name)).for_each(Board::doubt);
             return;
         }
-        // Deribit's trades have a direction: one whose aggressor is not stated cannot be told as one.
+        // Deribit's trades have a direction, so a trade without an aggressor is not published.
         if is_trade && let Some(aggressor) = update.aggressor() {
             let mut data = None;
             for interval in ["raw", "100ms", "agg2"] {
@@ -140,7 +140,7 @@ impl LiveFeed {
         }
     }
 
-    /// Tells quotes that were asked for after they had changed, of books that can be believed.
+    /// Publishes quotes that were subscribed after their last change, of trusted books.
     fn tell_fresh(&mut self, instruments: &InstrumentTable, tell: &mut impl FnMut(&str, &str)) {
         let LiveFeed { fresh, handler, told, seen, .. } = self;
         let Some(books) = handler.books().filter(|_| !fresh.is_empty()) else { return };
@@ -180,7 +180,7 @@ fn quote_of(name: &str, at_ms: u64, best: Best) -> String {
     quote(name, at_ms, plain(best.0), plain(best.1))
 }
 
-/// A trade of anyone; its id is its number in the market data session.
+/// A public trade; its id is its sequence number in the market data session.
 fn trade(name: &str, at_ms: u64, update: &MarketUpdate, aggressor: Side) -> String {
     let id = update.sequence.to_string();
     json(&List::new(&[PublicTrade {

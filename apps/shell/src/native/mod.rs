@@ -1,12 +1,12 @@
-//! The native venue behind the shell's commands: OUCH 5.0 for orders, drop copies for what became of them, GLIMPSE and the
-//! lines for the market.
+//! The native venue behind the shell's commands: OUCH 5.0 for orders, drop copies for their outcomes, GLIMPSE
+//! and the multicast feed for the market.
 //!
-//! The shell asks in the words of Deribit's methods, and [`NativeLink`] answers in the same messages: so each command is
-//! written once, and a script reads the same results from both venues. What the native venue has not is refused in words.
+//! The shell issues Deribit's methods, and [`NativeLink`] answers with the same messages: each command is
+//! written once, and scripts read the same results from both. Missing functions are refused with a message.
 //!
-//! Orders, trades and positions come from the drop copies alone, read from the first one: they hold whoever entered the
-//! orders, and whenever. A command that needs them asks the venue's log for a place first (an account query), and answers
-//! once the copies have come as far: so it never misses what the venue had done when it was asked.
+//! Orders, trades and positions come only from the drop copies, read from the first one: these cover all
+//! programs and earlier times. A command that needs them first marks a position in the venue's log by an account query. It answers
+//! once the copies have reached that position, so it covers all that the venue had done before.
 
 mod account;
 mod answers;

@@ -1,4 +1,4 @@
-//! What is asked of the native venue, read from the methods that the shell's commands use.
+//! Parses the methods of the shell's commands into requests to the native venue.
 
 use tickpath_deribit::codes::{Kind, OrderFilter, OrderType, Sorting, TimeInForce as Time};
 use tickpath_deribit::field::Field;
@@ -16,44 +16,44 @@ use tickpath_types::{
     UserRefNum,
 };
 
-/// Levels of a book where nothing is said.
+/// Default depth of a book.
 const DEPTH: usize = 5;
-/// Trades of an answer where nothing is said, and at most.
+/// Default and upper bound of the number of trades in an answer.
 const TRADES: usize = 10;
 const TRADES_MAX: usize = 1_000;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// An order; its number is given when it is sent.
+    /// Enters an order; its number is assigned when it is sent.
     Enter(EnterOrder),
-    /// A change of an order.
+    /// Changes an order.
     Edit(Edit),
-    /// That an order ends.
+    /// Cancels an order.
     Cancel { id: u32 },
-    /// That all orders of a text end.
+    /// Cancels all orders with a label.
     CancelLabel { label: String },
-    /// That all orders end, or those of an instrument.
+    /// Cancels all orders, or those of an instrument.
     CancelAll { instrument: InstrumentId },
-    /// That a position ends, at the market or at a limit.
+    /// Closes a position, at the market or at a limit.
     Close { instrument: InstrumentId, price: Price },
     /// The venue's time.
     Time,
-    /// What can be traded; of a kind that there is not, nothing.
+    /// All instruments; an unsupported kind has none.
     Instruments { is_any: bool },
-    /// One of them.
+    /// One instrument.
     Instrument { instrument: InstrumentId },
     /// Open orders, of an instrument or of all.
     OpenOrders { instrument: InstrumentId, is_any: bool },
     /// An order.
     Order { id: u32 },
-    /// The orders of a text.
+    /// The orders with a label.
     OrdersOfLabel { label: String },
     /// The user's trades of an instrument.
     Trades { instrument: InstrumentId, count: usize, is_newest_first: bool },
-    /// What is held; of a kind that there is not, nothing.
+    /// All positions; an unsupported kind has none.
     Positions { is_any: bool },
-    /// What is held of an instrument.
+    /// The position in an instrument.
     Position { instrument: InstrumentId },
     /// The best prices.
     Ticker { instrument: InstrumentId },
@@ -61,25 +61,25 @@ pub(super) enum Ask {
     Book { instrument: InstrumentId, depth: usize },
 }
 
-/// A change of an order; what is not given stays.
+/// A change of an order; absent fields stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     /// The order.
     pub(super) id: u32,
-    /// Its whole quantity, with what is executed.
+    /// The new total quantity, including the executed part.
     pub(super) qty: Option<Qty>,
-    /// Its price.
+    /// The new price.
     pub(super) price: Option<Price>,
-    /// It must not take liquidity.
+    /// True if it must not take liquidity.
     pub(super) is_post_only: bool,
-    /// The quantity that is shown.
+    /// The displayed quantity.
     pub(super) display: Option<Qty>,
 }
 
-/// Reads a request.
+/// Parses a request.
 ///
 /// # Errors
-/// What the venue has not, or has otherwise, in a line.
+/// A function that the venue lacks or limits, in one line.
 pub(super) fn ask(method: Method, params: &str, instruments: &InstrumentTable) -> Result<Ask, String> {
     let of = |name: Text<'_>| {
         let name = name.to_cow();
@@ -160,12 +160,12 @@ fn read<'a, T: Field<'a>>(params: &'a str) -> Result<T, String> {
     value.parse().map_err(|error| error.to_string())
 }
 
-/// All instruments of a native venue are of one kind.
+/// Whether a kind matches: all instruments of a native venue are spot.
 fn is_ours(kind: Option<Kind>) -> bool {
     matches!(kind, None | Some(Kind::Any | Kind::Spot))
 }
 
-/// Orders that rest have limits and no triggers.
+/// Whether a filter matches: all orders have limits and no triggers.
 fn has_limits(filter: Option<OrderFilter>) -> bool {
     matches!(filter, None | Some(OrderFilter::All | OrderFilter::Limit))
 }
@@ -185,7 +185,7 @@ fn price(price: Decimal) -> Result<Price, String> {
     units.map(Price).ok_or_else(|| format!("price={price}: above 0, with at most 4 decimals"))
 }
 
-/// A text as the protocol carries it.
+/// Encodes a label as a client order id.
 fn client_order_id(label: &str) -> Result<ClientOrderId, String> {
     let mut bytes = [b' '; 14];
     let is_text = label.len() <= bytes.len() && label.bytes().all(|byte| (b' '..=b'~').contains(&byte));
@@ -257,7 +257,7 @@ fn edit(edit: &EditOrder<'_>) -> Result<Edit, String> {
     })
 }
 
-/// The side of the order that ends a position, and how much it is; none of an empty one.
+/// The side and quantity of the order that closes a position; `None` if it is flat.
 pub(super) fn closing(net_qty: i64) -> Option<(Side, Qty)> {
     let side = match net_qty.signum() {
         1 => Side::Sell,

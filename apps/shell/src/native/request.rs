@@ -1,4 +1,4 @@
-//! Requests: what is sent for each, and what the drop copies say of it.
+//! Requests: the messages to send for each, and the outcome by the drop copies.
 
 use tickpath_types::{
     CancelOrder, ClientOrderId, EnterOrder, InstrumentId, MassCancel, OrderRequest, Price, Qty, RejectReason,
@@ -11,23 +11,23 @@ use super::plan::{self, Ask, Edit};
 use super::{answers, words};
 use crate::link::Answer;
 
-/// Questions after which a request that the copies do not show was not taken. One would do, but that the answer to one of
-/// a connection before may come late.
+/// Number of account queries after which a request without a trace in the copies was not accepted. One is not
+/// enough, since the answer to a query of an earlier connection may arrive late.
 const CHECKS: u8 = 2;
-/// The text of orders that only use up a number.
+/// The client order id of orders that only consume a number.
 const VOID: ClientOrderId = ClientOrderId(*b"VOID          ");
 
-/// What comes of a request.
+/// The outcome of a request.
 pub(super) enum Conclusion {
     Answer(Answer),
-    /// This is to be done next.
+    /// This request must follow.
     Next(Ask),
     AskAgain,
 }
 
 impl NativeLink {
-    /// An order of nothing: the venue refuses it, and its number cannot be used any more. Where the number was used
-    /// before, nothing happens at all.
+    /// An order of quantity zero: the venue refuses it, which consumes its number. If the number was used
+    /// before, it has no effect.
     pub(super) fn void(&self, number: u32) -> OrderRequest {
         let first = self.settings.instruments.iter().next();
         let (instrument, price) =
@@ -36,12 +36,12 @@ impl NativeLink {
         OrderRequest::Enter(EnterOrder { client_order_id: VOID, ..order })
     }
 
-    /// Whether an order has the amount that a change wants.
+    /// Whether an order already has the quantity of a change.
     pub(super) fn is_reduced(&self, edit: &Edit) -> bool {
         open_order(&self.account, edit.id).is_ok_and(|own| edit.qty == Some(own.order.qty))
     }
 
-    /// What is to be sent for a request.
+    /// The messages to send for a request.
     pub(super) fn requests(&mut self, pending: &mut Pending) -> Result<Vec<OrderRequest>, String> {
         let cancel = |own: &OwnOrder, qty: u64| {
             OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(own.user_ref), qty: Qty(qty) })
@@ -57,7 +57,7 @@ impl NativeLink {
                 let qty = edit.qty.unwrap_or(own.order.qty);
                 pending.targets = vec![own.id];
                 if edit.is_reduction_of(&own) {
-                    // In its place in the queue.
+                    // A reduction keeps the place in the queue.
                     vec![cancel(&own, qty.0)]
                 } else {
                     let number = take_number(&mut self.next_ref)?;
@@ -91,7 +91,7 @@ impl NativeLink {
         })
     }
 
-    /// What the copies say of a request, as far as they go.
+    /// Judges a request by the copies received so far.
     pub(super) fn conclude(&self, pending: &Pending) -> Conclusion {
         let (account, instruments) = (&self.account, &self.settings.instruments);
         let reply = |own: &OwnOrder| {
@@ -109,7 +109,7 @@ impl NativeLink {
                 Some(number) => match account.order(number) {
                     Some(own) => reply(own),
                     None if account.refusal(number).is_some() => return self.refused_or_not_there(pending),
-                    // It had executed as much, or ended before.
+                    // The order had executed as much, or ended before.
                     None => match account.order(edit.id).filter(|own| !own.is_open()) {
                         Some(own) => reply(own),
                         None => return self.refused_or_not_there(pending),
@@ -143,7 +143,7 @@ impl NativeLink {
         Conclusion::Answer(answer)
     }
 
-    /// A request that the copies do not show: refused, or not taken.
+    /// Judges a request without a trace in the copies: refused, or not accepted.
     fn refused_or_not_there(&self, pending: &Pending) -> Conclusion {
         if let Some(refusal) = pending.number.and_then(|number| self.account.refusal(number)) {
             return Conclusion::Answer(if refusal.text == VOID {
@@ -175,7 +175,7 @@ impl NativeLink {
         Conclusion::Next(Ask::Enter(EnterOrder { time_in_force, ..order }))
     }
 
-    /// A question that the copies answer.
+    /// Answers a query from the copies.
     fn read(&self, ask: &Ask) -> Answer {
         let (account, instruments) = (&self.account, &self.settings.instruments);
         let of = |id: InstrumentId, own: &OwnOrder| id == InstrumentId(0) || own.order.instrument == id;
@@ -220,14 +220,14 @@ impl NativeLink {
 }
 
 impl Edit {
-    /// Whether the order only becomes smaller: then it keeps its place.
+    /// Whether the change only reduces the order, which then keeps its place in the queue.
     fn is_reduction_of(&self, own: &OwnOrder) -> bool {
         let is_smaller = self.qty.is_some_and(|qty| qty < own.order.qty && !qty.is_zero());
         let is_price = self.price.is_none_or(|price| price == own.order.price);
         is_smaller && is_price && !self.is_post_only && self.display.is_none()
     }
 
-    /// The order that takes the place of another.
+    /// The order that replaces another.
     fn order(&self, own: &OwnOrder, number: u32) -> EnterOrder {
         let mut order = own.order;
         order.user_ref = UserRefNum(number);
@@ -264,7 +264,7 @@ fn open_order(account: &Account, id: u32) -> Result<&OwnOrder, String> {
     }
 }
 
-/// Whether an order is the one that was sent, and not that of another program under the same number.
+/// Whether an order is the one sent, and not that of another program under the same number.
 fn is_as_sent(own: &OwnOrder, sent: &EnterOrder) -> bool {
     let key = |order: &EnterOrder| (order.instrument, order.side, order.client_order_id);
     key(&own.order) == key(sent)

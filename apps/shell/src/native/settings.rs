@@ -1,4 +1,4 @@
-//! Where the native venue is, and what the shell has to know of it.
+//! The native venue's address and settings.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -13,7 +13,7 @@ use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_trader::MarketDataSection;
 use tickpath_types::{InstrumentTable, Nanos};
 
-/// The beginning of a native venue's address.
+/// The scheme of a native venue's address.
 const SCHEME: &str = "ouch://";
 
 /// The order entry of a native venue: `ouch://HOST:PORT`.
@@ -24,7 +24,7 @@ pub struct NativeUrl {
 }
 
 impl NativeUrl {
-    /// Whether a text is meant as one.
+    /// Whether a text starts with `ouch://`.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         text.starts_with(SCHEME)
@@ -36,7 +36,7 @@ impl NativeUrl {
         &self.host
     }
 
-    /// Whether it is on this machine by its name: `localhost` or an address of 127.0.0.0/8.
+    /// Whether the host is `localhost` or an address of 127.0.0.0/8.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
@@ -64,26 +64,26 @@ impl fmt::Display for NativeUrl {
     }
 }
 
-/// `[native]`: what a venue at `ouch://` is known by besides its address.
+/// `[native]`: settings of a native venue (`ouch://`) besides its address.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NativeConfig {
     /// The venue's instrument file; relative to this file.
     pub instruments: PathBuf,
-    /// The venue's drop copies: orders and positions are read there.
+    /// The venue's drop copies, the source of orders and positions.
     pub drop_copy: SocketAddrV4,
-    /// The user who reads them; the one who trades where none is named.
+    /// The user who reads the drop copies; by default the trading user.
     pub drop_copy_user: Option<String>,
-    /// Its password: `env:NAME` or `file:PATH`.
+    /// The reader's password: `env:NAME` or `file:PATH`.
     pub drop_copy_password: Option<Secret>,
-    /// The venue's market data; without it there is neither `ticker` nor `book`, and no channel of the market.
+    /// The venue's market data; without it there is no `ticker`, no `book` and no market channel.
     pub market_data: Option<MarketDataSection>,
 }
 
-/// A native venue and a user of it, checked.
+/// A native venue with its user, validated.
 #[derive(Clone)]
 pub struct NativeSettings {
-    /// Its order entry.
+    /// The order entry port.
     pub address: SocketAddrV4,
     /// The user and its password, if they are known.
     pub key: Option<Key>,
@@ -91,11 +91,11 @@ pub struct NativeSettings {
     pub instruments: InstrumentTable,
     /// Its drop copies.
     pub drop_copy: SocketAddrV4,
-    /// Who reads them; who trades where it is none.
+    /// The login for the drop copies; the trading user's if `None`.
     pub reader: Option<LoginRequest>,
     /// Its market data.
     pub market_data: Option<MarketDataSection>,
-    /// How long an answer may take.
+    /// Time-out of a request.
     pub request_timeout: Nanos,
 }
 
@@ -106,10 +106,10 @@ impl fmt::Debug for NativeSettings {
 }
 
 impl NativeSettings {
-    /// Reads what the configuration names; `file` is the one that it stands in.
+    /// Loads the settings; `file` is the file of the configuration.
     ///
     /// # Errors
-    /// What is missing or cannot be read.
+    /// A setting that is missing or unreadable.
     pub fn load(
         url: &NativeUrl,
         config: Option<&NativeConfig>,
@@ -136,10 +136,10 @@ impl NativeSettings {
         })
     }
 
-    /// Whether the configuration names what is needed; it with the instruments.
+    /// Checks that the configuration is complete; returns it with the instruments.
     ///
     /// # Errors
-    /// What is missing or cannot be read.
+    /// A setting that is missing or unreadable.
     pub fn check<'c>(
         url: &NativeUrl,
         config: Option<&'c NativeConfig>,
@@ -156,10 +156,10 @@ impl NativeSettings {
         Ok((config, InstrumentTable::new(&instruments)))
     }
 
-    /// How the drop copies are asked for, from the first one.
+    /// The login for the drop copies, starting at the first one.
     ///
     /// # Errors
-    /// Without a user, or with one that the protocol has no room for.
+    /// No user, or a user or password too long for the protocol.
     pub fn reader(&self) -> Result<LoginRequest, String> {
         if let Some(reader) = self.reader {
             return Ok(reader);

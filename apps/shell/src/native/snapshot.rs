@@ -1,4 +1,4 @@
-//! The market of one instrument as it stands, by GLIMPSE.
+//! A snapshot of one instrument's market, by GLIMPSE.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -11,22 +11,22 @@ use tickpath_types::{Nanos, Price, Side, Symbol, TradingState};
 
 use super::soup::{Heard, Lost, SoupReader};
 
-/// What the shell says of itself: the door of snapshots asks for no password.
+/// The login name of the shell; the snapshot endpoint requires no password.
 const USER: &str = "SHELL";
 
-/// The levels of an instrument, and whether it trades.
+/// The levels of an instrument, and its trading state.
 #[derive(Debug)]
 pub(super) struct Levels {
     symbol: Symbol,
-    /// Quantities at the prices of bids, then of asks.
+    /// Quantity by price, bids then asks.
     sides: [BTreeMap<i64, u64>; 2],
-    /// None until it was told.
+    /// `None` until it was received.
     pub(super) trading: Option<TradingState>,
-    /// The venue has told of the instrument.
+    /// True once the snapshot contains the instrument.
     pub(super) is_known: bool,
-    /// Number of the first live message that is not in it, once it is whole.
+    /// Sequence number of the first live message after the snapshot, once it is complete.
     pub(super) next: Option<u64>,
-    /// A message was none of a snapshot's.
+    /// True after a message that does not belong to a snapshot.
     is_broken: bool,
 }
 
@@ -85,14 +85,14 @@ impl Listener for Levels {
     }
 }
 
-/// A snapshot that is being read.
+/// A snapshot that is being received.
 pub(super) struct Snapshot {
     reader: SoupReader,
     levels: Levels,
 }
 
 impl Snapshot {
-    /// Begins to read the market of an instrument.
+    /// Starts to request the market of an instrument.
     pub(super) fn start(server: SocketAddrV4, symbol: Symbol, now: Nanos) -> Result<Snapshot, String> {
         let login = LoginRequest::new(USER, "").expect("both are short enough");
         let mut reader = SoupReader::new(server, login);
@@ -105,7 +105,7 @@ impl Snapshot {
         self.reader.fd()
     }
 
-    /// Goes on; the levels once they are whole.
+    /// Continues to receive; returns the levels once they are complete.
     pub(super) fn poll(&mut self, now: Nanos, server: SocketAddrV4) -> Option<Result<&Levels, String>> {
         let levels = &mut self.levels;
         let outcome = self.reader.poll(now, |heard| match heard {

@@ -1,4 +1,4 @@
-//! A session that is only listened to: drop copies, snapshots.
+//! A receive-only session: drop copies, snapshots.
 
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,26 +9,26 @@ use tickpath_nasdaq::soupbintcp::{
 use tickpath_net::{BufferSizes, Fill, Kernel, SendOutcome, TcpConnection};
 use tickpath_types::Nanos;
 
-/// How long a connection may take to come about.
+/// Time-out of a connection attempt.
 const CONNECT_MAX: Nanos = Nanos::from_secs(2);
-/// Messages taken in one look.
+/// Upper bound of messages that one poll handles.
 const MESSAGES_MAX: usize = 4_096;
 
-/// What a session says.
+/// An event of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard<'a> {
     /// The next message.
     Message(&'a [u8]),
-    /// The session is over for good.
+    /// The session has ended permanently.
     End,
 }
 
-/// Why a session cannot be listened to any more.
+/// The reason why a session was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lost {
     /// The login was refused.
     Refused(LoginRejectReason),
-    /// The connection is gone, or never came.
+    /// The connection was lost or failed.
     Gone(String),
 }
 
@@ -38,7 +38,7 @@ enum State {
     Up(Box<ClientSession>),
 }
 
-/// One session over TCP, from any message on. Waits for nothing.
+/// One SoupBinTCP session, starting at any message. It never blocks.
 pub(super) struct SoupReader {
     address: SocketAddrV4,
     login: LoginRequest,
@@ -47,28 +47,28 @@ pub(super) struct SoupReader {
 }
 
 impl SoupReader {
-    /// A session that is not begun.
+    /// Creates a session that is off.
     pub(super) fn new(address: SocketAddrV4, login: LoginRequest) -> SoupReader {
         SoupReader { address, login, state: State::Off, tcp: None }
     }
 
-    /// True when it is neither there nor on its way.
+    /// True if the session is neither open nor connecting.
     pub(super) fn is_off(&self) -> bool {
         matches!(self.state, State::Off)
     }
 
-    /// True once the login stands.
+    /// True once the login is accepted.
     pub(super) fn is_active(&self) -> bool {
         matches!(&self.state, State::Up(session) if session.is_active())
     }
 
-    /// The socket, where there is one.
+    /// The socket, if any.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         let is_up = matches!(self.state, State::Up(_));
         self.tcp.as_ref().filter(|_| is_up).map(AsFd::as_fd)
     }
 
-    /// Begins to connect, to go on where the session stood.
+    /// Starts to connect, to resume the session.
     pub(super) fn start(&mut self, now: Nanos) -> Result<(), Lost> {
         let begun = match &mut self.tcp {
             Some(tcp) => tcp.start_connecting(self.address),
@@ -80,7 +80,7 @@ impl SoupReader {
         Ok(())
     }
 
-    /// Gives the connection up; the next one goes on where this one stood.
+    /// Closes the connection; the next one resumes the session.
     pub(super) fn close(&mut self) {
         if let State::Up(session) = &self.state {
             self.login = session.resume();
@@ -91,7 +91,7 @@ impl SoupReader {
         }
     }
 
-    /// Takes what came, as much as there is room for in one look; how much.
+    /// Handles received messages, up to `MESSAGES_MAX`; returns their number.
     pub(super) fn poll(&mut self, now: Nanos, mut hear: impl FnMut(Heard<'_>)) -> Result<usize, Lost> {
         let gone = |why: &str| Err(Lost::Gone(why.to_owned()));
         if let State::Connecting { deadline } = self.state {

@@ -1,4 +1,4 @@
-//! OUCH in words: what `show` shows, and why something was refused.
+//! OUCH messages and reasons as text: for `show`, and for refusals.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use tickpath_types::{
     RejectReason, TimeInForce,
 };
 
-/// A request, as JSON under the names of the specification.
+/// Formats a request as JSON with the names of the specification.
 pub(super) fn request(request: &OrderRequest, instruments: &InstrumentTable) -> String {
     let mut text = Members::new();
     match request {
@@ -39,14 +39,14 @@ pub(super) fn request(request: &OrderRequest, instruments: &InstrumentTable) -> 
     text.finish()
 }
 
-/// The question for the number of the next order.
+/// Formats the account query, which asks for the next order number.
 pub(super) fn query() -> String {
     let mut text = Members::new();
     text.word("ouch", "Account Query");
     text.finish()
 }
 
-/// Its answer.
+/// Formats the answer to the account query.
 pub(super) fn query_answer(at: Nanos, next: u32) -> String {
     let mut text = Members::new();
     text.word("ouch", "Query Response");
@@ -55,7 +55,7 @@ pub(super) fn query_answer(at: Nanos, next: u32) -> String {
     text.finish()
 }
 
-/// An answer of the venue, likewise.
+/// Formats an answer of the venue in the same way.
 pub(super) fn answer(answer: &OrderAnswer, instruments: &InstrumentTable) -> String {
     let mut text = Members::new();
     match &answer.kind {
@@ -116,7 +116,7 @@ pub(super) fn answer(answer: &OrderAnswer, instruments: &InstrumentTable) -> Str
     text.finish()
 }
 
-/// The members of an object.
+/// Writes the members of an object.
 struct Members(String);
 
 impl Members {
@@ -180,7 +180,7 @@ impl Members {
     }
 }
 
-/// Why quantity left an order.
+/// Describes why an order was reduced.
 pub(super) fn cancel_reason(reason: CancelReason) -> &'static str {
     match reason {
         CancelReason::User => "its owner asked",
@@ -196,7 +196,7 @@ pub(super) fn cancel_reason(reason: CancelReason) -> &'static str {
     }
 }
 
-/// Why a request was refused, and what to do.
+/// Describes why a request was refused, with the remedy.
 pub(super) fn reject_reason(reason: RejectReason) -> &'static str {
     match reason {
         RejectReason::UnknownInstrument => "the venue has no such instrument: see instruments",

@@ -1,4 +1,4 @@
-//! The shell at a native venue: OUCH, drop copies, GLIMPSE and the lines, over the loopback interface.
+//! The shell at a native venue: OUCH, drop copies, GLIMPSE and the feed lines, over the loopback interface.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use tickpath_test_support::{Deadline, Direction, FaultProxy};
 
 use crate::native::venue::Running;
 
-/// What a command says.
+/// Executes a command and returns its text.
 fn said(shell: &mut Shell, command: &str) -> String {
     match shell.execute(command) {
         Ok(done) => done.text,
@@ -25,12 +25,12 @@ fn failure(shell: &mut Shell, command: &str) -> Failure {
     }
 }
 
-/// The id of the order that a command's answer is about.
+/// Returns the order id in a command's text.
 fn id_of(text: &str) -> String {
     text.split_whitespace().nth(1).unwrap().to_owned()
 }
 
-/// What the venue holds of an instrument for the user, by its own answer.
+/// The user's position in an instrument, as the shell reports it.
 fn held(shell: &mut Shell, instrument: &str) -> i64 {
     let json = shell.execute("positions").unwrap().json.unwrap();
     let positions: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -38,7 +38,7 @@ fn held(shell: &mut Shell, instrument: &str) -> i64 {
     positions.as_array().unwrap().iter().find(find).map_or(0, |position| position["size"].as_i64().unwrap())
 }
 
-/// Says a command until its answer is as it is to be.
+/// Repeats a command until its text passes a check.
 fn until(shell: &mut Shell, command: &str, is_right: impl Fn(&str) -> bool) -> String {
     let deadline = Deadline::start();
     loop {
@@ -75,10 +75,10 @@ fn two_shells_trade_with_each_other_and_come_back_to_what_is_theirs() {
     assert_eq!((held(&mut anna, "ALPHA"), held(&mut bert, "ALPHA")), (60, -60));
     let text = said(&mut anna, &format!("order {id}"));
     assert!(text.contains("60 done at 99.75 on average"), "{text}");
-    // In its place in the queue: the same order, by an older number.
+    // The order keeps its place in the queue: it is the same order, found by an older number.
     assert!(said(&mut anna, &format!("edit {id} amount=100")).contains("buy 100 ALPHA at 99.75, 60 done"));
 
-    // Killed: nothing is said to the venue.
+    // Killed without a logout.
     drop(anna);
     let mut anna = venue.shell("ANNA");
     let text = said(&mut anna, "orders");
@@ -89,12 +89,12 @@ fn two_shells_trade_with_each_other_and_come_back_to_what_is_theirs() {
     assert_eq!((held(&mut anna, "ALPHA"), held(&mut bert, "ALPHA")), (100, -100));
     assert_eq!(said(&mut anna, "orders"), "no open orders");
 
-    // A position is closed by an order of its own.
+    // A close enters a new order.
     assert!(said(&mut bert, "buy ALPHA 100 99.00").contains("open"));
     let text = said(&mut anna, "close ALPHA");
     assert!(text.contains("filled: sell 100 ALPHA at the market"), "{text}");
     assert_eq!((held(&mut anna, "ALPHA"), held(&mut bert, "ALPHA")), (0, 0));
-    // Bought 100 at 99.75 and sold at 99: 75 were lost, and the other has them.
+    // Bought 100 at 99.75 and sold at 99: a loss of 75, and a profit of 75 for the other side.
     assert!(said(&mut anna, "positions").contains("-75") && said(&mut bert, "positions").contains("75"));
     assert!(
         matches!(failure(&mut anna, "close ALPHA"), Failure::NotDone(why) if why.contains("no position"))
@@ -125,7 +125,7 @@ fn orders_are_cancelled_one_by_one_by_text_and_all_together() {
     assert_eq!(said(&mut anna, "cancel_all BRAVO"), "1 order cancelled");
     assert_eq!(said(&mut anna, "cancel_all"), "1 order cancelled");
     assert_eq!(said(&mut anna, "orders"), "no open orders");
-    // What can be had at once, or not at all.
+    // A fill-or-kill order.
     assert!(said(&mut anna, "buy ALPHA 10 99 tif=fok").contains("cancelled: buy 10 ALPHA"));
     drop(anna);
     venue.stop();
@@ -136,7 +136,7 @@ fn an_order_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_entered(
     let folder = tempfile::tempdir().unwrap();
     let venue = Running::start(folder.path());
     let proxy = FaultProxy::to(venue.endpoints.order_entry);
-    // SoupBinTCP's packets of data, by their type behind the length.
+    // SoupBinTCP data packets, selected by the type after the length.
     let lose_request = || proxy.cut_at(Direction::ToServer, |bytes| bytes.get(2) == Some(&b'U'));
     let lose_answer = || proxy.cut_at(Direction::ToClient, |bytes| bytes.get(2) == Some(&b'S'));
     let mut anna = venue.shell_by(proxy.address, "ANNA", "");
@@ -157,7 +157,7 @@ fn an_order_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_entered(
     assert!(said(&mut anna, &format!("edit {id} price=99.40")).contains("at 99.4"));
     lose_request();
     assert!(failure(&mut anna, &format!("edit {id} price=99.30")).to_string().contains("not entered"));
-    // A reduction that was done is not asked for once more: the order stays before those that came after it.
+    // An executed reduction is not repeated: the order keeps its priority over later ones.
     let mut bert = venue.shell("BERT");
     said(&mut bert, "buy ALPHA 10 99.40");
     lose_answer();
@@ -175,7 +175,7 @@ fn an_order_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_entered(
     assert!(text.lines().count() == 2 && text.contains("99.4"), "{text}");
     lose_request();
     assert_eq!(said(&mut anna, "cancel_all"), "1 order cancelled");
-    // Numbers go on behind those that were used up.
+    // New numbers follow the consumed ones.
     assert!(said(&mut anna, "buy ALPHA 5 99.10").contains("open"));
     assert!(said(&mut anna, "status").contains("lost, "));
     drop(anna);
@@ -215,13 +215,13 @@ fn channels_tell_of_the_market_and_of_the_user() {
     let is_told = |text: &str| text.contains("99.5 x 70") && text.contains("ALPHA sell 30 at 99.5");
     let text = until(&mut anna, "subscriptions", is_told);
     assert!(text.contains("buy 30 ALPHA at 99.5"), "{text}");
-    // A quote that is asked for again is told though nothing happens meanwhile.
+    // A renewed quote subscription publishes the current quote without a change.
     said(&mut anna, "unsubscribe quote.ALPHA");
     said(&mut anna, "subscribe quote.ALPHA");
     said(&mut anna, "wait quote.ALPHA timeout=60s");
     assert!(said(&mut anna, "subscriptions").contains("quote.ALPHA  #1  bid 99.5 x 70"));
     said(&mut anna, "unsubscribe all");
-    // Books, as at Deribit; the last price is of the trade before.
+    // Books as at Deribit; the last price comes from the earlier trade.
     said(
         &mut anna,
         "subscribe ticker.ALPHA.100ms book.ALPHA.none.10.100ms book.ALPHA.raw trades.ALPHA.100ms",
@@ -235,7 +235,7 @@ fn channels_tell_of_the_market_and_of_the_user() {
     until(&mut anna, "subscriptions", |text| {
         text.contains("\"bids\":[[\"change\",99.5,60]]") && text.contains("bid 99.5 x 60  ask -  levels 1/0")
     });
-    // What is subscribed comes back after a logout.
+    // Subscriptions return after a logout.
     said(&mut anna, "logout");
     said(&mut anna, "auth");
     until(&mut anna, "subscriptions", |text| text.contains("bid 99.5 x 60  ask -  levels 1/0"));
@@ -307,7 +307,7 @@ fn who_may_not_is_told_so_at_once() {
     assert!(why.contains("6 and a password at most 10"), "{why}");
     let why = connect(venue.shell("CARL"));
     assert!(why.contains("drop_copy"), "{why}");
-    // By a reader of others' copies.
+    // Another user reads the copies.
     let reader = "drop_copy_user = 'DESK'\ndrop_copy_password = 'test'";
     let mut carl = venue.shell_of(Some(Key::new("CARL", "test")), reader);
     let id = id_of(&said(&mut carl, "buy ALPHA 10 99"));
@@ -319,7 +319,7 @@ fn who_may_not_is_told_so_at_once() {
     assert!(why.starts_with("not connected"), "{why}");
 }
 
-/// A shell at a venue that has ended.
+/// A shell at a venue that has stopped.
 fn venue_gone(folder: &std::path::Path) -> Shell {
     let venue = Running::start(folder);
     let shell = venue.shell("ANNA");

@@ -1,4 +1,4 @@
-//! A native venue on threads of its own, and shells at it.
+//! A native venue on its own threads, and its shells.
 
 use std::net::SocketAddrV4;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use tickpath_net::free_multicast_group;
 use tickpath_shell::{Interrupt, Link, Shell, ShellConfig};
 use tickpath_test_venue::{RunningVenue, configs};
 
-/// Users who trade, one of them without a way to drop copies, and one who reads everybody's.
+/// Trading users, one of them without the drop copy port, and one who reads the copies of all.
 const USERS: &str = "
 [[order_entry.user]]
 name = 'ANNA'
@@ -30,7 +30,7 @@ password = 'test'
 ports = ['drop_copy']
 ";
 
-/// A venue that runs.
+/// A running venue.
 pub struct Running {
     venue: RunningVenue,
     pub endpoints: Endpoints,
@@ -38,7 +38,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// A venue at free addresses that keeps its log in a folder, and goes on with it.
+    /// Starts a venue at free addresses that continues the log in a folder, if there is one.
     pub fn start(folder: &Path) -> Running {
         let path = folder.join("venue.toml");
         let group = || free_multicast_group().unwrap();
@@ -52,7 +52,7 @@ impl Running {
             group()
         );
         std::fs::write(&path, text).unwrap();
-        // Passwords stand in it.
+        // The file contains passwords.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let venue = RunningVenue::from_file(&path);
         Running { endpoints: venue.endpoints, venue, folder: folder.to_owned() }
@@ -62,7 +62,7 @@ impl Running {
         self.venue.stop();
     }
 
-    /// A shell's configuration by an order entry of one's own; `native` may say more or otherwise.
+    /// A shell's configuration for an order entry port; `native` adds or overrides settings.
     fn text(&self, orders: SocketAddrV4, native: &str) -> String {
         let Endpoints { line_a, line_b, retransmission, drop_copy, glimpse, snapshots, .. } = &self.endpoints;
         let copies = match native.contains("drop_copy = ") {
@@ -86,7 +86,7 @@ impl Running {
         Shell::new(link, key, is_dry_run, Interrupt::default())
     }
 
-    /// A shell of a user.
+    /// A shell for a user.
     pub fn shell(&self, user: &str) -> Shell {
         self.shell_of(Some(Key::new(user, "test")), "")
     }
@@ -104,7 +104,7 @@ impl Running {
         self.shell_from(&text, Some(Key::new(user, "test")), is_dry_run)
     }
 
-    /// A configuration file, and what it says.
+    /// Writes a configuration file, and returns its path and contents.
     pub fn config(&self, user: &str, native: &str) -> (PathBuf, ShellConfig) {
         let path = self.folder.join(format!("shell-{user}.toml"));
         std::fs::write(&path, self.text(self.endpoints.order_entry, native)).unwrap();

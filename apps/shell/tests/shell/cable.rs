@@ -1,4 +1,4 @@
-//! A way to the venue that breaks as lines do: with a reset, and not with the end of a connection.
+//! A proxy to the venue that breaks connections with a reset instead of an orderly end.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use nix::libc::linger;
 use nix::sys::socket::{setsockopt, sockopt};
 use tickpath_test_support::listen_nonblocking;
 
-/// It carries one connection.
+/// A proxy for one connection.
 pub struct Cable {
     pub address: SocketAddrV4,
     breaks: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// A way to what an address of a WebSocket names.
+    /// Starts a proxy to the address of a WebSocket URL.
     pub fn to(url: &str) -> Cable {
         let venue = url.trim_start_matches("ws://").split('/').next().unwrap().to_owned();
         let (listener, address) = listen_nonblocking();
@@ -30,7 +30,7 @@ impl Cable {
         Cable { address, breaks, is_over, thread: Some(thread) }
     }
 
-    /// What the client says next breaks it.
+    /// Breaks the connection with the client's next data.
     pub fn break_next(&self) {
         self.breaks.store(true, Ordering::Relaxed);
     }
@@ -58,7 +58,7 @@ fn carry(listener: &TcpListener, venue: &str, breaks: &AtomicBool, is_over: &Ato
         };
         let Some(said) = read(client, &mut buffer) else { return };
         if said > 0 && breaks.load(Ordering::Relaxed) {
-            // Without lingering an end is a reset.
+            // With a linger time of zero, a close resets the connection.
             setsockopt(client, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 }).unwrap();
             return;
         }
@@ -68,7 +68,7 @@ fn carry(listener: &TcpListener, venue: &str, breaks: &AtomicBool, is_over: &Ato
     }
 }
 
-/// Bytes that are there; none once the other end is gone.
+/// Reads the available bytes; `None` once the peer has disconnected.
 fn read(end: &mut TcpStream, buffer: &mut [u8]) -> Option<usize> {
     match end.read(buffer) {
         Ok(0) => None,

@@ -1,4 +1,4 @@
-//! The shell against a venue of a few lines: commands, refusals, time-outs, lost answers, limits, secrets.
+//! The shell against a minimal venue: commands, refusals, time-outs, lost answers, limits, secrets.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +29,7 @@ fn shell(venue: &Venue) -> Shell {
     shell_with(venue, "", key(), false)
 }
 
-/// What a command says.
+/// Executes a command and returns its text.
 fn said(shell: &mut Shell, command: &str) -> String {
     match shell.execute(command) {
         Ok(done) => done.text,
@@ -37,7 +37,7 @@ fn said(shell: &mut Shell, command: &str) -> String {
     }
 }
 
-/// How a command fails.
+/// Executes a command and returns its failure.
 fn failure(shell: &mut Shell, command: &str) -> Failure {
     match shell.execute(command) {
         Ok(done) => panic!("{command} did not fail: {}", done.text),
@@ -85,7 +85,7 @@ fn market_and_account_are_shown() {
     assert!(said(&mut shell, "deribit_order_book BTC-PERPETUAL 10").contains("49999.5"));
     assert!(said(&mut shell, "ticker BTC-PERPETUAL").contains("50000.5 x 60"));
     assert!(said(&mut shell, "instruments BTC future").contains("BTC-PERPETUAL  future   0.5     10"));
-    // Digits stay as the venue wrote them.
+    // Digits remain as the venue wrote them.
     assert!(said(&mut shell, "positions").contains("0.00000001"));
     assert!(said(&mut shell, "account BTC").contains("1.50000001"));
     assert_eq!(said(&mut shell, "order label=none currency=BTC"), "no open orders");
@@ -154,15 +154,15 @@ fn without_a_key_there_is_public_data_alone() {
     said(&mut shell, "subscribe ticker.BTC-PERPETUAL.100ms");
     assert!(said(&mut shell, &format!("auth {}", path.display())).starts_with("logged in as AMANDA"));
     assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
-    // On the same connection, with its subscription.
+    // The login uses the same connection and keeps its subscription.
     assert!(said(&mut shell, "status").contains("0 connections lost"));
     assert_eq!(venue.seen(Method::Hello), 2);
-    // From now on it is the key: after a logout, and at another address.
+    // The key remains in use after a logout, and at another address.
     said(&mut shell, "logout");
     assert!(said(&mut shell, "auth").starts_with("logged in as AMANDA"));
     let other = Venue::start();
     assert!(said(&mut shell, &format!("connect {}", other.url)).contains("logged in as AMANDA"));
-    // An address where nobody is is told at once, whatever was before.
+    // An address without a listener is reported at once, whatever came before.
     assert!(failure(&mut shell, "connect ws://127.0.0.1:1/").to_string().contains("cannot connect"));
 }
 
@@ -187,11 +187,11 @@ fn a_subscription_is_over_when_the_venue_has_said_so() {
     let channel = "ticker.BTC-PERPETUAL.100ms";
     said(&mut shell, &format!("subscribe {channel}"));
     venue.fail_once(Fault::Silent(Method::PrivateUnsubscribe));
-    // Asked once more, and answered then.
+    // The lost request is repeated and then answered.
     assert_eq!(said(&mut shell, &format!("unsubscribe {channel}")), "unsubscribed: 1 channel");
     assert_eq!(venue.seen(Method::PrivateUnsubscribe), 2);
     assert!(failure(&mut shell, "unsubscribe").to_string().contains("which channels"));
-    // All channels of a command, or none.
+    // A command subscribes to all of its channels, or to none.
     assert!(
         failure(&mut shell, &format!("subscribe {channel} nonsense..")).to_string().contains("no channel")
     );
@@ -210,7 +210,7 @@ fn an_order_is_not_taken_for_another_of_the_same_label() {
     }
     venue.fail_once(Fault::LoseAnswer(Method::Buy));
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").contains("order 2 open"));
-    // One that another client entered under the label is not ours either; of the same moment nobody knows.
+    // Another client's order under the label is not ours either; equal times leave it uncertain.
     let mut other = self::shell(&venue);
     said(&mut other, "buy BTC-PERPETUAL 10 48000 label=grid");
     venue.fail_once(Fault::LoseRequest(Method::Buy));
@@ -267,7 +267,7 @@ fn a_wrong_key_is_told_once_and_not_tried_again() {
 
 #[test]
 fn nobody_there_is_an_error_at_once() {
-    // No test listens there.
+    // No test listens at this port.
     let config: ShellConfig = tickpath_config::parse("shell.toml", "url = 'ws://127.0.0.1:1/'").unwrap();
     let url = config.checked_url().unwrap();
     let mut shell = Shell::new(Link::new(config, url, None), None, false, Interrupt::default());
@@ -320,12 +320,12 @@ fn an_order_that_is_late_on_its_way_is_found_or_is_not_taken_any_more() {
     let before = unix_ms();
     venue.fail_once(Fault::Hold(Method::Buy, 2_000));
     assert!(said(&mut shell, "buy BTC-PERPETUAL 10 50000").contains("order 1 open"));
-    // The venue's clock is this machine's, and told to the last answer's way.
+    // The venue's clock is this machine's, estimated with the delay of the last answer.
     let until = venue.valid_until()[0].unwrap();
     assert!((before + 4_000..=unix_ms() + 5_000).contains(&until), "{until} {before}");
     said(&mut shell, "edit 1 amount=20");
     assert!(venue.valid_until()[1].is_some_and(|next| next > until));
-    // Too late: the shell has said that it is not entered, and that is so.
+    // The request arrives too late: the order is not entered, as the shell has reported.
     let mut shell = shell_with(&venue, config, key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::Hold(Method::Sell, 8_000));
@@ -349,7 +349,7 @@ fn what_is_left_of_a_market_order_is_found_as_what_it_was() {
         assert!(text.contains(state), "{order}: {text}");
     }
     assert_eq!(venue.order_count(), 3);
-    // What is filled cannot be cancelled, whatever became of the request.
+    // A filled order cannot be cancelled, whatever happened to the request.
     venue.fail_once(Fault::LoseRequest(Method::Cancel));
     let lost = failure(&mut shell, "cancel 2");
     assert!(lost.kind() == "not_done" && lost.to_string().contains("filled"), "{lost}");
@@ -376,7 +376,7 @@ fn an_order_of_the_same_label_that_is_another_one_is_not_taken_for_it() {
     let mut other = shell_with(&venue, config, key(), false);
     said(&mut other, "buy BTC-PERPETUAL 10 50000 label=grid");
     said(&mut other, "buy BTC-PERPETUAL contracts=1 price=50000 label=grid");
-    // One that is just as another's is told by when it was entered, by the venue's clock.
+    // An order equal to another client's is distinguished by its entry time, by the venue's clock.
     let entered = unix_ms();
     while unix_ms() < entered + 2_000 {
         std::thread::yield_now();
@@ -385,13 +385,13 @@ fn an_order_of_the_same_label_that_is_another_one_is_not_taken_for_it() {
     said(&mut shell, "connect");
     venue.fail_once(Fault::LoseRequest(Method::Buy));
     assert_eq!(failure(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid").kind(), "not_done");
-    // Each is like one of those above but for one thing.
+    // Each order differs from one of those above in one field.
     for order in ["10 50000 tif=good_til_day", "contracts=2 price=50000", "10 50000 post_only"] {
         let mut shell = shell_with(&venue, config, key(), false);
         said(&mut shell, "connect");
         venue.fail_once(Fault::LoseRequest(Method::Buy));
         let lost = failure(&mut shell, &format!("buy BTC-PERPETUAL {order} label=grid"));
-        // Those above are of the same second: more than that nobody knows.
+        // The orders above may date from the same second, which leaves the outcome uncertain.
         assert!(["not_done", "unknown"].contains(&lost.kind()), "{order}: {lost}");
         venue.fail_once(Fault::LoseAnswer(Method::Buy));
         let found = said(&mut shell, &format!("buy BTC-PERPETUAL {order} label=grid"));
@@ -410,18 +410,18 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     venue.fail_once(Fault::LoseRequest(Method::Edit));
     let lost = failure(&mut shell, "edit 1 price=48000");
     assert!(lost.kind() == "not_done" && lost.to_string().contains("at 49000"), "{lost}");
-    // The order was changed before: what is to change now is looked at, whatever it is.
+    // The order was changed before: each field of the new change is compared.
     venue.fail_once(Fault::LoseRequest(Method::Edit));
     assert_eq!(failure(&mut shell, "edit 1 trigger_price=47000").kind(), "not_done");
     venue.fail_once(Fault::LoseAnswer(Method::Edit));
     assert!(said(&mut shell, "edit 1 trigger_price=47000").contains("order 1 open"));
     venue.fail_once(Fault::LoseAnswer(Method::Edit));
     assert!(said(&mut shell, "edit 1 contracts=2").contains("order 1 open"));
-    // The same once more: an answer that is lost is not that of the change before.
+    // The same change again: the earlier one must not count as the lost answer.
     venue.fail_once(Fault::LoseRequest(Method::Edit));
     let lost = failure(&mut shell, "edit 1 contracts=2");
     assert!(["not_done", "unknown"].contains(&lost.kind()), "{lost}");
-    // Another one, as each loss makes the pauses before the next connection longer.
+    // A new shell, because each loss extends the pause before the next reconnect.
     let mut shell = shell_with(&venue, "request_timeout = '5s'", key(), false);
     said(&mut shell, "connect");
     venue.fail_once(Fault::LoseRequest(Method::Cancel));
@@ -429,7 +429,7 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     assert!(lost.kind() == "unknown" && lost.to_string().contains("order 1 open"), "{lost}");
     venue.fail_once(Fault::LoseAnswer(Method::Cancel));
     assert!(said(&mut shell, "cancel 1").contains("order 1 cancelled"));
-    // What cancels all there is can be done twice; the count is that of the second time.
+    // A mass cancel is idempotent; the count is that of the second time.
     said(&mut shell, "buy BTC-PERPETUAL 10 50000");
     venue.fail_once(Fault::LoseAnswer(Method::CancelAll));
     let text = said(&mut shell, "cancel_all");
@@ -439,7 +439,7 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     venue.fail_once(Fault::LoseAnswer(Method::CancelByLabel));
     let text = said(&mut shell, "cancel label=grid");
     assert!(text.starts_with("0 orders cancelled\n") && text.contains("is not counted"), "{text}");
-    // What changes nothing is asked again by itself.
+    // Queries are repeated automatically.
     venue.fail_once(Fault::LoseAnswer(Method::GetPositions));
     assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
 }
@@ -500,7 +500,7 @@ fn subscriptions_come_back_after_a_loss() {
     assert_eq!(said(&mut shell, &format!("subscribe {channel}")), "subscribed: 1 channel");
     let text = failure(&mut shell, "subscribe ticker.NO-SUCH.100ms").to_string();
     assert!(text.contains("does not give ticker.NO-SUCH.100ms"), "{text}");
-    // What came since the subscription; nothing more comes.
+    // The messages since the subscription; no more will arrive.
     said(&mut shell, &format!("wait {channel} 3"));
     assert!(said(&mut shell, "subscriptions").contains("#3  bid 50000 x 100"));
     assert_eq!(failure(&mut shell, &format!("wait {channel} timeout=50ms")).kind(), "not_done");
@@ -538,11 +538,11 @@ fn limits_hold_before_anything_is_sent() {
     said(&mut shell, "buy BTC-PERPETUAL 20 50000");
     assert_eq!(failure(&mut shell, "buy BTC-PERPETUAL 10 50000").kind(), "limit");
     assert_eq!(failure(&mut shell, "edit 1 amount=40").kind(), "limit");
-    // Contracts that say something else than the amount do not hide behind it.
+    // A contracts value that disagrees with the amount cannot bypass the limit.
     let text = failure(&mut shell, "edit 1 amount=10 contracts=400").to_string();
     assert!(text.contains("do not agree"), "{text}");
     assert_eq!((venue.seen(Method::Buy), venue.seen(Method::Edit)), (1, 0));
-    // An order that closes is an order too.
+    // A closing order is subject to the limits too.
     let text = failure(&mut shell, "close BTC-PERPETUAL 50000").to_string();
     assert!(text.contains("open_orders_max"), "{text}");
     let mut shell = shell_with(&venue, "[limits]\nnotional_max = '19'", key(), false);
@@ -565,7 +565,7 @@ fn limits_count_what_an_option_is_worth_and_not_its_price() {
     said(&mut shell, &format!("buy {OPTION} 1 0.01"));
     is_refused(&mut shell, "edit 1 amount=1.5");
     said(&mut shell, "edit 1 amount=1.1");
-    // The position is of 20.
+    // The position is 20.
     is_refused(&mut shell, &format!("close {OPTION}"));
     assert_eq!((venue.seen(Method::Buy), venue.seen(Method::Edit)), (1, 1));
     assert_eq!(venue.seen(Method::ClosePosition), 0);
@@ -584,13 +584,13 @@ fn a_refused_login_names_the_key_and_where_it_is_from() {
     let place = format!("the key {CLIENT_ID} is from {}", path.display());
     assert!(error.contains("login refused") && error.ends_with(&place), "{error}");
     assert!(!error.contains("hunter2"), "{error}");
-    // Once more the same, and no less.
+    // A second attempt fails with the same message.
     let mut shell = shell_with(&venue, "", Some(Key::new(CLIENT_ID, "hunter2")), false);
     for _ in 0..2 {
         let text = failure(&mut shell, "positions").to_string();
         assert!(text.contains("login refused"), "{text}");
     }
-    // Where nobody is the reason is told each time as well.
+    // Without a listener, each attempt reports the reason too.
     let gone = shell_with(&Venue::start(), "", key(), false);
     let mut shell = gone;
     for _ in 0..2 {
@@ -620,9 +620,9 @@ fn a_dry_run_sends_no_order() {
         let failure = failure(&mut shell, command).to_string();
         assert!(failure.contains(words), "{command}: {failure}");
     }
-    // Far from the market on its own side it may rest.
+    // Far from the market on its own side, an order may rest.
     assert!(said(&mut shell, "sell BTC-PERPETUAL 10 52000").contains("band"));
-    // Where nobody can be asked the order is shown all the same.
+    // If the venue cannot be reached, the order is shown anyway.
     let gone = Venue::start();
     let mut alone = shell_with(&gone, "", key(), true);
     drop(gone);
@@ -727,7 +727,7 @@ fn what_channels_gave_and_how_the_shell_stands_is_reported() {
     let figures = result(6).as_array().unwrap();
     assert!(figures.iter().all(|it| Some(counts(it)) == it["count"].as_u64()), "{}", result(6));
     assert!(figures.iter().any(|it| counts(it) > 0), "{}", result(6));
-    // Nothing is kept of what nobody wants.
+    // Without a report no results are kept.
     let options = RunOptions { is_reported: false, ..options(&venue, "ticker BTC-PERPETUAL") };
     assert!(run(&options, Interrupt::default()).unwrap().commands.is_empty());
 }
@@ -740,7 +740,7 @@ fn an_interrupt_ends_a_wait() {
     let seen = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // The second question is asked once the first one was answered: the login is done for certain.
+            // The second query follows the answer to the first, so the login is certainly complete.
             let start = std::time::Instant::now();
             while venue.seen(Method::Ticker) < 2 && start.elapsed().as_secs() < 60 {
                 std::thread::yield_now();
@@ -755,7 +755,7 @@ fn an_interrupt_ends_a_wait() {
         let status: Vec<&str> = report.commands.iter().map(|command| command.status).collect();
         assert_eq!(status[..2], ["done", "done"], "{status:?}");
     });
-    // It is seen by a wait that has begun, and by one that begins.
+    // Both a running wait and a new one notice the flag.
     let interrupt = Interrupt::default();
     let flag = interrupt.command.clone();
     let config: ShellConfig =

@@ -1,4 +1,4 @@
-//! A person at a terminal: this test program again as the shell, on a terminal of the test's own.
+//! A person at a terminal: this test binary runs again as the shell, on a pseudo-terminal of the test.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,12 +17,12 @@ use tickpath_test_support::{Deadline, this_test, wait_until};
 
 use crate::shell::venue::{CLIENT_ID, SECRET, Venue};
 
-/// The variable that names the venue to the shell.
+/// The variable that passes the venue's address to the shell.
 const URL: &str = "TICKPATH_SHELL_TEST_URL";
 /// This test's name.
 const SELF: &str = "a_person_at_a_terminal_trades";
 
-/// A terminal with a shell on it.
+/// A terminal that runs a shell.
 struct Terminal {
     keys: File,
     bytes: Receiver<Vec<u8>>,
@@ -48,11 +48,11 @@ impl Terminal {
             .unwrap();
         drop(pty.slave);
         let mut screen = File::from(end(&pty.master));
-        // What the test does not look at stays in the terminal, which is full soon.
+        // Output that the test does not read stays in the terminal, which fills up soon.
         let (sender, bytes) = sync_channel(4);
         thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // An error is the terminal's end, once the shell is gone.
+            // An error marks the end of the terminal, after the shell has ended.
             while let Ok(count @ 1..) = screen.read(&mut buffer) {
                 if sender.send(buffer[..count].to_vec()).is_err() {
                     return;
@@ -66,13 +66,13 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for a text behind what was waited for before.
+    /// Waits for a text after the last one.
     fn wait_for(&mut self, text: &str) {
         self.wait_for_all(&[text]);
     }
 
-    /// Ctrl-C, as the signal that the shell's own terminal would make of it, until a text comes: one that comes before the
-    /// command runs is of no command.
+    /// Sends Ctrl-C as the signal that a controlling terminal would raise, until a text appears: a signal
+    /// before the command starts has no effect.
     fn interrupt_until(&mut self, text: &str) {
         let deadline = Deadline::start();
         let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
@@ -86,12 +86,12 @@ impl Terminal {
         self.wait_for(text);
     }
 
-    /// Ends the input, again and again: an end that comes before the prompt is for nobody.
+    /// Sends the end of input repeatedly, since one before the prompt has no effect.
     fn end_input(&mut self) {
         let deadline = Deadline::start();
         while !self.seen.contains("the shell is over: ") {
             assert!(!deadline.is_over(), "the shell does not end: {:?}", self.seen);
-            // It may be gone by now.
+            // The shell may have ended.
             let _ = self.keys.write_all(b"\x04");
             if let Ok(bytes) = self.bytes.recv_timeout(Duration::from_millis(200)) {
                 self.seen.push_str(&String::from_utf8_lossy(&bytes));
@@ -99,7 +99,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for several texts, in whatever order.
+    /// Waits for several texts in any order.
     fn wait_for_all(&mut self, texts: &[&str]) {
         let deadline = Deadline::start();
         loop {
@@ -118,13 +118,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // After a failure it would wait for keys for ever.
+        // After a failed test the shell would wait for input forever.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The shell, when this program was started as one.
+/// Runs the shell, if this binary was started for that.
 fn be_a_shell(url: &str) {
     let options = RunOptions {
         config: tickpath_config::parse("shell.toml", &format!("url = '{url}'")).unwrap(),
@@ -156,7 +156,7 @@ fn a_person_at_a_terminal_trades() {
     terminal.wait_for("BTC-PERPETUAL  buy");
     terminal.wait_for("to the answer)");
     terminal.wait_for("127.0.0.1 ok> ");
-    // A form, with fields that are refused.
+    // A form with rejected values.
     terminal.type_in("buy\r");
     for (field, answer) in [
         ("instrument: ", "NO-SUCH"),
@@ -181,7 +181,7 @@ fn a_person_at_a_terminal_trades() {
     }
     terminal.wait_for("order 1 open: buy 20 BTC-PERPETUAL at 50000");
     terminal.wait_for("127.0.0.1 ok> ");
-    // So does the form of a change; what is not changed stays.
+    // The form of a change works likewise; unchanged fields keep their values.
     terminal.type_in("edit\r");
     for (field, answer) in [
         ("order_id: ", "77"),
@@ -197,7 +197,7 @@ fn a_person_at_a_terminal_trades() {
     }
     terminal.wait_for("order 1 open: buy 30 BTC-PERPETUAL at 50000");
     terminal.wait_for("127.0.0.1 ok> ");
-    // Of several commands on a line none is carried out behind one that failed, or behind Ctrl-C.
+    // After a failed command or Ctrl-C, the rest of the line is not executed.
     terminal.type_in("bye; buy BTC-PERPETUAL 10 50000\r");
     terminal.wait_for("1 more of this line not carried out");
     terminal.wait_for("127.0.0.1 ok> ");
@@ -205,11 +205,11 @@ fn a_person_at_a_terminal_trades() {
     terminal.interrupt_until("1 more of this line not carried out");
     terminal.wait_for("127.0.0.1 ok> ");
     assert_eq!(venue.order_count(), 1);
-    // Names are completed that the venue has told.
+    // Names that the venue has sent are completed.
     terminal.type_in("ticker BTC-P\t\r");
     terminal.wait_for("best bid");
     terminal.wait_for("127.0.0.1 ok> ");
-    // An empty line is nobody's word: all fields answered, and nothing is sent.
+    // An empty line is no confirmation: all fields are answered, but nothing is sent.
     terminal.type_in("sell BTC-PERPETUAL 10 60000; sell\r");
     for (field, answer) in [
         ("instrument: ", "BTC-PERPETUAL"),
@@ -227,21 +227,21 @@ fn a_person_at_a_terminal_trades() {
     }
     terminal.wait_for("given up: nothing was sent");
     terminal.wait_for("127.0.0.1 ok> ");
-    // A form that is given up sends nothing.
+    // A cancelled form sends nothing.
     terminal.type_in("sell\r");
     terminal.wait_for("instrument: ");
     terminal.type_in("\x03");
     terminal.wait_for("nothing was sent");
     terminal.wait_for("127.0.0.1 ok> ");
     assert_eq!(venue.order_count(), 2);
-    // The pane shows what comes, while nobody types.
+    // The pane shows new data while nothing is typed.
     terminal.type_in("subscribe ticker.BTC-PERPETUAL.100ms\r");
     terminal.wait_for_all(&["subscribed: 1 channel", "ticker.BTC-PERPETUAL.100ms  #3  bid 50000 x 100"]);
-    // A lost connection is made again by itself.
+    // A lost connection is restored automatically.
     venue.drop_all();
     terminal.wait_for("tickpath: the connection broke without a word of the venue (1006)");
     terminal.wait_for_all(&["tickpath: connected again, 1 channel", "ticker.BTC-PERPETUAL.100ms  #6"]);
-    // Ctrl-C ends a command, not the shell; mistakes do not either.
+    // Neither Ctrl-C nor an error ends the shell.
     terminal.type_in("wait 10m\r");
     terminal.interrupt_until("wait 10m: interrupted");
     terminal.type_in("bye\r");
@@ -255,13 +255,13 @@ fn a_person_at_a_terminal_trades() {
         kept.contains("positions") && kept.contains("bye") && kept.contains("\"label=by hand\""),
         "{kept}"
     );
-    // Another run brings them back.
+    // The next run restores the history.
     let mut terminal = Terminal::start(&venue.url, home.path());
     terminal.wait_for("127.0.0.1 off> ");
     terminal.type_in("\x1b[A");
     terminal.wait_for("bye");
     terminal.type_in("\x03");
-    // A terminal that is closed: nothing more is heard, and the connection is closed in good order.
+    // A closed terminal: the shell stops reading, and closes the connection properly.
     kill(Pid::from_raw(i32::try_from(terminal.child.id()).unwrap()), Signal::SIGHUP).unwrap();
     terminal.wait_for("the shell is over: Interrupted");
 }
@@ -269,7 +269,7 @@ fn a_person_at_a_terminal_trades() {
 #[test]
 fn a_terminal_that_stands_still_does_not_keep_the_connection_from_going_on() {
     let venue = Venue::start();
-    // Some hundred kilobytes of lines with each subscription, more than a terminal takes that nobody looks at.
+    // Each subscription sends some hundred kilobytes of lines, more than an unread terminal buffers.
     venue.send_on_subscription(&format!("\"{}\"", "x".repeat(150)), 2_000);
     let home = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(&venue.url, home.path());
@@ -283,7 +283,7 @@ fn a_terminal_that_stands_still_does_not_keep_the_connection_from_going_on() {
             venue.seen(Method::PrivateSubscribe) + venue.seen(Method::PublicSubscribe) >= count
         });
     }
-    // Once somebody looks again the shell is as it was.
+    // Once the terminal is read again, the shell continues as before.
     terminal.interrupt_until("wait 10m: interrupted");
     terminal.end_input();
     terminal.wait_for("the shell is over: Done");
@@ -308,18 +308,18 @@ fn another_program_talks_to_the_shell_line_by_line() {
     };
     keys.write_all(b"buy BTC-PERPETUAL 10 50000\n").unwrap();
     wait_for("order 1 open");
-    // Half a line waits for its end.
+    // An incomplete line waits for its end.
     keys.write_all(b"cancel_all; cance").unwrap();
     keys.write_all(b"l 1\n").unwrap();
     wait_for("1 order cancelled");
-    // It ends at the first failure, without the end of the input.
+    // The shell ends at the first failure, before the end of the input.
     wait_for("the shell is over: Failed");
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
 fn the_prompt_follows_the_connection_and_ctrl_d_ends_a_command_with_the_shell() {
-    // One command waits beside the connection, the other for it.
+    // One command waits while connected, the other for the connection.
     for (command, printed) in [("wait 10m\r", "wait 10m"), ("positions\r", "waiting for the connection")] {
         let venue = Venue::start();
         let home = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A venue of a few lines: logins, orders that rest or trade at once, a ticker, and faults on demand.
+//! A minimal venue: logins, orders that rest or trade at once, a ticker, and faults on demand.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,24 +22,24 @@ use tickpath_test_support::{ANY_PORT, realtime_ns};
 use tickpath_types::Nanos;
 use tickpath_web::{ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent, WebLimits};
 
-/// The key that logs in.
+/// The client id of the valid key.
 pub const CLIENT_ID: &str = "AMANDA";
-/// Its secret.
+/// The client secret of the valid key.
 pub const SECRET: &str = "AMANDASECRECT";
 
-/// An option whose index is about 50000.
+/// An option with an index of about 50000.
 pub const OPTION: &str = "BTC-31DEC27-60000-C";
 
-/// What goes wrong, once.
+/// A one-time fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The request is done and the connection closed before the answer.
+    /// The request is executed, and the connection closed before the answer.
     LoseAnswer(Method),
-    /// The connection is closed before the request is done.
+    /// The connection is closed before the request is executed.
     LoseRequest(Method),
-    /// The request is done and never answered.
+    /// The request is executed and never answered.
     Silent(Method),
-    /// The connection is closed; the order is on its way for so many milliseconds more.
+    /// The connection is closed; the order arrives this many milliseconds later.
     Hold(Method, u64),
 }
 
@@ -66,25 +66,25 @@ struct Order {
 #[derive(Debug, Default)]
 struct Book {
     orders: Vec<Order>,
-    /// Methods in the order of their requests.
+    /// Received methods in order.
     seen: Vec<Method>,
     fault: Option<Fault>,
-    /// How often it happens after the next time.
+    /// Number of repetitions of the fault after the next time.
     fault_more: u32,
-    /// A request on its way, and when it arrives.
+    /// A request in flight with its arrival time.
     held: Option<(String, u64)>,
-    /// Open orders end with a connection that a fault closes.
+    /// True if open orders are cancelled when a fault closes the connection.
     cancels_with_connection: bool,
-    /// Until when requests were said to be good.
+    /// Deadlines of the received orders and changes.
     valid_until: Vec<Option<u64>>,
-    /// Data sent at once on each subscription, and how often.
+    /// Data sent on each subscription, and the number of messages.
     data: String,
     data_count: u64,
-    /// A channel to send something of with the next answer.
+    /// A channel whose data is sent with the next answer without a subscription.
     unasked: Option<String>,
-    /// Every connection is closed, once.
+    /// True to close all connections once.
     drops_all: bool,
-    /// The position was closed.
+    /// True once the position is closed.
     is_flat: bool,
 }
 
@@ -128,23 +128,23 @@ impl Venue {
         self.book.lock().unwrap().cancels_with_connection = true;
     }
 
-    /// Whether a request is on its way.
+    /// Whether a request is in flight.
     pub fn is_holding(&self) -> bool {
         self.book.lock().unwrap().held.is_some()
     }
 
-    /// Until when orders and changes were said to be good, each in its turn.
+    /// The deadlines of orders and changes, in order.
     pub fn valid_until(&self) -> Vec<Option<u64>> {
         self.book.lock().unwrap().valid_until.clone()
     }
 
-    #[allow(dead_code)] // of benches
+    #[allow(dead_code)] // used by benches only
     pub fn send_on_subscription(&self, data: &str, count: u64) {
         let mut book = self.book.lock().unwrap();
         (book.data, book.data_count) = (data.to_owned(), count);
     }
 
-    /// With the next answer something of this channel is sent, which nobody asked for.
+    /// Sends data of an unsubscribed channel with the next answer.
     pub fn send_unasked(&self, channel: &str) {
         self.book.lock().unwrap().unasked = Some(channel.to_owned());
     }
@@ -226,7 +226,7 @@ impl Client {
         let _ = self.connection.flush();
     }
 
-    /// False when the connection is to be closed.
+    /// Answers a request; false if the connection must be closed.
     fn answer(&mut self, text: &str, book: &mut Book) -> bool {
         let mut out = Vec::new();
         let time = ServerTime { us_in: unix_ms() * 1_000, us_out: unix_ms() * 1_000 };
@@ -255,7 +255,7 @@ impl Client {
                     book.fault = None;
                     return true;
                 }
-                // The end of the connection is its answer.
+                // A logout is answered by closing the connection.
                 if request.method == Method::Logout {
                     return false;
                 }
@@ -406,7 +406,7 @@ impl Client {
 }
 
 impl Book {
-    /// A fault happens, and closes a connection.
+    /// Applies a fault that closes the connection.
     fn fail(&mut self) {
         match self.fault_more.checked_sub(1) {
             Some(more) => self.fault_more = more,
@@ -419,7 +419,7 @@ impl Book {
         }
     }
 
-    /// An order that was on its way arrives: it is taken where it is still good.
+    /// Delivers the order in flight, which is accepted if its deadline has not passed.
     fn take_held(&mut self) {
         let now = unix_ms();
         let Some((text, _)) = self.held.take_if(|(_, at)| *at <= now) else { return };
@@ -434,14 +434,14 @@ impl Book {
         self.valid_until.push(order.valid_until);
         let id = self.orders.len() as u64 + 1;
         let is_market = order.price.is_none();
-        // A market order rests where there is nothing to trade with.
+        // A market order rests if there is no counterparty.
         let rests = !is_market || order.label.map(name).is_some_and(|label| label == "rests");
         self.orders.push(Order {
             id,
             label: order.label.map(name).unwrap_or_default(),
             instrument: name(order.instrument_name),
             direction,
-            // A contract is ten.
+            // One contract has the amount 10.
             amount: order
                 .amount
                 .map_or_else(|| format!("{}0", order.contracts.unwrap()), |amount| amount.to_string()),
