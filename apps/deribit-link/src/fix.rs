@@ -1,4 +1,4 @@
-//! The connection to a venue's FIX door, kept.
+//! A persistent connection to a venue's FIX endpoint.
 
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::BorrowedFd;
@@ -22,61 +22,61 @@ use crate::pauses::Pauses;
 use crate::route::Proxy;
 use crate::state::{Standing, State};
 
-/// Bytes that one duty cycle takes at most.
+/// Upper bound of bytes that one duty cycle reads.
 const READ_MAX: usize = 16 << 10;
-/// Longest Reject that is handed on, in bytes: each names one field and one text.
+/// Longest Reject that is passed to the listener, in bytes: a Reject names one field and one text.
 const REJECT_LEN_MAX: usize = 1 << 10;
-/// Longest request that is rehearsed whole, in bytes.
+/// Longest request that warm-up encodes in full, in bytes.
 const REHEARSED_LEN_MAX: usize = 1 << 10;
-/// What a venue says of a Logon that no other attempt will make right.
+/// Text of a venue that refuses a Logon permanently.
 const BAD_KEY: &str = "invalid_credentials";
-/// What our venue says where somebody else has our name now: to take it back at once would only go on and on.
+/// Text of our venue when another client logs on under our name. An immediate reconnect would cause a loop.
 const ANOTHER_LOGON: &str = "another Logon";
 
-/// Where the venue's FIX door is, and by which way.
+/// The address of a venue's FIX endpoint and the route to it.
 #[derive(Clone, Debug)]
 pub struct FixRoute {
     /// Name or IPv4 address.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// The proxy to go through.
+    /// The proxy, if any.
     pub proxy: Option<Proxy>,
-    /// The certificates to trust where the door speaks TLS; plain TCP when absent.
+    /// The trusted certificates for an endpoint that uses TLS; `None` for plain TCP.
     pub tls: Option<TlsClient>,
 }
 
-/// How a link is to be.
+/// Configuration of a FIX link.
 #[derive(Clone, Debug)]
 pub struct FixLinkConfig {
-    /// Where the door is.
+    /// The route to the endpoint.
     pub route: FixRoute,
     /// The session; its heartbeat interval is whole seconds.
     pub session: SessionConfig,
-    /// Who logs on.
+    /// The credentials for the Logon.
     pub key: Key,
     /// The venue cancels the orders of this connection when it ends (CancelOnDisconnect, 9001).
     pub cancel_on_disconnect: bool,
-    /// How many orders, replacements and cancels a second the venue takes: more would end the session.
+    /// The venue's limit of orders, replacements and cancels per second; exceeding it ends the session.
     pub matching: CreditPlan,
-    /// How long TCP, proxy and TLS may take.
+    /// Time for TCP, proxy and TLS.
     pub connect_timeout: Nanos,
-    /// The first pause before connecting again; each further one is twice as long.
+    /// The first pause before a reconnect; each further one is twice as long.
     pub pause_min: Nanos,
-    /// The longest pause; also that after a Logon that was refused for good, and when another has our name.
+    /// The longest pause, also after a permanently refused Logon, and when another client uses our name.
     pub pause_max: Nanos,
-    /// Of the parts that pauses are shortened by.
+    /// Seed of the random reductions of pauses.
     pub seed: u64,
-    /// Who knows the addresses of names.
+    /// The name resolver.
     pub resolver: Resolver,
 }
 
 impl FixLinkConfig {
-    /// Heartbeats of 5 s, pauses of 250 ms to 30 s, 5 requests a second and 20 at once; `sender` is our name
-    /// (SenderCompID).
+    /// Defaults: heartbeats of 5 s, pauses of 250 ms to 30 s, 5 requests a second in bursts of 20. `sender`
+    /// is our name (SenderCompID).
     ///
     /// # Panics
-    /// When the name is longer than 64 bytes.
+    /// If the name is longer than 64 bytes.
     #[must_use]
     pub fn new(route: FixRoute, sender: &str, key: Key) -> FixLinkConfig {
         FixLinkConfig {
@@ -97,58 +97,58 @@ impl FixLinkConfig {
     }
 }
 
-/// What becomes of the connection.
+/// A change of the connection's state.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FixChange<'l> {
-    /// It is being made.
+    /// Connecting has begun.
     Begun,
-    /// It stands; the Logon begins.
+    /// The connection is open; the Logon begins.
     Opened,
-    /// The Logon is done: requests may be sent.
+    /// The Logon is complete: requests may be sent.
     Ready,
-    /// It was lost, or did not come to be. What was sent and has no answer may have been done or not.
+    /// The connection was lost or could not be made. Unanswered requests may or may not have been executed.
     Lost {
-        /// Why.
+        /// The reason.
         why: &'l Loss,
-        /// When it is tried again.
+        /// The time of the next attempt.
         again_at: Nanos,
     },
 }
 
-/// Takes what a link says, while it is borrowed from the receive buffer.
+/// Receives a link's events, which borrow from the receive buffer.
 pub trait FixListener {
-    /// The time, read after each message; `cycle` is what [`do_work`](FixLink::do_work) was given.
+    /// The time, read after each message; `cycle` is the time passed to [`do_work`](FixLink::do_work).
     #[inline]
     fn now(&mut self, cycle: Nanos) -> Nanos {
         cycle
     }
 
-    /// The time of day in milliseconds since 1970, for the signature of a Logon. As it is, the owner's clock counts from
-    /// the Unix epoch, as that of agents does.
+    /// The time of day in milliseconds since 1970, for the signature of a Logon. By default the owner's clock
+    /// counts from the Unix epoch, like that of agents.
     fn unix_ms(&mut self, now: Nanos) -> u64 {
         now.0 / 1_000_000
     }
 
-    /// A message for the application, in sequence; each comes once. A Reject (`3`) comes here too: it answers one of
-    /// ours.
+    /// An application message, in sequence and without duplicates. This includes a Reject (`3`), the answer
+    /// to one of our messages.
     fn on_message(&mut self, at: Nanos, message: &Message<'_>);
 
-    /// A message of the session itself came. An answered Logon may repeat credentials: it is not to be shown as it is.
+    /// A session message. A Logon response may repeat credentials: do not display it unmasked.
     #[inline]
     fn on_session_message(&mut self, at: Nanos, message: &Message<'_>) {
         let _ = (at, message);
     }
 
-    /// The connection changed.
+    /// The connection's state changed.
     fn on_change(&mut self, at: Nanos, change: FixChange<'_>);
 }
 
-/// A FIX session with a venue that is made again when it is lost.
+/// A FIX session with a venue that reconnects after each loss.
 ///
-/// Sequence numbers begin at 1 with each connection and nothing is ever sent again, as Deribit has it: what was sent and
-/// has no answer when the connection is lost has to be asked for by another way. Room is taken at the start; after that
-/// nothing is allocated but by losses and logons.
+/// As on Deribit, sequence numbers start at 1 with each connection, and nothing is resent. After a loss,
+/// reconcile the unanswered requests in another way. Buffers are allocated at the start; later only losses
+/// and logons allocate.
 #[derive(Debug)]
 pub struct FixLink<N: Network = Kernel> {
     config: FixLinkConfig,
@@ -163,26 +163,26 @@ pub struct FixLink<N: Network = Kernel> {
     received_len: usize,
     /// A Reject, until the session has checked it.
     reject: Vec<u8>,
-    /// What the venue said when it logged out.
+    /// The text of the venue's logout.
     farewell: String,
     ready_at: Option<Nanos>,
-    /// What ended the connection between two duty cycles.
+    /// The error that ended the connection between two duty cycles.
     broken: Option<Loss>,
-    /// What was rehearsed last.
+    /// Buffer of the last warm-up request.
     rehearsed: Box<[u8]>,
-    /// The time that was given last.
+    /// The time of the last call.
     now: Nanos,
     stats: LinkStats,
 }
 
 impl FixLink {
-    /// A link over the kernel's sockets that is off.
+    /// Creates a link over the kernel's sockets, disconnected.
     #[must_use]
     pub fn new(config: FixLinkConfig) -> FixLink {
         FixLink::on(Kernel, config)
     }
 
-    /// The socket, to wait for together with others; none while no connection stands.
+    /// The socket, for waiting on it together with others; `None` while no connection is open.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.state {
@@ -193,7 +193,7 @@ impl FixLink {
 }
 
 impl<N: Network> FixLink<N> {
-    /// As [`new`](FixLink::new), on any network.
+    /// Creates a link on any network; see [`new`](FixLink::new).
     #[must_use]
     pub fn on(network: N, config: FixLinkConfig) -> FixLink<N> {
         FixLink {
@@ -217,56 +217,56 @@ impl<N: Network> FixLink<N> {
         }
     }
 
-    /// Where it stands.
+    /// The status of the link.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.state.standing(self.session.is_up() && self.broken.is_none())
     }
 
-    /// What is being waited for, in words.
+    /// Names the pending step.
     #[must_use]
     pub fn stage(&self) -> &'static str {
         self.state.stage(self.session.is_up(), "logon", |opening| opening.stage())
     }
 
-    /// Requests to the matching engine that may be sent now.
+    /// Number of matching engine requests that may be sent now.
     #[must_use]
     pub fn requests_left(&self, now: Nanos) -> u64 {
         self.credits.requests_left(now)
     }
 
-    /// What was counted.
+    /// The counters.
     #[must_use]
     pub const fn stats(&self) -> LinkStats {
         self.stats
     }
 
-    /// The session, to be asked.
+    /// The session, for queries.
     #[must_use]
     pub const fn session(&self) -> &Session<NoStore> {
         &self.session
     }
 
-    /// Wants a connection, from now on and at once.
+    /// Requests a connection, at once and until [`disconnect`](FixLink::disconnect).
     pub fn connect(&mut self, now: Nanos) {
         if self.state.want(now) {
             self.pauses.reset();
         }
     }
 
-    /// Wants no connection any longer: logs out, without waiting for the answer. The venue then does what
-    /// [`cancel_on_disconnect`](FixLinkConfig::cancel_on_disconnect) says.
+    /// Logs out without waiting for the answer, closes the connection and stops reconnecting. The venue then
+    /// applies [`cancel_on_disconnect`](FixLinkConfig::cancel_on_disconnect).
     pub fn disconnect(&mut self, now: Nanos) {
         self.session.logout(now, &Logout::default());
         self.close(now);
         self.state = State::Off;
     }
 
-    /// Writes a request into the send buffer, to leave with the next [`flush`](FixLink::flush) or duty cycle; its
+    /// Writes a request to the send buffer, for the next [`flush`](FixLink::flush) or duty cycle. Returns its
     /// MsgSeqNum.
     ///
     /// # Errors
-    /// [`RequestError`]; nothing was written then.
+    /// [`RequestError`]; nothing was written.
     #[inline]
     pub fn send<'a, B: Body<'a>>(&mut self, now: Nanos, body: &B) -> Result<i64, RequestError> {
         self.now = now;
@@ -283,10 +283,10 @@ impl<N: Network> FixLink<N> {
         })
     }
 
-    /// Whether [`send`](FixLink::send) would take a request of up to `len` bytes now.
+    /// Whether [`send`](FixLink::send) would accept a request of up to `len` bytes now.
     ///
     /// # Errors
-    /// As [`send`](FixLink::send).
+    /// See [`send`](FixLink::send).
     #[inline]
     pub fn check_request(&self, now: Nanos, len: usize) -> Result<(), RequestError> {
         if !self.session.is_up() || self.broken.is_some() {
@@ -301,8 +301,7 @@ impl<N: Network> FixLink<N> {
         }
     }
 
-    /// Goes through the motions of writing a request, so that code and data are in the processor's caches when it counts:
-    /// nothing of it is kept or sent.
+    /// Encodes a request and discards it, to warm the processor's caches with code and data.
     ///
     /// # Errors
     /// Always.
@@ -311,7 +310,7 @@ impl<N: Network> FixLink<N> {
         Err(RequestError::NotReady)
     }
 
-    /// Gives the kernel what waits; whether nothing is left.
+    /// Passes waiting bytes to the kernel. Returns whether none are left.
     #[inline]
     pub fn flush(&mut self) -> bool {
         if self.session.output().is_empty() {
@@ -336,11 +335,11 @@ impl<N: Network> FixLink<N> {
             }
             self.session.handle_sent(self.now, count);
         }
-        // TLS may hold what it took.
+        // TLS may still hold bytes that it accepted.
         Ok(connection.flush().map_err(broke)?)
     }
 
-    /// Does a bounded amount of what there is to do, and returns how much. Waits for nothing.
+    /// Does a bounded amount of pending work and returns the amount. Never blocks.
     #[inline]
     pub fn do_work(&mut self, now: Nanos, listener: &mut impl FixListener) -> usize {
         self.now = now;
@@ -353,7 +352,7 @@ impl<N: Network> FixLink<N> {
         self.work_closed(now, listener)
     }
 
-    /// On the way to a connection.
+    /// Works on an attempt to connect.
     #[cold]
     fn work_closed(&mut self, now: Nanos, listener: &mut impl FixListener) -> usize {
         let result = match &mut self.state {
@@ -373,7 +372,7 @@ impl<N: Network> FixLink<N> {
         result.unwrap_or_else(|loss| self.lose(now, loss, listener))
     }
 
-    /// With what the name service says.
+    /// Polls the name service, then starts to connect.
     fn look_up(&mut self, now: Nanos) -> Result<usize, Loss> {
         let (timeout, hop) = (self.config.connect_timeout, self.config.route.first_hop());
         let Some(address) = self.state.look_up(now, timeout, &mut self.names, hop)? else { return Ok(0) };
@@ -384,7 +383,7 @@ impl<N: Network> FixLink<N> {
         Ok(1)
     }
 
-    /// The connection stands now: logs on.
+    /// Sends the Logon on a new connection.
     fn open(
         &mut self,
         now: Nanos,
@@ -487,10 +486,10 @@ impl<N: Network> FixLink<N> {
         1
     }
 
-    /// Ends the connection, with what still leaves.
+    /// Sends the waiting bytes and closes the connection.
     fn close(&mut self, now: Nanos) {
         self.now = now;
-        // Where it does not leave now the other end notices without it.
+        // If the bytes cannot leave now, the venue detects the disconnect anyway.
         let _ = self.write();
         if let State::Open(connection) = &mut self.state {
             connection.close();
@@ -502,7 +501,7 @@ impl<N: Network> FixLink<N> {
 }
 
 impl FixRoute {
-    /// What is to be looked up: the proxy's name and port, or the venue's.
+    /// The host and port to look up: the proxy's, or the venue's.
     fn first_hop(&self) -> (&str, u16) {
         match &self.proxy {
             Some(proxy) => (&proxy.host, proxy.port),
@@ -511,7 +510,7 @@ impl FixRoute {
     }
 }
 
-/// Random bytes. They need not be secret, but no two logons may have the same.
+/// Random bytes. They need not be secret, but each logon needs different ones.
 fn nonce(timestamp: u64) -> [u8; NONCE_LEN_MIN] {
     let random = RandomState::new();
     let mut bytes = [0; NONCE_LEN_MIN];
@@ -521,7 +520,7 @@ fn nonce(timestamp: u64) -> [u8; NONCE_LEN_MIN] {
     bytes
 }
 
-/// Hears the session for the link's listener.
+/// Forwards the session's events to the link's listener.
 struct Ear<'a, L> {
     listener: &'a mut L,
     at: Nanos,
@@ -547,7 +546,7 @@ impl<L: FixListener> SessionListener for Ear<'_, L> {
         self.reject.clear();
         match message.as_bytes().len() <= REJECT_LEN_MAX {
             true => self.reject.extend_from_slice(message.as_bytes()),
-            // What it answers has no answer, and is given up when its time is over.
+            // The rejected request then gets no answer and times out.
             false => *self.unreadable += 1,
         }
     }
@@ -559,7 +558,7 @@ impl<L: FixListener> SessionListener for Ear<'_, L> {
 
     fn on_reject(&mut self, reject: &Reject<'_>) {
         if !self.was_up {
-            // The Logon is refused.
+            // The Logon was refused.
             self.farewell.push_str(reject.text.unwrap_or_default());
         }
         if let Parsed::Complete { message, .. } = Message::parse(self.reject) {

@@ -1,15 +1,15 @@
 //! Keeps a client's session with a venue that speaks Deribit's dialect alive, by duty cycles.
 //!
-//! A [`Link`] connects - TCP or TLS, directly or through a proxy - logs in, answers the venue's questions for a sign of
-//! life, renews tokens, subscribes, and connects again after each loss, with pauses that grow. What the venue says goes to
-//! a [`Listener`] straight from the receive buffer. A request is told one of four things, once: its reply, that none came
-//! in time, that the connection was lost before one, or, at once, that it was not sent. After the two in the middle nobody
-//! but the venue knows whether it was done: ask it, and never send an order twice.
+//! A [`Link`] connects by TCP or TLS, directly or through a proxy. It logs in, answers heartbeat requests,
+//! renews tokens, subscribes, and reconnects after each loss with growing pauses. The venue's messages go to
+//! a [`Listener`] straight from the receive buffer. Each request has exactly one outcome: a reply, a
+//! time-out, a lost connection, or an immediate error because it was not sent. After a time-out or a loss
+//! only the venue knows whether the request was executed: query it, and never send an order twice.
 //!
-//! A [`FixLink`] does the same with a venue's FIX door, for orders alone: logon, heartbeats, sequence numbers.
+//! A [`FixLink`] does the same with a FIX endpoint, for orders only: logon, heartbeats, sequence numbers.
 //!
-//! A link waits for nothing: names are looked up on a thread of their own, and each duty cycle does a bounded amount. After
-//! start-up nothing is allocated but by losses, by logins, and by changes of subscriptions.
+//! A link never blocks: a separate thread looks up names, and each duty cycle does a bounded amount of work.
+//! After start-up only losses, logins and changes of subscriptions allocate.
 //!
 //! ```no_run
 //! use tickpath_deribit::session::{SessionConfig, SessionEvent};

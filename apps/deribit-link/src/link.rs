@@ -1,4 +1,4 @@
-//! The connection to a venue, kept.
+//! A persistent connection to a venue.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,35 +20,35 @@ use crate::pauses::Pauses;
 use crate::route::Route;
 use crate::state::{Standing, State};
 
-/// The close code of a client that leaves (RFC 6455, 7.4.1).
+/// The close code of a client that disconnects (RFC 6455, 7.4.1).
 const CLOSE_GOING_AWAY: u16 = 1001;
 
-/// How a link is to be.
+/// Configuration of a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// Where the venue is.
+    /// The route to the venue.
     pub route: Route,
     /// The session.
     pub session: SessionConfig,
     /// Bounds of the connection.
     pub limits: WebLimits,
-    /// The first pause before connecting again; each further one is twice as long.
+    /// The first pause before a reconnect; each further one is twice as long.
     pub pause_min: Nanos,
     /// The longest pause.
     pub pause_max: Nanos,
-    /// Messages that one duty cycle takes at most.
+    /// Upper bound of messages that one duty cycle handles.
     pub messages_max: usize,
-    /// A login that was refused for good is tried again, after the longest pause; otherwise the link is off then.
+    /// Whether a permanently refused login is retried after the longest pause; if not, the link turns off.
     pub retries_refused_login: bool,
-    /// Of the parts that pauses are shortened by, so that many clients do not come back at once.
+    /// Seed of the random reductions of pauses, so that many clients do not reconnect at once.
     pub seed: u64,
-    /// Who knows the addresses of names.
+    /// The name resolver.
     pub resolver: Resolver,
 }
 
 impl LinkConfig {
-    /// Pauses of 250 ms to 30 s, 256 messages a duty cycle; the system knows the addresses, and a refused login is not
-    /// tried again.
+    /// Defaults: pauses of 250 ms to 30 s, 256 messages a duty cycle, the system's resolver, and no retry of
+    /// a refused login.
     #[must_use]
     pub fn new(route: Route, session: SessionConfig) -> LinkConfig {
         LinkConfig {
@@ -65,26 +65,26 @@ impl LinkConfig {
     }
 }
 
-/// What a link counts.
+/// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
-    /// Connections that stood.
+    /// Connections opened.
     pub opened: u64,
-    /// Logins that were done.
+    /// Logins completed.
     pub logins: u64,
-    /// Connections that were lost or did not come to be.
+    /// Connections that were lost or could not be made.
     pub losses: u64,
     /// Messages received.
     pub messages: u64,
-    /// Messages that could not be read.
+    /// Messages that could not be parsed.
     pub unreadable: u64,
-    /// Requests without a reply in time.
+    /// Requests that timed out.
     pub late: u64,
     /// Requests whose connection was lost before the reply.
     pub lost: u64,
 }
 
-/// A connection to a venue that is made again when it is lost.
+/// A connection to a venue that reconnects after each loss.
 #[derive(Debug)]
 pub struct Link<N: Network = Kernel> {
     config: LinkConfig,
@@ -94,25 +94,25 @@ pub struct Link<N: Network = Kernel> {
     state: State<WebSocketClient<N>, WebSocketClient<N>>,
     pauses: Pauses,
     ready_at: Option<Nanos>,
-    /// What ended the connection between two duty cycles.
+    /// The error that ended the connection between two duty cycles.
     broken: Option<Loss>,
-    /// The login was refused for good.
+    /// True if the login was refused permanently.
     is_refused: bool,
-    /// After a logout: until when the venue may close the connection, which is its answer.
+    /// After a logout: the deadline for the venue to close the connection, which is its answer.
     logout_until: Option<Nanos>,
-    /// The last request, or message of the session.
+    /// The last request or session message.
     out: Vec<u8>,
     stats: LinkStats,
 }
 
 impl Link {
-    /// A link over the kernel's sockets that is off.
+    /// Creates a link over the kernel's sockets, disconnected.
     #[must_use]
     pub fn new(config: LinkConfig) -> Link {
         Link::on(Kernel, config)
     }
 
-    /// The socket, to wait for together with others; none while there is no connection.
+    /// The socket, for waiting on it together with others; `None` while there is no connection.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.socket().and_then(WebSocketClient::fd)
@@ -120,7 +120,7 @@ impl Link {
 }
 
 impl<N: Network> Link<N> {
-    /// As [`new`](Link::new), on any network.
+    /// Creates a link on any network; see [`new`](Link::new).
     #[must_use]
     pub fn on(network: N, config: LinkConfig) -> Link<N> {
         Link {
@@ -139,61 +139,61 @@ impl<N: Network> Link<N> {
         }
     }
 
-    /// Where it stands.
+    /// The status of the link.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.state.standing(self.session.is_ready() && self.broken.is_none())
     }
 
-    /// What is being waited for, in words.
+    /// Names the pending step.
     #[must_use]
     pub fn stage(&self) -> &'static str {
         self.state.stage(self.session.is_ready(), "login", WebSocketClient::stage)
     }
 
-    /// Whether the connection stands; the login may still be on its way.
+    /// Whether the connection is open; the login may still be in progress.
     #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
     }
 
-    /// What was counted.
+    /// The counters.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
         self.stats
     }
 
-    /// The session, to be asked.
+    /// The session, for queries.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Where the venue is.
+    /// The route to the venue.
     #[must_use]
     pub fn route(&self) -> &Route {
         &self.config.route
     }
 
-    /// Wants a channel, from now on and after each new connection.
+    /// Subscribes to a channel, now and after each reconnect.
     ///
     /// # Errors
-    /// [`ChannelError`] when no channel has such a name.
+    /// [`ChannelError`] if the name is not a valid channel.
     pub fn subscribe(&mut self, channel: &str) -> Result<(), ChannelError> {
         self.session.subscribe(channel)
     }
 
-    /// Wants a channel no longer.
+    /// Unsubscribes from a channel.
     pub fn unsubscribe(&mut self, channel: &str) {
         self.session.unsubscribe(channel);
     }
 
-    /// Ends a subscription and begins it anew, for a whole book after a gap. False when the channel is not wanted.
+    /// Renews a subscription, to get a full book after a gap. Returns false if the channel is not subscribed.
     pub fn resubscribe(&mut self, channel: &str) -> bool {
         self.session.resubscribe(channel)
     }
 
-    /// Wants a connection, from now on and at once.
+    /// Requests a connection, at once and until [`disconnect`](Link::disconnect).
     pub fn connect(&mut self, now: Nanos) {
         if self.state.want(now) {
             self.is_refused = false;
@@ -201,20 +201,20 @@ impl<N: Network> Link<N> {
         }
     }
 
-    /// Wants no connection any longer, and closes it with "going away".
+    /// Closes the connection with "going away" and stops reconnecting.
     pub fn disconnect(&mut self, now: Nanos, listener: &mut impl Listener) {
         self.close(now, listener);
         self.state = State::Off;
     }
 
-    /// Goes to another venue, or another way: off until it is connected.
+    /// Changes the venue or the route. The link stays off until it is connected again.
     pub fn set_route(&mut self, now: Nanos, route: Route, listener: &mut impl Listener) {
         self.disconnect(now, listener);
         self.config.route = route;
     }
 
-    /// Logs in with another key, or none, on this connection where there is one. What is subscribed stays so; what was
-    /// asked and has no reply is told as lost.
+    /// Logs in with another key, or none, on the open connection if there is one. Subscriptions remain;
+    /// unanswered requests are reported as lost.
     pub fn set_key(&mut self, now: Nanos, key: Option<Key>, listener: &mut impl Listener) {
         self.give_up_requests(now, listener);
         self.session.set_key(key);
@@ -223,10 +223,10 @@ impl<N: Network> Link<N> {
         }
     }
 
-    /// Sends a request at once; its reply comes by [`Listener::on_event`].
+    /// Sends a request at once; [`Listener::on_event`] receives its reply.
     ///
     /// # Errors
-    /// [`RequestError`]; nothing was sent then, and nothing will be.
+    /// [`RequestError`]; the request was not sent and will not be.
     #[inline]
     pub fn request<'a>(
         &mut self,
@@ -237,11 +237,11 @@ impl<N: Network> Link<N> {
         self.send_request(now, method, params, WebSocketClient::send)
     }
 
-    /// As [`request`](Link::request), to leave with the next [`flush`](Link::flush) or duty cycle, so that several
-    /// requests cost one system call.
+    /// Does the same as [`request`](Link::request), but sends at the next [`flush`](Link::flush) or duty
+    /// cycle, so that several requests cost one system call.
     ///
     /// # Errors
-    /// As [`request`](Link::request).
+    /// See [`request`](Link::request).
     #[inline]
     pub fn queue_request<'a>(
         &mut self,
@@ -252,10 +252,10 @@ impl<N: Network> Link<N> {
         self.send_request(now, method, params, WebSocketClient::queue)
     }
 
-    /// Whether [`queue_request`](Link::queue_request) would take a request of up to `len` bytes now.
+    /// Whether [`queue_request`](Link::queue_request) would accept a request of up to `len` bytes now.
     ///
     /// # Errors
-    /// As [`request`](Link::request).
+    /// See [`request`](Link::request).
     #[inline]
     pub fn check_request(&self, now: Nanos, method: Method, len: usize) -> Result<(), RequestError> {
         match &self.state {
@@ -266,8 +266,8 @@ impl<N: Network> Link<N> {
         }
     }
 
-    /// Goes through the motions of [`queue_request`](Link::queue_request), so that its code is in the processor's caches
-    /// when it counts. Nothing is kept of it, or sent.
+    /// Runs the code of [`queue_request`](Link::queue_request) to warm the processor's caches. Nothing is
+    /// kept or sent.
     pub fn rehearse_request<'a>(&mut self, method: Method, params: &impl Field<'a>) {
         let State::Open(socket) = &mut self.state else { return };
         self.out.clear();
@@ -297,7 +297,7 @@ impl<N: Network> Link<N> {
                 self.broken = Some(Loss::Backpressured);
                 Err(RequestError::NotReady)
             }
-            // The kernel may have had all of it before it noticed.
+            // The kernel may have accepted the whole request before it detected the close.
             SendOutcome::Closed => {
                 self.broken = Some(Loss::Gone);
                 Ok(id)
@@ -305,13 +305,13 @@ impl<N: Network> Link<N> {
         }
     }
 
-    /// The request that was written last, until the next call.
+    /// The last request written, until the next call.
     #[must_use]
     pub fn sent(&self) -> &str {
         text_of(&self.out)
     }
 
-    /// Gives the kernel what waits; whether nothing is left.
+    /// Passes waiting bytes to the kernel. Returns whether none are left.
     #[inline]
     pub fn flush(&mut self) -> bool {
         match &mut self.state {
@@ -327,7 +327,7 @@ impl<N: Network> Link<N> {
         }
     }
 
-    /// Does a bounded amount of what there is to do, and returns how much. Waits for nothing.
+    /// Does a bounded amount of pending work and returns the amount. Never blocks.
     #[inline]
     pub fn do_work(&mut self, now: Nanos, listener: &mut impl Listener) -> usize {
         if let State::Open(_) = self.state {
@@ -339,7 +339,7 @@ impl<N: Network> Link<N> {
         self.work_closed(now, listener)
     }
 
-    /// On the way to a connection.
+    /// Works on an attempt to connect.
     #[cold]
     fn work_closed(&mut self, now: Nanos, listener: &mut impl Listener) -> usize {
         let result = match &mut self.state {
@@ -359,7 +359,7 @@ impl<N: Network> Link<N> {
         result.unwrap_or_else(|loss| self.lose(now, loss, listener))
     }
 
-    /// With what the name service says.
+    /// Polls the name service, then starts to connect.
     fn look_up(&mut self, now: Nanos) -> Result<usize, Loss> {
         let (timeout, hop) = (self.config.limits.connect_timeout, self.config.route.first_hop());
         let Some(address) = self.state.look_up(now, timeout, &mut self.names, hop)? else { return Ok(0) };
@@ -370,7 +370,7 @@ impl<N: Network> Link<N> {
         Ok(1)
     }
 
-    /// The connection stands now.
+    /// Starts the session on a new connection.
     fn open(&mut self, now: Nanos, listener: &mut impl Listener) -> usize {
         self.state = match std::mem::replace(&mut self.state, State::Off) {
             State::Opening(socket) => State::Open(socket),
@@ -383,7 +383,7 @@ impl<N: Network> Link<N> {
     }
 
     fn start_session(&mut self, now: Nanos, listener: &mut impl Listener) {
-        // Of the whole process: two links may log in within the same millisecond.
+        // Shared by the whole process: two links may log in within the same millisecond.
         static NONCES: AtomicU64 = AtomicU64::new(0);
         self.ready_at = None;
         let unix_ms = listener.unix_ms(now);
@@ -396,7 +396,7 @@ impl<N: Network> Link<N> {
     }
 
     fn work_open(&mut self, now: Nanos, listener: &mut impl Listener) -> Result<usize, Loss> {
-        // It ends at once for whatever other reason.
+        // After a logout, any other cause also ends the connection at once.
         if self.session.is_over() {
             return self.await_logout(now, listener);
         }
@@ -409,7 +409,7 @@ impl<N: Network> Link<N> {
         Ok(work)
     }
 
-    /// After a logout, which has no reply: the end of the connection says that the venue took it.
+    /// Waits after a logout, which has no reply: the venue confirms it by closing the connection.
     #[cold]
     fn await_logout(&mut self, now: Nanos, listener: &mut impl Listener) -> Result<usize, Loss> {
         let until = *self.logout_until.get_or_insert(now + self.config.session.request_timeout);
@@ -418,7 +418,7 @@ impl<N: Network> Link<N> {
         }
         match self.receive(now, listener).and_then(|work| Ok(work + self.transmit(now, listener)?)) {
             Ok(work) => Ok(work),
-            // What breaks the line is no answer: the venue takes it for a loss, with what is to be cancelled then.
+            // A broken connection is no confirmation: the venue treats it as a loss and cancels accordingly.
             Err(Loss::Closed { code: Closed::BROKEN, reason }) if !reason.is_empty() => {
                 Err(Loss::LogoutUnanswered)
             }
@@ -462,13 +462,13 @@ impl<N: Network> Link<N> {
                 };
                 listener.on_event(at, event);
                 if let Some((loss, may_succeed)) = refusal {
-                    // A renewal that is refused: the login with the key may succeed.
+                    // After a refused renewal, a login with the key may still succeed.
                     self.is_refused = !was_ready && !may_succeed;
                     return Err(loss);
                 }
             }
             if !self.session.is_ready() {
-                // The next step of the login leaves at once.
+                // Sends the next step of the login at once.
                 self.transmit(at.at, listener)?;
             }
         }
@@ -491,7 +491,7 @@ impl<N: Network> Link<N> {
         Ok(count)
     }
 
-    /// Sends what the session has to say, and what waits.
+    /// Sends the session's messages and the queued bytes.
     fn transmit(&mut self, now: Nanos, listener: &mut impl Listener) -> Result<usize, Loss> {
         let mut count = 0;
         let State::Open(socket) = &mut self.state else { return Ok(0) };
@@ -533,11 +533,11 @@ impl<N: Network> Link<N> {
         if std::mem::take(&mut self.is_refused) { self.pauses.longest() } else { self.pauses.next(now) }
     }
 
-    /// Ends the connection, and tells what has no reply.
+    /// Closes the connection and reports the unanswered requests.
     fn close(&mut self, now: Nanos, listener: &mut impl Listener) {
         if let State::Open(socket) = &mut self.state {
             socket.close(CLOSE_GOING_AWAY, "going away");
-            // Where it does not leave now the other end notices without it.
+            // If the close cannot leave now, the venue detects the disconnect anyway.
             let _ = socket.flush();
         }
         self.state = State::Off;
@@ -567,7 +567,7 @@ fn text_of(out: &[u8]) -> &str {
     std::str::from_utf8(out).expect("requests are written as JSON text")
 }
 
-/// Why a login was refused, and whether another one may succeed: unless the key itself is refused.
+/// The reason of a refused login, and whether a retry may succeed: not if the key itself is refused.
 fn refusal(method: Method, error: Option<ErrorBody<'_>>) -> (Loss, bool) {
     let Some(error) = error else {
         return (Loss::Refused { code: None, why: "its answer cannot be read".to_owned() }, true);

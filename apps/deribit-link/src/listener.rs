@@ -1,4 +1,4 @@
-//! What a link tells its owner.
+//! Events that a link reports to its owner.
 
 use tickpath_deribit::envelope::{Inbound, Later};
 use tickpath_deribit::method::Method;
@@ -8,58 +8,58 @@ use tickpath_types::Nanos;
 
 use crate::loss::Loss;
 
-/// When a message was received.
+/// The receive time of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// When it was read, by the owner's clock.
+    /// The time of reading, by the owner's clock.
     pub at: Nanos,
-    /// When the kernel received the bytes read last, in nanoseconds since the Unix epoch; none where it does not say.
+    /// The kernel's receive time of the bytes read last, in nanoseconds since 1970 (UTC); `None` if unknown.
     pub kernel_ns: Option<u64>,
 }
 
-/// Why a request has no reply: it may have been done or not.
+/// The reason why a request has no reply. It may or may not have been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// None came in time. One that comes later is counted and dropped.
+    /// No reply arrived in time. A later one is counted and dropped.
     Late,
-    /// The connection was lost before.
+    /// The connection was lost before the reply.
     Lost,
 }
 
-/// What becomes of the connection. That its login is done, so that requests may be sent, is told by
-/// [`SessionEvent::Ready`].
+/// A change of the connection's state. [`SessionEvent::Ready`] reports the completed login, after which
+/// requests may be sent.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Change<'l> {
-    /// It is being made.
+    /// Connecting has begun.
     Begun,
-    /// It stands; the login begins.
+    /// The connection is open; the login begins.
     Opened,
-    /// It was lost, or did not come to be. What was sent and has no reply was told before.
+    /// The connection was lost or could not be made. Unanswered requests were reported before.
     Lost {
-        /// Why.
+        /// The reason.
         why: &'l Loss,
-        /// When it is tried again; none when it is not.
+        /// The time of the next attempt; `None` if there is none.
         again_at: Option<Nanos>,
     },
 }
 
-/// Takes what a link says, while it is borrowed from the receive buffer.
+/// Receives a link's events, which borrow from the receive buffer.
 pub trait Listener {
-    /// The time, read after each message; `cycle` is what [`do_work`](crate::Link::do_work) was given.
+    /// The time, read after each message; `cycle` is the time passed to [`do_work`](crate::Link::do_work).
     #[inline]
     fn now(&mut self, cycle: Nanos) -> Nanos {
         cycle
     }
 
-    /// The time of day in milliseconds since 1970, for the signature of a login. As it is, the owner's clock counts from
-    /// the Unix epoch, as that of agents does.
+    /// The time of day in milliseconds since 1970, for the signature of a login. By default the owner's clock
+    /// counts from the Unix epoch, like that of agents.
     fn unix_ms(&mut self, now: Nanos) -> u64 {
         now.0 / 1_000_000
     }
 
-    /// A message came: reads it. Who reads results and data in the same pass does so here, with a [`Visitor`](tickpath_deribit::envelope::Visitor) of its own;
-    /// [`on_event`](Listener::on_event) follows.
+    /// Parses a received message. An override can read results and data in the same pass, with its
+    /// [`Visitor`](tickpath_deribit::envelope::Visitor); [`on_event`](Listener::on_event) follows.
     ///
     /// # Errors
     /// [`ScanError`]: the message is counted and dropped.
@@ -69,22 +69,22 @@ pub trait Listener {
         Inbound::parse_with(text, &mut Later)
     }
 
-    /// What the session makes of the message: a reply, data of a channel, or what became of the login and of
-    /// subscriptions.
+    /// The session's interpretation of the message: a reply, channel data, or the outcome of a login or
+    /// subscription.
     fn on_event(&mut self, at: Received, event: SessionEvent<'_>);
 
-    /// The session sent a message of its own, and the socket took it. It may hold a token: it is not to be shown as it is.
+    /// The socket accepted a session message. It may contain a token: do not display it unmasked.
     #[inline]
     fn on_sent(&mut self, at: Nanos, text: &str) {
         let _ = (at, text);
     }
 
-    /// A request has no reply and will have none.
+    /// A request has no reply and will not get one.
     fn on_unanswered(&mut self, at: Nanos, id: i64, method: Method, why: Unanswered) {
         let _ = (at, id, method, why);
     }
 
-    /// The connection changed.
+    /// The connection's state changed.
     fn on_change(&mut self, at: Nanos, change: Change<'_>) {
         let _ = (at, change);
     }

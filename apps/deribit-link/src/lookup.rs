@@ -1,4 +1,4 @@
-//! Names are looked up beside the duty cycle: the system's name service may take half a minute.
+//! Asynchronous name lookup: the system's name service may take half a minute.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -9,34 +9,34 @@ use tickpath_web::WebError;
 
 use crate::loss::Loss;
 
-/// Who knows a host's address: [`tickpath_web::resolve`] asks the system.
+/// A function that resolves a host name; [`tickpath_web::resolve`] asks the system.
 pub type Resolver = fn(host: &str, port: u16) -> Result<SocketAddrV4, WebError>;
 
-/// How often the thread looks whether it is still wanted.
+/// Interval at which the thread checks whether it is still in use.
 const LOOK: Duration = Duration::from_secs(60);
 
 type Question = (String, u16);
 type Answer = Result<SocketAddrV4, WebError>;
 
-/// How far a lookup is.
+/// Progress of a lookup.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// The address.
     Found(SocketAddrV4),
-    /// It is being looked for.
+    /// The lookup is in progress.
     Waiting,
-    /// There is none.
+    /// The lookup failed.
     Failed(WebError),
 }
 
-/// Looks one name up at a time.
+/// Looks up one name at a time.
 #[derive(Debug)]
 pub(crate) struct NameService {
     resolver: Resolver,
     thread: Option<Thread>,
     /// The name that is being looked up.
     asked: Option<Question>,
-    /// What was found last, for which name: used again where the service fails.
+    /// The last result with its name; reused when the service fails.
     known: Option<(Question, SocketAddrV4)>,
 }
 
@@ -52,7 +52,7 @@ impl NameService {
         NameService { resolver, thread: None, asked: None, known: None }
     }
 
-    /// Asks for a host's address; a number needs nobody. While an earlier question waits, its answer comes first.
+    /// Starts a lookup unless the host is numeric. While an earlier lookup runs, its answer comes first.
     pub(crate) fn ask(&mut self, host: &str, port: u16) -> Lookup {
         if let Ok(address) = host.parse::<Ipv4Addr>() {
             return Lookup::Found(SocketAddrV4::new(address, port));
@@ -67,7 +67,7 @@ impl NameService {
         Lookup::Waiting
     }
 
-    /// Whether the answer is there.
+    /// Polls for the answer.
     pub(crate) fn poll(&mut self, host: &str, port: u16) -> Lookup {
         let Some(thread) = &self.thread else { return self.ask(host, port) };
         let answer = match thread.answers.try_recv() {
@@ -80,7 +80,7 @@ impl NameService {
         };
         let asked = self.asked.take();
         if !asked.as_ref().is_some_and(|(of, at)| of == host && *at == port) {
-            // The answer to an earlier question that nobody waits for any more.
+            // The answer belongs to an abandoned lookup.
             return self.ask(host, port);
         }
         match answer {
@@ -92,8 +92,8 @@ impl NameService {
         }
     }
 
-    /// What to make of a lookup: the address, or none while it is waited for. Once it `is_late` an address that was found
-    /// before serves as well: a host seldom moves.
+    /// Converts a lookup to an address, or `None` while it is in progress. Once it `is_late`, an earlier
+    /// result is also accepted, because hosts rarely move.
     pub(crate) fn settle(
         &self,
         lookup: Lookup,
@@ -112,7 +112,7 @@ impl NameService {
         }
     }
 
-    /// The address that was found before.
+    /// The earlier result for this name.
     fn known(&self, host: &str, port: u16) -> Option<SocketAddrV4> {
         let known = self.known.as_ref().filter(|((of, at), _)| of == host && *at == port);
         known.map(|(_, address)| *address)
@@ -164,7 +164,7 @@ impl Drop for NameService {
     fn drop(&mut self) {
         let Some(Thread { questions, answers, handle }) = self.thread.take() else { return };
         drop((questions, answers));
-        // It ends when nobody asks any more; what it is looking up just now cannot be hurried.
+        // The thread ends without its channels; a lookup in progress cannot be interrupted.
         if self.asked.is_none() {
             let _ = handle.join();
         }

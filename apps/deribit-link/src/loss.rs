@@ -1,31 +1,31 @@
-//! Why a connection was lost or never came to be.
+//! Reasons of lost and failed connections.
 
 use tickpath_deribit::method::Method;
 use tickpath_fix::session::{CloseReason, SendError};
 use tickpath_web::WebError;
 
-/// Why a connection was lost or never came to be, with what to do about it.
+/// The reason why a connection was lost or failed, with a remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
-    /// It could not be made, or broke.
+    /// It failed to open, or broke.
     #[error(transparent)]
     Web(#[from] WebError),
     /// The name service did not answer in time.
     #[error("no answer of the name service for {host} in time: check the name, or name the address")]
     NameService {
-        /// The name that was asked for.
+        /// The name looked up.
         host: String,
     },
     /// The venue closed it.
     #[error("{}{}{reason}", close_words(*.code), if .reason.is_empty() { "" } else { ": " })]
     Closed {
-        /// Its close code, see [`Closed`](tickpath_web::Closed); 1006 where the connection broke without one.
+        /// Its close code, see [`Closed`](tickpath_web::Closed); 1006 if the connection broke without one.
         code: u16,
-        /// Its reason; of 1006 what broke the connection, empty where the venue ended it without a close frame.
+        /// Its reason. For 1006, the cause of the break; empty if the venue ended it without a close frame.
         reason: String,
     },
-    /// A step of the login had no reply.
+    /// A step of the login timed out.
     #[error("no answer to {method} in time")]
     Login {
         /// The step.
@@ -34,41 +34,41 @@ pub enum Loss {
     /// A step of the login, or the renewal of its tokens, was refused.
     #[error("login refused: {why}")]
     Refused {
-        /// The venue's code; none where its answer cannot be read.
+        /// The venue's code; `None` if its answer cannot be parsed.
         code: Option<i64>,
-        /// What it said, and what to do.
+        /// The venue's message, and the remedy.
         why: String,
     },
     /// A FIX session ended.
     #[error("FIX: {why}{}{text}", if .text.is_empty() { "" } else { ": " })]
     Fix {
-        /// Why.
+        /// The reason.
         why: CloseReason,
-        /// What the venue said of it; empty where it said nothing.
+        /// The venue's text; empty if it gave none.
         text: String,
     },
-    /// A FIX session could not begin: its Logon cannot be written.
+    /// A FIX session could not begin: its Logon cannot be encoded.
     #[error("the FIX Logon cannot be sent: {0}")]
     Logon(#[from] SendError),
-    /// Not a word of the venue for twice the time between heartbeats: the connection is half open, or the venue stands
-    /// still.
+    /// No message from the venue for two heartbeat intervals: the connection is half open, or the venue
+    /// hangs.
     #[error("the venue is silent")]
     Silence,
-    /// It takes nothing any more.
+    /// The connection accepts no more bytes.
     #[error("the venue takes nothing any more")]
     Backpressured,
-    /// The other end was gone when something was sent.
+    /// The peer had closed the connection before a send.
     #[error("the connection is closed")]
     Gone,
     /// The client logged out, and the venue closed the connection.
     #[error("the session is over")]
     Logout,
-    /// The client logged out, and the venue did not close the connection: whether it took the logout is not known.
+    /// The client logged out, but the venue did not close the connection: it may have missed the logout.
     #[error("no answer to the logout in time: whether the venue took it is not known")]
     LogoutUnanswered,
 }
 
-/// What a close code says (RFC 6455, 7.4.1).
+/// Describes a close code (RFC 6455, 7.4.1).
 fn close_words(code: u16) -> String {
     let words = match code {
         1000 => "its work is done",

@@ -1,11 +1,11 @@
-//! The way to a venue.
+//! The route to a venue.
 
 use std::fmt;
 use std::str::FromStr;
 
 use tickpath_web::{TlsClient, WebUrl};
 
-/// An HTTP proxy that is asked to CONNECT, written `host:port`.
+/// An HTTP proxy, used with CONNECT; written `host:port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxy {
     /// Its name or IPv4 address.
@@ -14,7 +14,7 @@ pub struct Proxy {
     pub port: u16,
 }
 
-/// A text that names no proxy: write it as `host:port`.
+/// An invalid proxy text: write it as `host:port`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("proxy {text:?}: write it as host:port")]
 pub struct ProxyError {
@@ -39,25 +39,25 @@ impl fmt::Display for Proxy {
     }
 }
 
-/// Where the venue is, and by which way.
+/// The address of a venue and the route to it.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The venue's WebSocket.
     pub url: WebUrl,
-    /// The proxy to go through.
+    /// The proxy, if any.
     pub proxy: Option<Proxy>,
-    /// The certificates to trust; needed for `wss`.
+    /// The trusted certificates; required for `wss`.
     pub tls: Option<TlsClient>,
 }
 
 impl Route {
-    /// Without a proxy.
+    /// A route without a proxy.
     #[must_use]
     pub fn direct(url: WebUrl, tls: Option<TlsClient>) -> Route {
         Route { url, proxy: None, tls }
     }
 
-    /// What is to be looked up: the proxy's name and port, or the venue's.
+    /// The host and port to look up: the proxy's, or the venue's.
     pub(crate) fn first_hop(&self) -> (&str, u16) {
         match &self.proxy {
             Some(proxy) => (&proxy.host, proxy.port),

@@ -1,4 +1,4 @@
-//! How far a connection is: what links of either protocol go through.
+//! Connection states, shared by the links of both protocols.
 
 use std::net::SocketAddrV4;
 
@@ -7,34 +7,34 @@ use tickpath_types::Nanos;
 use crate::lookup::NameService;
 use crate::loss::Loss;
 
-/// Whether there is a session.
+/// The status of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No connection is wanted.
+    /// Disconnected on request.
     Off,
-    /// It is being made, or made again.
+    /// Connecting or reconnecting.
     Connecting,
     /// Requests may be sent.
     Ready,
 }
 
-/// How far a connection is; `O` is one that is being opened, `C` one that stands.
+/// The state of a connection: `O` is an opening connection, `C` an open one.
 #[derive(Debug)]
 pub(crate) enum State<O, C> {
-    /// None is wanted.
+    /// No connection is requested.
     Off,
     /// A pause before the next connection.
     Pausing { until: Nanos },
     /// The address is being looked up.
     Looking { deadline: Nanos },
-    /// TCP, proxy, TLS.
+    /// TCP, proxy and TLS are in progress.
     Opening(O),
-    /// It stands; the login may still be on its way.
+    /// The connection is open; the login may still be in progress.
     Open(C),
 }
 
 impl<O, C> State<O, C> {
-    /// Where it stands, if its session is ready or not.
+    /// The status; `is_ready` is that of the session.
     pub(crate) const fn standing(&self, is_ready: bool) -> Standing {
         match self {
             State::Off => Standing::Off,
@@ -43,7 +43,7 @@ impl<O, C> State<O, C> {
         }
     }
 
-    /// What is being waited for, in words: `login` once the connection stands, and before that what `of_opening` says.
+    /// Names the pending step: `login` once the connection is open, before that the result of `of_opening`.
     pub(crate) fn stage(
         &self,
         is_ready: bool,
@@ -60,7 +60,7 @@ impl<O, C> State<O, C> {
         }
     }
 
-    /// Wants a connection at once; false where there is one, or one is being made.
+    /// Requests a connection at once; false if one is open or being made.
     pub(crate) fn want(&mut self, now: Nanos) -> bool {
         let is_idle = matches!(self, State::Off | State::Pausing { .. });
         if is_idle {
@@ -69,7 +69,7 @@ impl<O, C> State<O, C> {
         is_idle
     }
 
-    /// Looks the address up, which begins when the pause is over; none while it is waited for.
+    /// Looks up the address, starting after the pause; `None` while the lookup is in progress.
     pub(crate) fn look_up(
         &mut self,
         now: Nanos,

@@ -1,4 +1,4 @@
-//! After start-up a link's duty cycles and requests do not allocate, with messages and without.
+//! After start-up a link's duty cycles and requests do not allocate, with or without messages.
 #![allow(clippy::unwrap_used)]
 
 use crate::running::Running;
@@ -15,7 +15,7 @@ use tickpath_test_support::Deadline;
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const CHANNELS: [&str; 2] = ["book.BTC-PERPETUAL.raw", "user.orders.any.any.raw"];
-/// Orders before it is counted, and while it is.
+/// Number of orders before the measurement, and during it.
 const ORDERS: usize = 200;
 
 #[derive(Default)]
@@ -58,7 +58,7 @@ fn a_link_does_not_allocate_once_it_runs() {
         assert!(!deadline.is_over(), "{}", link.stage());
         link.do_work(clock.now(), &mut counts);
     }
-    // Buffers grow to what the longest message takes.
+    // Buffers grow to the size of the longest message.
     trade(&mut link, &mut counts, ORDERS);
     let before = (thread_allocations(), counts.replies, counts.news);
     trade(&mut link, &mut counts, ORDERS);
@@ -68,7 +68,7 @@ fn a_link_does_not_allocate_once_it_runs() {
     venue.stop();
 }
 
-/// Orders one after the other, each with its reply, its notification and its change of the book.
+/// Sends orders one after the other, each with its reply, its notification and its book update.
 fn trade(link: &mut Link, counts: &mut Counts, orders: usize) {
     let clock = TscClock::shared();
     let (replies, news) = (counts.replies, counts.news);

@@ -1,4 +1,4 @@
-//! Each fault by itself: afterwards the venue's orders are those that the client believes in.
+//! Each fault in isolation: afterwards the venue's orders match the client's.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use tickpath_deribit_link::Standing;
 use crate::link::trader::{PERPETUAL, Trader, session};
 use crate::running::Running;
 
-/// Limits that a busy client does not reach, and faults that are soon over.
+/// Limits that a busy client does not reach, and faults of short duration.
 pub fn quick(text: String) -> String {
     let front = "[deribit]\nmatching_rate = 100000\nmatching_burst = 100000\n\
                  faults = { seed = 7, half_open_for = '3600s', maintenance_for = '1s', reply_delay = '700ms' }\n";
@@ -32,7 +32,7 @@ impl Place {
         Place { folder, venue }
     }
 
-    /// A client whose orders stay when its connection goes, with a clock that runs so many times as fast.
+    /// A client whose orders survive a disconnect, with a clock that runs `speed` times as fast.
     fn trader(&self, speed: u64) -> Trader {
         let session = SessionConfig { cancel_on_disconnect: false, ..session("anna", "test") };
         Trader::start(self.venue.address, session, speed)
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// The venue's orders and book are those of the client.
+/// Checks that the venue's orders and book match the client's.
 pub fn compare(venue: &Running, trader: &mut Trader) {
     venue.faults.stop();
     let other = SessionConfig { cancel_on_disconnect: false, ..session("anna", "test") };
@@ -75,7 +75,7 @@ pub fn compare(venue: &Running, trader: &mut Trader) {
         .collect();
     open.sort();
     assert_eq!(open, trader.open());
-    // No order twice, of those that have ended either.
+    // No order exists twice, including those that have ended.
     for (label, why) in &trader.mind.never {
         assert!(!trader.mind.believed.contains_key(label), "{label}: {why}");
     }
@@ -122,7 +122,7 @@ fn orders_go_with_the_connection_where_that_is_wanted() {
     assert_eq!(trader.open().len(), 5);
     place.fail(FaultKind::Cut);
     trader.wait("the loss", |trader| trader.stats().losses == 1);
-    // The venue cancels them when it notices, the client is told by the channel or finds it out by asking.
+    // The venue cancels them when it detects the loss; the client learns it by the channel or by a query.
     trader.wait("the cancels", |trader| trader.is_settled() && trader.open().is_empty());
     assert!(trader.mind.believed.values().all(|belief| belief.state == "cancelled"));
     place.end(trader);
@@ -131,7 +131,7 @@ fn orders_go_with_the_connection_where_that_is_wanted() {
 #[test]
 fn a_half_open_connection_is_noticed() {
     let place = Place::new();
-    // Twenty seconds of silence are one.
+    // The client's clock is accelerated: twenty seconds of silence take one.
     let mut trader = place.trader(20);
     trader.buy("before", 10, "59000").unwrap();
     trader.wait("rest", Trader::is_settled);
@@ -171,7 +171,7 @@ fn a_token_that_is_over_is_renewed_on_the_same_connection() {
     trader.wait("the renewal", |trader| trader.call(Method::GetPositions, &positions()).is_ok());
     trader.buy("on", 10, "59000").unwrap();
     assert_eq!((trader.stats().losses, trader.stats().logins), (0, 1));
-    // Where nothing can be renewed another login helps, on another connection.
+    // If no token can be renewed, another login on another connection helps.
     place.fail(FaultKind::TokensRevoked);
     assert_eq!(trader.call(Method::GetPositions, &positions()), Err(13_009));
     trader.wait("another login", |trader| trader.stats().logins == 2 && trader.is_settled());
@@ -183,7 +183,7 @@ fn a_token_that_is_over_is_renewed_on_the_same_connection() {
 #[test]
 fn a_login_that_loses_its_token_on_the_way_is_tried_again() {
     let place = Place::new();
-    // The first private request is the wish for cancel on disconnect, a step of the login.
+    // The first private request is a step of the login: the request for cancel on disconnect.
     place.fail(FaultKind::TokensRevoked);
     let trader = Trader::start(place.venue.address, session("anna", "test"), 1);
     assert_eq!((trader.stats().opened, trader.stats().logins), (2, 1));
@@ -194,7 +194,7 @@ fn a_login_that_loses_its_token_on_the_way_is_tried_again() {
 #[test]
 fn channels_that_are_refused_for_a_token_are_asked_for_again() {
     let place = Place::new();
-    // The first private request is that for the channels.
+    // The first private request subscribes to the channels.
     place.fail(FaultKind::TokenExpired);
     let mut trader = place.trader(1);
     assert_eq!((trader.stats().opened, trader.stats().logins), (1, 1));
@@ -222,12 +222,12 @@ fn tokens_are_renewed_before_they_are_over() {
     let short = |text: String| quick(text).replace("seed = 1\n", "seed = 1\ntoken_expires_s = 10\n");
     let venue = Running::start(folder.path(), short);
     let session = SessionConfig { cancel_on_disconnect: false, ..session("anna", "test") };
-    // At eight seconds of the client's, long before the ten of the venue.
+    // Renewal comes after eight seconds of the client's clock, long before the ten of the venue.
     let mut trader = Trader::start(venue.address, session, 4);
     let positions = GetPositions { currency: None, kind: None, subaccount_id: None };
     let start = std::time::Instant::now();
     while start.elapsed() < std::time::Duration::from_secs(11) {
-        // A machine that stands still for longer than a token lives may see it end; it is renewed then as well.
+        // A machine that stalls for longer than a token's life may see it expire; it is then renewed too.
         let reply = trader.call(Method::GetPositions, &positions);
         assert!(reply.is_ok() || reply == Err(13_009), "{reply:?}");
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -248,7 +248,7 @@ fn a_reply_is_lost_while_its_order_lives() {
         trader.wait("the fault", |_| place.count(kind) == 1);
         trader.wait("rest", Trader::is_settled);
         assert_eq!(trader.open().len(), 1, "{kind:?}");
-        // A change and a cancel that were done, and nobody was told.
+        // A change and a cancel that were executed without a reply.
         place.fail(kind);
         trader.edit("lost", 20, "59001").unwrap();
         trader.wait("the fault", |_| place.count(kind) == 2);
@@ -281,7 +281,7 @@ fn a_request_is_lost_and_not_sent_again() {
 #[test]
 fn a_slow_reply_is_late_and_the_order_counts() {
     let place = Place::new();
-    // Ten seconds are half of one; the reply takes more.
+    // Ten seconds of the client's clock take half of one; the reply takes longer.
     let mut trader = place.trader(20);
     place.fail(FaultKind::ReplySlow);
     trader.buy("slow", 10, "59000").unwrap();
@@ -306,7 +306,7 @@ fn over_the_rate_nothing_is_done_and_the_client_holds_back() {
     trader.buy("refused", 10, "59000").unwrap();
     trader.wait("rest", Trader::is_settled);
     assert_eq!(trader.mind.never["refused"], "refused 10028");
-    // The client knows now that it has no credits, although it reckoned with a hundred.
+    // The client has learned that it has no credits, although it had counted a hundred.
     assert!(matches!(trader.buy("next", 10, "59000"), Err(RequestError::RateLimit { .. })));
     trader.wait("credit", |trader| trader.buy("later", 10, "59000").is_ok());
     trader.wait("rest", Trader::is_settled);

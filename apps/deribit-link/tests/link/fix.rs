@@ -1,4 +1,4 @@
-//! A FIX session that is kept, at the venue's own FIX door.
+//! A persistent FIX session with the venue's own FIX endpoint.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tickpath_types::Nanos;
 
 use crate::running::Running;
 
-/// Writes down what it hears.
+/// Records the received events.
 #[derive(Default)]
 struct Heard {
     reports: Vec<(String, OrdStatus)>,
@@ -103,7 +103,7 @@ fn a_session_logs_on_lives_by_heartbeats_and_comes_back() {
     assert_eq!(link.send(now(), &order("early")), Err(RequestError::NotReady));
     until(&mut link, &mut heard, "a logon", |link, _| link.standing() == Standing::Ready);
     assert_eq!(heard.changes, ["begun", "opened", "ready"]);
-    // Two orders leave by one write, and the limit of requests is kept here.
+    // One write sends two orders; the link enforces the rate limit itself.
     assert_eq!(link.send(now(), &order("a")), Ok(2));
     assert_eq!(link.send(now(), &order("b")), Ok(3));
     assert!(link.flush());
@@ -111,16 +111,16 @@ fn a_session_logs_on_lives_by_heartbeats_and_comes_back() {
     assert_eq!(heard.reports, [("a".to_owned(), OrdStatus::NEW), ("b".to_owned(), OrdStatus::NEW)]);
     let refusal = (0..1_000).find_map(|_| link.send(now(), &OrderCancelRequest::default()).err());
     assert!(matches!(refusal, Some(RequestError::RateLimit { .. })), "{refusal:?}");
-    // The venue did not understand what names no order.
+    // The venue rejects a message that names no order.
     until(&mut link, &mut heard, "the rejects", |_, heard| heard.rejects > 0);
-    // Neither end says anything but heartbeats.
+    // Both sides now send only heartbeats.
     let (sent, heartbeats) = (link.session().stats().sent, heard.heartbeats);
     until(&mut link, &mut heard, "heartbeats of both", |link, heard| {
         heard.heartbeats >= heartbeats + 3 && link.session().stats().sent >= sent + 3
     });
     assert_eq!((link.standing(), heard.losses.len()), (Standing::Ready, 0));
 
-    // The venue goes, and says so.
+    // The venue shuts down with a logout.
     let address = venue.fix_address.unwrap();
     venue.stop();
     until(&mut link, &mut heard, "the loss", |_, heard| !heard.losses.is_empty());

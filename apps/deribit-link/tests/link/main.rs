@@ -1,4 +1,4 @@
-//! A link at the venue's own front, with each fault that the front can make, and names that are looked up.
+//! A link to the venue's own front, with each fault that the front can inject, and with name lookups.
 #![allow(clippy::unwrap_used)]
 
 mod faults;

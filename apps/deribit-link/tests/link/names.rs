@@ -1,4 +1,4 @@
-//! Names are looked up beside the duty cycle.
+//! Name lookups run beside the duty cycle.
 
 use std::io::{Error, Read, Write};
 use std::net::SocketAddrV4;
@@ -34,7 +34,7 @@ fn link(url: &str, proxy: Option<&str>, resolver: Resolver) -> Link {
     link
 }
 
-/// Works until something is so, with a client's time that stands at `now`.
+/// Runs duty cycles until a condition holds, with the client's clock fixed at `now`.
 fn work(link: &mut Link, losses: &mut Losses, now: Nanos, is_so: impl Fn(&Link, &Losses) -> bool) {
     let deadline = Deadline::start();
     while !is_so(link, losses) {
@@ -60,12 +60,12 @@ fn a_name_service_that_stands_still_holds_nothing_up() {
     PORT.store(address.port(), Ordering::Release);
     let mut losses = Losses::default();
     let mut link = link("ws://venue.example:443/ws/api/v2", None, stands_still);
-    // While the service stands still, the duty cycle does not.
+    // The duty cycle continues while the service hangs.
     for _ in 0..1_000 {
         link.do_work(Nanos(1), &mut losses);
     }
     assert_eq!((link.standing(), link.stage()), (Standing::Connecting, "name service"));
-    // Its time is over: that is told, and asked again after a pause.
+    // The time-out is reported, and the lookup is repeated after a pause.
     let late = Nanos::from_secs(16);
     work(&mut link, &mut losses, late, |_, losses| !losses.0.is_empty());
     assert!(losses.0[0].contains("name service") && losses.0[0].contains("venue.example"), "{:?}", losses.0);
@@ -99,7 +99,7 @@ fn a_host_is_found_again_where_the_service_fails() {
     let (listener, address) = listen();
     PORT.store(address.port(), Ordering::Release);
     let mut losses = Losses::default();
-    // By a proxy: its name is what is looked up.
+    // With a proxy, the proxy's name is looked up.
     let mut link = link("ws://venue.example/ws", Some("proxy.example:3128"), once);
     work(&mut link, &mut losses, Nanos(1), |_, losses| losses.0.len() == 1);
     assert!(losses.0[0].contains("proxy.example") && losses.0[0].contains("away"), "{:?}", losses.0);

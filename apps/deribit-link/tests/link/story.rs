@@ -1,4 +1,4 @@
-//! Many orders while everything goes wrong that can: none is forgotten, none doubled.
+//! Many orders under all faults: none is lost, none duplicated.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::link::faults::{compare, quick};
 use crate::link::trader::{Trader, session};
 use crate::running::Running;
 
-/// Orders of a story.
+/// Number of orders in the scenario.
 const ORDERS: u32 = 400;
-/// The chances, in millionths: of requests, of connections each second, of changes of the book.
+/// Fault probabilities in millionths: per request, per connection and second, per book update.
 const CHANCES: [(FaultKind, u32); 13] = [
     (FaultKind::Cut, 100_000),
     (FaultKind::HalfOpen, 40_000),
@@ -64,7 +64,7 @@ fn tell(seed: u64, cancel_on_disconnect: bool) {
                 if trader.buy(&label, amount, &price).is_ok() {
                     sent.insert(label);
                     number += 1;
-                    // Each at least once.
+                    // Injects each fault at least once.
                     if number % 25 == 0
                         && let Some((kind, _)) = CHANCES.get(number as usize / 25 - 1)
                     {
@@ -87,7 +87,7 @@ fn tell(seed: u64, cancel_on_disconnect: bool) {
     venue.faults.stop();
     trader.wait("rest", Trader::is_settled);
     compare(&venue, &mut trader);
-    // Every order that was sent has one fate.
+    // Every order sent has exactly one outcome.
     let known: BTreeSet<String> =
         trader.mind.believed.keys().chain(trader.mind.never.keys()).cloned().collect();
     assert_eq!(known, sent);
@@ -95,7 +95,7 @@ fn tell(seed: u64, cancel_on_disconnect: bool) {
     for (kind, _) in CHANCES {
         assert!(venue.faults.count(kind) > 0, "{kind:?}: {}", venue.faults);
     }
-    // How a request is left without its answer - in time, or with its connection - hangs on what else goes wrong meanwhile.
+    // Which way a request stays unanswered, by time-out or lost connection, depends on concurrent faults.
     let unanswered = trader.mind.late + trader.mind.lost;
     assert!(unanswered > 0 && trader.stats().losses > 1, "{}", trader.told());
     drop(trader);

@@ -1,4 +1,4 @@
-//! A client that believes something of its orders, whatever happens, and can be compared with the venue.
+//! A model client that tracks its orders under faults and can be compared with the venue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddrV4;
@@ -24,14 +24,14 @@ use tickpath_types::Nanos;
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 pub const BOOK: &str = "book.BTC-PERPETUAL.raw";
 pub const ORDERS: &str = "user.orders.any.any.raw";
-/// A request that is not found so long after it was sent, each time that it was asked for, was never done.
+/// An order that each query misses for this long after it was sent was never entered.
 const NEVER_AFTER: Duration = Duration::from_secs(3);
-/// So often a request has to be looked for in vain.
+/// Minimum number of queries without a result.
 const ASKED_MIN: u32 = 3;
-/// Between two questions for the same order.
+/// Interval between two queries for the same order.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What is believed of an order.
+/// The client's view of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Belief {
     pub order_id: String,
@@ -41,7 +41,7 @@ pub struct Belief {
     updated: u64,
 }
 
-/// An order whose fate is not known.
+/// An order of unknown status.
 #[derive(Debug)]
 struct Doubt {
     since: Instant,
@@ -59,13 +59,13 @@ enum Asked {
     Other,
 }
 
-/// What came, and what is made of it.
+/// The client's state, derived from the received events.
 pub struct Mind {
     start: Instant,
-    /// The client's time runs so many times as fast, so that time-outs of many seconds are soon there.
+    /// Acceleration of the client's clock, so that long time-outs expire soon.
     speed: u64,
     pub believed: BTreeMap<String, Belief>,
-    /// Orders that were never entered: refused, or looked for in vain.
+    /// Orders that were never entered: refused, or not found.
     pub never: BTreeMap<String, String>,
     doubts: BTreeMap<String, Doubt>,
     asked: HashMap<i64, Asked>,
@@ -110,7 +110,7 @@ impl Mind {
         };
         if let Some(before) = self.believed.get(&label) {
             assert_eq!(before.order_id, belief.order_id, "{label} was entered twice");
-            // Replies and notifications overtake each other: what is closed stays closed, and the newest counts.
+            // Replies and notifications come in any order: closed stays closed, and the newest update wins.
             if before.state != "open" || before.updated > belief.updated {
                 return;
             }
@@ -131,9 +131,9 @@ impl Mind {
             (Asked::Enter(_), Ok(json)) => {
                 self.learn(&read::<OrderReply<'_>>(json).order);
             }
-            // Refused, and so not done.
+            // A refused order was not entered.
             (Asked::Enter(label), Err(code)) => {
-                // 13888 of the venue: it does not know either.
+                // The venue itself does not know the outcome (13888).
                 if code == 13_888 {
                     self.doubt(&label);
                 } else {
@@ -147,7 +147,7 @@ impl Mind {
                 Ok(value) => self.learn(&value.parse::<Order<'_>>().unwrap()),
                 Err(error) => panic!("{error}"),
             },
-            // The order may have ended before: its state is asked for.
+            // The order may have ended before: query its state.
             (Asked::Change(label), Err(_)) => self.doubt(&label),
             (Asked::ByLabel(label), Ok(json)) => {
                 let orders = read::<List<'_, Order<'_>>>(json);
@@ -179,13 +179,13 @@ impl Mind {
         }
     }
 
-    /// The venue's open orders: those that are believed open and are not among them are asked for.
+    /// Queries the orders that the client takes for open but that are not among the venue's open orders.
     fn reconcile(&mut self, json: &str) {
         let orders = read::<List<'_, Order<'_>>>(json);
         let open: Vec<Order<'_>> = orders.iter().map(Result::unwrap).collect();
         for order in &open {
             let label = text(order.label_text());
-            // One that was thought closed or never entered would be wrong: `learn` says so.
+            // An order taken for closed or never entered would be an error: `learn` reports it.
             if let Some(belief) = self.believed.get(&label) {
                 assert_eq!(belief.order_id, text(order.order_id), "{label} was entered twice");
             }
@@ -302,7 +302,7 @@ fn unchanged(order_id: &str) -> EditOrder<'_> {
     }
 }
 
-/// A session that is not held back by limits of its own.
+/// A session whose rate limits do not slow the test.
 pub fn session(id: &str, secret: &str) -> SessionConfig {
     SessionConfig {
         matching: CreditPlan::rate(100_000, 100_000),
@@ -311,7 +311,7 @@ pub fn session(id: &str, secret: &str) -> SessionConfig {
 }
 
 impl Trader {
-    /// A client that connects, and is ready.
+    /// Starts a client that connects and is ready.
     pub fn start(address: SocketAddrV4, session: SessionConfig, speed: u64) -> Trader {
         let mut trader = Trader::off(address, session, speed);
         trader.link.subscribe(BOOK).unwrap();
@@ -355,7 +355,7 @@ impl Trader {
         self.mind.now(Nanos::ZERO)
     }
 
-    /// Nothing is in doubt, everything subscribed, and the open orders compared since the last login.
+    /// Whether no order is in doubt, both channels are active, and orders were compared since the login.
     pub fn is_settled(&mut self) -> bool {
         self.link.standing() == Standing::Ready
             && self.link.session().active_channels() == 2
@@ -365,13 +365,13 @@ impl Trader {
             && self.mind.chain.is_whole()
     }
 
-    /// Whether something of the order is on its way, or in doubt.
+    /// Whether a request for the order is in flight, or its status is unknown.
     pub fn is_busy(&self, label: &str) -> bool {
         let of = Asked::Change(label.to_owned());
         self.mind.doubts.contains_key(label) || self.mind.asked.values().any(|asked| *asked == of)
     }
 
-    /// One duty cycle, and what follows from what came.
+    /// Runs one duty cycle, and reacts to the received events.
     pub fn turn(&mut self) {
         let now = self.now();
         self.link.do_work(now, &mut self.mind);
@@ -419,7 +419,7 @@ impl Trader {
         }
     }
 
-    /// Where it stands, for who looks for a fault.
+    /// A description of the state, for debugging.
     pub fn told(&self) -> String {
         let Mind { losses, doubts, asked, .. } = &self.mind;
         let last = &losses[losses.len().saturating_sub(5)..];
@@ -427,7 +427,7 @@ impl Trader {
         format!("{} {stats:?}\nlosses {last:?}\ndoubts {doubts:?}\nasked {asked:?}", self.link.stage())
     }
 
-    /// Works until something is so.
+    /// Runs duty cycles until a condition holds.
     pub fn wait(&mut self, what: &str, is_so: impl Fn(&mut Trader) -> bool) {
         let deadline = Deadline::after(2 * PATIENCE);
         while !is_so(self) {
@@ -449,19 +449,19 @@ impl Trader {
         Ok(id)
     }
 
-    /// Any request; its reply is in the mind's.
+    /// Sends any request; `mind.replies` receives its reply.
     pub fn request<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<i64, RequestError> {
         self.ask(Asked::Other, method, params)
     }
 
-    /// A request and its reply.
+    /// Sends a request and returns its reply.
     pub fn call<'a>(&mut self, method: Method, params: &impl Field<'a>) -> Result<serde_json::Value, i64> {
         let id = self.request(method, params).unwrap();
         self.wait("a reply", |trader| trader.mind.replies.contains_key(&id));
         self.mind.replies.remove(&id).unwrap().map(|json| serde_json::from_str(&json).unwrap())
     }
 
-    /// An order that rests.
+    /// Places an order that rests.
     pub fn buy(&mut self, label: &str, amount: i64, price: &str) -> Result<i64, RequestError> {
         let order = PlaceOrder {
             label: Some(Text::new(label)),
@@ -483,7 +483,7 @@ impl Trader {
         self.ask(Asked::Change(label.to_owned()), Method::Edit, &edit)
     }
 
-    /// Orders that are believed open, as the venue tells them.
+    /// Orders that the client takes for open, as the venue lists them.
     pub fn open(&self) -> Vec<(String, String, String, String)> {
         let open = self.mind.believed.iter().filter(|(_, belief)| belief.state == "open");
         open.map(|(label, belief)| {
