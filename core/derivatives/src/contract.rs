@@ -1,15 +1,15 @@
-//! What one unit of an instrument is, and what a trade of it is worth.
+//! Contract specifications: units, fees, margin, and the value of a trade.
 
 use tickpath_types::{Price, Qty};
 
 use crate::Money;
 
-/// Parts of a rate.
+/// Divisor of rates in millionths.
 const MILLION: i128 = 1_000_000;
-/// Of an option's premium, the most that a fee takes: 12.5 %.
+/// Cap of an option's fee as a fraction of its premium: 12.5 %.
 const OPTION_FEE_CAP: (i128, i128) = (1, 8);
 
-/// How an instrument is paid.
+/// The instrument kind: the currencies of its amount and of its payments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A future whose amount is in the quote currency and whose profit is in the base currency.
@@ -24,29 +24,29 @@ pub enum Style {
     Spot,
 }
 
-/// What one unit of quantity and one unit of price stand for, and the rates.
+/// A contract specification: the units of quantity and price, and the rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
-    /// How it is paid.
+    /// The instrument kind.
     pub style: Style,
-    /// Digits after the decimal point that one unit of price is the last of: 4 where prices are in 10^-4.
+    /// Decimal places of the price unit: 4 where prices are in 10^-4.
     pub price_decimals: u8,
     /// The amount of quantity 1, in 10^-`amount_decimals`; above 0.
     pub amount_step: u64,
-    /// Digits after the decimal point of `amount_step`.
+    /// Decimal places of `amount_step`.
     pub amount_decimals: u8,
-    /// Margin to open a position, in millionths of its value; of a short option, of its underlying amount.
+    /// Initial margin, in millionths of the position's value; for a short option, of its underlying amount.
     pub initial_margin_ppm: u32,
-    /// Margin to keep a position, likewise.
+    /// Maintenance margin, in the same unit.
     pub maintenance_margin_ppm: u32,
-    /// What the resting side pays, in millionths; below 0 it receives.
+    /// Fee of the maker (the resting side), in millionths; negative for a rebate.
     pub maker_fee_ppm: i32,
-    /// What the incoming side pays, in millionths.
+    /// Fee of the taker (the incoming side), in millionths.
     pub taker_fee_ppm: i32,
 }
 
 impl Contract {
-    /// Of amount 1 and prices in 10^-4, without margin and fees.
+    /// A contract of amount 1 and prices in 10^-4, without margin and fees.
     #[must_use]
     pub const fn plain(style: Style) -> Contract {
         Contract {
@@ -74,14 +74,14 @@ impl Contract {
         Money::ratio(units, 10_i128.pow(self.amount_decimals as u32))
     }
 
-    /// A price as a number of its currency.
+    /// Converts a price to a number of its currency.
     #[must_use]
     pub const fn price(&self, price: Price) -> Money {
         Money::ratio(price.0 as i128, 10_i128.pow(self.price_decimals as u32))
     }
 
-    /// What a quantity is worth at a price above 0, in the currency that it is paid in: the amount divided by the price
-    /// for inverse futures, times the price for all others.
+    /// The value of a quantity at a price above 0, in the settlement currency: the amount divided by the
+    /// price for inverse futures, times the price for all others.
     #[must_use]
     pub const fn value(&self, qty: Qty, price: Price) -> Money {
         let units = qty.0 as i128 * self.amount_step as i128;
@@ -93,7 +93,7 @@ impl Contract {
         }
     }
 
-    /// The mean price of a quantity that was worth `value` in all; zero for nothing.
+    /// The mean price of a quantity whose total value was `value`; zero if either is zero.
     #[must_use]
     pub const fn mean_price(&self, qty: Qty, value: Money) -> Money {
         let amount = self.amount(qty).0;
@@ -104,15 +104,15 @@ impl Contract {
         }
     }
 
-    /// What a trade costs its side, in the currency that it is paid in. `index` is the price of the underlying, of linear
-    /// options only.
+    /// The fee of one side of a trade, in the settlement currency. `index` is the price of the underlying;
+    /// only linear options use it.
     #[must_use]
     pub fn fee(&self, qty: Qty, price: Price, is_maker: bool, index: Money) -> Money {
         let rate = if is_maker { self.maker_fee_ppm } else { self.taker_fee_ppm };
         self.fee_at(rate, qty, self.value(qty, price), index)
     }
 
-    /// What a trade or a delivery of so much value costs at a rate in millionths, likewise.
+    /// The fee for a value at a rate in millionths; currency and `index` as for [`fee`](Self::fee).
     #[must_use]
     pub fn fee_at(&self, rate_ppm: i32, qty: Qty, value: Money, index: Money) -> Money {
         let rate = i128::from(rate_ppm);
@@ -124,8 +124,8 @@ impl Contract {
         base.scaled(rate, MILLION).min(value.scaled(OPTION_FEE_CAP.0, OPTION_FEE_CAP.1))
     }
 
-    /// Margin of a position of `size`, below 0 a short one, in the currency that it is paid in: to open it, and to keep
-    /// it. Pairs have none, and options that were bought are paid.
+    /// Initial and maintenance margin of a position, in the settlement currency. A negative `size` is short.
+    /// Spot pairs and long options need none.
     #[must_use]
     pub fn margin(&self, size: i64, mark: Price, index: Money) -> (Money, Money) {
         let qty = Qty(size.unsigned_abs());
@@ -168,7 +168,7 @@ mod tests {
             ..Contract::plain(Style::InverseOption)
         };
         assert_eq!(option.value(Qty(1), Price(500)), money("0.005"));
-        // 0.0003 of the amount, and no more than an eighth of the premium.
+        // 0.0003 of the amount, capped at an eighth of the premium.
         assert_eq!(option.fee(Qty(10), Price(500), false, Money::ZERO), money("0.0003"));
         assert_eq!(option.fee(Qty(10), Price(5), false, Money::ZERO), money("0.0000625"));
         assert_eq!(option.margin(-10, Price(500), Money::ZERO).0, money("0.2"));

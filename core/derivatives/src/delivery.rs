@@ -1,4 +1,4 @@
-//! Expiry: the mean of the index that is delivered at, and what an option is worth then.
+//! Expiry: the delivery price, a mean of the index, and the payoff of options.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use tickpath_types::Qty;
 
 use crate::{Contract, Money, Style};
 
-/// The mean of a price over the last of its samples.
+/// The mean of a price over the most recent samples.
 ///
-/// Delivery takes that of the index over the half hour before expiry.
+/// The delivery price is the mean of the index over the half hour before expiry.
 #[derive(Clone, Debug)]
 pub struct TimeMean {
     samples: VecDeque<(u64, i64)>,
@@ -18,13 +18,13 @@ pub struct TimeMean {
 }
 
 impl TimeMean {
-    /// Over so many milliseconds, of `samples_max` samples at most.
+    /// A mean over `window_ms` milliseconds and at most `samples_max` samples.
     #[must_use]
     pub fn new(window_ms: u64, samples_max: usize) -> TimeMean {
         TimeMean { samples: VecDeque::new(), sum: 0, window_ms, samples_max: samples_max.max(1) }
     }
 
-    /// Takes a sample, no earlier than the one before; older ones than the window go.
+    /// Adds a sample, not earlier than the previous one, and removes samples that left the window.
     pub fn sample(&mut self, at_ms: u64, price: i64) {
         let since = at_ms.saturating_sub(self.window_ms);
         while self.samples.len() >= self.samples_max
@@ -37,7 +37,7 @@ impl TimeMean {
         self.sum += i128::from(price);
     }
 
-    /// The mean of the samples that are not before a time, rounded down; none without one.
+    /// The mean of the samples at or after a time, rounded down; `None` if there are none.
     #[must_use]
     pub fn mean_since(&self, since_ms: u64) -> Option<i64> {
         let skipped = self.samples.partition_point(|(at_ms, _)| *at_ms < since_ms);
@@ -48,7 +48,7 @@ impl TimeMean {
 }
 
 impl Contract {
-    /// What an option on a quantity pays at expiry, in the currency that it is paid in; `index` is above 0.
+    /// The payoff of an option position at expiry, in the settlement currency; `index` is above 0.
     #[must_use]
     pub fn payoff(&self, qty: Qty, strike: Money, is_call: bool, index: Money) -> Money {
         let intrinsic = if is_call { index - strike } else { strike - index }.max(Money::ZERO);

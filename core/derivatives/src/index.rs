@@ -1,9 +1,9 @@
-//! The price of an underlying, simulated.
+//! A simulated price of an underlying.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A price that moves by a random part of itself in each step, within a factor of two of where it began.
+/// A random walk of a price, within a factor of two of its start.
 ///
 /// The same seed gives the same prices.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct IndexWalk {
 }
 
 impl IndexWalk {
-    /// Begins at `price`, above 0, in any unit; a step moves it by `step_ppm` millionths at most.
+    /// Starts at `price`, above 0, in any unit; a step moves it by `step_ppm` millionths at most.
     #[must_use]
     pub fn new(seed: u64, price: i64, step_ppm: u32) -> IndexWalk {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -23,18 +23,18 @@ impl IndexWalk {
         IndexWalk { random, price, bounds: ((price / 2).max(1), price.saturating_mul(2)), step_ppm }
     }
 
-    /// The price now.
+    /// The current price.
     #[must_use]
     pub const fn price(&self) -> i64 {
         self.price
     }
 
-    /// Goes on from a price, within the bounds.
+    /// Continues from a price, clamped to the bounds.
     pub fn resume(&mut self, price: i64) {
         self.price = price.clamp(self.bounds.0, self.bounds.1);
     }
 
-    /// Takes a step; returns the new price.
+    /// Moves the price by one step and returns the new price.
     pub fn step(&mut self) -> i64 {
         let range = 2 * u64::from(self.step_ppm) + 1;
         let ppm = (self.random.next_u64() % range) as i128 - i128::from(self.step_ppm);

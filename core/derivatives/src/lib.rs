@@ -1,8 +1,8 @@
-//! What futures, options and pairs are worth: contracts, positions, profit, margin, funding,
-//! settlement, delivery, and a simulated index.
+//! Valuation of futures, options and spot pairs: contracts, positions, profit, margin, funding, settlement,
+//! delivery, and a simulated index.
 //!
-//! All of it is integers. A value is rounded once, where a trade is reckoned, and both sides of the trade get the same
-//! rounded value: what one account wins another loses, to the last digit.
+//! All arithmetic is on integers. A value is rounded once per trade, and both sides get the same rounded
+//! value. Profits and losses over all accounts therefore cancel to the last digit.
 //!
 //! ```
 //! use tickpath_derivatives::{Contract, Money, Position, Style};

@@ -1,21 +1,21 @@
-//! Money, exactly.
+//! Exact fixed-point amounts.
 
 use std::fmt;
 
-/// An amount of some currency, or a price reckoned from amounts, in units of 10^-18.
+/// An amount of a currency, or a price derived from amounts, in units of 10^-18.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Money(pub i128);
 
 impl Money {
-    /// Digits after the decimal point.
+    /// Decimal places.
     pub const DECIMALS: u32 = 18;
-    /// One of the currency.
+    /// One unit of the currency.
     pub const ONE: Money = Money(10_i128.pow(Money::DECIMALS));
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Money = Money(0);
 
-    /// `numerator / denominator` of the currency, rounded to the nearest unit, halves away from zero; what would be above
-    /// 10^19 of the currency is that.
+    /// `numerator / denominator` of the currency, rounded to the nearest unit, halves away from zero. The
+    /// result saturates at 10^19 of the currency.
     ///
     /// # Panics
     /// When `denominator` is 0.
@@ -33,14 +33,14 @@ impl Money {
         Money(multiply_divide(self.0, numerator, denominator))
     }
 
-    /// Rounded to so many digits after the point, at most 18.
+    /// Rounded to `decimals` digits after the decimal point, at most 18.
     #[must_use]
     pub const fn rounded(self, decimals: u32) -> Money {
         let unit = 10_i128.pow(Money::DECIMALS - decimals);
         Money(multiply_divide(self.0, 1, unit) * unit)
     }
 
-    /// Of a plain decimal number with at most 18 digits after its point; none for any other text, or beyond 10^18.
+    /// Parses a decimal number with at most 18 digits on each side of its point; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Money> {
         let (sign, digits) = match text.strip_prefix('-') {
@@ -70,7 +70,7 @@ impl Money {
     }
 }
 
-/// `a * b / divisor`, rounded to the nearest, halves away from zero; the product may be as long as it is.
+/// `a * b / divisor`, rounded to the nearest, halves away from zero; the product may exceed 128 bits.
 const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
     let is_negative = (a < 0) != (b < 0) && a != 0 && b != 0;
     let is_negative = is_negative != (divisor < 0);
@@ -79,16 +79,16 @@ const fn multiply_divide(a: i128, b: i128, divisor: i128) -> i128 {
         Some(product) => (product / divisor, product % divisor),
         None => divide_long(a, b, divisor),
     };
-    // Twice the rest may be longer than 128 bits.
+    // Twice the rest may exceed 128 bits.
     let quotient = if quotient > LARGEST { LARGEST } else { quotient };
     let magnitude = (quotient + (rest >= divisor - rest) as u128) as i128;
     if is_negative { -magnitude } else { magnitude }
 }
 
-/// In place of a quotient that is longer than 128 bits: more than there is of any currency.
+/// Replaces a quotient of more than 128 bits; larger than any real amount of a currency.
 const LARGEST: u128 = 10_u128.pow(37);
 
-/// A product of up to 256 bits divided, bit by bit.
+/// Divides a product of up to 256 bits, bit by bit.
 const fn divide_long(a: u128, b: u128, divisor: u128) -> (u128, u128) {
     const HALF: u128 = u64::MAX as u128;
     let (a_high, a_low, b_high, b_low) = (a >> 64, a & HALF, b >> 64, b & HALF);
@@ -116,7 +116,7 @@ const fn divide_long(a: u128, b: u128, divisor: u128) -> (u128, u128) {
 tickpath_types::impl_sums!(Money);
 
 impl fmt::Display for Money {
-    /// As JSON has numbers: no exponent, no zeros at the end.
+    /// Formats a JSON number without exponent or trailing zeros.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = Money::ONE.0.unsigned_abs();
         let (whole, fraction) = (self.0.unsigned_abs() / one, self.0.unsigned_abs() % one);

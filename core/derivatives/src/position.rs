@@ -1,4 +1,4 @@
-//! A position and what was won with it.
+//! A position and its profit.
 
 use tickpath_types::{Price, Qty, Side};
 
@@ -6,37 +6,37 @@ use crate::{Contract, FundingMeter, Money, Style};
 
 /// A position of one account in one instrument.
 ///
-/// What it was opened at is kept as a value, not as a price, so that nothing is lost: over all accounts, realised profit and
-/// the values of what is open add up to zero.
+/// The entry is kept as a value, not as a price, so that nothing is lost by rounding. Over all accounts,
+/// realised profit and the signed entry values of open positions add up to zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Quantity, below 0 when sold.
+    /// Quantity; negative for a short position.
     pub size: i64,
-    /// What the open quantity was worth when it was opened, or at the last settlement; never below 0.
+    /// Value of the open quantity at entry or at the last settlement; never below 0.
     pub entry_value: Money,
-    /// What the open quantity was worth when it was opened, never below 0.
+    /// Value of the open quantity at entry; never below 0.
     pub open_value: Money,
-    /// Profit of what was closed since the last settlement, without fees.
+    /// Realised profit since the last settlement, without fees.
     pub realized: Money,
-    /// Funding of each unit when it was traded: what the meter counted before is nothing to it.
+    /// Signed quantity times the meter's reading, summed over trades: excludes funding before a trade.
     funding_basis: Money,
 }
 
 impl Position {
-    /// True for a position of nothing.
+    /// True if the quantity is zero.
     #[must_use]
     pub const fn is_flat(&self) -> bool {
         self.size == 0
     }
 
-    /// Takes a trade; returns the profit of what it closed.
+    /// Applies a trade and returns the profit of the closed part.
     pub fn trade(&mut self, contract: &Contract, side: Side, qty: Qty, price: Price) -> Money {
         let open = self.size.unsigned_abs();
         let is_closing = self.size != 0 && (self.size > 0) != (side == Side::Buy);
         let closed = if is_closing { qty.0.min(open) } else { 0 };
         let opened = qty.0 - closed;
         let value = contract.value(qty, price);
-        // Both parts together are the value of the trade, whatever the rounding.
+        // Both parts add up to the value of the trade, however they are rounded.
         let exit_value = value.scaled(closed.into(), i128::from(qty.0.max(1)));
         let mut profit = Money::ZERO;
         if closed > 0 {
@@ -55,7 +55,7 @@ impl Position {
         profit
     }
 
-    /// Takes a trade of a perpetual likewise.
+    /// Applies a trade of a perpetual in the same way.
     pub fn trade_funded(
         &mut self,
         contract: &Contract,
@@ -68,21 +68,21 @@ impl Position {
         self.trade(contract, side, qty, price)
     }
 
-    /// Funding since the last settlement: below 0 it is to be paid.
+    /// Funding since the last settlement; negative if this position pays.
     #[must_use]
     pub fn funding(&self, meter: &FundingMeter) -> Money {
         self.funding_basis - Money(i128::from(self.size) * meter.per_unit.0)
     }
 
-    /// The same, which is settled with it.
+    /// Returns the same funding and resets it.
     pub fn take_funding(&mut self, meter: &FundingMeter) -> Money {
         let due = self.funding(meter);
         self.funding_basis -= due;
         due
     }
 
-    /// Settles at a price above 0: what was won since the last settlement is paid, and profit counts from this price on.
-    /// Returns what is paid, without funding.
+    /// Settles at a price above 0: pays out the profit since the last settlement and resets the entry value
+    /// to this price. Returns the payment, without funding.
     pub fn settle(&mut self, contract: &Contract, price: Price) -> Money {
         let floating = self.floating(contract, price);
         if !self.is_flat() && price.0 > 0 {
@@ -91,8 +91,8 @@ impl Position {
         std::mem::take(&mut self.realized) + floating
     }
 
-    /// Closes the whole position at expiry, where it is worth `value`, not below 0, in all; returns what it won since the
-    /// last settlement, without funding.
+    /// Closes the whole position at expiry at a total `value`, not below 0. Returns the profit since the last
+    /// settlement, without funding.
     pub fn deliver(&mut self, style: Style, value: Money) -> Money {
         let won = match self.size {
             0 => Money::ZERO,
@@ -102,7 +102,7 @@ impl Position {
         std::mem::take(&mut self.realized) + won
     }
 
-    /// Profit that would be made by closing at a price; zero at a price that is not above 0.
+    /// Profit of closing at a price; zero if the price is not above 0.
     #[must_use]
     pub fn floating(&self, contract: &Contract, mark: Price) -> Money {
         if self.is_flat() || mark.0 <= 0 {
@@ -112,20 +112,20 @@ impl Position {
         gain(contract.style, self.size > 0, self.entry_value, exit_value)
     }
 
-    /// The mean price that the open quantity was opened at; zero for none.
+    /// The mean entry price of the open quantity; zero if the position is flat.
     #[must_use]
     pub const fn average_price(&self, contract: &Contract) -> Money {
         contract.mean_price(Qty(self.size.unsigned_abs()), self.open_value)
     }
 
-    /// What the open quantity was worth when it was opened, as it counts in the sum over all accounts: what is owed for it.
+    /// Entry value of the open quantity, with the sign of its share in the sum over all accounts.
     #[must_use]
     pub fn signed_entry(&self, style: Style) -> Money {
         gain(style, self.size > 0, self.entry_value, Money::ZERO)
     }
 }
 
-/// The dearer an inverse future, the less of the base currency its amount is.
+/// Profit of a close. The sign is reversed for inverse futures: the higher the price, the less base currency.
 fn gain(style: Style, is_long: bool, entry_value: Money, exit_value: Money) -> Money {
     let gain = exit_value - entry_value;
     if is_long == matches!(style, Style::Inverse) { -gain } else { gain }
