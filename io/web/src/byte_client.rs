@@ -1,4 +1,4 @@
-//! The client's end of a connection of bytes.
+//! The client end of a byte connection.
 
 use std::io::ErrorKind;
 use std::net::SocketAddrV4;
@@ -11,10 +11,10 @@ use crate::stream::Stream;
 use crate::tls::TlsClient;
 use crate::{ByteConnection, WebError};
 
-/// Bytes of a handshake that one call reads at most.
+/// Upper bound of handshake bytes that one call reads.
 const READ_MAX: usize = 64 << 10;
 
-/// Where to connect, and by which way.
+/// The address of an endpoint and the route to it.
 #[derive(Clone, Debug)]
 pub struct ByteTarget {
     /// The endpoint's name or IPv4 address.
@@ -23,26 +23,27 @@ pub struct ByteTarget {
     pub port: u16,
     /// The address to connect to: the endpoint's own, or that of the proxy.
     pub address: SocketAddrV4,
-    /// Whether `address` is an HTTP proxy that is asked to CONNECT to the endpoint; it finds the endpoint by name.
+    /// Whether `address` is an HTTP proxy, which is asked to CONNECT to the endpoint by its name.
     pub is_proxy: bool,
-    /// What is trusted, where the endpoint speaks TLS; plain TCP when absent.
+    /// The trusted certificates for an endpoint that uses TLS; `None` for plain TCP.
     pub tls: Option<TlsClient>,
 }
 
-/// How far a connection has come.
+/// Progress of a connection.
 #[derive(Debug)]
 enum State<S: StreamSocket> {
     Connecting(S),
     Proxy(Proxy<S>),
     Handshake(Stream<S>),
     Open(Stream<S>),
-    /// It did not work, or was given away.
+    /// The connection failed, or the caller has taken it.
     Over,
 }
 
-/// Makes a [`ByteConnection`], by TCP or TLS, directly or through a proxy.
+/// Opens a [`ByteConnection`] by TCP or TLS, directly or through a proxy.
 ///
-/// Nothing waits: ask [`poll_open`](ByteClient::poll_open) each duty cycle until it gives the connection.
+/// It never blocks: call [`poll_open`](ByteClient::poll_open) in each duty cycle until it returns the
+/// connection.
 #[derive(Debug)]
 pub struct ByteClient<N: Network = Kernel> {
     state: State<N::Socket>,
@@ -51,10 +52,10 @@ pub struct ByteClient<N: Network = Kernel> {
 }
 
 impl<N: Network> ByteClient<N> {
-    /// Begins a connection, which has to be open within `timeout`.
+    /// Starts a connection, which must be open within `timeout`.
     ///
     /// # Errors
-    /// [`WebError::Connect`] when it is clear at once that nobody answers.
+    /// [`WebError::Connect`] if the connection fails immediately.
     pub fn start(
         network: &N,
         now: Nanos,
@@ -65,10 +66,10 @@ impl<N: Network> ByteClient<N> {
         Ok(ByteClient { state, target, deadline: now + timeout })
     }
 
-    /// Goes on connecting; the connection, once.
+    /// Continues to connect. Returns the connection once, when it is open.
     ///
     /// # Errors
-    /// Why it never will be.
+    /// The reason why the connection cannot open.
     pub fn poll_open(&mut self, now: Nanos) -> Result<Option<ByteConnection<N>>, WebError> {
         loop {
             let before = std::mem::discriminant(&self.state);
@@ -95,7 +96,7 @@ impl<N: Network> ByteClient<N> {
         Ok(None)
     }
 
-    /// The step that is being waited for, in words.
+    /// Names the pending step.
     #[must_use]
     pub fn stage(&self) -> &'static str {
         match &self.state {

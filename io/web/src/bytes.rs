@@ -1,4 +1,4 @@
-//! Bytes over TCP or TLS, for protocols that are neither HTTP nor WebSocket.
+//! Byte streams over TCP or TLS, for protocols other than HTTP and WebSocket.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddrV4;
@@ -9,10 +9,10 @@ use tickpath_net::{Interest, Kernel, NetError, Network, SocketPoller, StreamSock
 use crate::TlsServer;
 use crate::stream::Stream;
 
-/// Bytes that one call reads from the socket at most.
+/// Upper bound of bytes that one call reads from the socket.
 const READ_MAX: usize = 64 << 10;
 
-/// Accepts connections that speak a protocol of bytes.
+/// Accepts byte connections.
 #[derive(Debug)]
 pub struct ByteAcceptor<N: Network = Kernel> {
     socket: N::Socket,
@@ -21,11 +21,11 @@ pub struct ByteAcceptor<N: Network = Kernel> {
 }
 
 impl<N: Network> ByteAcceptor<N> {
-    /// Listens at `address`; port 0 takes a free one. With `tls` every connection has to speak it.
+    /// Listens at `address`; port 0 selects a free one. With `tls` every connection must use TLS.
     ///
     /// # Errors
-    /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when it is no address of this
-    /// machine.
+    /// [`NetError::AddressInUse`] if another socket listens there; [`NetError::Bind`] if this machine does
+    /// not have the address.
     pub fn bind(
         network: &N,
         address: SocketAddrV4,
@@ -35,11 +35,11 @@ impl<N: Network> ByteAcceptor<N> {
         Ok(ByteAcceptor { socket, local_address, tls })
     }
 
-    /// The next waiting connection, if there is one.
+    /// Returns the next waiting connection, if any.
     ///
     /// # Errors
-    /// The system's, such as the limit of open files: the connection then still waits. One that was reset while it
-    /// waited is skipped.
+    /// A system error, such as the limit of open files; the connection then keeps waiting. A connection that
+    /// was reset while it waited is skipped.
     pub fn accept(&mut self) -> io::Result<Option<ByteConnection<N>>> {
         use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {
@@ -53,22 +53,22 @@ impl<N: Network> ByteAcceptor<N> {
         }
     }
 
-    /// The address listened at, with its port.
+    /// The listening address with its port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
     }
 
-    /// Has the poller watch for connections, under `key`.
+    /// Registers the listener with the poller under `key`.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(&self.socket, key, Interest::Read)
     }
 }
 
-/// A connection of a [`ByteAcceptor`], or that a [`ByteClient`](crate::ByteClient) made. It does not wait.
+/// A connection from a [`ByteAcceptor`] or a [`ByteClient`](crate::ByteClient). It never blocks.
 #[derive(Debug)]
 pub struct ByteConnection<N: Network = Kernel> {
     stream: Stream<N::Socket>,
@@ -80,16 +80,16 @@ impl<N: Network> ByteConnection<N> {
         ByteConnection { stream, peer_address: None }
     }
 
-    /// Where a connection that was accepted comes from; `None` for one that was made from here.
+    /// The peer's address of an accepted connection; `None` for an outgoing one.
     #[must_use]
     pub const fn peer_address(&self) -> Option<SocketAddrV4> {
         self.peer_address
     }
 
-    /// Reads once; `None` when nothing is there.
+    /// Reads once; `None` if no bytes are available.
     ///
     /// # Errors
-    /// The connection is over: closed, reset, or TLS was broken.
+    /// The connection has ended: closed, reset, or a TLS error.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         self.stream.allow_reading(READ_MAX);
         match self.stream.read(buffer) {
@@ -100,10 +100,10 @@ impl<N: Network> ByteConnection<N> {
         }
     }
 
-    /// Writes as much of `bytes` as the connection takes now, and returns how much.
+    /// Writes as much of `bytes` as the connection accepts now, and returns the number of bytes.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection has ended.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.stream.write(bytes) {
             Ok(count) => Ok(count),
@@ -112,10 +112,10 @@ impl<N: Network> ByteConnection<N> {
         }
     }
 
-    /// Gives the kernel what TLS still holds; true when nothing is left.
+    /// Passes buffered TLS bytes to the kernel; true if none are left.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection has ended.
     pub fn flush(&mut self) -> io::Result<bool> {
         match self.stream.flush() {
             Ok(()) => Ok(true),
@@ -124,30 +124,30 @@ impl<N: Network> ByteConnection<N> {
         }
     }
 
-    /// Ends the connection: the other end reads what the kernel has, and then the end.
+    /// Closes the connection: the peer reads the bytes that the kernel holds, then the end of the stream.
     pub fn close(&mut self) {
         self.stream.shut_down();
     }
 
-    /// Has the poller watch for what is received, under `key`.
+    /// Registers the connection with the poller for reading, under `key`.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(self.stream.socket(), key, Interest::Read)
     }
 
-    /// Bounds the bytes that the kernel takes before the other end has received them.
+    /// Bounds the unacknowledged bytes that the kernel buffers.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.stream.socket().limit_send_buffer(bytes)
     }
 }
 
 impl ByteConnection {
-    /// The socket, to wait for together with others.
+    /// The socket, for waiting on it together with others.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.stream.socket().as_fd()

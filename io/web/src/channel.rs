@@ -12,44 +12,44 @@ use tungstenite::{Error, Message, Utf8Bytes};
 use crate::stream::Stream;
 use crate::{WebError, WebLimits};
 
-/// Bytes that the codec reads at a time, of those taken from the socket. It clears as many before: more cost each message.
+/// Bytes that the codec reads at a time. It clears as many beforehand, so a larger buffer slows each message.
 const READ_BUFFER: usize = 4 << 10;
-/// Bytes of messages that wait for a flush before they are sent without one.
+/// Bytes of queued messages beyond which the codec writes without a flush.
 const WRITE_BUFFER: usize = 16 << 10;
-/// What a message takes beside its payload, at most.
+/// Upper bound of a frame header, in bytes.
 const FRAME_HEADER: usize = 14;
-/// Most bytes of a reason in a close frame (RFC 6455, 5.5).
+/// Upper bound of the reason in a close frame, in bytes (RFC 6455, 5.5).
 const REASON_MAX: usize = 123;
 
-/// What came in over a WebSocket.
+/// An event received over a WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebEvent<'a> {
     /// A text message.
     Text(&'a str),
     /// A binary message.
     Binary(&'a [u8]),
-    /// The other end closed, or the connection broke. The last event.
+    /// The peer closed, or the connection broke. The last event.
     Closed(Closed<'a>),
 }
 
-/// How a WebSocket ended.
+/// The end of a WebSocket: close code and reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed<'a> {
-    /// The code of the close frame (RFC 6455, 7.4), e.g. 1000 normal, 1001 going away; 1005 where the frame had none;
-    /// 1006 where the connection broke without one.
+    /// The code of the close frame (RFC 6455, 7.4), e.g. 1000 normal, 1001 going away; 1005 if the frame had
+    /// none; 1006 if the connection broke without a close frame.
     pub code: u16,
-    /// The reason given. Of 1006 what broke the connection; empty where the other end ended it without a close frame.
+    /// The reason. For 1006, the cause of the break; empty if the peer ended without a close frame.
     pub reason: &'a str,
 }
 
 impl Closed<'_> {
-    /// The code of a close frame that had none.
+    /// The code that stands for a close frame without a code.
     pub const NO_CODE: u16 = 1005;
-    /// The code of a connection that broke.
+    /// The code that stands for a broken connection.
     pub const BROKEN: u16 = 1006;
 }
 
-/// The WebSocket configuration of a connection with these limits.
+/// The codec's configuration under these limits.
 pub(crate) fn config(limits: &WebLimits) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
@@ -59,33 +59,33 @@ pub(crate) fn config(limits: &WebLimits) -> WebSocketConfig {
         .max_frame_size(Some(limits.message_max))
 }
 
-/// Bytes that may wait for the kernel.
+/// Upper bound of bytes that wait for the kernel.
 fn pending_max(limits: &WebLimits) -> usize {
     limits.pending_max.max(WRITE_BUFFER) + FRAME_HEADER
 }
 
-/// An open WebSocket over a stream, and what is kept from call to call.
+/// An open WebSocket over a stream, with its state between calls.
 #[derive(Debug)]
 pub(crate) struct Channel<S> {
     socket: WebSocket<Stream<S>>,
     role: Role,
     read_max: usize,
     message_max: usize,
-    /// Bytes that may wait for the kernel.
+    /// Upper bound of bytes that wait for the kernel.
     pending_max: usize,
-    /// The message that was given out last; its memory is used again.
+    /// The last message returned; its memory is reused.
     last: Message,
-    /// Messages are built here; the memory comes back when they have left.
+    /// Buffer for outgoing messages; its memory returns after they are sent.
     scratch: BytesMut,
-    /// Nothing comes any more.
+    /// True after the last event.
     is_closed: bool,
-    /// The codec has no whole message, and there was nothing to read when it looked last.
+    /// True if the codec holds no whole message and the last read found nothing.
     is_drained: bool,
-    /// Something may wait for the kernel.
+    /// True if bytes may wait for the kernel.
     is_pending: bool,
-    /// Some of it may wait in the codec.
+    /// True if some of these bytes may wait in the codec.
     is_in_codec: bool,
-    /// The other end, for errors.
+    /// Name of the peer, for error messages.
     host: String,
 }
 
@@ -126,7 +126,7 @@ impl<S: StreamSocket> Channel<S> {
         self.is_pending
     }
 
-    /// Whether a text message of `len` bytes would be kept now.
+    /// Whether the buffer accepts a text message of `len` bytes now.
     #[inline]
     pub(crate) fn has_room(&self, len: usize) -> bool {
         !self.is_closed && self.stream().kept() + len + FRAME_HEADER <= self.pending_max
@@ -136,13 +136,13 @@ impl<S: StreamSocket> Channel<S> {
         self.is_closed
     }
 
-    /// The next event. None when nothing is there.
+    /// Returns the next event, if any.
     #[inline]
     pub(crate) fn receive(&mut self) -> Result<Option<WebEvent<'_>>, WebError> {
         Ok(self.poll()?.then(|| self.last()))
     }
 
-    /// Whether there is another event; [`last`](Channel::last) is it.
+    /// Whether there is another event; [`last`](Channel::last) returns it.
     #[inline]
     pub(crate) fn poll(&mut self) -> Result<bool, WebError> {
         if self.is_closed {
@@ -158,7 +158,7 @@ impl<S: StreamSocket> Channel<S> {
                 return Ok(false);
             }
         }
-        // Given up before the next one is read, so that its memory is used again.
+        // Released before the next read, so that its memory is reused.
         self.last = Message::Text(Utf8Bytes::from_static(""));
         loop {
             match self.socket.read() {
@@ -170,7 +170,7 @@ impl<S: StreamSocket> Channel<S> {
                 Ok(message @ Message::Close(_)) => {
                     self.is_closed = true;
                     self.last = message;
-                    // The answer; where it does not leave now the other end has its own patience.
+                    // Sends the close reply. If it cannot leave now, the peer relies on its own time-out.
                     let _ = self.socket.flush();
                     return Ok(true);
                 }
@@ -183,7 +183,7 @@ impl<S: StreamSocket> Channel<S> {
         }
     }
 
-    /// The event that came last.
+    /// The last event.
     #[inline]
     pub(crate) fn last(&self) -> WebEvent<'_> {
         match &self.last {
@@ -203,7 +203,7 @@ impl<S: StreamSocket> Channel<S> {
         self.last = Message::Close(Some(abnormal));
         let (code, error) = match error {
             Error::ConnectionClosed | Error::AlreadyClosed => return Ok(true),
-            // TLS that ends without its own farewell: the other end has closed.
+            // TLS ended without close_notify: the peer has closed.
             Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(true),
             Error::Io(error) if is_lost(&error) => {
                 let reason = Utf8Bytes::from(error.to_string());
@@ -228,12 +228,12 @@ impl<S: StreamSocket> Channel<S> {
                 (CloseCode::Protocol, WebError::Protocol { host, why })
             }
         };
-        // The other end is told why; that it hears it is not certain, and not needed.
+        // Sends the reason to the peer; delivery is neither certain nor required.
         let _ = self.socket.close(Some(CloseFrame { code, reason: Utf8Bytes::from_static("") }));
         Err(error)
     }
 
-    /// Sends a text message, after those that wait, or nothing of it.
+    /// Sends a text message after those that wait. It is sent whole or not at all.
     #[inline]
     pub(crate) fn send(&mut self, text: &str) -> SendOutcome {
         match self.queue(text) {
@@ -242,7 +242,7 @@ impl<S: StreamSocket> Channel<S> {
         }
     }
 
-    /// Keeps a text message to leave with the next flush, or earlier when much waits.
+    /// Queues a text message for the next flush; it leaves earlier if many bytes wait.
     #[inline]
     pub(crate) fn queue(&mut self, text: &str) -> SendOutcome {
         if self.is_closed {
@@ -266,7 +266,7 @@ impl<S: StreamSocket> Channel<S> {
         SendOutcome::Pending
     }
 
-    /// Goes through the motions of [`queue`](Channel::queue); nothing of it is kept.
+    /// Runs the code of [`queue`](Channel::queue) and discards the result.
     pub(crate) fn rehearse(&mut self, text: &str) {
         let (mask, kept) = (self.mask(), self.stream().kept());
         if kept == 0 && self.stream_mut().append_text(text.as_bytes(), mask) {
@@ -274,14 +274,14 @@ impl<S: StreamSocket> Channel<S> {
         }
     }
 
-    /// What a client's message is made unpredictable with, so that nothing between the ends can be made to believe that it
-    /// is of another protocol (RFC 6455, 10.3).
+    /// The masking key of a client's message. It is random, so that no intermediary can mistake the payload
+    /// for another protocol (RFC 6455, 10.3).
     #[inline]
     fn mask(&self) -> Option<[u8; 4]> {
         (self.role == Role::Client).then(rand::random)
     }
 
-    /// By the codec, behind what waits there.
+    /// Queues the message in the codec, after the bytes that wait there.
     fn queue_in_codec(&mut self, text: &str) -> SendOutcome {
         self.is_in_codec = true;
         self.scratch.reserve(text.len());
@@ -294,13 +294,13 @@ impl<S: StreamSocket> Channel<S> {
         }
     }
 
-    /// Gives the kernel what waits, as much as it takes.
+    /// Passes waiting bytes to the kernel, as many as it accepts.
     #[inline]
     pub(crate) fn flush(&mut self) -> SendOutcome {
         if self.is_closed && !self.socket.can_write() && self.stream().unsent() == 0 {
             return SendOutcome::Closed;
         }
-        // Past the codec where it has nothing: what it says by itself, such as the answer to a ping, leaves with its reading.
+        // Bypasses an empty codec: frames that it creates itself, such as a pong, are sent while it reads.
         let flushed = match self.is_in_codec {
             false if self.socket.can_write() => self.stream_mut().flush().map_err(Error::Io),
             _ => self.socket.flush(),
@@ -320,7 +320,7 @@ impl<S: StreamSocket> Channel<S> {
         match error {
             Error::Io(error) if error.kind() == ErrorKind::WouldBlock => SendOutcome::Pending,
             Error::WriteBufferFull(_) => SendOutcome::Backpressured,
-            // That the connection is over, and why, is told by receiving.
+            // The receive path reports that the connection has ended, and why.
             _ => {
                 self.is_pending = false;
                 SendOutcome::Closed
@@ -328,19 +328,19 @@ impl<S: StreamSocket> Channel<S> {
         }
     }
 
-    /// Asks the other end to close. Receiving goes on until it did.
+    /// Starts the closing handshake. Receiving continues until the peer has closed.
     pub(crate) fn close(&mut self, code: u16, reason: &str) {
         let mut end = reason.len().min(REASON_MAX);
         while !reason.is_char_boundary(end) {
             end -= 1;
         }
         let frame = CloseFrame { code: code.into(), reason: reason[..end].into() };
-        // Where it cannot be sent the connection is over.
+        // If the frame cannot be sent, the connection has ended.
         self.is_pending = self.socket.close(Some(frame)).is_err();
     }
 }
 
-/// The other end is gone, which is nothing unusual.
+/// Whether the error means that the peer disconnected, which is not a fault.
 pub(crate) fn is_lost(error: &io::Error) -> bool {
     use ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NotConnected, TimedOut,

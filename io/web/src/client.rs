@@ -1,4 +1,4 @@
-//! The client's end of a WebSocket.
+//! The client end of a WebSocket.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddrV4;
@@ -17,39 +17,40 @@ use crate::stream::Stream;
 use crate::tls::TlsClient;
 use crate::{WebError, WebEvent, WebLimits, WebUrl};
 
-/// Where to connect, and by which way.
+/// The address of an endpoint and the route to it.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The endpoint.
     pub url: WebUrl,
     /// The address to connect to: the endpoint's own ([`WebUrl::resolve`]), or that of the proxy.
     pub address: SocketAddrV4,
-    /// Whether `address` is an HTTP proxy that is asked to CONNECT to the endpoint; it finds the endpoint by name.
+    /// Whether `address` is an HTTP proxy, which is asked to CONNECT to the endpoint by its name.
     pub is_proxy: bool,
-    /// What is trusted; needed for `wss`.
+    /// The trusted certificates; required for `wss`.
     pub tls: Option<TlsClient>,
 }
 
-/// How far a connection has come.
+/// Progress of a connection.
 #[derive(Debug)]
 enum State<S: StreamSocket> {
-    /// TCP is on its way.
+    /// TCP is connecting.
     Connecting(S),
-    /// The proxy was asked, or is being.
+    /// The CONNECT request is being sent or answered.
     Proxy(Proxy<S>),
-    /// TLS and the upgrade are on their way.
+    /// TLS and the WebSocket upgrade are in progress.
     Upgrading(Box<MidHandshake<ClientHandshake<Stream<S>>>>),
-    /// Messages go both ways.
+    /// Messages can be sent and received.
     Open(Box<Channel<S>>),
-    /// It did not work.
+    /// The connection failed.
     Failed,
 }
 
-/// A WebSocket connection that a client makes, over TCP or TLS, directly or through a proxy.
+/// A client's WebSocket connection, over TCP or TLS, directly or through a proxy.
 ///
-/// Nothing waits: ask [`poll_open`](WebSocketClient::poll_open) until it is open, then
-/// [`receive`](WebSocketClient::receive) until nothing is there, each duty cycle or when the poller says so. Pings are
-/// answered. That the other machine is gone without a word is not detected here: protocols have heartbeats for that.
+/// It never blocks: call [`poll_open`](WebSocketClient::poll_open) until it is open. Then call
+/// [`receive`](WebSocketClient::receive) until it returns `None`, in each duty cycle or when the poller
+/// reports data. Pings are answered. A silent failure of the peer is not detected here; protocols use
+/// heartbeats for that.
 #[derive(Debug)]
 pub struct WebSocketClient<N: Network = Kernel> {
     state: State<N::Socket>,
@@ -59,10 +60,10 @@ pub struct WebSocketClient<N: Network = Kernel> {
 }
 
 impl<N: Network> WebSocketClient<N> {
-    /// Begins a connection.
+    /// Starts a connection.
     ///
     /// # Errors
-    /// [`WebError::TlsMissing`], and [`WebError::Connect`] when it is clear at once that nobody answers.
+    /// [`WebError::TlsMissing`], and [`WebError::Connect`] if the connection fails immediately.
     pub fn start(
         network: &N,
         now: Nanos,
@@ -76,10 +77,10 @@ impl<N: Network> WebSocketClient<N> {
         Ok(WebSocketClient { state, target, limits, deadline: now + limits.connect_timeout })
     }
 
-    /// Goes on connecting; whether the connection is open.
+    /// Continues to connect. Returns whether the connection is open.
     ///
     /// # Errors
-    /// Why it never will be.
+    /// The reason why the connection cannot open.
     pub fn poll_open(&mut self, now: Nanos) -> Result<bool, WebError> {
         loop {
             let before = std::mem::discriminant(&self.state);
@@ -106,7 +107,7 @@ impl<N: Network> WebSocketClient<N> {
         Ok(false)
     }
 
-    /// The step that is being waited for, in words.
+    /// Names the pending step.
     #[must_use]
     pub fn stage(&self) -> &'static str {
         match &self.state {
@@ -179,11 +180,12 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// The next event of an open connection. None when nothing is there; who stops before that calls again without
-    /// waiting for the poller.
+    /// Returns the next event of an open connection, or `None` if nothing is available. A caller that stops
+    /// before `None` must call again without waiting for the poller.
     ///
     /// # Errors
-    /// [`WebError::Protocol`], [`WebError::TooLong`], [`WebError::Tls`] and [`WebError::Io`]: the connection is over.
+    /// [`WebError::Protocol`], [`WebError::TooLong`], [`WebError::Tls`] and [`WebError::Io`]: the connection
+    /// has ended.
     #[inline]
     pub fn receive(&mut self) -> Result<Option<WebEvent<'_>>, WebError> {
         match &mut self.state {
@@ -192,9 +194,9 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// Whether there is another event, as [`receive`](WebSocketClient::receive); [`event`](WebSocketClient::event) is it.
-    /// For who wants to know more of the connection while the event is borrowed, such as
-    /// [`kernel_ns`](WebSocketClient::kernel_ns).
+    /// Whether there is another event, as [`receive`](WebSocketClient::receive);
+    /// [`event`](WebSocketClient::event) returns it. The caller can use the connection while it borrows the
+    /// event, for example to read [`kernel_ns`](WebSocketClient::kernel_ns).
     ///
     /// # Errors
     /// As [`receive`](WebSocketClient::receive).
@@ -206,7 +208,7 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// The event that [`poll_event`](WebSocketClient::poll_event) found last; none before the connection is open.
+    /// The last event found by [`poll_event`](WebSocketClient::poll_event), if the connection is open.
     #[inline]
     #[must_use]
     pub fn event(&self) -> Option<WebEvent<'_>> {
@@ -216,8 +218,8 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// Sends a text message, after those that wait, or nothing of it: [`SendOutcome::Backpressured`] when too much
-    /// waits.
+    /// Sends a text message after those that wait. It is sent whole or not at all:
+    /// [`SendOutcome::Backpressured`] if too many bytes wait.
     #[inline]
     pub fn send(&mut self, text: &str) -> SendOutcome {
         match &mut self.state {
@@ -226,8 +228,8 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// Keeps a text message without asking the kernel, so that several leave by one
-    /// [`flush`](WebSocketClient::flush).
+    /// Queues a text message without a system call, so that one [`flush`](WebSocketClient::flush) sends
+    /// several.
     #[inline]
     pub fn queue(&mut self, text: &str) -> SendOutcome {
         match &mut self.state {
@@ -236,16 +238,16 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// Goes through the motions of [`queue`](WebSocketClient::queue), so that its code is in the processor's caches when
-    /// it counts. Nothing is kept of it, or sent.
+    /// Runs the code of [`queue`](WebSocketClient::queue) to warm the processor's caches. Nothing is kept or
+    /// sent.
     pub fn rehearse(&mut self, text: &str) {
         if let State::Open(channel) = &mut self.state {
             channel.rehearse(text);
         }
     }
 
-    /// Gives the kernel what waits: [`SendOutcome::Sent`] when nothing is left, [`SendOutcome::Pending`] when the next
-    /// duty cycle has to try again.
+    /// Passes waiting bytes to the kernel: [`SendOutcome::Sent`] if none are left, [`SendOutcome::Pending`]
+    /// if the next duty cycle must try again.
     #[inline]
     pub fn flush(&mut self) -> SendOutcome {
         match &mut self.state {
@@ -254,28 +256,28 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// Whether something may wait for a [`flush`](WebSocketClient::flush).
+    /// Whether bytes may wait for a [`flush`](WebSocketClient::flush).
     #[must_use]
     pub fn has_pending(&self) -> bool {
         matches!(&self.state, State::Open(channel) if channel.has_pending())
     }
 
-    /// Whether a text message of `len` bytes would be taken now; it may still turn out that the connection is lost.
+    /// Whether a text message of `len` bytes would be accepted now, if the connection still works.
     #[inline]
     #[must_use]
     pub fn has_room(&self, len: usize) -> bool {
         matches!(&self.state, State::Open(channel) if channel.has_room(len))
     }
 
-    /// Asks the other end to close, e.g. with 1000 or, when this program ends, 1001. Go on receiving until it did, or
-    /// drop it when that takes too long ([`WebLimits::close_timeout`]).
+    /// Starts the closing handshake, e.g. with 1000 or, when this program ends, 1001. Keep receiving until
+    /// the peer has closed, or drop the client after [`WebLimits::close_timeout`].
     pub fn close(&mut self, code: u16, reason: &str) {
         if let State::Open(channel) = &mut self.state {
             channel.close(code, reason);
         }
     }
 
-    /// Whether the connection is over, or never came to be.
+    /// Whether the connection has ended or failed to open.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         match &self.state {
@@ -285,7 +287,7 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// When the kernel received the bytes read last, in nanoseconds since the Unix epoch.
+    /// The kernel's receive time of the bytes read last, in nanoseconds since the Unix epoch.
     #[must_use]
     pub fn kernel_ns(&self) -> Option<u64> {
         match &self.state {
@@ -294,10 +296,10 @@ impl<N: Network> WebSocketClient<N> {
         }
     }
 
-    /// Has the poller watch for what is received, under `key`.
+    /// Registers the connection with the poller for reading, under `key`.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         self.socket().map_or(Ok(()), |socket| poller.add(socket, key, Interest::Read))
     }
@@ -314,7 +316,7 @@ impl<N: Network> WebSocketClient<N> {
 }
 
 impl WebSocketClient {
-    /// The socket, to wait for together with others; none after a failure.
+    /// The socket, for waiting on it together with others; `None` after a failure.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.socket().map(AsFd::as_fd)
@@ -322,7 +324,8 @@ impl WebSocketClient {
 }
 
 impl<N: Network> Drop for WebSocketClient<N> {
-    /// Says goodbye in TLS where that is open; a WebSocket's own goodbye is [`close`](WebSocketClient::close).
+    /// Sends close_notify on an open TLS session. A WebSocket close frame is sent by
+    /// [`close`](WebSocketClient::close).
     fn drop(&mut self) {
         if let State::Open(channel) = &mut self.state {
             channel.stream_mut().shut_down();

@@ -1,93 +1,93 @@
-//! Why a connection could not be made or used.
+//! Errors of making or using a connection.
 
 use std::io;
 use std::path::PathBuf;
 
 use tickpath_net::NetError;
 
-/// Why a connection could not be made or used, with what to do about it.
+/// The reason why a connection could not be made or used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebError {
     /// Not an address of the form `wss://host[:port]/path`: correct it.
     #[error("{text:?} is no WebSocket address ({why}): write it like wss://test.deribit.com/ws/api/v2")]
     Url {
-        /// What was given.
+        /// The text given.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
-    /// The name has no IPv4 address: correct it, or look after the name service.
+    /// The name has no IPv4 address: correct it, or check the name service.
     #[error("cannot find the host {host}: {source}: check the name and the name service")]
     Resolve {
         /// The name.
         host: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Nobody answers there, or no socket could be had.
+    /// Nothing listens there, or no socket is available.
     #[error(transparent)]
     Connect(#[from] NetError),
-    /// The proxy refuses: ask whoever runs it for this host and port.
+    /// The proxy refuses: ask its operator to allow this host and port.
     #[error(
         "the proxy refuses the connection to {target} with status {status}: it has to allow CONNECT to it"
     )]
     Proxy {
-        /// Host and port asked for.
+        /// The requested host and port.
         target: String,
-        /// Its HTTP status, 0 where it did not speak HTTP.
+        /// Its HTTP status, or 0 if its answer was not HTTP.
         status: u16,
     },
-    /// A file of certificates or a key cannot be used.
+    /// A file with certificates or a key cannot be used.
     #[error("cannot use {path}: {why}: it has to be a PEM file with {what}")]
     PemFile {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
-    /// The machine has no certificates to trust: install ca-certificates, or name a file.
+    /// The machine has no trusted certificates: install ca-certificates, or name a file.
     #[error("this machine trusts no certificates ({why}): install ca-certificates, or name a CA file")]
     NoRoots {
-        /// What was found.
+        /// The outcome of the search.
         why: String,
     },
-    /// `wss` needs a client made with certificates to trust.
+    /// `wss` needs a client with trusted certificates.
     #[error("{host} is to be reached by TLS, and no certificates to trust were given")]
     TlsMissing {
         /// The host.
         host: String,
     },
-    /// TLS failed: mostly a certificate that is not trusted, or for another name.
+    /// TLS failed: usually the certificate is not trusted, or is for another name.
     #[error("TLS with {host} failed: {why}: {}", tls_remedy(.why))]
     Tls {
-        /// The other end.
+        /// The peer.
         host: String,
-        /// What the library said.
+        /// The library's message.
         why: String,
     },
-    /// The other end answered the upgrade with something else: check the path.
+    /// The peer did not answer with an upgrade: check the path.
     #[error("{host} does not upgrade to WebSocket, it answers with status {status}: check the path")]
     Refused {
-        /// The other end.
+        /// The peer.
         host: String,
         /// Its HTTP status.
         status: u16,
     },
-    /// The other end does not speak WebSocket as it should.
+    /// The peer violates the WebSocket protocol.
     #[error("{host} breaks the WebSocket protocol: {why}: {}", protocol_remedy(.why))]
     Protocol {
-        /// The other end.
+        /// The peer.
         host: String,
-        /// What it did.
+        /// The violation.
         why: String,
     },
-    /// A message is longer than the limit: ask for less, or raise the limit.
+    /// A message exceeds the limit: request less, or raise the limit.
     #[error("a message of {size} bytes came from {host}, and {max} is the limit: ask for less at once")]
     TooLong {
-        /// The other end.
+        /// The peer.
         host: String,
         /// Its length, in bytes.
         size: usize,
@@ -97,22 +97,22 @@ pub enum WebError {
     /// The connection did not open in time.
     #[error("no connection to {host} in time ({stage}): is it reachable from here, or is a proxy needed?")]
     Timeout {
-        /// The other end.
+        /// The peer.
         host: String,
-        /// How far it had come.
+        /// The pending step.
         stage: &'static str,
     },
     /// The connection broke.
     #[error("the connection to {host} broke: {source}: connect again")]
     Io {
-        /// The other end.
+        /// The peer.
         host: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What to do about a failure of TLS.
+/// The remedy for a TLS failure.
 fn tls_remedy(why: &str) -> &'static str {
     if why.contains("InvalidContentType") {
         "nobody speaks TLS at this port: name the one that does, or write ws:// in place of wss://"
@@ -123,9 +123,9 @@ fn tls_remedy(why: &str) -> &'static str {
     }
 }
 
-/// What to do where somebody does not speak WebSocket.
+/// The remedy for a peer that does not speak WebSocket.
 fn protocol_remedy(why: &str) -> &'static str {
-    // The first bytes of TLS are no HTTP.
+    // The first bytes of TLS are not HTTP.
     if why.contains("httparse") {
         "is it a TLS port? then write wss://"
     } else {

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as a server reads and writes it.
+//! HTTP/1.1 requests and responses of a server.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -7,39 +7,39 @@ use std::ops::Range;
 use arrayvec::ArrayVec;
 use tungstenite::handshake::derive_accept_key;
 
-/// Headers of a request, at most. Beyond: answered with 431.
+/// Upper bound of the number of headers; a request with more is answered with 431.
 pub(crate) const HEADERS_MAX: usize = 64;
 
-/// The head of a request, as places in the bytes received.
+/// The head of a request, as ranges of the received bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     method: Range<usize>,
     target: Range<usize>,
     headers: ArrayVec<(Range<usize>, Range<usize>), HEADERS_MAX>,
-    /// Bytes of the head.
+    /// Length of the head, in bytes.
     pub(crate) len: usize,
-    /// Bytes of the body.
+    /// Length of the body, in bytes.
     pub(crate) body_len: usize,
-    /// Whether the connection is to be kept after the answer.
+    /// Whether the connection is kept after the answer.
     pub(crate) is_kept: bool,
-    /// Whether the client waits for a word before it sends the body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub(crate) expects_continue: bool,
-    /// Whether it asks for a WebSocket.
+    /// Whether the request is a WebSocket upgrade.
     pub(crate) is_upgrade: bool,
 }
 
-/// What is wrong with a request; each is answered with its status.
+/// The fault of a request; each is answered with its own status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadRequest {
-    /// Not HTTP/1.x, or no request that can be understood.
+    /// Not HTTP/1.x, or not a valid request.
     Malformed,
-    /// Head or number of headers beyond the limit.
+    /// Head or number of headers above the limit.
     HeadTooLarge,
-    /// Body beyond the limit.
+    /// Body above the limit.
     BodyTooLarge,
-    /// A body whose length is not stated: chunks are not taken.
+    /// A body without a stated length: chunked bodies are not accepted.
     LengthRequired,
-    /// An upgrade to WebSocket that is not version 13, or incomplete.
+    /// A WebSocket upgrade that is incomplete or not version 13.
     BadUpgrade,
 }
 
@@ -60,7 +60,7 @@ impl BadRequest {
     }
 }
 
-/// Reads the head of a request; None while it is not whole.
+/// Parses the head of a request; `None` while it is incomplete.
 pub(crate) fn parse_head(bytes: &[u8], head_max: usize) -> Result<Option<Head>, BadRequest> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
@@ -101,7 +101,7 @@ impl Head {
             let (name, value) = (&bytes[name.clone()], &bytes[value.clone()]);
             if name.eq_ignore_ascii_case(b"content-length") {
                 let value = parse_length(value).ok_or(BadRequest::Malformed)?;
-                // Two that differ are how requests are smuggled past a proxy (RFC 9112, 6.3).
+                // Two different lengths allow request smuggling past a proxy (RFC 9112, 6.3).
                 if length.replace(value).is_some_and(|before| before != value) {
                     return Err(BadRequest::Malformed);
                 }
@@ -125,7 +125,7 @@ impl Head {
         Ok(())
     }
 
-    /// RFC 6455, 4.2.1.
+    /// Whether the upgrade is valid (RFC 6455, 4.2.1).
     fn is_whole_upgrade(&self, bytes: &[u8]) -> bool {
         let request = HttpRequest { bytes, head: self, body: &[] };
         // 16 bytes in base64.
@@ -141,7 +141,7 @@ impl Head {
 
 fn parse_length(value: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
-    // `parse` would take a sign.
+    // `parse` would accept a sign.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -152,7 +152,7 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|byte| *byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token))
 }
 
-/// A whole HTTP request.
+/// A complete HTTP request.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequest<'a> {
     pub(crate) bytes: &'a [u8],
@@ -161,31 +161,31 @@ pub struct HttpRequest<'a> {
 }
 
 impl<'a> HttpRequest<'a> {
-    /// `GET`, `POST`, ...
+    /// The method: `GET`, `POST`, ...
     #[must_use]
     pub fn method(&self) -> &'a str {
         self.text(&self.head.method)
     }
 
-    /// The path, without the query, as it was sent.
+    /// The path without the query, not decoded.
     #[must_use]
     pub fn path(&self) -> &'a str {
         self.target().split_once('?').map_or(self.target(), |(path, _)| path)
     }
 
-    /// What stands behind the `?`, as it was sent; empty where there is none.
+    /// The query after the `?`, not decoded; empty if there is none.
     #[must_use]
     pub fn query(&self) -> &'a str {
         self.target().split_once('?').map_or("", |(_, query)| query)
     }
 
-    /// Path and query, as they were sent.
+    /// Path and query, not decoded.
     #[must_use]
     pub fn target(&self) -> &'a str {
         self.text(&self.head.target)
     }
 
-    /// The names and values of the query in their order, decoded.
+    /// The names and values of the query in order, decoded.
     pub fn query_pairs(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
         self.query().split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -193,13 +193,13 @@ impl<'a> HttpRequest<'a> {
         })
     }
 
-    /// The first header of that name, in whatever case; None where its value is no text either.
+    /// The first header of that name, in any case; `None` also if its value is not text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a str> {
         self.headers().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// All headers whose values are text, in their order.
+    /// All headers whose values are text, in order.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let bytes = self.bytes;
         self.head.headers.iter().filter_map(move |(name, value)| {
@@ -208,7 +208,7 @@ impl<'a> HttpRequest<'a> {
         })
     }
 
-    /// The body; empty where there is none.
+    /// The body; empty if there is none.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.body
@@ -219,7 +219,7 @@ impl<'a> HttpRequest<'a> {
     }
 }
 
-/// `%41` and `+` of a query as `A` and a space. What is no text after that has replacement characters.
+/// Decodes `%41` and `+` of a query to `A` and a space. Invalid UTF-8 becomes replacement characters.
 fn decode(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Cow::Borrowed(text);
@@ -242,12 +242,12 @@ fn decode(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
 }
 
-/// What a request is answered with.
+/// An HTTP response.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpResponse<'a> {
-    /// 200, 400, ...
+    /// The status: 200, 400, ...
     pub status: u16,
-    /// Of the body, e.g. `application/json`.
+    /// The type of the body, e.g. `application/json`.
     pub content_type: &'a str,
     /// Further headers.
     pub headers: &'a [(&'a str, &'a str)],
@@ -256,18 +256,18 @@ pub struct HttpResponse<'a> {
 }
 
 impl<'a> HttpResponse<'a> {
-    /// JSON with a status.
+    /// A JSON response with a status.
     #[must_use]
     pub fn json(status: u16, body: &'a [u8]) -> HttpResponse<'a> {
         HttpResponse { status, content_type: "application/json", headers: &[], body }
     }
 
-    /// The bytes of head and body; a `HEAD` request gets the head alone.
+    /// Writes head and body; a `HEAD` request gets only the head.
     pub(crate) fn write(&self, is_kept: bool, with_body: bool, out: &mut Vec<u8>) {
         let (status, reason) = (self.status, reason(self.status));
         let connection = if is_kept { "keep-alive" } else { "close" };
         let (content_type, len) = (self.content_type, self.body.len());
-        // Writing into memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(
             out,
             "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\nContent-Length: {len}\r\n\
@@ -283,7 +283,7 @@ impl<'a> HttpResponse<'a> {
     }
 }
 
-/// The bytes that answer an upgrade.
+/// Writes the response that accepts an upgrade.
 pub(crate) fn write_upgrade(request: &HttpRequest<'_>, out: &mut Vec<u8>) {
     let key = request.header("sec-websocket-key").unwrap_or_default();
     let accept = derive_accept_key(key.as_bytes());
@@ -294,7 +294,7 @@ pub(crate) fn write_upgrade(request: &HttpRequest<'_>, out: &mut Vec<u8>) {
     );
 }
 
-/// RFC 9110, 15; those that are in use here.
+/// The reason phrases of RFC 9110, 15, for the statuses in use.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,10 +1,10 @@
-//! WebSocket and HTTP over TCP or TLS, both ends, driven by duty cycles.
+//! WebSocket and HTTP over TCP or TLS, client and server, driven by duty cycles.
 //!
-//! A client makes a [`WebSocketClient`]; a server takes [`WebConnection`]s from its [`WebAcceptor`], each of which
-//! speaks HTTP until it is upgraded to a WebSocket. There are no threads and no clocks: time is an argument, nothing
-//! waits, and every size and time a peer may take has a bound ([`WebLimits`]). Frames, handshakes, TLS and certificates
-//! are `tungstenite`'s and `rustls`'s; what is said in the messages is another layer's matter. Messages are not
-//! compressed. IPv4 only. Protocols that are neither take a [`ByteConnection`], by TCP or TLS as well.
+//! A client creates a [`WebSocketClient`]. A server takes [`WebConnection`]s from its [`WebAcceptor`]; each
+//! speaks HTTP until it is upgraded to a WebSocket. There are no threads and no clocks: time is an argument,
+//! nothing blocks, and [`WebLimits`] bounds every size and time that a peer controls. `tungstenite` and
+//! `rustls` provide frames, handshakes, TLS and certificates; the caller interprets the messages. Messages
+//! are not compressed. IPv4 only. Other protocols use a [`ByteConnection`], also by TCP or TLS.
 //!
 //! ```
 //! use std::net::{Ipv4Addr, SocketAddrV4};

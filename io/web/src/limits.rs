@@ -1,41 +1,41 @@
-//! How much a peer may ask for, and how long it may take.
+//! Bounds of the sizes and times that a peer controls.
 
 use tickpath_types::Nanos;
 
 /// Bounds of a connection, at either end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebLimits {
-    /// Longest head of an HTTP request, in bytes. Beyond: answered with 431 and closed.
+    /// Longest head of an HTTP request, in bytes. A longer one is answered with 431, then closed.
     pub head_max: usize,
-    /// Longest body of an HTTP request, in bytes. Beyond: answered with 413 and closed.
+    /// Longest body of an HTTP request, in bytes. A longer one is answered with 413, then closed.
     pub body_max: usize,
-    /// Longest WebSocket message, in bytes, whole or in fragments. Beyond: closed with 1009.
+    /// Longest WebSocket message, in bytes, whole or in fragments. A longer one is closed with 1009.
     pub message_max: usize,
-    /// Bytes that wait to be sent beside those that the kernel and TLS have (64 KiB of each). Beyond: nothing of the
-    /// message is taken, and the owner decides. It is the longest message that can be sent.
+    /// Bytes that wait to be sent, in addition to those in the kernel and in TLS (64 KiB each). Beyond it a
+    /// message is rejected whole, and the owner decides. It also bounds the length of a sent message.
     pub pending_max: usize,
-    /// Bytes read from the socket by one call, so that one peer cannot keep a duty cycle. At least one message.
+    /// Bytes that one call reads from the socket, to bound its share of a duty cycle. At least one message.
     pub read_max: usize,
-    /// A client has so long until its connection is open: TCP, proxy, TLS and upgrade.
+    /// Time for a client's connection to open: TCP, proxy, TLS and upgrade.
     pub connect_timeout: Nanos,
-    /// A peer has so long for TLS and the whole first request, for each further request from its first byte, and to
-    /// take an answer. Beyond: closed.
+    /// Time for TLS and the whole first request, for each further request from its first byte, and for the
+    /// peer to receive an answer. The connection is closed after it.
     pub request_timeout: Nanos,
-    /// A connection without a request is kept so long.
+    /// Time that a connection without a request is kept.
     pub idle_timeout: Nanos,
-    /// The other end has so long to answer a close.
+    /// Time for the peer to answer a close.
     pub close_timeout: Nanos,
 }
 
 impl WebLimits {
-    /// For a client of a venue: messages up to 16 MiB, since a whole list of instruments comes in one; 15 s to
-    /// connect.
+    /// Limits of a client of a venue: messages up to 16 MiB, since a whole list of instruments arrives in
+    /// one; 15 s to connect.
     #[must_use]
     pub const fn client() -> WebLimits {
         WebLimits { message_max: 16 << 20, read_max: 1 << 20, ..WebLimits::server() }
     }
 
-    /// For a venue: what a client sends is short, what it is sent may be long.
+    /// Limits of a venue: received messages are short, sent ones may be long.
     #[must_use]
     pub const fn server() -> WebLimits {
         WebLimits {

@@ -1,4 +1,4 @@
-//! An HTTP proxy that is asked to CONNECT.
+//! An HTTP proxy, used with CONNECT.
 
 use std::io::{self, ErrorKind};
 
@@ -6,12 +6,12 @@ use tickpath_net::StreamSocket;
 
 use crate::WebError;
 
-/// Longest answer of a proxy, in bytes.
+/// Upper bound of a proxy's answer, in bytes.
 const PROXY_ANSWER_MAX: usize = 8 << 10;
-/// Headers of a proxy's answer, at most.
+/// Upper bound of the number of headers in a proxy's answer.
 const PROXY_HEADERS_MAX: usize = 64;
 
-/// A proxy that was asked, or is being.
+/// A CONNECT request in progress.
 #[derive(Debug)]
 pub(crate) struct Proxy<S> {
     socket: S,
@@ -21,7 +21,7 @@ pub(crate) struct Proxy<S> {
 }
 
 impl<S: StreamSocket> Proxy<S> {
-    /// Asks the proxy at the other end of `socket` for a way to `host:port`.
+    /// Asks the proxy at the other end of `socket` for a tunnel to `host:port`.
     pub(crate) fn ask(socket: S, host: &str, port: u16) -> Proxy<S> {
         let request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
         Proxy { socket, request: request.into_bytes(), sent: 0, answer: Vec::new() }
@@ -35,7 +35,7 @@ impl<S: StreamSocket> Proxy<S> {
         self.socket
     }
 
-    /// Goes on asking; whether the way to `host:port` is open.
+    /// Continues the request. Returns whether the tunnel to `host:port` is open.
     pub(crate) fn poll_through(&mut self, host: &str, port: u16) -> Result<bool, WebError> {
         let refused = |status| WebError::Proxy { target: format!("{host}:{port}"), status };
         match self.poll() {
@@ -47,7 +47,7 @@ impl<S: StreamSocket> Proxy<S> {
         }
     }
 
-    /// The status of the answer, once its head is whole.
+    /// Returns the status of the answer, once its head is complete.
     fn poll(&mut self) -> io::Result<Option<u16>> {
         while self.sent < self.request.len() {
             match self.socket.send(&self.request[self.sent..]) {
@@ -56,8 +56,8 @@ impl<S: StreamSocket> Proxy<S> {
                 Err(error) => return Err(error),
             }
         }
-        // Byte by byte at its end, so that nothing is taken of what follows: TLS begins only when we speak, but a
-        // server without it may not wait.
+        // Reads byte by byte at the end, to leave the following bytes in the socket. TLS begins only when
+        // this side speaks, but a server without TLS may send first.
         let mut byte = [0];
         loop {
             match self.socket.receive(&mut byte)? {

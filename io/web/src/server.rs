@@ -1,4 +1,4 @@
-//! The server's end: HTTP and WebSocket on one port.
+//! The server end: HTTP and WebSocket on one port.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,10 +14,10 @@ use crate::http::{self, BadRequest, Head};
 use crate::stream::Stream;
 use crate::{Closed, HttpRequest, HttpResponse, TlsServer, WebError, WebEvent, WebLimits};
 
-/// Bytes asked of the socket at once while it speaks HTTP.
+/// Bytes requested from the socket at once while it speaks HTTP.
 const READ_CHUNK: usize = 4 << 10;
 
-/// Accepts connections that speak HTTP, WebSocket, or one after the other.
+/// Accepts connections that speak HTTP, then possibly WebSocket.
 #[derive(Debug)]
 pub struct WebAcceptor<N: Network = Kernel> {
     socket: N::Socket,
@@ -27,11 +27,11 @@ pub struct WebAcceptor<N: Network = Kernel> {
 }
 
 impl<N: Network> WebAcceptor<N> {
-    /// Listens at `address`; port 0 takes a free one. With `tls` every connection has to speak it.
+    /// Listens at `address`; port 0 selects a free one. With `tls` every connection must use TLS.
     ///
     /// # Errors
-    /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when it is no address of this
-    /// machine.
+    /// [`NetError::AddressInUse`] if another socket listens there; [`NetError::Bind`] if this machine does
+    /// not have the address.
     pub fn bind(
         network: N,
         address: SocketAddrV4,
@@ -42,11 +42,11 @@ impl<N: Network> WebAcceptor<N> {
         Ok(WebAcceptor { socket, local_address, tls, limits })
     }
 
-    /// The next waiting connection, if there is one.
+    /// Returns the next waiting connection, if any.
     ///
     /// # Errors
-    /// The system's, such as the limit of open files: the connection then still waits. One that was reset while it
-    /// waited is skipped.
+    /// A system error, such as the limit of open files; the connection then keeps waiting. A connection that
+    /// was reset while it waited is skipped.
     pub fn accept(&mut self, now: Nanos) -> io::Result<Option<WebConnection<N>>> {
         use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {
@@ -69,84 +69,84 @@ impl<N: Network> WebAcceptor<N> {
         }
     }
 
-    /// The address listened at, with its port.
+    /// The listening address with its port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
     }
 
-    /// Has the poller watch for connections, under `key`.
+    /// Registers the listener with the poller under `key`.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(&self.socket, key, Interest::Read)
     }
 
-    /// Has the poller watch no longer.
+    /// Removes the listener from the poller.
     ///
     /// # Errors
-    /// The system's: it did not.
+    /// A system error: the listener was not registered.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         poller.remove(&self.socket)
     }
 }
 
-/// What a connection brought.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
-    /// A whole HTTP request; nothing more comes before it is [answered](WebConnection::respond), now or later.
+    /// A whole HTTP request; no event follows before it is [answered](WebConnection::respond), now or later.
     Request(HttpRequest<'a>),
-    /// The client asks for a WebSocket: [accept](WebConnection::accept_upgrade) it, or
+    /// A request for a WebSocket: [accept](WebConnection::accept_upgrade) it, or
     /// [answer](WebConnection::respond) with an error, e.g. 404 for a wrong path.
     Upgrade(HttpRequest<'a>),
-    /// Over the WebSocket; a close comes as [`End`](ServerEvent::End).
+    /// A WebSocket message; a close is reported as [`End`](ServerEvent::End).
     Message(WebEvent<'a>),
-    /// The connection is over: drop it.
+    /// The connection has ended: drop it.
     End(EndCause),
 }
 
-/// Why a connection ended.
+/// The reason why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndCause {
-    /// The client left between requests, or a WebSocket was closed as it should be.
+    /// The client disconnected between requests, or a WebSocket was closed properly.
     Done,
-    /// The client left in the middle of something.
+    /// The client disconnected during a request, an answer or a WebSocket session.
     Lost,
-    /// The client took too long for TLS, a request, an answer, or a close, or made no request for too long.
+    /// Time-out: TLS, a request, an answer or a close took too long, or no request came.
     Slow,
-    /// TLS could not be agreed upon.
+    /// The TLS handshake failed.
     Tls,
-    /// Not HTTP, or a request that cannot be understood.
+    /// Not HTTP, or an invalid request.
     BadRequest,
-    /// Head, body or message beyond its limit.
+    /// Head, body or message above its limit.
     TooLarge,
-    /// The WebSocket protocol was broken.
+    /// A violation of the WebSocket protocol.
     BadFrame,
 }
 
-/// How connections ended, to be counted by their owner.
+/// Counters of ended connections by cause, for their owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebCounters {
-    /// By [`EndCause::Done`].
+    /// Ends by [`EndCause::Done`].
     pub done: u64,
-    /// By [`EndCause::Lost`].
+    /// Ends by [`EndCause::Lost`].
     pub lost: u64,
-    /// By [`EndCause::Slow`].
+    /// Ends by [`EndCause::Slow`].
     pub slow: u64,
-    /// By [`EndCause::Tls`].
+    /// Ends by [`EndCause::Tls`].
     pub tls: u64,
-    /// By [`EndCause::BadRequest`].
+    /// Ends by [`EndCause::BadRequest`].
     pub bad_requests: u64,
-    /// By [`EndCause::TooLarge`].
+    /// Ends by [`EndCause::TooLarge`].
     pub too_large: u64,
-    /// By [`EndCause::BadFrame`].
+    /// Ends by [`EndCause::BadFrame`].
     pub bad_frames: u64,
 }
 
 impl WebCounters {
-    /// Counts an end.
+    /// Counts an ended connection.
     pub fn count(&mut self, cause: EndCause) {
         let counter = match cause {
             EndCause::Done => &mut self.done,
@@ -161,37 +161,38 @@ impl WebCounters {
     }
 }
 
-/// What a connection is about.
+/// The protocol state of a connection.
 #[derive(Debug)]
 enum State<S: StreamSocket> {
-    /// Requests and answers.
+    /// HTTP requests and answers.
     Http(Box<Http<S>>),
-    /// Messages.
+    /// WebSocket messages.
     WebSocket(Box<Channel<S>>),
-    /// An error was answered; what the client still sends is read and thrown away, because a connection closed with
-    /// unread bytes is reset and the answer lost.
+    /// An error was answered. Further bytes from the client are read and discarded: closing a socket with
+    /// unread bytes resets the connection and loses the answer.
     Refused(Box<Http<S>>, EndCause),
-    /// Over; the cause was told.
+    /// Ended; the cause was reported.
     Ended,
 }
 
-/// A connection that a client made: HTTP, until it is upgraded to a WebSocket.
+/// A client's connection: HTTP, until it is upgraded to a WebSocket.
 ///
-/// [`receive`](WebConnection::receive) until nothing is there, each duty cycle or when the poller says so, and now and
-/// then for the time-outs; while [`has_pending`](WebConnection::has_pending) also [`flush`](WebConnection::flush).
+/// Call [`receive`](WebConnection::receive) until it returns `None`, in each duty cycle or when the poller
+/// reports data, and periodically for the time-outs. While [`has_pending`](WebConnection::has_pending), also
+/// call [`flush`](WebConnection::flush).
 #[derive(Debug)]
 pub struct WebConnection<N: Network = Kernel> {
     state: State<N::Socket>,
     peer_address: SocketAddrV4,
     limits: WebLimits,
     deadline: Nanos,
-    /// A WebSocket that was asked to close.
+    /// True once the WebSocket was asked to close.
     is_closing: bool,
 }
 
 impl<N: Network> WebConnection<N> {
-    /// The next event. None when nothing is there, or while a request waits for its answer; who stops before that
-    /// calls again without waiting for the poller.
+    /// Returns the next event, or `None` if nothing is available or a request waits for its answer. A caller
+    /// that stops before `None` must call again without waiting for the poller.
     #[inline]
     pub fn receive(&mut self, now: Nanos) -> Option<ServerEvent<'_>> {
         let end = match &mut self.state {
@@ -248,7 +249,7 @@ impl<N: Network> WebConnection<N> {
                 }
                 WebEvent::Closed(_) => EndCause::Done,
                 _ => {
-                    // Looked at again: the borrow that is given out may not begin before it is certain.
+                    // Borrowed again: returning the first borrow from one branch does not compile.
                     let State::WebSocket(channel) = &self.state else { return None };
                     return Some(ServerEvent::Message(channel.last()));
                 }
@@ -273,11 +274,11 @@ impl<N: Network> WebConnection<N> {
         ServerEvent::End(cause)
     }
 
-    /// Answers the request that was received last; `now` begins the time the client has to take it. The connection is
-    /// kept for another request where the client wants that.
+    /// Answers the last request; `now` starts the client's time to receive the answer. The connection is kept
+    /// for another request if the client wants that.
     ///
     /// # Panics
-    /// When no request waits for an answer.
+    /// If no request waits for an answer.
     pub fn respond(&mut self, now: Nanos, response: &HttpResponse<'_>) {
         let State::Http(http) = &mut self.state else { return };
         assert!(http.is_unanswered, "an answer belongs to a request");
@@ -286,23 +287,24 @@ impl<N: Network> WebConnection<N> {
         self.deadline = now + self.limits.request_timeout;
     }
 
-    /// Accepts the upgrade that was received last: from now on messages come and go.
+    /// Accepts the last upgrade request: the connection then carries messages.
     ///
     /// # Panics
-    /// When no upgrade waits for an answer.
+    /// If no upgrade waits for an answer.
     pub fn accept_upgrade(&mut self) {
         let State::Http(http) = std::mem::replace(&mut self.state, State::Ended) else { return };
         assert!(http.is_unanswered && http.request().head.is_upgrade, "no upgrade was asked for");
         let host = self.peer_address.to_string();
         let socket = http.into_websocket(&self.limits);
         let mut channel = Channel::new(socket, Role::Server, &self.limits, host);
-        // Where it does not leave now it leaves before the first message, or with the next look.
+        // Bytes that cannot leave now are sent before the first message, or at the next poll.
         let _ = channel.flush();
         self.state = State::WebSocket(Box::new(channel));
     }
 
-    /// Sends a text message, after those that wait, or nothing of it: [`SendOutcome::Backpressured`] when too much
-    /// waits, [`SendOutcome::Closed`] when this is no open WebSocket.
+    /// Sends a text message after those that wait. It is sent whole or not at all:
+    /// [`SendOutcome::Backpressured`] if too many bytes wait, [`SendOutcome::Closed`] if this is not an open
+    /// WebSocket.
     #[inline]
     pub fn send(&mut self, text: &str) -> SendOutcome {
         match &mut self.state {
@@ -311,7 +313,7 @@ impl<N: Network> WebConnection<N> {
         }
     }
 
-    /// Keeps a text message without asking the kernel, so that several leave by one [`flush`](WebConnection::flush).
+    /// Queues a text message without a system call; one [`flush`](WebConnection::flush) sends several.
     #[inline]
     pub fn queue(&mut self, text: &str) -> SendOutcome {
         match &mut self.state {
@@ -320,8 +322,8 @@ impl<N: Network> WebConnection<N> {
         }
     }
 
-    /// Gives the kernel what waits: [`SendOutcome::Sent`] when nothing is left, [`SendOutcome::Pending`] when the next
-    /// duty cycle has to try again.
+    /// Passes waiting bytes to the kernel: [`SendOutcome::Sent`] if none are left, [`SendOutcome::Pending`]
+    /// if the next duty cycle must try again.
     #[inline]
     pub fn flush(&mut self) -> SendOutcome {
         match &mut self.state {
@@ -331,7 +333,7 @@ impl<N: Network> WebConnection<N> {
         }
     }
 
-    /// Whether something may wait for a [`flush`](WebConnection::flush).
+    /// Whether bytes may wait for a [`flush`](WebConnection::flush).
     #[must_use]
     pub fn has_pending(&self) -> bool {
         match &self.state {
@@ -341,7 +343,7 @@ impl<N: Network> WebConnection<N> {
         }
     }
 
-    /// Asks the client to close its WebSocket, e.g. with 1001 when the venue goes away. Go on receiving until the end,
+    /// Starts the closing handshake, e.g. with 1001 when the venue shuts down. Keep receiving until the end,
     /// which comes after [`WebLimits::close_timeout`] at the latest.
     pub fn close(&mut self, now: Nanos, code: u16, reason: &str) {
         if let State::WebSocket(channel) = &mut self.state {
@@ -351,7 +353,7 @@ impl<N: Network> WebConnection<N> {
         }
     }
 
-    /// Whether it is a WebSocket now.
+    /// Whether the connection is a WebSocket now.
     #[must_use]
     pub fn is_websocket(&self) -> bool {
         matches!(self.state, State::WebSocket(_))
@@ -363,33 +365,33 @@ impl<N: Network> WebConnection<N> {
         self.peer_address
     }
 
-    /// When the kernel received the bytes read last, in nanoseconds since the Unix epoch.
+    /// The kernel's receive time of the bytes read last, in nanoseconds since the Unix epoch.
     #[must_use]
     pub fn kernel_ns(&self) -> Option<u64> {
         self.stream().and_then(Stream::kernel_ns)
     }
 
-    /// Has the poller watch for what is received, under `key`.
+    /// Registers the connection with the poller for reading, under `key`.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         self.stream().map_or(Ok(()), |stream| poller.add(stream.socket(), key, Interest::Read))
     }
 
-    /// Has the poller watch no longer.
+    /// Removes the connection from the poller.
     ///
     /// # Errors
-    /// The system's: it did not.
+    /// A system error: the connection was not registered.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         self.stream().map_or(Ok(()), |stream| poller.remove(stream.socket()))
     }
 
-    /// Bounds the bytes that the kernel takes before the client has received them. By itself it lets them grow to
-    /// megabytes, which one who does not read would hold.
+    /// Bounds the bytes that the kernel buffers until the client receives them. The kernel's default grows to
+    /// megabytes, which a client that does not read would occupy.
     ///
     /// # Errors
-    /// The system's.
+    /// A system error.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.stream().map_or(Ok(()), |stream| stream.socket().limit_send_buffer(bytes))
     }
@@ -404,7 +406,7 @@ impl<N: Network> WebConnection<N> {
 }
 
 impl WebAcceptor {
-    /// The socket, to wait for together with others.
+    /// The socket, for waiting on it together with others.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -412,48 +414,48 @@ impl WebAcceptor {
 }
 
 impl WebConnection {
-    /// The socket, to wait for together with others; none after the end.
+    /// The socket, for waiting on it together with others; `None` after the end.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.stream().map(|stream| stream.socket().as_fd())
     }
 }
 
-/// How speaking HTTP ended.
+/// The end of the HTTP phase.
 #[derive(Clone, Copy, Debug)]
 enum HttpEnd {
-    /// At once.
+    /// Immediate, without an answer.
     Over(EndCause),
-    /// With an answer that says what was wrong.
+    /// With an answer that states the fault.
     Bad(BadRequest),
-    /// The last answer was given.
+    /// After the last answer.
     Answered,
 }
 
-/// A connection that speaks HTTP.
+/// A connection in the HTTP phase.
 struct Http<S> {
     stream: Stream<S>,
-    /// Bytes received: a request or the beginning of one, and what follows.
+    /// Received bytes: the start of a request or a whole one, and any bytes after it.
     input: Vec<u8>,
-    /// The head of the request at the beginning of `input`.
+    /// The head of the request at the start of `input`.
     head: Option<Head>,
-    /// No request was answered yet.
+    /// True until the first request is answered.
     is_first: bool,
-    /// The request was given out and waits for its answer.
+    /// True while the current request waits for its answer.
     is_unanswered: bool,
-    /// The last answer said that none follows.
+    /// True if the last answer announced the end of the connection.
     is_last: bool,
-    /// The time to take the last answer runs.
+    /// True while the client's time to receive the last answer runs.
     is_answering: bool,
-    /// The client sends no more.
+    /// True if the client sends no more bytes.
     is_at_end: bool,
-    /// The sending side was ended.
+    /// True if the sending side was shut down.
     has_ended: bool,
 }
 
 impl<S> fmt::Debug for Http<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Requests hold secrets.
+        // Requests contain secrets.
         f.debug_struct("Http").field("input_len", &self.input.len()).finish_non_exhaustive()
     }
 }
@@ -478,7 +480,7 @@ impl<S: StreamSocket> Http<S> {
         HttpRequest { bytes: &self.input, head, body: &self.input[head.len..head.len + head.body_len] }
     }
 
-    /// Whether a request is whole.
+    /// Whether a request is complete.
     fn poll(&mut self, now: Nanos, deadline: &mut Nanos, limits: &WebLimits) -> Result<bool, HttpEnd> {
         if self.is_unanswered {
             return Ok(false);
@@ -491,7 +493,7 @@ impl<S: StreamSocket> Http<S> {
             let room = limits.head_max + limits.body_max;
             self.read(room, limits.read_max).map_err(HttpEnd::Over)?;
             if was_empty && !self.input.is_empty() && !self.is_first {
-                // From its first byte on a request has its own time; the first one shares it with TLS.
+                // A request's time starts at its first byte; the first request shares it with TLS.
                 *deadline = now + limits.request_timeout;
             }
             if !self.parse(limits)? {
@@ -502,7 +504,7 @@ impl<S: StreamSocket> Http<S> {
         Ok(true)
     }
 
-    /// Whether the last answer has left.
+    /// Whether the last answer was sent completely.
     fn poll_answer(&mut self, now: Nanos, deadline: &mut Nanos, limits: &WebLimits) -> Result<bool, HttpEnd> {
         if !self.is_answering {
             return Ok(true);
@@ -533,7 +535,7 @@ impl<S: StreamSocket> Http<S> {
         Ok(false)
     }
 
-    /// Whether head and body are there.
+    /// Whether head and body are complete.
     fn parse(&mut self, limits: &WebLimits) -> Result<bool, HttpEnd> {
         if self.head.is_none() && !self.input.is_empty() {
             self.head = http::parse_head(&self.input, limits.head_max).map_err(HttpEnd::Bad)?;
@@ -549,7 +551,7 @@ impl<S: StreamSocket> Http<S> {
         Ok(self.head.as_ref().is_some_and(|head| self.input.len() >= head.len + head.body_len))
     }
 
-    /// Reads what is there, as far as there is room.
+    /// Reads the available bytes, up to `room` in the input buffer.
     fn read(&mut self, room: usize, read_max: usize) -> Result<(), EndCause> {
         self.stream.allow_reading(read_max);
         while !self.is_at_end && self.input.len() < room {
@@ -570,7 +572,7 @@ impl<S: StreamSocket> Http<S> {
         Ok(())
     }
 
-    /// Takes the request out and gives the answer to the kernel, as much as it takes.
+    /// Removes the request from the input and passes the answer to the kernel, as much as it accepts.
     fn answer(&mut self, response: &HttpResponse<'_>, is_kept: bool) {
         let is_head = self.is_unanswered && self.request().method() == "HEAD";
         response.write(is_kept, !is_head, self.stream.first_out());
@@ -579,7 +581,7 @@ impl<S: StreamSocket> Http<S> {
         }
         (self.is_first, self.is_unanswered) = (false, false);
         (self.is_last, self.is_answering) = (!is_kept, true);
-        // What does not leave now is flushed before the next request is read.
+        // The rest is flushed before the next request is read.
         let _ = self.flush();
     }
 
@@ -591,7 +593,7 @@ impl<S: StreamSocket> Http<S> {
         }
     }
 
-    /// Gives out the last answer, and then waits for the client to leave; whether that is over.
+    /// Sends the last answer, then waits for the client to disconnect. Returns whether that is done.
     fn poll_refused(&mut self, now: Nanos, deadline: Nanos) -> bool {
         match self.flush() {
             SendOutcome::Sent if !self.has_ended => {
@@ -606,7 +608,7 @@ impl<S: StreamSocket> Http<S> {
         is_lost || self.is_at_end || now >= deadline
     }
 
-    /// The WebSocket that the client asked for; what it sent behind its request belongs there.
+    /// Creates the WebSocket; bytes after the request belong to it.
     fn into_websocket(mut self, limits: &WebLimits) -> WebSocket<Stream<S>> {
         let mut answer = Vec::new();
         http::write_upgrade(&self.request(), &mut answer);

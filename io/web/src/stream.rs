@@ -1,4 +1,4 @@
-//! Bytes over a non-blocking socket, with TLS or without.
+//! Bytes over a non-blocking socket, with or without TLS.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -6,36 +6,36 @@ use std::net::Shutdown;
 use rustls::{Connection, IoState};
 use tickpath_net::StreamSocket;
 
-/// Bytes that TLS holds encrypted, or for its handshake, before it takes no more.
+/// Upper bound of bytes that TLS buffers, encrypted or for its handshake.
 const TLS_BUFFER: usize = 64 << 10;
-/// Bytes taken from the socket by one system call where they are read in smaller pieces.
+/// Bytes that one system call takes from the socket when they are read in smaller pieces.
 const AHEAD: usize = 8 << 10;
 
-/// A socket, and the TLS session over it if there is one. "Nothing there" and "no room" are `WouldBlock`, the end of
+/// A socket with an optional TLS session. "Nothing to read" and "buffer full" are `WouldBlock`; the end of
 /// the stream is 0 bytes.
 #[derive(Debug)]
 pub(crate) struct Stream<S> {
     socket: S,
     tls: Option<Box<Connection>>,
-    /// What has to leave before anything else: heads and bodies of HTTP answers.
+    /// Bytes to send before any others: heads and bodies of HTTP answers.
     first: Vec<u8>,
     first_sent: usize,
-    /// A frame of the codec has left in part.
+    /// True if a frame of the codec is partly sent.
     is_cut: bool,
     ahead: Ahead,
     meter: Meter,
 }
 
-/// What is known about reading.
+/// The state of reading.
 #[derive(Debug, Default)]
 struct Meter {
-    /// When the kernel received the last bytes, in nanoseconds since the Unix epoch.
+    /// The kernel's receive time of the last bytes, in nanoseconds since the Unix epoch.
     kernel_ns: Option<u64>,
     /// Bytes that may still be read.
     budget: usize,
 }
 
-/// Bytes that were taken from the socket and not read yet; no memory where nothing is taken ahead.
+/// Bytes taken from the socket and not read yet; no memory unless read-ahead is on.
 #[derive(Debug, Default)]
 struct Ahead {
     bytes: Box<[u8]>,
@@ -44,7 +44,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// Takes what the socket has, once everything taken before was read; how much it was.
+    /// Reads available bytes from the socket and returns their number. Requires an empty buffer.
     #[inline]
     fn fill(&mut self, socket: &mut impl Read) -> io::Result<usize> {
         let count = socket.read(&mut self.bytes)?;
@@ -88,36 +88,36 @@ impl<S: StreamSocket> Stream<S> {
         &self.socket
     }
 
-    /// When the kernel received the bytes read last.
+    /// The kernel's receive time of the bytes read last.
     pub(crate) fn kernel_ns(&self) -> Option<u64> {
         self.meter.kernel_ns
     }
 
-    /// Lets so many bytes be read from the socket from now on; after them nothing is there. What TLS has decrypted
-    /// is always given, so that what is left waits in the kernel, where a poller sees it.
+    /// Allows `bytes` to be read from the socket from now on; then reads return `WouldBlock`. Decrypted TLS
+    /// data is always returned, so that the rest waits in the kernel, where a poller sees it.
     pub(crate) fn allow_reading(&mut self, bytes: usize) {
         self.meter.budget = bytes;
     }
 
-    /// From now on bytes are taken from the socket as many at a time as there are, and read in pieces of any size. Who reads
-    /// has to do so until nothing is there: a poller does not see what was taken.
+    /// Turns read-ahead on: takes all available bytes from the socket, to be read in pieces of any size. The
+    /// caller must then read until nothing is left, because a poller does not see bytes already taken.
     pub(crate) fn read_ahead(&mut self) {
-        // TLS does so by itself.
+        // TLS reads ahead itself.
         if self.tls.is_none() {
             self.ahead.bytes = vec![0; AHEAD].into();
         }
     }
 
-    /// Whether there is something to read, data or the end, where there was nothing when it was read last.
+    /// Whether there is something to read, data or the end, after the last read found nothing.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection has ended.
     #[inline]
     pub(crate) fn has_more(&mut self) -> io::Result<bool> {
         let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
         let taken = match &mut self.tls {
             None => self.ahead.fill(&mut socket).map(|_| true),
-            // A goodbye in TLS is 0 bytes from then on.
+            // After close_notify, TLS reads return 0 bytes.
             Some(tls) => take_in(tls, &mut socket)
                 .map(|(count, state)| count == 0 || state.plaintext_bytes_to_read() > 0),
         };
@@ -127,12 +127,12 @@ impl<S: StreamSocket> Stream<S> {
         }
     }
 
-    /// Whether TLS is still being agreed upon.
+    /// Whether the TLS handshake is in progress.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Goes on agreeing upon TLS; whether that is done, as it is at once without TLS.
+    /// Continues the TLS handshake. Returns whether it is complete; without TLS it is at once.
     pub(crate) fn poll_handshake(&mut self) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else { return Ok(true) };
         let mut socket = SocketIo { socket: &self.socket, meter: &mut self.meter };
@@ -154,22 +154,22 @@ impl<S: StreamSocket> Stream<S> {
                 Err(error) => return Err(error),
             }
             let state = tls.process_new_packets();
-            // The alert that says what was wrong; what does not leave now does later.
+            // Sends the alert that names the fault; the rest of it leaves later.
             while tls.wants_write() && tls.write_tls(&mut socket).is_ok() {}
             state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
         Ok(true)
     }
 
-    /// Where bytes are appended that leave before anything that is written later.
+    /// The buffer for bytes that leave before anything written later.
     pub(crate) fn first_out(&mut self) -> &mut Vec<u8> {
         &mut self.first
     }
 
-    /// Appends a WebSocket frame with a whole text message, masked where a client sends it (RFC 6455, 5.2), to what leaves
-    /// first; false when a frame of the codec has left in part, as nothing may leave in between.
+    /// Appends a WebSocket text frame to the bytes that leave first. A client's frame is masked (RFC 6455,
+    /// 5.2). Returns false while a frame of the codec is partly sent, since nothing may be sent in between.
     ///
-    /// Never inlined: what is sent and what is rehearsed is the same code.
+    /// Never inlined, so that sending and warming up run the same code.
     #[inline(never)]
     pub(crate) fn append_text(&mut self, text: &[u8], mask: Option<[u8; 4]>) -> bool {
         const FIN_TEXT: u8 = 0x81;
@@ -206,34 +206,34 @@ impl<S: StreamSocket> Stream<S> {
         true
     }
 
-    /// Takes back what was appended since there were so many bytes kept.
+    /// Removes the bytes appended since `kept` bytes were waiting.
     pub(crate) fn take_back(&mut self, kept: usize) {
         self.first.truncate(self.first_sent + kept);
     }
 
-    /// Bytes that leave first and are kept.
+    /// Number of bytes that wait to leave first.
     #[inline]
     pub(crate) fn kept(&self) -> usize {
         self.first.len() - self.first_sent
     }
 
-    /// Bytes kept, and whether TLS holds some.
+    /// Number of waiting bytes, plus one if TLS holds some.
     pub(crate) fn unsent(&self) -> usize {
         let in_tls = usize::from(self.tls.as_ref().is_some_and(|tls| tls.wants_write()));
         self.kept() + in_tls
     }
 
-    /// Says goodbye in TLS, gives the kernel what it takes and ends the sending side.
+    /// Sends close_notify in TLS, passes waiting TLS bytes to the kernel and ends the sending side.
     pub(crate) fn end_sending(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // Fails where the connection is over, which is as good.
+            // Fails if the connection has ended, which has the same effect.
             let _ = tls.write_tls(&mut SocketIo { socket: &self.socket, meter: &mut self.meter });
         }
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Ends both directions.
+    /// Shuts down both directions.
     pub(crate) fn shut_down(&mut self) {
         self.end_sending();
         let _ = self.socket.shutdown(Shutdown::Both);
@@ -249,7 +249,7 @@ impl<S: StreamSocket> Stream<S> {
             match sent {
                 Ok(sent) => self.first_sent += sent,
                 Err(error) => {
-                    // What has left need not be kept while there is always more.
+                    // Drops sent bytes, which would otherwise accumulate while there is always more to send.
                     self.first.drain(..self.first_sent);
                     self.first_sent = 0;
                     return Err(error);
@@ -287,7 +287,7 @@ impl<S: StreamSocket> Write for Stream<S> {
         Ok(sent)
     }
 
-    /// `WouldBlock` while something waits for the kernel.
+    /// `WouldBlock` while bytes wait for the kernel.
     fn flush(&mut self) -> io::Result<()> {
         if !self.first.is_empty() {
             self.send_first()?;
@@ -334,7 +334,7 @@ impl<S: StreamSocket> Write for SocketIo<'_, S> {
     }
 }
 
-/// `Interrupted` is "no room" as well: the next duty cycle tries again.
+/// Treats `Interrupted` as "buffer full": the next duty cycle tries again.
 #[inline]
 fn send(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<usize> {
     match socket.send(bytes) {
@@ -354,7 +354,7 @@ fn send_by_tls<S: StreamSocket>(
     while tls.wants_write() {
         match tls.write_tls(&mut socket) {
             Ok(_) => {}
-            // It stays in TLS; who has written it is told by the flush.
+            // The bytes stay in TLS; the flush reports it to the writer.
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) => return Err(error),
         }
@@ -370,7 +370,7 @@ fn read_by_tls(
     loop {
         match tls.reader().read(buffer) {
             Ok(count) => return Ok(count),
-            // The other end left without a goodbye in TLS; the protocol above knows whether it was done.
+            // The peer ended without close_notify in TLS; the protocol above knows whether it was complete.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
@@ -382,11 +382,11 @@ fn read_by_tls(
     }
 }
 
-/// Takes bytes from the socket, how many, and decrypts them.
+/// Takes bytes from the socket and decrypts them; returns their number.
 fn take_in(tls: &mut Connection, socket: &mut (impl Read + Write)) -> io::Result<(usize, IoState)> {
     let count = tls.read_tls(socket)?;
     let state = tls.process_new_packets();
-    // Answers of the handshake, or the alert that says what was wrong; what does not leave now does later.
+    // Sends handshake messages, or the alert that names the fault; the rest of them leaves later.
     while tls.wants_write() && tls.write_tls(socket).is_ok() {}
     Ok((count, state.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?))
 }

@@ -1,4 +1,4 @@
-//! What is trusted, and who one is.
+//! Trusted certificates of clients, and the certificate of a server.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,15 +13,15 @@ use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerCo
 
 use crate::WebError;
 
-/// Bytes of a file of certificates, or of a key, at most: a store of a whole machine has some hundred thousand.
+/// Upper bound of a PEM file, in bytes; the certificate store of a machine has some hundred thousand.
 const PEM_LEN_MAX: u64 = 4 << 20;
 
-/// The certificates that a client trusts. Made once: reading those of the machine takes milliseconds.
+/// The certificates that a client trusts. Create it once: reading the machine's store takes milliseconds.
 #[derive(Clone, Debug)]
 pub struct TlsClient(Arc<ClientConfig>);
 
 impl TlsClient {
-    /// Trusts what this machine trusts: its certificate store, or what `SSL_CERT_FILE` names.
+    /// Trusts this machine's certificate store, or the file that `SSL_CERT_FILE` names.
     ///
     /// # Errors
     /// [`WebError::NoRoots`].
@@ -36,7 +36,7 @@ impl TlsClient {
         Ok(TlsClient::new(roots))
     }
 
-    /// Trusts the certificates in a PEM file and no others: the CA of a site, or a venue's own certificate.
+    /// Trusts only the certificates in a PEM file: the CA of a site, or a venue's own certificate.
     ///
     /// # Errors
     /// [`WebError::PemFile`].
@@ -64,7 +64,7 @@ impl TlsClient {
         TlsClient(Arc::new(config))
     }
 
-    /// A session with the host of that name.
+    /// Starts a session with the host of that name.
     pub(crate) fn connect(&self, host: &str) -> Result<Connection, WebError> {
         let failed = |why: String| WebError::Tls { host: host.to_owned(), why };
         let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
@@ -73,7 +73,7 @@ impl TlsClient {
     }
 }
 
-/// Contents of a PEM file; the name may be a pipe or a device.
+/// Reads a PEM file, which may be a pipe or a device.
 fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
     let mut pem = Vec::new();
     File::open(path)?.take(PEM_LEN_MAX + 1).read_to_end(&mut pem)?;
@@ -88,10 +88,10 @@ fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
 pub struct TlsServer(Arc<ServerConfig>);
 
 impl TlsServer {
-    /// From two PEM files: the certificate, followed by those that lead to the CA, and its private key.
+    /// Loads two PEM files: the certificate, followed by the chain to the CA, and its private key.
     ///
     /// # Errors
-    /// [`WebError::PemFile`] when one of them cannot be read, or they do not fit together.
+    /// [`WebError::PemFile`] if one of them cannot be read, or they do not match.
     pub fn from_pem_files(certificate: &Path, key: &Path) -> Result<TlsServer, WebError> {
         let wrong = |path: &Path, what, why: String| WebError::PemFile { path: path.to_owned(), what, why };
         let wrong_chain = |why| wrong(certificate, "the server's certificates", why);
@@ -114,7 +114,7 @@ impl TlsServer {
         Ok(TlsServer(Arc::new(config)))
     }
 
-    /// A session with a client that has just connected.
+    /// Starts a session with a client that has just connected.
     pub(crate) fn accept(&self) -> Result<Connection, rustls::Error> {
         Ok(Connection::Server(ServerConnection::new(Arc::clone(&self.0))?))
     }

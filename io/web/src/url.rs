@@ -18,7 +18,7 @@ pub struct WebUrl {
 }
 
 impl WebUrl {
-    /// Whether it is reached by TLS (`wss`).
+    /// Whether the scheme is `wss` (TLS).
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.is_tls
@@ -30,20 +30,20 @@ impl WebUrl {
         &self.host
     }
 
-    /// The port: 443 for `wss` and 80 for `ws` where none is named.
+    /// The port; the default is 443 for `wss` and 80 for `ws`.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether it is on this machine by its name: `localhost` or an address of 127.0.0.0/8.
+    /// Whether the host is `localhost` or an address of 127.0.0.0/8.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// Its IPv4 address. A number needs nobody; for a name the name service of the system is asked, which may take
-    /// seconds: not in a duty cycle.
+    /// Returns its IPv4 address. A name is looked up by the system's name service, which can take seconds: do
+    /// not call this in a duty cycle. A numeric address needs no lookup.
     ///
     /// # Errors
     /// [`WebError::Resolve`].
@@ -56,7 +56,7 @@ impl WebUrl {
     }
 }
 
-/// As [`WebUrl::resolve`], for a name and a port.
+/// Does the same as [`WebUrl::resolve`], for a name and a port.
 ///
 /// # Errors
 /// [`WebError::Resolve`].

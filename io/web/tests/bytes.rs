@@ -1,4 +1,4 @@
-//! Connections of bytes, over TCP and over TLS.
+//! Byte connections, over TCP and over TLS.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use tickpath_test_support::{ANY_PORT, Certificates, ConnectProxy, Deadline, list
 use tickpath_types::Nanos;
 use tickpath_web::{ByteAcceptor, ByteClient, ByteConnection, ByteTarget, TlsClient, TlsServer, WebError};
 
-/// More than the kernel takes at once.
+/// Larger than the kernel's buffers.
 const LEN: usize = 3 << 20;
 
 fn bind(tls: Option<TlsServer>) -> ByteAcceptor {
@@ -25,7 +25,7 @@ fn tls_server(files: &Certificates) -> TlsServer {
     TlsServer::from_pem_files(&files.certificate, &files.key).unwrap()
 }
 
-/// Sends back what comes, until the other end leaves; returns how many bytes that were.
+/// Echoes all bytes until the peer disconnects; returns the number of bytes.
 fn echo(mut acceptor: ByteAcceptor) -> usize {
     let deadline = Deadline::start();
     let mut poller = Poller::new(4).unwrap();
@@ -55,7 +55,7 @@ fn echo(mut acceptor: ByteAcceptor) -> usize {
     count
 }
 
-/// Writes a pattern while another thread reads it back.
+/// Checks that the received bytes equal those sent.
 fn check_pattern(sent: &[u8], received: &[u8]) {
     assert_eq!(received.len(), sent.len());
     assert!(received == sent, "the same bytes come back");
@@ -123,7 +123,7 @@ fn who_speaks_no_tls_is_an_error() {
     assert_eq!(server.join().unwrap(), 0);
 }
 
-/// Connects, in time that does not go on.
+/// Connects with a clock that does not advance.
 fn connect(target: ByteTarget) -> Result<ByteConnection, WebError> {
     let deadline = Deadline::start();
     let mut client = ByteClient::start(&Kernel, Nanos::ZERO, target, Nanos::from_secs(1))?;
@@ -198,7 +198,7 @@ fn a_connection_of_bytes_that_cannot_be_says_why() {
     let error = connect(of(address, "elsewhere.example")).unwrap_err();
     assert!(matches!(&error, WebError::Tls { host, .. } if host == "elsewhere.example"), "{error}");
     assert_eq!(server.join().unwrap(), 0);
-    // One that says nothing, and one that does not listen.
+    // A silent server, and an address without a listener.
     let (silent, address) = listen();
     let mut client =
         ByteClient::start(&Kernel, Nanos::ZERO, of(address, "localhost"), Nanos::from_secs(1)).unwrap();

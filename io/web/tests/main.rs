@@ -1,4 +1,4 @@
-//! The integration tests of the crate, as one program.
+//! The integration tests of the crate, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bytes;

@@ -1,4 +1,4 @@
-//! Damaged requests and frames, byte by byte over a network in memory: whatever comes, a connection never panics, stays
+//! Mutated requests and frames, byte by byte over an in-memory network: a connection never panics, stays
 //! within its bounds, and ends.
 
 #![allow(clippy::unwrap_used)]
@@ -10,7 +10,7 @@ mod mutation;
 use memory::{acceptor, carry, seeds};
 use mutation::{Random, mutate};
 
-/// Connections that are made.
+/// Number of connections.
 const ROUNDS: usize = 20_000;
 
 #[test]

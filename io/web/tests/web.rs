@@ -1,4 +1,4 @@
-//! Both ends over loopback: with each other, with other implementations, and with peers that behave badly.
+//! Both ends over loopback: with each other, with other implementations, and with misbehaving peers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ use tickpath_web::{
 };
 use tungstenite::Message;
 
-/// The time that tests without time-outs live in.
+/// The fixed time of tests without time-outs.
 const NOW: Nanos = Nanos::from_secs(1);
 
 fn acceptor(tls: Option<TlsServer>, limits: WebLimits) -> WebAcceptor {
@@ -142,7 +142,7 @@ fn over_tls_long_messages_go_both_ways() {
     assert_eq!(end(&mut server, NOW), EndCause::Done);
 }
 
-/// What a client says that cannot connect.
+/// Returns the error of a client that cannot connect, and the cause at the server.
 fn failure(acceptor: &mut WebAcceptor, target: Target) -> (WebError, EndCause) {
     let mut client = start(target);
     let mut server = None;
@@ -287,7 +287,7 @@ fn a_proxy_that_refuses_says_so() {
     }
 }
 
-/// A connection to a server, driven by hand.
+/// A server connection whose client is a plain TCP stream.
 fn raw(acceptor: &mut WebAcceptor) -> (TcpStream, WebConnection) {
     let client = TcpStream::connect(acceptor.local_address()).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -298,7 +298,7 @@ fn raw(acceptor: &mut WebAcceptor) -> (TcpStream, WebConnection) {
 fn http_requests_are_answered_one_after_the_other() {
     let mut acceptor = acceptor(None, WebLimits::server());
     let (mut client, mut server) = raw(&mut acceptor);
-    // Two at once, and the head of a third.
+    // Two pipelined requests, and the head of a third.
     let requests = "GET /api/v2/public/get_time HTTP/1.1\r\nHost: a\r\n\r\n\
                     POST /api/v2 HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n";
     client.write_all(requests.as_bytes()).unwrap();
@@ -387,7 +387,7 @@ fn slow_clients_are_cut_off() {
     let limits = WebLimits::server();
     let late = NOW + limits.request_timeout;
     let mut acceptor = acceptor(None, limits);
-    // No byte, part of a head, part of a body: each byte in time buys nothing.
+    // No byte, part of a head, part of a body: further bytes do not extend the time.
     for request in ["", "GET / HT", "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{"] {
         let (mut client, mut server) = raw(&mut acceptor);
         for (place, byte) in request.bytes().enumerate() {
@@ -398,7 +398,7 @@ fn slow_clients_are_cut_off() {
         assert!(server.receive(Nanos(late.0 - 1)).is_none());
         assert_eq!(end(&mut server, late), EndCause::Slow);
     }
-    // Kept alive, but idle for too long; and a second request has its own time.
+    // A kept connection idles too long; a second request has its own time.
     for (second, patience) in [("", limits.idle_timeout), ("G", limits.request_timeout)] {
         let (mut client, mut server) = raw(&mut acceptor);
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -412,7 +412,7 @@ fn slow_clients_are_cut_off() {
             assert!(server.receive(then).is_none());
             assert_eq!(end(&mut server, NOW + patience), EndCause::Slow);
         } else {
-            // The byte may be on its way still.
+            // The byte may not have arrived yet.
             let mut answer = [0; 1_000];
             assert!(client.read(&mut answer).unwrap() > 0);
             until(|| {
@@ -463,7 +463,7 @@ fn garbage_after_the_upgrade_ends_the_connection() {
     let mut acceptor = acceptor(None, WebLimits::server());
     let upgrade = "GET / HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    // Reserved bits, an unmasked frame, a fragment without a beginning, a long ping, text that is none.
+    // Reserved bits, an unmasked frame, a continuation without a start, a long ping, invalid text.
     let frames: [&[u8]; 5] = [
         &[0xf1, 0x80, 0, 0, 0, 0],
         &[0x81, 0x01, b'x'],
@@ -530,7 +530,7 @@ fn a_client_that_never_reads_is_told_of_and_costs_a_bounded_queue() {
         }
     });
     assert!(server.has_pending());
-    // What was taken comes whole, and what was not does not.
+    // Accepted messages arrive whole; rejected ones do not arrive.
     for _ in 0..sent {
         assert_eq!(text_at_client(&mut client, &mut server), text);
     }
@@ -654,7 +654,7 @@ fn a_server_that_says_goodbye_in_tls_alone_has_left() {
         let stream = socket.get_mut();
         stream.conn.send_close_notify();
         stream.conn.complete_io(&mut stream.sock).unwrap();
-        // The socket stays as it is until the client has understood.
+        // Keeps the socket open until the client has read the close.
         heard.recv_timeout(PATIENCE).unwrap();
     });
     let trust = TlsClient::with_ca_file(&files.ca).unwrap();
@@ -667,7 +667,7 @@ fn a_server_that_says_goodbye_in_tls_alone_has_left() {
         }
         _ => None,
     });
-    // Nothing is there now, so that the goodbye is what comes next.
+    // Nothing is available now, so that close_notify is the next thing to arrive.
     assert!(client.receive().unwrap().is_none());
     assert_ne!(client.send("two"), SendOutcome::Closed);
     let code = until(|| match client.receive().unwrap() {

@@ -1,4 +1,4 @@
-//! A network in memory: bytes of one peer, given to one connection of a server piece by piece until it ends.
+//! An in-memory network: passes one peer's bytes to one server connection piece by piece until it ends.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,11 +13,11 @@ use tickpath_net::{
 use tickpath_types::Nanos;
 use tickpath_web::{HttpResponse, ServerEvent, WebAcceptor, WebLimits};
 
-/// Calls after which a connection has to be over.
+/// Upper bound of calls until a connection must have ended.
 const CALLS_MAX: usize = 2_000;
 const PEER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4_000);
 
-/// Gives the bytes of one peer, in pieces, to one connection.
+/// A socket that returns the bytes of one peer in pieces.
 #[derive(Debug)]
 pub struct Socket {
     bytes: Mutex<VecDeque<u8>>,
@@ -32,7 +32,7 @@ impl Socket {
 }
 
 thread_local! {
-    /// What the peers of this thread send; a socket that listens hands it out.
+    /// The bytes of this thread's next peer; a listening socket accepts it.
     static NEXT: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
@@ -64,7 +64,7 @@ impl StreamSocket for Socket {
     }
 }
 
-/// Tells of nothing; the test asks each socket.
+/// A poller that reports nothing; the test polls each socket.
 pub struct NoPoller;
 
 impl<S> SocketPoller<S> for NoPoller {
@@ -81,7 +81,7 @@ impl<S> SocketPoller<S> for NoPoller {
     }
 }
 
-/// The network.
+/// The in-memory network.
 #[derive(Clone, Debug)]
 pub struct Memory;
 
@@ -117,7 +117,7 @@ impl Network for Memory {
     }
 }
 
-/// What a peer may send.
+/// Valid inputs of a peer, to be mutated.
 pub fn seeds() -> Vec<Vec<u8>> {
     let upgrade = "GET /ws/api/v2?a=b HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -140,13 +140,13 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A server on it.
+/// A server on the in-memory network.
 pub fn acceptor() -> WebAcceptor<Memory> {
     let home = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
     WebAcceptor::bind(Memory, home, None, WebLimits::server()).unwrap()
 }
 
-/// Carries a connection to its end. How many events it had.
+/// Runs a connection until it ends; returns the number of its events.
 pub fn carry(acceptor: &mut WebAcceptor<Memory>, bytes: Vec<u8>) -> usize {
     let limits = WebLimits::server();
     NEXT.set(Some(bytes));
