@@ -1,4 +1,4 @@
-//! Ticks made in batches, every field folded.
+//! Generation of ticks in batches; every field is folded into a digest.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! A crowd of participants: order flow that makes a market.
+//! Background order flow: simulated participants that make a market.
 
 mod config;
 mod market;
@@ -15,55 +15,55 @@ pub use config::CrowdConfig;
 use config::PPM;
 use market::Market;
 
-/// Of the open orders that a cancel, replacement or reduction looks at, one on the wrong side of the hidden
-/// price is chosen first: participants pull stale quotes.
+/// Candidates for a cancel, replacement or reduction. The first one on the wrong side of the hidden price is
+/// chosen, because participants pull stale quotes.
 const CANDIDATES: usize = 4;
-/// Half of the choices are among the newest order in so many: many orders live short, some live long.
+/// Half of the choices are among the newest 1/16 of the orders: many orders live briefly, some live long.
 const NEWEST_SHARE: usize = 16;
-/// Open orders settle at so many in this many of the most allowed.
+/// The number of open orders settles at this fraction of the maximum.
 const TARGET_NUMERATOR: u64 = 3;
 const TARGET_DENOMINATOR: u64 = 4;
 /// Replacements and reductions per million new orders.
 const REPLACE_PPM: u32 = 100_000;
 const REDUCE_PPM: u32 = 50_000;
-/// One resting order in so many is placed evenly on the first levels.
+/// One resting order in this many is placed uniformly on the first levels.
 const JOINERS_ONE_IN: u64 = 16;
-/// The first levels.
+/// Number of first levels.
 const JOINER_LEVELS: u64 = 4;
 
-/// One request of the flow.
+/// One request of the order flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrowdAction {
-    /// When it is to be sent, from the start of the flow. It never goes back.
+    /// Time to send the request, since the start of the flow; never decreases.
     pub due: Nanos,
-    /// Which of the crowd's sessions sends it, from 0.
+    /// Index of the sending session, from 0.
     pub session: u16,
-    /// What is sent.
+    /// The request.
     pub request: OrderRequest,
 }
 
-/// What comes next besides new orders.
+/// Follow-up requests of a new order: cancels, replacements and reductions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chores {
     instrument: u16,
-    /// Cancels, replacements and reductions that are left, in this order.
+    /// Remaining cancels, replacements and reductions, in this order.
     left: [u32; 3],
-    /// When the next is due, and the time between two.
+    /// Due time of the next one, and the interval between two.
     due: Nanos,
     gap: Nanos,
 }
 
 /// A seeded, endless order flow over several instruments and sessions.
 ///
-/// Each instrument has a hidden price that walks at random within the collar. Resting orders are placed at
-/// random distances from it, IOC orders trade through it, open orders are cancelled, replaced and reduced,
-/// stale ones first; their number is bounded. An opening ladder makes the market two-sided at once.
+/// Each instrument has a hidden price that follows a random walk within the collar. Resting orders have
+/// random distances from it, and IOC orders trade through it. Open orders are cancelled, replaced and
+/// reduced, stale ones first; their number is bounded. An opening ladder makes the market two-sided at once.
 ///
-/// The flow is open loop: when each new order is due is a function of seed and settings alone, whatever the
-/// venue does. [`Crowd::on_event`] keeps the list of open orders right; without it the crowd also
-/// cancels orders that have traded, which a venue ignores. A session that has used all its numbers, some 2^32,
-/// leaves its new orders to the others; when all have, the flow is over and nothing more falls due. Nothing is
-/// allocated after creation.
+/// The flow is open loop: due times of new orders depend only on seed and settings, not on the venue.
+/// [`Crowd::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
+/// have traded, which a venue ignores. A session that has used all its numbers, about 2^32, leaves new orders
+/// to the other sessions. Once all sessions have, no further request falls due. Nothing is allocated after
+/// creation.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     config: CrowdConfig,
@@ -71,7 +71,7 @@ pub struct Crowd {
     live: LiveOrders,
     draw: Draw,
     schedule: Schedule,
-    /// Opening orders sent so far.
+    /// Number of opening orders sent.
     opened: u64,
     new_order_due: Nanos,
     chores: Chores,
@@ -79,7 +79,7 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// A crowd at the start of its opening.
+    /// Creates a flow at the start of its opening.
     ///
     /// # Errors
     /// [`ConfigError`] names the setting to change.
@@ -103,12 +103,12 @@ impl Crowd {
         })
     }
 
-    /// Numbers the orders of a session from `first` on: a venue takes no number twice. Before the first request.
+    /// Sets a session's first order number, as a venue accepts each only once. Call before the first request.
     pub fn number_from(&mut self, session: u16, first: UserRefNum) {
         self.live.number_from(session, first);
     }
 
-    /// Drops a request that is not sent, so that its order does not count as open.
+    /// Drops a request that will not be sent, so that its order does not count as open.
     pub fn drop_unsent(&mut self, action: &CrowdAction) {
         if let OrderRequest::Enter(EnterOrder { user_ref, .. })
         | OrderRequest::Replace(ReplaceOrder { user_ref, .. }) = action.request
@@ -117,7 +117,7 @@ impl Crowd {
         }
     }
 
-    /// Cancels everything that a session has open, in place of the next action; `None` when no number is left for it.
+    /// Replaces the next request with a mass cancel of a session; `None` if it has no number left.
     pub fn cancel_all(&mut self, session: u16) -> Option<OrderRequest> {
         if let Some(action) = self.waiting.take() {
             self.drop_unsent(&action);
@@ -127,7 +127,7 @@ impl Crowd {
         Some(OrderRequest::MassCancel(MassCancel { user_ref, instrument, side, firm: *b"    " }))
     }
 
-    /// The next request if it is due by `elapsed` since the start of the flow; call again until `None`.
+    /// Returns the next request if it is due by `elapsed` since the start of the flow; call until `None`.
     pub fn poll(&mut self, elapsed: Nanos) -> Option<CrowdAction> {
         let action = self.waiting.take().unwrap_or_else(|| self.make());
         if action.due <= elapsed {
@@ -137,7 +137,7 @@ impl Crowd {
         None
     }
 
-    /// Takes what the venue told a session, so that orders that traded are not cancelled later.
+    /// Processes a session's order event, so that executed orders are not cancelled later.
     pub fn on_event(&mut self, session: u16, event: &OrderEventKind) {
         let user_ref = event.user_ref();
         let Some(order) = self.live.find(session, user_ref) else { return };
@@ -167,7 +167,7 @@ impl Crowd {
         }
     }
 
-    /// Open orders of an instrument, as far as the crowd knows.
+    /// Number of an instrument's open orders, as known from [`Crowd::on_event`].
     #[must_use]
     pub fn live_count(&self, instrument: InstrumentId) -> usize {
         let index = usize::from(instrument.0).wrapping_sub(1);
@@ -184,7 +184,7 @@ impl Crowd {
         self.make_new()
     }
 
-    /// Both sides of every instrument at the first level, then the next level, and so round again.
+    /// Makes opening orders: both sides of every instrument at the first level, then at the next, and so on.
     fn make_opening(&mut self) -> CrowdAction {
         let index = self.opened;
         let due = self.config.opening_due(index);
@@ -223,7 +223,7 @@ impl Crowd {
         market.walk(if self.draw.below(2) == 0 { step } else { -step });
     }
 
-    /// As many cancels per new order as keep the number of open orders near its target.
+    /// Plans the cancels after a new order so that the number of open orders stays near its target.
     fn plan_chores(&mut self, instrument: u16, due: Nanos) {
         let target = u64::from(self.config.live_orders_max) * TARGET_NUMERATOR / TARGET_DENOMINATOR;
         let passive_ppm = PPM.saturating_sub(self.config.marketable_ppm.into());
@@ -251,7 +251,7 @@ impl Crowd {
         None
     }
 
-    /// A new order that rests at a price, or without one trades through the hidden price at once.
+    /// Enters an order that rests at a price; without a price, an IOC order through the hidden price.
     fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> CrowdAction {
         let session = self.draw.below(self.config.sessions.into()) as u16;
         let session = match resting {
@@ -280,7 +280,7 @@ impl Crowd {
         CrowdAction { due, session, request: OrderRequest::Enter(EnterOrder { time_in_force, ..order }) }
     }
 
-    /// The instrument must have an open order.
+    /// Cancels an order; the instrument must have an open order.
     fn cancel(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
         let order = self.choose(instrument);
         self.live.remove(order.session, order.user_ref);
@@ -288,7 +288,7 @@ impl Crowd {
         Some(CrowdAction { due, session: order.session, request })
     }
 
-    /// The instrument must have an open order.
+    /// Replaces an order; the instrument must have an open order.
     fn replace(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
         let order = self.choose(instrument);
         let level = self.draw_level();
@@ -303,7 +303,7 @@ impl Crowd {
         Some(CrowdAction { due, session: order.session, request })
     }
 
-    /// To half of what is left, as far as answers have come; the instrument must have an open order.
+    /// Reduces an order to half of its known remaining quantity; the instrument must have an open order.
     fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
         let order = self.choose(instrument);
         let lot = self.markets[usize::from(instrument)].instrument.lot_size.0;
@@ -332,7 +332,7 @@ impl Crowd {
         chosen.expect("there is at least one candidate")
     }
 
-    /// Some resting orders join the front; the others lie around the mean depth, by the sum of two geometric distances.
+    /// Draws a level: a few orders join the front; the others use the sum of two geometric distances.
     fn draw_level(&mut self) -> u64 {
         if self.draw.below(JOINERS_ONE_IN) == 0 {
             return self.draw.below(JOINER_LEVELS);
@@ -348,7 +348,7 @@ impl Crowd {
     }
 }
 
-/// No session has a number left: a request that never falls due.
+/// Returns a request that never falls due, because no session has a number left.
 #[cold]
 fn silence() -> CrowdAction {
     let request = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(0), qty: Qty::ZERO });

@@ -1,6 +1,6 @@
-//! Settings that cannot be used.
+//! Errors of invalid settings.
 
-/// A generator cannot be made of these settings: the message names the setting, its value and what to choose.
+/// Invalid settings of a generator. The message names the setting, its value, and a valid choice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub(crate) String);

@@ -1,7 +1,7 @@
 //! Seeded generators: background order flow, ticks, and whole days of market data.
 //!
-//! A seed gives the same output on every machine: what is traded is computed in integers, and nothing depends
-//! on a mathematics library. Nothing here performs IO or reads a clock; the caller plays the schedule.
+//! A seed gives the same output on every machine: prices and quantities are computed in integers, without any
+//! mathematics library. Nothing here performs IO or reads a clock; the caller follows the schedule.
 //!
 //! ```
 //! use tickpath_flowgen::{Crowd, CrowdConfig};

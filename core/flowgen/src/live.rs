@@ -1,23 +1,23 @@
-//! The orders that the crowd believes to be open.
+//! Open orders of the background flow, as far as it knows from order events.
 
 use std::fmt;
 
 use tickpath_types::{Price, Qty, Side, UserRefNum};
 
-/// Places per order that a session may have open, so that a free one is near.
+/// Slots per open order of a session, so that a free slot is near.
 const PLACES_PER_ORDER: usize = 2;
-/// Sessions get room for so many times their even share of the open orders.
+/// Capacity of a session, as a multiple of its even share of the open orders.
 const SHARES_PER_SESSION: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LiveOrder {
     pub session: u16,
     pub user_ref: UserRefNum,
-    /// Index of its instrument.
+    /// Index of the instrument.
     pub instrument: u16,
     pub side: Side,
     pub price: Price,
-    /// Intended size, counting what executed.
+    /// Intended size, including the executed quantity.
     pub qty: Qty,
     pub cum_qty: Qty,
 }
@@ -25,33 +25,33 @@ pub(crate) struct LiveOrder {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     order: LiveOrder,
-    /// The place in its instrument's list.
+    /// Position in the list of the instrument.
     listed_at: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Session {
-    /// `None` where no order is open.
+    /// Slots; `None` without an open order.
     slots: Box<[Option<Slot>]>,
     next_user_ref: u32,
     len: usize,
 }
 
 impl Session {
-    /// One number is kept back, so that the next is always representable.
+    /// The last number stays unused, so that the next number is always representable.
     const fn has_numbers(&self) -> bool {
         self.next_user_ref != u32::MAX
     }
 }
 
-/// Where an order is kept.
+/// Location of an order.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     session: u16,
     slot: u32,
 }
 
-/// Open orders by session and number, and by instrument; bounded, and allocated once.
+/// Open orders by session and number, and by instrument. Bounded, and allocated once.
 #[derive(Clone)]
 pub(crate) struct LiveOrders {
     sessions: Box<[Session]>,
@@ -61,7 +61,7 @@ pub(crate) struct LiveOrders {
 }
 
 impl fmt::Debug for LiveOrders {
-    /// Without the orders, which are thousands.
+    /// Omits the orders, of which there are thousands.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let open: Vec<usize> = self.by_instrument.iter().map(Vec::len).collect();
         f.debug_struct("LiveOrders").field("open", &open).finish_non_exhaustive()
@@ -91,33 +91,33 @@ impl LiveOrders {
         self.len(instrument) >= self.max_per_instrument
     }
 
-    /// The `index`-th order of an instrument; later ones are newer, by and large.
+    /// The `index`-th order of an instrument; later ones are mostly newer.
     pub fn at(&self, instrument: u16, index: usize) -> &LiveOrder {
         let place = self.by_instrument[usize::from(instrument)][index];
         let slot = &self.sessions[usize::from(place.session)].slots[place.slot as usize];
         &slot.as_ref().expect("what is listed is open").order
     }
 
-    /// The session itself, or the next one with room for an open order and numbers left. There is always one
-    /// with room, since all sessions together have room for twice as many as all instruments.
+    /// Returns the session itself, or the next one with capacity for an open order and with numbers left.
+    /// Capacity always exists: all sessions together can hold twice as many orders as all instruments.
     pub fn session_with_room(&self, session: u16) -> u16 {
         self.nearest(session, |session| session.has_numbers() && session.len < self.max_per_session)
     }
 
-    /// The session itself, or the next one with numbers left.
+    /// Returns the session itself, or the next one with numbers left.
     pub fn session_with_numbers(&self, session: u16) -> u16 {
         self.nearest(session, Session::has_numbers)
     }
 
-    /// The first session that suits from `session` on, and round; itself when none does.
+    /// Returns the first suitable session from `session` on, cyclically, or `session` if none is suitable.
     fn nearest(&self, session: u16, suits: impl Fn(&Session) -> bool) -> u16 {
         let count = self.sessions.len() as u16;
         let mut round = (session..count).chain(0..session);
         round.find(|session| suits(&self.sessions[usize::from(*session)])).unwrap_or(session)
     }
 
-    /// The next number of a session. Numbers whose place is taken by an open order are skipped. `None` once all
-    /// are used: a venue takes none twice, so they never begin anew.
+    /// Takes the next number of a session, skipping numbers whose slot has an open order. Returns `None` once
+    /// all are used: a venue accepts each number once, so numbers never restart.
     pub fn take_user_ref(&mut self, session: u16) -> Option<UserRefNum> {
         let session = &mut self.sessions[usize::from(session)];
         let mask = session.slots.len() as u32 - 1;
@@ -131,12 +131,12 @@ impl LiveOrders {
         None
     }
 
-    /// Numbers the next orders of a session from `first` on.
+    /// Sets the number of a session's next order.
     pub fn number_from(&mut self, session: u16, first: UserRefNum) {
         self.sessions[usize::from(session)].next_user_ref = first.0;
     }
 
-    /// Takes an order whose number was just taken; its instrument must not be full.
+    /// Adds an order whose number was just taken; its instrument must not be full.
     pub fn insert(&mut self, order: LiveOrder) {
         let list = &mut self.by_instrument[usize::from(order.instrument)];
         let session = &mut self.sessions[usize::from(order.session)];

@@ -1,24 +1,24 @@
-//! When new orders are due.
+//! Schedule of new orders.
 
 use tickpath_types::{Draw, Nanos};
 
-/// An endless row of due times, exponentially apart as independent arrivals are: a pure function of rate and seed.
+/// An endless series of due times with exponential intervals; a pure function of rate and seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     draw: Draw,
-    /// In units of 2^-16 ns, so that rates that do not divide a second keep their mean.
+    /// Mean interval in units of 2^-16 ns, so that rates that do not divide a second keep their mean.
     mean_q16: u64,
     next_q16: u128,
 }
 
 impl Schedule {
-    /// `rate` per second, the first due after `start`.
+    /// Creates a schedule of `rate` orders per second after `start`.
     pub fn new(seed: u64, start: Nanos, rate: u32) -> Schedule {
         let mean_q16 = (1_000_000_000_u64 << 16) / u64::from(rate.max(1));
         Schedule { draw: Draw::new(seed), mean_q16, next_q16: u128::from(start.0) << 16 }
     }
 
-    /// Takes the next due time.
+    /// Returns the next due time.
     pub fn next(&mut self) -> Nanos {
         self.next_q16 += u128::from(self.draw.exponential(self.mean_q16));
         Nanos(u64::try_from(self.next_q16 >> 16).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! Whether ticks have the statistics that they are asked for, and are the same everywhere.
+//! Ticks have the configured statistics, and are the same on every machine.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_flowgen::{
@@ -12,7 +12,7 @@ const TICKS_EACH: usize = 20_000;
 /// Trading seconds of a year.
 const YEAR: f64 = 252.0 * 6.5 * 3_600.0;
 
-/// Symbols that are all alike, dear enough that the tick hardly shows, with ten minutes from tick to tick.
+/// Identical symbols with a price so high that the tick size hardly matters, and ten minutes between ticks.
 fn alike(symbol: TickSymbol) -> TickGeneratorConfig {
     let symbols = (0..SYMBOLS).map(|at| TickSymbol { name: tick_symbol_name(at), ..symbol }).collect();
     TickGeneratorConfig {
@@ -38,7 +38,7 @@ fn symbol() -> TickSymbol {
     }
 }
 
-/// So many ticks of each symbol.
+/// Returns at least `each` ticks of each symbol.
 fn ticks(config: &TickGeneratorConfig, each: usize) -> Vec<Vec<Tick>> {
     let mut generator = TickGenerator::new(config).unwrap();
     let mut ticks = vec![Vec::new(); config.symbols.len()];
@@ -75,7 +75,7 @@ fn returns_have_the_drift_and_the_volatility_of_each_mood() {
         let (drift, volatility) = (f64::from(drift_bp) / 1e4, f64::from(volatility_bp) / 1e4);
         let variance = volatility * volatility * years;
         let found = mean(returns.iter().copied());
-        // Five standard errors each; the tick and the spread add a little to the variance.
+        // Five standard errors each; tick size and spread increase the variance a little.
         let error = 5.0 * (variance / count).sqrt();
         check("drift", found, (drift - volatility * volatility / 2.0) * years, error);
         let second = mean(returns.iter().map(|it| (it - found).powi(2)));
@@ -93,7 +93,7 @@ fn a_market_goes_where_its_mood_says() {
         let mut market = TickGeneratorConfig::market(mood, 200, 5);
         market.step = Nanos::from_secs(3_600);
         let all = ticks(&market, 1_638);
-        // A year, of two hundred symbols.
+        // One year of two hundred symbols.
         mean(all.iter().map(|ticks| {
             let (first, last) = (ticks.first().unwrap(), ticks.last().unwrap());
             (last.bid().0 as f64 / first.bid().0 as f64).ln()
@@ -114,7 +114,7 @@ fn returns_do_not_depend_on_each_other() {
     for lag in [1, 2, 4, 5] {
         let pairs = all.iter().flat_map(|it| it.iter().copied().zip(it[lag..].iter().copied())).collect();
         let (found, within) = correlation(pairs);
-        // What the tick adds to one return it takes from the next.
+        // Rounding to ticks adds to one return what it takes from the next.
         check(&format!("lag {lag}"), found, 0.0, within + 0.005);
         let sizes = all.iter().flat_map(|it| it.iter().zip(&it[lag..]));
         let sizes: Vec<_> =
@@ -149,7 +149,7 @@ fn jumps_are_as_many_and_as_wide_as_asked_for() {
     let fourth = mean(returns.iter().map(|it| it.powi(4)));
     check("kurtosis", fourth / (second * second), fourth_expected / (expected * expected), 1.0);
     let wide = returns.iter().filter(|it| it.abs() > 5.0 * calm.sqrt()).count() as f64;
-    // Half a jump's deviation: a jump is that wide in about half of the cases.
+    // Half of a jump's deviation: about half of the jumps are wider.
     assert!((0.3..0.6).contains(&(wide / (count * share))), "{}", wide / (count * share));
 }
 
@@ -160,10 +160,10 @@ fn spreads_quantities_and_trades_are_as_asked_for() {
     let count = all.len() as f64;
     let spread = |tick: &Tick| (tick.ask().0 - tick.bid().0) as f64;
     let mid = |tick: &Tick| (tick.ask().0 + tick.bid().0) as f64 / 2.0;
-    // Ten basis points, and a tick on the average for the rounding away from the price.
+    // Ten basis points, and on average one tick for rounding away from the price.
     let share = mean(all.iter().map(|tick| (spread(tick) - 100.0) / mid(tick)));
     check("spread", share / 1e-3, 1.0, 0.01);
-    // Even from half to one and a half of the mean: a twelfth of its square. The rounding adds next to nothing.
+    // Uniform from 0.5 to 1.5 times the mean: variance is mean^2 / 12. The rounding adds almost nothing.
     let second =
         mean(all.iter().map(|tick| ((spread(tick) - 100.0) / mid(tick) / 1e-3 - share / 1e-3).powi(2)));
     check("variance of the spread", second * 12.0, 1.0, 0.02);
@@ -188,7 +188,7 @@ fn spreads_quantities_and_trades_are_as_asked_for() {
     check("trades at the bid", share(TickKind::TRADE_AT_BID), 0.15, 0.003);
 }
 
-/// What one symbol is told is not another's, wherever it lies among the lanes.
+/// Each symbol has its own parameters, wherever it lies among the lanes.
 #[test]
 fn each_symbol_has_what_it_is_asked_for() {
     for count in [7, 130] {
@@ -207,7 +207,7 @@ fn each_symbol_has_what_it_is_asked_for() {
             .collect();
         config.step = Nanos::from_secs(60);
         let years = 60.0 / YEAR;
-        // No symbol comes to the end of its range by then.
+        // No symbol reaches the bounds of its price by then.
         let each = 3_000;
         for (ticks, asked) in ticks(&config, each).iter().zip(&config.symbols) {
             let returns = returns(ticks);
@@ -217,7 +217,7 @@ fn each_symbol_has_what_it_is_asked_for() {
             let variance = calm + share * jump;
             let fourth = 3.0 * ((1.0 - share) * calm * calm + share * (calm + jump).powi(2));
             let found = mean(returns.iter().copied());
-            // A jump that goes up as far as down has a mean above 1, which the drift makes up for.
+            // A symmetric jump has a mean factor above 1, which the drift compensates.
             let expected = f64::from(asked.drift_bp) / 1e4 * years
                 - calm / 2.0
                 - share * (jump / 2.0 + jump * jump / 8.0);
@@ -297,7 +297,7 @@ fn vectors_of_every_width_make_the_same_ticks() {
     }
 }
 
-/// The same on every machine, and with every version of this program.
+/// The ticks of a seed are the same on every machine and in every version of this program.
 #[test]
 fn a_seed_gives_these_ticks() {
     let market = TickGeneratorConfig::market(MarketMood::Neutral, 100, 7);

@@ -1,114 +1,114 @@
-//! What every structure does, and the digest that all of them must agree on.
+//! Operations of every structure, and the digest that must be equal for all.
 
 use tickpath_book::{FastBooks, Level, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
 
-/// How large the books of a day become.
+/// Maximum sizes of the books of a day.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Books are numbered from 1 to this.
+    /// Highest book number; books are numbered from 1.
     pub max_instrument: InstrumentId,
-    /// Open orders, with some room.
+    /// Maximum number of open orders, with some reserve.
     pub max_orders: u32,
 }
 
 impl Limits {
-    /// Sides of all books.
+    /// Number of sides of all books.
     pub fn sides(self) -> usize {
         (usize::from(self.max_instrument.0) + 1) * 2
     }
 
-    /// For the crate's own books.
+    /// Limits for the crate's own books.
     pub fn books(self) -> tickpath_book::BookLimits {
         tickpath_book::BookLimits::new(self.max_instrument, self.max_orders)
     }
 }
 
-/// The place of a side among all sides.
+/// Index of a side among all sides.
 #[inline]
 pub fn side_index(instrument: InstrumentId, side: Side) -> usize {
     usize::from(instrument.0) * 2 + side as usize
 }
 
-/// The side at a place.
+/// Side at an index.
 pub fn side_at(index: usize) -> (InstrumentId, Side) {
     (InstrumentId((index / 2) as u16), Side::BOTH[index % 2])
 }
 
-/// A price as a number of which the greater is the better on its side.
+/// Sort key of a price: the greater key is the better price on its side.
 #[inline]
 pub fn key(side: Side, price: Price) -> i64 {
     price.0 * side.sign()
 }
 
-/// The price of a key.
+/// Price of a sort key.
 #[inline]
 pub fn price(side: Side, key: i64) -> Price {
     Price(key * side.sign())
 }
 
-/// An order as the digest sees it.
+/// A resting order, as included in the digest.
 #[derive(Clone, Copy, Debug)]
 pub struct Resting {
-    /// Its reference.
+    /// Order reference.
     pub id: u64,
-    /// Its level.
+    /// Price.
     pub price: Price,
-    /// What is left of it.
+    /// Remaining quantity.
     pub qty: u64,
 }
 
-/// Books whose orders are named by the venue's reference. The day is consistent: a reference that is not there is a
-/// mistake of the structure.
+/// Books that identify orders by the venue's reference. The day is consistent, so a missing reference is a
+/// bug of the structure.
 pub trait Books {
-    /// Empty books.
+    /// Creates empty books.
     fn new(limits: Limits) -> Self;
-    /// Enters an order at the tail of its level.
+    /// Adds an order at the tail of its level.
     fn add(&mut self, order: Order<()>);
-    /// Takes `qty` off an order and removes it when nothing is left.
+    /// Reduces an order by `qty`, and removes it when nothing is left.
     fn reduce(&mut self, id: u64, qty: Qty);
     /// Removes an order.
     fn remove(&mut self, id: u64) -> Order<()>;
     /// Best price of a side.
     fn best_price(&self, instrument: InstrumentId, side: Side) -> Option<Price>;
-    /// The levels of a side from the best, with the totals that the structure keeps.
+    /// Levels of a side from the best, with the totals stored in the structure.
     fn levels(&self, instrument: InstrumentId, side: Side) -> Vec<Level>;
-    /// The orders of a side in price-time priority.
+    /// Orders of a side in price-time priority.
     fn orders(&self, instrument: InstrumentId, side: Side) -> Vec<Resting>;
 }
 
-/// Books whose orders are named by the place where they are kept.
+/// Books that identify orders by their storage location.
 pub trait HandleBooks {
-    /// Empty books.
+    /// Creates empty books.
     fn new(limits: Limits) -> Self;
-    /// Enters an order at the tail of its level.
+    /// Adds an order at the tail of its level.
     fn add(&mut self, order: Order<()>) -> OrderHandle;
-    /// Takes `qty` off an order, removes it when nothing is left, and returns what is left.
+    /// Reduces an order by `qty`, removes it when nothing is left, and returns the remaining quantity.
     fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty;
     /// Removes an order.
     fn remove(&mut self, handle: OrderHandle) -> Order<()>;
     /// Best price of a side.
     fn best_price(&self, instrument: InstrumentId, side: Side) -> Option<Price>;
-    /// The levels of a side from the best.
+    /// Levels of a side from the best.
     fn levels(&self, instrument: InstrumentId, side: Side) -> Vec<Level>;
-    /// The orders of a side in price-time priority.
+    /// Orders of a side in price-time priority.
     fn orders(&self, instrument: InstrumentId, side: Side) -> Vec<Resting>;
 }
 
-/// From the venue's reference to a place.
+/// A map from the venue's reference to an order's location.
 pub trait IdMap {
-    /// An empty map with room for all orders.
+    /// Creates an empty map with capacity for all orders.
     fn new(limits: Limits) -> Self;
-    /// Where an order is.
+    /// Location of an order.
     fn find(&self, id: u64) -> Option<OrderHandle>;
-    /// Enters an order.
+    /// Adds an order.
     fn insert(&mut self, id: u64, handle: OrderHandle);
-    /// Takes an order out.
+    /// Removes an order.
     fn remove(&mut self, id: u64) -> Option<OrderHandle>;
 }
 
-/// The index that a feed has: all orders in its hash table.
+/// The index of a feed: all orders in its hash table.
 pub struct Hashed(OrderIndex);
 
 impl IdMap for Hashed {
@@ -132,7 +132,7 @@ impl IdMap for Hashed {
     }
 }
 
-/// Books by place, and the map that leads there.
+/// Books by location, with the map from references to locations.
 pub struct Indexed<B, I> {
     books: B,
     index: I,
@@ -216,7 +216,7 @@ impl<B: OrderBooks<()>> HandleBooks for Tickpath<B> {
     }
 }
 
-/// The levels of a side of which only the orders are kept.
+/// Levels of a side, computed from its orders.
 pub fn levels_of(orders: &[Resting]) -> Vec<Level> {
     let level = |orders: &[Resting]| Level {
         price: orders[0].price,
@@ -226,13 +226,13 @@ pub fn levels_of(orders: &[Resting]) -> Vec<Level> {
     orders.chunk_by(|a, b| a.price == b.price).map(level).collect()
 }
 
-/// An order of which nothing else is known.
+/// Creates an order from the given fields.
 pub fn order_of(side: usize, id: u64, key: i64, qty: u64) -> Order<()> {
     let (instrument, side) = side_at(side);
     Order { id: OrderId(id), instrument, side, price: price(side, key), qty: Qty(qty), data: () }
 }
 
-/// The same digest as [`tickpath_book::state_hash`], and how many orders rest.
+/// The same digest as [`tickpath_book::state_hash`], and the number of resting orders.
 pub fn digest<B: Books>(books: &B, max_instrument: InstrumentId) -> (u64, u32) {
     let (mut hasher, mut live) = (Xxh3::new(), 0);
     for instrument in (0..=max_instrument.0).map(InstrumentId) {

@@ -1,5 +1,5 @@
-//! Instructions, mispredicted branches and cache misses: the bench runs itself under callgrind, which counts only
-//! inside of the functions named `measured_day`.
+//! Instructions, mispredicted branches and cache misses. The bench runs itself under callgrind, which counts
+//! only inside the functions named `measured_day`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,15 +11,15 @@ use crate::catalogue::{self, Entry};
 use crate::day::Day;
 use crate::options::count_arguments;
 
-/// The caches that are simulated: size, ways, line. The first level as this core's; behind it 2 MiB, a core's own
-/// second level, since the third is shared with whoever else runs on the host.
+/// Simulated caches: size, ways, line. The first level is that of this core. Behind it are 2 MiB, a core's
+/// private second level, since other load on the host shares the third.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"];
 
-/// What callgrind takes a hundred times as long for.
+/// Number of messages to count: callgrind is a hundred times slower.
 const COUNTED_MESSAGES: u64 = 1_000_000;
 const QUICK_COUNTED_MESSAGES: u64 = 200_000;
 
-/// Counts, each by message.
+/// Counts per message.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     pub instructions: f64,
@@ -28,7 +28,7 @@ pub struct Counts {
     pub last_level_misses: f64,
 }
 
-/// Counts every structure on a fraction of a day, and says which; nothing where valgrind is not installed.
+/// Counts every structure on a fraction of a day, and returns this day. Returns nothing without valgrind.
 pub fn count_all(
     entries: &[&Entry],
     name: &'static str,
@@ -58,7 +58,7 @@ pub fn count_all(
     (totals.map(|totals| totals.map(by_message)).collect(), Some(config))
 }
 
-/// What callgrind's child does.
+/// Runs callgrind's child process.
 pub fn run_counted(structure: &str, file: &str, limits: Limits) -> Result<(), String> {
     let bytes = std::fs::read(file).map_err(|error| format!("cannot read {file}: {error}"))?;
     (catalogue::by_name(structure)?.open)(limits).run(&bytes);
@@ -88,7 +88,7 @@ fn count(entry: &Entry, folder: &Path, file: &Path, limits: Limits) -> Result<To
     Totals::parse(&text).ok_or_else(|| "callgrind's file has no totals".to_owned())
 }
 
-/// The sums over all that was counted, by the names of callgrind's events.
+/// Totals of all counted events, by callgrind's event names.
 struct Totals(Vec<(String, u64)>);
 
 impl Totals {
@@ -116,13 +116,13 @@ impl Totals {
     }
 }
 
-/// A folder of this process below the system's for such things, gone when it is dropped.
+/// A temporary folder of this process, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Scratch {
         let folder = std::env::temp_dir().join(format!("tickpath-structures-{}", std::process::id()));
-        // If it cannot be made, writing into it says so.
+        // If the folder cannot be created, writing to it reports an error.
         let _ = std::fs::create_dir_all(&folder);
         Scratch(folder)
     }
@@ -130,7 +130,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing is lost with it, and nothing can be done if it stays.
+        // The folder is temporary, and a failed removal cannot be handled.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

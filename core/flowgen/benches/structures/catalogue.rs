@@ -1,4 +1,4 @@
-//! The structures by name.
+//! List of the structures by name.
 
 use tickpath_book::{DirectBooks, FastBooks};
 use tickpath_reference::ReferenceBooks;
@@ -11,13 +11,13 @@ use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
 
 /// One structure.
 pub struct Entry {
-    /// For `--structure`.
+    /// Name for `--structure`.
     pub name: &'static str,
-    /// The books.
+    /// Description of the books.
     pub books: &'static str,
-    /// What leads from a reference to an order.
+    /// Description of the map from references to orders.
     pub index: &'static str,
-    /// Empty books.
+    /// Creates empty books.
     pub open: fn(Limits) -> Box<dyn Runner>,
 }
 
@@ -27,7 +27,7 @@ macro_rules! entry {
     };
 }
 
-/// All that are measured, the plainest first.
+/// All measured structures, the simplest first.
 pub const ALL: &[Entry] = &[
     entry!("set-copy", "red-black set of orders per side", "std HashMap to a copy", Plain<Copies<RedBlack>>),
     entry!("btree-copy", "B-tree of orders per side", "std HashMap to a copy", Plain<Copies<BTrees>>),
@@ -58,7 +58,7 @@ pub const ALL: &[Entry] = &[
     ),
 ];
 
-/// Obviously right and slow; only tests wait for it.
+/// The reference model: simple and slow, used only in tests.
 pub const PLAIN_TWIN: Entry = entry!(
     "plain-twin",
     "ReferenceBooks",
@@ -66,7 +66,7 @@ pub const PLAIN_TWIN: Entry = entry!(
     Plain<Indexed<Tickpath<ReferenceBooks>, Hashed>>
 );
 
-/// The structures of these names, or all of them.
+/// Returns the structures with these names, or all without names.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, String> {
     if names.is_empty() {
         return Ok(ALL.iter().collect());
@@ -74,7 +74,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Entry>, String> {
     names.iter().map(|name| by_name(name)).collect()
 }
 
-/// One structure.
+/// Returns one structure.
 pub fn by_name(name: &str) -> Result<&'static Entry, String> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();

@@ -1,33 +1,33 @@
-//! A standard day in memory, framed as its file is.
+//! A standard day in memory, framed as in its file.
 
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
 use tickpath_types::InstrumentId;
 
 use crate::books::Limits;
 
-/// Pieces of a day, after each of which the books are compared.
+/// Number of pieces of a day; the books are compared after each.
 pub const PIECES: usize = 8;
 
-/// A day.
+/// A day of messages.
 pub struct Day {
-    /// Whose fraction it is.
+    /// Name of the standard day of which this is a fraction.
     pub name: &'static str,
-    /// All messages, each behind its length.
+    /// All messages, each after its length.
     pub bytes: Vec<u8>,
-    /// Where the pieces end.
+    /// End offset of each piece.
     pub ends: Vec<usize>,
-    /// How many messages they are.
+    /// Number of messages.
     pub messages: u64,
-    /// The most orders that rest at a time.
+    /// Maximum number of resting orders at any time.
     pub live_max: u32,
-    /// Order references given out, all different.
+    /// Number of assigned order references, all distinct.
     pub order_refs: u64,
-    /// How large its books become.
+    /// Maximum sizes of its books.
     pub limits: Limits,
 }
 
 impl Day {
-    /// Makes the day.
+    /// Generates the day.
     pub fn make(name: &'static str, config: ItchDayConfig) -> Day {
         let mut day = ItchDay::new(config).expect("a standard day, or a fraction that can be made");
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
@@ -41,20 +41,20 @@ impl Day {
         assert_eq!(counters.messages, config.messages, "the day is whole");
         let limits = Limits {
             max_instrument: InstrumentId(config.symbols as u16),
-            // Some room above what rests at a time.
+            // Some reserve above the maximum of resting orders.
             max_orders: counters.live_max + counters.live_max / 64 + 64,
         };
         let (messages, live_max, order_refs) = (counters.messages, counters.live_max, counters.order_refs);
         Day { name, bytes, ends, messages, live_max, order_refs, limits }
     }
 
-    /// The pieces, one after the other.
+    /// Iterates over the pieces.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end])
     }
 
-    /// One line about it.
+    /// One-line description.
     pub fn describe(&self) -> String {
         let Day { name, messages, live_max, order_refs, .. } = self;
         let securities = self.limits.max_instrument;
@@ -65,7 +65,7 @@ impl Day {
     }
 }
 
-/// The messages of a day.
+/// Iterates over the messages of a day.
 #[inline]
 pub fn frames(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;

@@ -1,8 +1,8 @@
-//! Each side's levels in an array with a place for every tick around the touch.
+//! Levels of each side in an array with a slot for every tick around the touch.
 //!
-//! Prices off the tick, or farther away than the array reaches, are in an ordered map, so that the books are right
-//! for every price. The array follows the best price: it is moved when the best leaves its upper part, and levels
-//! that come within reach, or leave it, move between array and map.
+//! An ordered map holds prices off the tick or out of range of the array, so the books are correct for every
+//! price. The array follows the best price: it moves when the best price leaves its upper part. Levels that
+//! enter or leave its range move between array and map.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,25 +15,25 @@ use crate::queues::{Orders, Queue};
 
 /// One cent.
 const TICK: i64 = 100;
-/// Ticks of the array: a power of two. A quarter of them is above the best when it is placed.
+/// Size of the array in ticks, a power of two. A quarter of them is above the best price after each move.
 const WINDOW: usize = 256;
 const ABOVE: i64 = WINDOW as i64 / 4;
 const WORD: usize = u64::BITS as usize;
 
-/// Where the level of an order is found: its side and its key. The level itself moves.
+/// Location of an order's level: its side and its key. The level itself moves.
 #[derive(Clone, Copy, Default)]
 struct Home {
     key: i64,
     side: u32,
 }
 
-/// One side of one book. Ticks are keys divided by [`TICK`]; a tick's place is its remainder by [`WINDOW`].
+/// One side of one book. Ticks are keys divided by [`TICK`]; a tick's slot is its remainder by [`WINDOW`].
 #[derive(Clone)]
 struct Ladder {
-    /// The lowest tick of the array.
+    /// Lowest tick of the array.
     base: i64,
     best: Option<i64>,
-    /// Places whose level is open.
+    /// Bits of the slots with an open level.
     open: [u64; WINDOW / WORD],
     queues: [Queue; WINDOW],
     far: BTreeMap<i64, Queue>,
@@ -43,7 +43,7 @@ const fn slot(tick: i64) -> usize {
     tick.cast_unsigned() as usize % WINDOW
 }
 
-/// The tick of a key, unless it is off the tick.
+/// Tick of a key; `None` if the key is off the tick.
 #[inline]
 fn tick_of(key: i64) -> Option<i64> {
     let tick = key.div_euclid(TICK);
@@ -66,7 +66,7 @@ impl Ladder {
         self.base..self.base + WINDOW as i64
     }
 
-    /// The place of a key in the array, unless it is in the map.
+    /// Slot of a key in the array; `None` if the key is in the map.
     #[inline]
     fn slot(&self, key: i64) -> Option<usize> {
         tick_of(key).filter(|tick| self.ticks().contains(tick)).map(slot)
@@ -76,7 +76,7 @@ impl Ladder {
         self.open[slot / WORD] >> (slot % WORD) & 1 == 1
     }
 
-    /// The level of a key, opened if need be.
+    /// Returns the level of a key, and opens it if needed.
     #[inline]
     fn open(&mut self, key: i64) -> &mut Queue {
         if self.best.is_none_or(|best| key > best) {
@@ -92,7 +92,7 @@ impl Ladder {
         }
     }
 
-    /// The level of a key that is open.
+    /// Returns the open level of a key.
     #[inline]
     fn queue_mut(&mut self, key: i64) -> &mut Queue {
         match self.slot(key) {
@@ -101,7 +101,7 @@ impl Ladder {
         }
     }
 
-    /// Closes a level that is empty.
+    /// Closes an empty level.
     #[inline]
     fn close(&mut self, key: i64) {
         match self.slot(key) {
@@ -120,13 +120,13 @@ impl Ladder {
         self.far.last_key_value().map(|(key, _)| *key)
     }
 
-    /// The highest tick of the array whose level is open.
+    /// The highest tick in the array with an open level.
     #[inline]
     fn highest_tick(&self) -> Option<i64> {
         const WORDS: usize = WINDOW / WORD;
         let top = slot(self.base - 1);
         let (first, below) = (top / WORD, u64::MAX >> (WORD - 1 - top % WORD));
-        // The word of the top is looked at twice: up to the top first, and what is above it last.
+        // The top word is checked twice: first up to the top, and last above it.
         let found = |word: usize, bits: u64| {
             let slot = word * WORD + bits.checked_ilog2()? as usize;
             Some(self.base + WINDOW as i64 - 1 - ((top + WINDOW - slot) % WINDOW) as i64)
@@ -141,7 +141,7 @@ impl Ladder {
             .or_else(|| found(first, self.open[first] & !below))
     }
 
-    /// Moves the array when the best is above it or in its lower half.
+    /// Moves the array if the best price is above it or in its lower half.
     #[inline]
     fn follow(&mut self, best: i64) {
         let tick = best.div_euclid(TICK);
@@ -172,7 +172,7 @@ impl Ladder {
         }
     }
 
-    /// The levels from the best.
+    /// Levels from the best.
     fn levels(&self) -> Vec<(i64, Queue)> {
         let near = self.ticks().map(|tick| (tick * TICK, slot(tick))).filter(|(_, slot)| self.is_open(*slot));
         let near = near.map(|(key, slot)| (key, self.queues[slot]));
@@ -182,7 +182,7 @@ impl Ladder {
     }
 }
 
-/// Ladders over one pool of orders.
+/// Ladders that share one pool of orders.
 pub struct DenseLadder {
     ladders: Vec<Ladder>,
     orders: Orders<Home>,

@@ -1,4 +1,4 @@
-//! Decodes a day and applies it to books: one plain driver for all structures, and the feed's look-ahead path.
+//! Decodes a day and applies it to books: a plain driver for all structures, and the feed's look-ahead path.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
@@ -11,26 +11,26 @@ use tickpath_types::{InstrumentId, MarketUpdate, OrderId, Price, Qty, Sequence, 
 use crate::books::{self, Books, Limits};
 use crate::day::frames;
 
-/// What a structure has come to: equal for equal work.
+/// Digest of a structure's state: equal for equal results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// Levels and queues of all books.
+    /// Digest of levels and queues of all books.
     pub books: u64,
-    /// Best prices after each message so far.
+    /// Digest of the best prices after each message so far.
     pub tops: u64,
-    /// Orders that rest.
+    /// Number of resting orders.
     pub live: u32,
 }
 
-/// A structure that takes a day, piece by piece.
+/// A structure that processes a day piece by piece.
 pub trait Runner {
-    /// Takes the framed messages of a piece.
+    /// Processes the framed messages of a piece.
     fn run(&mut self, bytes: &[u8]);
-    /// Walks all books.
+    /// Computes the digest of all books.
     fn digest(&self) -> Digest;
 }
 
-/// Folds the best prices after each message, so that no structure can put off finding them.
+/// Folds the best prices after each message, so that no structure can postpone finding them.
 #[derive(Clone, Copy, Default)]
 struct Tops(u64);
 
@@ -43,7 +43,7 @@ impl Tops {
     }
 }
 
-/// A structure behind the plain driver: each message is decoded and applied before the next is looked at.
+/// A structure with the plain driver, which decodes and applies each message before it reads the next.
 pub struct Plain<B> {
     books: B,
     tops: Tops,
@@ -51,12 +51,12 @@ pub struct Plain<B> {
 }
 
 impl<B: Books> Plain<B> {
-    /// With empty books.
+    /// Creates the driver with empty books.
     pub fn new(limits: Limits) -> Self {
         Plain { books: B::new(limits), tops: Tops::default(), max_instrument: limits.max_instrument }
     }
 
-    /// Callgrind counts inside the functions of this name only.
+    /// Callgrind counts only inside functions with this name.
     #[inline(never)]
     fn measured_day(&mut self, bytes: &[u8]) {
         for message in frames(bytes) {
@@ -144,8 +144,8 @@ impl<B: Books> Runner for Plain<B> {
     }
 }
 
-/// The path of feed handlers and of `lab bench`: batches whose memory is fetched beforehand, every reference checked,
-/// an update with both best levels made of each message.
+/// The path of feed handlers and of `lab bench`: batches with prefetched memory, every reference checked, and
+/// an update with both best levels for each message.
 pub struct LookAhead<B> {
     builder: BookBuilder<B>,
     next: Sequence,
@@ -162,7 +162,7 @@ impl UpdateListener for Tops {
 }
 
 impl<B: BooksById> LookAhead<B> {
-    /// With empty books.
+    /// Creates the driver with empty books.
     pub fn new(limits: Limits) -> Self {
         let builder = BookBuilder::new(B::new(limits.books()));
         LookAhead { builder, next: Sequence(1), tops: Tops::default() }

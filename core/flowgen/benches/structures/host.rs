@@ -1,10 +1,10 @@
-//! The machine, and the time that it gives to this thread.
+//! The machine, and the CPU time of this thread.
 
 use std::fs::read_to_string;
 use std::process::Command;
 use std::time::Instant;
 
-/// Processor, cores and kernel, as far as they are told.
+/// Processor, cores and kernel, as far as they are known.
 pub fn machine() -> String {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -14,28 +14,28 @@ pub fn machine() -> String {
     format!("{model}, {cores} cores, Linux {}", kernel.trim())
 }
 
-/// Runnable threads on average over 1, 5 and 15 minutes.
+/// Average number of runnable threads over 1, 5 and 15 minutes.
 pub fn load() -> String {
     let load = read_to_string("/proc/loadavg").unwrap_or_default();
     load.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// The commit, marked when files differ from it.
+/// Commit of the working tree, marked if files differ from it.
 pub fn commit() -> String {
     let output = Command::new("git").args(["describe", "--always", "--dirty"]).output();
     let output = output.ok().filter(|output| output.status.success());
     output.map_or("unknown".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Time that this thread ran, where the kernel tells it; otherwise time that passed. On a machine with other work a
-/// run of seconds is interrupted again and again, and only the first is the structure's own.
+/// Measures the CPU time of this thread, or elapsed time if the kernel does not report CPU time. Other work
+/// on the machine interrupts a run of seconds again and again. Only CPU time excludes it.
 pub struct Stopwatch {
     ran: Option<u64>,
     start: Instant,
 }
 
 impl Stopwatch {
-    /// Starts now.
+    /// Starts the measurement.
     pub fn start() -> Stopwatch {
         Stopwatch { ran: ran_nanos(), start: Instant::now() }
     }
@@ -46,13 +46,13 @@ impl Stopwatch {
         self.ran.zip(ran_nanos()).map_or(passed, |(start, end)| end - start)
     }
 
-    /// What it measures, in words.
+    /// Description of the measured quantity.
     pub fn what(&self) -> &'static str {
         self.ran.map_or("time passed", |_| "time on the processor")
     }
 }
 
-/// What the scheduler has given to this thread so far.
+/// CPU time of this thread so far, in nanoseconds, from the scheduler.
 fn ran_nanos() -> Option<u64> {
     read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
 }

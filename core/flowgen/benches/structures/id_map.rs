@@ -1,10 +1,10 @@
-//! The standard library's hash map from an order's reference to its handle, with room for every live order from the start.
+//! The standard library's hash map from order references to handles, created with full capacity.
 
 use tickpath_book::OrderHandle;
 
 use crate::books::{IdMap, Limits};
 
-/// Its own hasher resists keys that a peer chooses to collide.
+/// Its default hasher resists keys that a peer chooses to collide.
 pub type Std = std::collections::HashMap<u64, OrderHandle>;
 
 impl IdMap for Std {

@@ -1,13 +1,13 @@
-//! The structures that a book can be made of, on the same day of ITCH 5.0: decoding and full order-by-order books.
+//! Compares data structures for books on the same day of ITCH 5.0: decoding and full order-by-order books.
 //!
-//! `cargo bench -p tickpath-sim --bench structures` makes the standard days in memory, runs each of them through
-//! every structure and prints for each: nanoseconds a message (median of interleaved rounds, least and most),
-//! instructions, mispredicted branches and cache misses a message (simulated by callgrind on a smaller day), and
-//! the most memory that it held. Every structure must give the same digest - levels, quantities, order counts, the
-//! queue of every level - eight times in the day, and the same best prices after each message.
+//! `cargo bench -p tickpath-flowgen --bench structures` generates the standard days in memory and runs each
+//! through every structure. For each structure it prints nanoseconds per message (median of interleaved
+//! rounds, minimum and maximum), instructions, mispredicted branches and cache misses per message (callgrind
+//! on a smaller day), and peak memory. Every structure must give the same digest eight times in the day
+//! (levels, quantities, order counts, the queue of every level), and the same best prices after each message.
 //!
-//! `-- --help` tells the options and how long it takes. In `cargo test --benches`, or with `--test`, it runs tiny days
-//! and one of odd prices, and checks only that all are equal to the plain twin.
+//! `-- --help` lists the options and the running time. In `cargo test --benches`, or with `--test`, it runs
+//! tiny days and one with odd prices, and checks only that all structures equal the reference model.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench reads the clock and files")]
 
 mod books;
@@ -38,7 +38,7 @@ use report::{Conditions, DaySummary, Measured, Table};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<HeldBytes> = CountingAllocator::new();
 
-/// Fractions of the standard days that a quick run and a test take.
+/// Divisors of the standard days for a quick run and for a test.
 const QUICK_DIVISOR: u32 = 10;
 const TEST_DIVISOR: u32 = 1_000;
 
@@ -88,7 +88,7 @@ fn measure_all(options: &Options) -> Result<(), String> {
         if options.is_chosen(name) {
             tables.push(measure_day(options, name, config, &entries));
             println!("\n{}", tables[tables.len() - 1].to_text());
-            // After each day: the next takes long and may be interrupted.
+            // Written after each day, because the next one takes long and may be interrupted.
             write(options.json.as_deref(), &report::to_json(&conditions, &tables))?;
             write(options.markdown.as_deref(), &report::to_markdown(&conditions, &tables))?;
         }

@@ -1,4 +1,4 @@
-//! Time and memory of each structure on a day, and that all of them end alike.
+//! Time and memory of each structure on a day, and the check that all have equal results.
 
 use crate::catalogue::{self, Entry};
 use crate::day::Day;
@@ -6,12 +6,12 @@ use crate::driver::Digest;
 use crate::host::Stopwatch;
 use tickpath_test_support::allocations::HeldBytes;
 
-/// The structure that the others are compared with: the plainest.
+/// The structure that the others are compared with: the simplest one.
 fn reference() -> &'static Entry {
     &catalogue::ALL[0]
 }
 
-/// The digests after each piece of the day.
+/// Digests after each piece of the day.
 pub fn digests(entry: &Entry, day: &Day) -> Vec<Digest> {
     HeldBytes::reset();
     let mut runner = HeldBytes::counted(|| (entry.open)(day.limits));
@@ -22,14 +22,14 @@ pub fn digests(entry: &Entry, day: &Day) -> Vec<Digest> {
     day.pieces().map(after).collect()
 }
 
-/// Compares a structure with what is expected after each piece.
+/// Checks the digests of a structure after each piece.
 pub fn verify(entry: &Entry, day: &Day, expected: &[Digest]) {
     for (piece, (got, expected)) in digests(entry, day).iter().zip(expected).enumerate() {
         assert_eq!(got, expected, "{} differs from the others after piece {}", entry.name, piece + 1);
     }
 }
 
-/// Compares all; how the day ends, and the most bytes that each held at a time.
+/// Checks all structures. Returns the final digest, and each structure's peak memory in bytes.
 pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     eprintln!("structures: {}, the books that all must equal: {}", day.name, reference().name);
     let expected = digests(reference(), day);
@@ -46,12 +46,12 @@ pub fn verify_all(entries: &[&Entry], day: &Day) -> (Digest, Vec<usize>) {
     (expected[expected.len() - 1], memory)
 }
 
-/// Nanoseconds a message of each structure, a figure for each round.
+/// Nanoseconds per message of each structure, one value per round.
 pub fn rounds(entries: &[&Entry], day: &Day, rounds: u32, end: Digest) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); entries.len()];
     for round in 0..rounds as usize {
         for turn in 0..entries.len() {
-            // Another one begins in each round.
+            // Each round starts with another structure.
             let index = (turn + round) % entries.len();
             eprint!("structures: {}, round {} of {rounds}: {}", day.name, round + 1, entries[index].name);
             let (nanos, digest) = time(entries[index], day);

@@ -1,5 +1,5 @@
-//! A day that no market has: prices off the tick, next to nothing and very high, books that cross, levels that come
-//! and go far from the best. Structures must be right for every price, not only for those of a standard day.
+//! An unrealistic day: prices off the tick, very low and very high, crossed books, levels that appear and
+//! vanish far from the best. Structures must be correct for every price, not only for standard days.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,7 +13,7 @@ use crate::day::{Day, PIECES};
 
 const MESSAGES: u64 = 24_000;
 const INSTRUMENTS: u16 = 3;
-/// About so many orders rest, and are then deleted down to a quarter, again and again.
+/// Approximate maximum of resting orders, after which they are deleted down to a quarter, repeatedly.
 const LIVE_MAX: usize = 400;
 const TRACKING: u16 = 0;
 
@@ -26,13 +26,13 @@ struct Open {
 struct Source {
     random: Xoshiro256PlusPlus,
     open: Vec<Open>,
-    /// Where most prices are; it jumps now and then.
+    /// Centre of most prices; it jumps occasionally.
     mid: u32,
     last_id: u64,
     is_draining: bool,
 }
 
-/// Makes the day.
+/// Generates the day.
 pub fn make() -> Day {
     let mut source = Source {
         random: Xoshiro256PlusPlus::seed_from_u64(3),
@@ -108,7 +108,7 @@ impl Source {
         self.open.push(Open { instrument, id, qty });
     }
 
-    /// Of part of an order, or of all of it.
+    /// Cancels part of an order, or all of it.
     fn cancel(&mut self, out: &mut Vec<u8>) {
         let Open { instrument, id, qty } = self.take();
         let canceled = 1 + self.below(qty);

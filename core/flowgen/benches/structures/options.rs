@@ -9,7 +9,7 @@ pub const USAGE: &str = "usage: cargo bench -p tickpath-sim --bench structures -
 /// Rounds without `--rounds`.
 const ROUNDS: u32 = 5;
 
-/// What there is to know before it is run; the names of the structures follow.
+/// Help text; the names of the structures follow.
 pub const HELP: &str = "\
 What an order book can be made of: whole days of ITCH 5.0, made in memory, decoded into full order-by-order books of
 each structure, which must agree on every level, quantity, order count and queue, and on the best prices after every
@@ -33,38 +33,38 @@ usage: cargo bench -p tickpath-sim --bench structures -- [OPTIONS]
 
 structures: ";
 
-/// What to do.
+/// A parsed command line.
 pub enum Command {
-    /// Say what there is to know.
+    /// Print the help text.
     Help,
-    /// Compare all on a tiny day.
+    /// Compare all structures on a tiny day.
     Test,
-    /// Measure.
+    /// Measure all structures.
     Measure(Options),
-    /// Take a day that lies in a file once, under callgrind.
+    /// Process a day from a file once, under callgrind.
     Count { structure: String, file: String, limits: Limits },
 }
 
-/// How to measure.
+/// Options of a measurement.
 pub struct Options {
     pub is_quick: bool,
     pub rounds: u32,
-    /// The part of its name that tells a day, if one was chosen.
+    /// Suffix of the chosen day's name, if any.
     day: Option<String>,
-    /// Empty for all.
+    /// Names of the chosen structures; empty for all.
     pub structures: Vec<String>,
     pub json: Option<String>,
     pub markdown: Option<String>,
 }
 
 impl Options {
-    /// Whether a standard day is to be measured.
+    /// True if a standard day is to be measured.
     pub fn is_chosen(&self, name: &str) -> bool {
         self.day.as_ref().is_none_or(|day| name.ends_with(&format!("-{day}")))
     }
 }
 
-/// Reads the arguments behind the program's name.
+/// Parses the arguments after the program's name.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {
     let arguments: Vec<String> = arguments.collect();
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
@@ -74,7 +74,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     if has("--help") || has("-h") {
         return Ok(Command::Help);
     }
-    // Without `--bench` it runs beside tests, and options that are none of its own are meant for these.
+    // Without `--bench` it runs as part of the tests, and unknown options are meant for these.
     let is_own = |argument: &String| OWN.contains(&argument.as_str());
     if has("--test") || !(has("--bench") || arguments.iter().any(is_own)) {
         return Ok(Command::Test);
@@ -82,7 +82,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     parse_measure(arguments.into_iter()).map(Command::Measure)
 }
 
-/// Options that ask for a measurement.
+/// Options that request a measurement.
 const OWN: [&str; 6] = ["--quick", "--day", "--structure", "--rounds", "--json", "--markdown"];
 
 fn parse_measure(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
@@ -127,7 +127,7 @@ fn parse_count(arguments: &[String]) -> Result<Command, String> {
     Ok(Command::Count { structure: structure.clone(), file: file.clone(), limits })
 }
 
-/// The arguments that [`parse`] reads as [`Command::Count`].
+/// Arguments that [`parse`] converts to [`Command::Count`].
 pub fn count_arguments(structure: &str, file: &str, limits: Limits) -> Vec<String> {
     let Limits { max_instrument, max_orders } = limits;
     ["--count", structure, file]
@@ -137,7 +137,7 @@ pub fn count_arguments(structure: &str, file: &str, limits: Limits) -> Vec<Strin
         .collect()
 }
 
-/// Panics when a command line is taken for another: part of the test, as a bench has no tests of its own.
+/// Panics if a command line is parsed incorrectly. Part of the test run, as a bench has no unit tests.
 pub fn check() {
     let parsed = |line: &str| parse(line.split_whitespace().map(str::to_owned));
     for line in ["--help --bench", "--help", "-h", "--quick -h --bench"] {

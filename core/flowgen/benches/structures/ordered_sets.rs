@@ -1,5 +1,5 @@
-//! One ordered set of orders for each side, by price and arrival, and a map that leads from a reference to a copy of
-//! the order, or to the order itself.
+//! One ordered set of orders per side, by price and arrival, and a map from references to copies of the
+//! orders, or to the orders themselves.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use tickpath_types::{InstrumentId, Price, Qty, Side};
 use crate::books::{Books, HandleBooks, Limits, Resting, key, levels_of, order_of, price, side_index};
 use crate::red_black::{NIL, Place, Set, Sets};
 
-/// What a set holds of an order.
+/// Data of an order in a set.
 #[derive(Clone, Copy, Default)]
 pub struct Element {
     id: u64,
@@ -18,17 +18,17 @@ pub struct Element {
 
 /// The sets of all sides, searched by place.
 pub trait OrderedSets {
-    /// Empty sets.
+    /// Creates empty sets.
     fn new(limits: Limits) -> Self;
-    /// Enters an order.
+    /// Adds an order.
     fn insert(&mut self, side: usize, place: Place, element: Element);
     /// The order at a place.
     fn find_mut(&mut self, side: usize, place: Place) -> &mut Element;
-    /// Takes an order out.
+    /// Removes an order.
     fn remove(&mut self, side: usize, place: Place);
     /// Key of the best order.
     fn first_key(&self, side: usize) -> Option<i64>;
-    /// The orders of a side from the best.
+    /// Orders of a side from the best.
     fn iter(&self, side: usize) -> impl Iterator<Item = (i64, Element)>;
 }
 
@@ -81,7 +81,7 @@ impl OrderedSets for RedBlack {
 /// The B-trees of Rust's standard library.
 pub struct BTrees(Vec<BTreeMap<(i64, u64), Element>>);
 
-/// A B-tree's first is its least.
+/// Negates the key, because the first element of a B-tree is its smallest.
 const fn ascending(place: Place) -> (i64, u64) {
     (-place.key, place.arrival)
 }
@@ -113,7 +113,7 @@ impl OrderedSets for BTrees {
     }
 }
 
-/// What the map holds of an order: enough to find it in its set.
+/// Data of an order in the map: enough to find it in its set.
 #[derive(Clone, Copy)]
 struct Copied {
     side: u32,
@@ -178,7 +178,7 @@ impl<S: OrderedSets> Books for Copies<S> {
     }
 }
 
-/// What a node of a set holds when the map leads to it.
+/// Data in a node of a set if the map points to the node.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     id: u64,
@@ -186,7 +186,7 @@ struct Placed {
     side: u32,
 }
 
-/// Red-black trees whose nodes are named by their place: an order is searched for only when it comes.
+/// Red-black trees with nodes identified by location: a search is needed only to add an order.
 pub struct Handles {
     sets: Vec<Set>,
     nodes: Sets<Placed>,

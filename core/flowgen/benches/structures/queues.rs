@@ -1,18 +1,18 @@
-//! Orders in one array, and the queue of a level as a list through it.
+//! Orders in one array; the queue of a level is a linked list in it.
 
 use tickpath_book::OrderHandle;
 
-/// Nobody's order.
+/// The null index: no order.
 pub const NIL: u32 = 0;
 
-/// An order; `home` says where its level is.
+/// An order; `home` is the location of its level.
 #[derive(Clone, Copy, Default)]
 pub struct Record<H> {
-    /// Its reference.
+    /// Order reference.
     pub id: u64,
-    /// What is left of it.
+    /// Remaining quantity.
     pub qty: u64,
-    /// Where its level is.
+    /// Location of its level.
     pub home: H,
     prev: u32,
     next: u32,
@@ -21,9 +21,9 @@ pub struct Record<H> {
 /// The orders of one level.
 #[derive(Clone, Copy, Default)]
 pub struct Queue {
-    /// Sum of the quantities.
+    /// Total quantity.
     pub qty: u64,
-    /// How many orders.
+    /// Number of orders.
     pub order_count: u32,
     head: u32,
     tail: u32,
@@ -37,20 +37,20 @@ pub struct Orders<H> {
 }
 
 impl<H: Copy + Default> Orders<H> {
-    /// With room for so many orders.
+    /// Creates an array with this initial capacity.
     pub fn new(capacity: u32) -> Orders<H> {
         let mut records = Vec::with_capacity(capacity as usize + 1);
         records.push(Record::default());
         Orders { records, free: NIL }
     }
 
-    /// An order.
+    /// Returns an order.
     #[inline]
     pub fn record(&self, handle: OrderHandle) -> &Record<H> {
         &self.records[handle.slot() as usize]
     }
 
-    /// Enters an order at the tail of a queue.
+    /// Adds an order at the tail of a queue.
     #[inline]
     pub fn push(&mut self, queue: &mut Queue, id: u64, qty: u64, home: H) -> OrderHandle {
         let record = Record { id, qty, home, prev: queue.tail, next: NIL };
@@ -65,7 +65,7 @@ impl<H: Copy + Default> Orders<H> {
         OrderHandle::new(slot).expect("slot 0 is nobody's")
     }
 
-    /// Takes `qty` off an order and its queue; what is left.
+    /// Reduces an order and its queue by `qty`, and returns the remaining quantity.
     #[inline]
     pub fn reduce(&mut self, queue: &mut Queue, handle: OrderHandle, qty: u64) -> u64 {
         let record = &mut self.records[handle.slot() as usize];
@@ -74,7 +74,7 @@ impl<H: Copy + Default> Orders<H> {
         record.qty
     }
 
-    /// Takes an order out of its queue.
+    /// Removes an order from its queue.
     #[inline]
     pub fn remove(&mut self, queue: &mut Queue, handle: OrderHandle) {
         let slot = handle.slot();
@@ -93,7 +93,7 @@ impl<H: Copy + Default> Orders<H> {
         self.free = slot;
     }
 
-    /// The orders of a queue from its head.
+    /// Orders of a queue from its head.
     pub fn iter(&self, queue: &Queue) -> impl Iterator<Item = &Record<H>> {
         let record = |slot: u32| (slot != NIL).then(|| &self.records[slot as usize]);
         std::iter::successors(record(queue.head), move |order| record(order.next))

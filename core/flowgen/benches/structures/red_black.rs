@@ -1,19 +1,19 @@
-//! Ordered sets as the standard library of C++ has them: red-black trees whose elements stay where they are.
+//! Ordered sets as in the C++ standard library: red-black trees whose elements never move.
 //!
-//! All sets share one array of nodes and are linked by index, which is kinder to the caches than an allocation for
-//! each element. As there, the first element is known without a search.
+//! All sets share one array of nodes that are linked by index, which uses caches better than an allocation
+//! per element. As in C++, the first element is known without a search.
 
-/// Nobody: the leaf below every leaf. Deleting writes to its parent link and nothing reads it afterwards.
+/// The null node below every leaf. Deletion writes to its parent link, which nothing reads afterwards.
 pub const NIL: u32 = 0;
 
 const LEFT: usize = 0;
 
-/// Where an element stands in its set: by the key, the greater first, then by arrival.
+/// Position of an element in its set: by descending key, then by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The greater is the better.
+    /// Key; the greater one is better.
     pub key: i64,
-    /// The smaller is the better.
+    /// Arrival number; the smaller one is better.
     pub arrival: u64,
 }
 
@@ -40,10 +40,10 @@ pub struct Set {
 }
 
 impl Set {
-    /// Nothing in it.
+    /// The empty set.
     pub const EMPTY: Set = Set { root: NIL, first: NIL };
 
-    /// The element that stands before all others, or nobody.
+    /// The first element, or `NIL`.
     #[inline]
     pub fn first(self) -> u32 {
         self.first
@@ -58,7 +58,7 @@ pub struct Sets<V> {
 }
 
 impl<V: Copy + Default> Sets<V> {
-    /// With room for so many elements.
+    /// Creates sets with this initial capacity of elements.
     pub fn new(capacity: u32) -> Sets<V> {
         let mut nodes = Vec::with_capacity(capacity as usize + 1);
         nodes.push(Node {
@@ -71,25 +71,25 @@ impl<V: Copy + Default> Sets<V> {
         Sets { nodes, free: NIL }
     }
 
-    /// What an element holds.
+    /// Returns the value of an element.
     #[inline]
     pub fn value(&self, node: u32) -> &V {
         &self.node(node).value
     }
 
-    /// The same, to be changed.
+    /// Returns the mutable value of an element.
     #[inline]
     pub fn value_mut(&mut self, node: u32) -> &mut V {
         &mut self.nodes[node as usize].value
     }
 
-    /// Where an element stands.
+    /// Returns the position of an element.
     #[inline]
     pub fn place(&self, node: u32) -> Place {
         self.node(node).place
     }
 
-    /// The element at a place, or nobody.
+    /// Returns the element at a position, or `NIL`.
     pub fn find(&self, set: Set, place: Place) -> u32 {
         let mut node = set.root;
         while node != NIL && self.place(node) != place {
@@ -98,7 +98,7 @@ impl<V: Copy + Default> Sets<V> {
         node
     }
 
-    /// Enters an element and returns the node that holds it until it is removed.
+    /// Adds an element, and returns the node that holds it until its removal.
     pub fn insert(&mut self, set: &mut Set, place: Place, value: V) -> u32 {
         let (mut parent, mut direction, mut is_first) = (NIL, LEFT, true);
         let mut below = set.root;
@@ -121,7 +121,7 @@ impl<V: Copy + Default> Sets<V> {
         node
     }
 
-    /// Takes an element out.
+    /// Removes an element.
     pub fn remove(&mut self, set: &mut Set, node: u32) {
         if set.first == node {
             set.first = self.next(node);
@@ -141,7 +141,7 @@ impl<V: Copy + Default> Sets<V> {
         self.free = node;
     }
 
-    /// The element behind another, or nobody.
+    /// Returns the element after another, or `NIL`.
     pub fn next(&self, node: u32) -> u32 {
         let right = self.child(node, 1 - LEFT);
         if right != NIL {
@@ -154,7 +154,7 @@ impl<V: Copy + Default> Sets<V> {
         above
     }
 
-    /// The elements of a set in order.
+    /// Elements of a set in order.
     pub fn iter(&self, set: Set) -> impl Iterator<Item = (Place, V)> {
         let some = |node: u32| Some(node).filter(|node| *node != NIL);
         let nodes = std::iter::successors(some(set.first), move |node| some(self.next(*node)));
@@ -194,12 +194,12 @@ impl<V: Copy + Default> Sets<V> {
         node
     }
 
-    /// Which child of its parent a node is.
+    /// Index of a node among the children of its parent.
     fn direction(&self, node: u32, parent: u32) -> usize {
         usize::from(self.child(parent, LEFT) != node)
     }
 
-    /// Hangs `child`, who may be nobody, where `node` hangs.
+    /// Replaces the subtree `node` by `child`, which may be `NIL`.
     fn put_in_place(&mut self, set: &mut Set, node: u32, child: u32) {
         let parent = self.node(node).parent;
         if parent == NIL {
@@ -211,8 +211,8 @@ impl<V: Copy + Default> Sets<V> {
         self.node_mut(child).parent = parent;
     }
 
-    /// Puts the next element into the place of one with two children: whether a black node went away from where the
-    /// next one was, and who moved up there.
+    /// Replaces a node with two children by the next element. Returns whether a black node is missing at the
+    /// former position of the next element, and the node that moved up there.
     fn replace_by_next(&mut self, set: &mut Set, node: u32) -> (bool, u32) {
         let [left, right] = self.node(node).children;
         let next = self.leftmost(right);
@@ -232,7 +232,7 @@ impl<V: Copy + Default> Sets<V> {
         (lost_black, moved_up)
     }
 
-    /// Turns the edge between a node and its child on the other side, so that the node goes down in `direction`.
+    /// Rotates the edge between a node and its child, so that the node moves down in `direction`.
     fn rotate(&mut self, set: &mut Set, node: u32, direction: usize) {
         let up = self.child(node, 1 - direction);
         let inner = self.child(up, direction);
@@ -268,7 +268,7 @@ impl<V: Copy + Default> Sets<V> {
         self.node_mut(set.root).is_red = false;
     }
 
-    /// `node`, who may be nobody, lacks one black node above its leaves.
+    /// Rebalances after a removal: the paths through `node`, which may be `NIL`, lack one black node.
     fn balance_removed(&mut self, set: &mut Set, mut node: u32) {
         while node != set.root && !self.node(node).is_red {
             let parent = self.node(node).parent;

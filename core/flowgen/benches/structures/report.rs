@@ -1,4 +1,4 @@
-//! The table as text, as markdown and as JSON.
+//! The result tables as text, Markdown and JSON.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::day::Day;
 use crate::host::{self, Stopwatch};
 use crate::options::Options;
 
-/// What holds for all tables.
+/// Conditions of all tables.
 pub struct Conditions {
     machine: String,
     commit: String,
@@ -21,7 +21,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Before anything is measured.
+    /// Records the conditions before the first measurement.
     pub fn at_start(options: &Options) -> Conditions {
         Conditions {
             machine: host::machine(),
@@ -36,7 +36,7 @@ impl Conditions {
         if self.is_quick { "quick: a tenth of each day" } else { "whole days" }
     }
 
-    /// The head of the output.
+    /// Header of the output.
     pub fn to_text(&self) -> String {
         let Conditions { machine, commit, load_at_start, rounds, .. } = self;
         format!(
@@ -47,10 +47,10 @@ impl Conditions {
     }
 }
 
-/// One structure's figures.
+/// Results of one structure.
 struct Row {
     entry: &'static Entry,
-    /// Nanoseconds a message, sorted.
+    /// Nanoseconds per message, sorted.
     nanos: Vec<f64>,
     counts: Option<Counts>,
     bytes_max: usize,
@@ -126,10 +126,10 @@ const COLUMNS: [&str; 11] = [
     "peak MiB",
     "bytes/live order",
 ];
-/// Columns of words; the others are numbers.
+/// Number of text columns; the others are numbers.
 const WORDS: usize = 3;
 
-/// One day's figures.
+/// Results of one day.
 pub struct Table {
     description: String,
     name: &'static str,
@@ -142,18 +142,18 @@ pub struct Table {
     rows: Vec<Row>,
 }
 
-/// Everything that was measured on a day, by structure.
+/// All measurements of a day, by structure.
 pub struct Measured {
     pub digest: u64,
     pub nanos: Vec<Vec<f64>>,
     pub bytes_max: Vec<usize>,
     pub counts: Vec<Option<Counts>>,
-    /// The smaller day that was counted.
+    /// The smaller day that callgrind counted.
     pub counted: Option<ItchDayConfig>,
 }
 
 impl Table {
-    /// Of figures in the order of `entries`.
+    /// Creates a table from measurements in the order of `entries`.
     pub fn new(day: &DaySummary, entries: &[&'static Entry], measured: Measured) -> Table {
         let figures = measured.nanos.into_iter().zip(measured.counts).zip(measured.bytes_max);
         let row = |(entry, ((mut nanos, counts), bytes_max)): (&&'static Entry, ((Vec<f64>, _), usize))| {
@@ -184,7 +184,7 @@ impl Table {
         })
     }
 
-    /// With columns under each other.
+    /// Formats the table with aligned columns.
     pub fn to_text(&self) -> String {
         let cells = self.cells();
         let width = |column: usize| {
@@ -244,7 +244,7 @@ impl Table {
     }
 }
 
-/// What the tables say of a day whose messages are no longer in memory.
+/// Facts for the tables about a day whose messages are no longer in memory.
 pub struct DaySummary {
     description: String,
     name: &'static str,
@@ -265,7 +265,7 @@ impl From<&Day> for DaySummary {
     }
 }
 
-/// A page with the conditions, what the columns mean, and the tables.
+/// A page with the conditions, the meaning of the columns, and the tables.
 pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
     let Conditions { machine, commit, load_at_start, rounds, .. } = conditions;
     let mut text = format!(
@@ -292,7 +292,7 @@ pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
     text
 }
 
-/// Everything, for programs.
+/// All results, for programs.
 pub fn to_json(conditions: &Conditions, tables: &[Table]) -> String {
     let value = json!({
         "machine": conditions.machine,

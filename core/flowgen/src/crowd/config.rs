@@ -1,37 +1,37 @@
-//! Settings of a crowd.
+//! Settings of the background flow.
 
 use tickpath_types::{Instrument, Nanos};
 
 use crate::ConfigError;
 
-/// Shares are given in parts per million.
+/// Shares are in parts per million.
 pub(super) const PPM: u64 = 1_000_000;
-/// Units of the hidden price in one tick.
+/// Units of the hidden price per tick.
 pub(super) const SUBTICKS: i64 = 1_024;
 
 /// Settings of a [`Crowd`](crate::Crowd).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrowdConfig {
-    /// Chooses the whole flow.
+    /// Seed of the whole flow.
     pub seed: u64,
-    /// New orders per second over all instruments: 1 to [`CrowdConfig::RATE_MAX`]. All other requests come in addition.
+    /// New orders per second over all instruments, 1 to [`CrowdConfig::RATE_MAX`]. Other requests are extra.
     pub rate: u32,
-    /// Order entry sessions that share the flow: 1 to [`CrowdConfig::SESSIONS_MAX`].
+    /// Order entry sessions that share the flow, 1 to [`CrowdConfig::SESSIONS_MAX`].
     pub sessions: u16,
-    /// Most open orders per instrument: 16 to [`CrowdConfig::LIVE_ORDERS_MAX`]. About three quarters of it
-    /// are open once the market has filled up.
+    /// Maximum number of open orders per instrument, 16 to [`CrowdConfig::LIVE_ORDERS_MAX`]. About three
+    /// quarters of it are open once the market has filled up.
     pub live_orders_max: u32,
-    /// Share of new orders that want to trade at once (IOC through the hidden price), in parts per million.
+    /// Share of new orders that trade at once (IOC through the hidden price), in parts per million.
     pub marketable_ppm: u32,
-    /// Mean distance of resting orders from the hidden price, in ticks, besides those at the front.
+    /// Mean distance of resting orders from the hidden price, in ticks, except for those at the front.
     pub depth_ticks: u32,
-    /// How far the hidden price moves with each new order, in 1/1024 of a tick, up or down.
+    /// Step of the hidden price per new order, up or down, in 1/1024 of a tick.
     pub step_subticks: u32,
-    /// Least quantity of an order, in lots; orders have multiples of it.
+    /// Minimum quantity of an order, in lots; orders have multiples of it.
     pub qty_lots: u32,
-    /// Price levels on each side that the opening builds.
+    /// Price levels per side that the opening builds.
     pub opening_levels: u32,
-    /// Orders at each of them.
+    /// Opening orders per price level.
     pub opening_orders_per_level: u32,
     /// Opening orders per second.
     pub opening_rate: u32,
@@ -56,21 +56,21 @@ impl Default for CrowdConfig {
 }
 
 impl CrowdConfig {
-    /// Highest rate, for new orders and for the opening.
+    /// Maximum rate, for new orders and for the opening.
     pub const RATE_MAX: u32 = 100_000_000;
-    /// Most sessions.
+    /// Maximum number of sessions.
     pub const SESSIONS_MAX: u16 = 1_024;
-    /// Most open orders per instrument.
+    /// Maximum number of open orders per instrument.
     pub const LIVE_ORDERS_MAX: u32 = 1 << 20;
 
-    /// Orders that the opening enters.
+    /// Number of opening orders.
     pub(super) fn opening_len(&self, instrument_count: usize) -> u64 {
         2 * instrument_count as u64
             * u64::from(self.opening_levels)
             * u64::from(self.opening_orders_per_level)
     }
 
-    /// When an opening order is due.
+    /// Due time of an opening order.
     pub(super) fn opening_due(&self, index: u64) -> Nanos {
         Nanos(index * 1_000_000_000 / u64::from(self.opening_rate))
     }

@@ -1,17 +1,17 @@
-//! Where the crowd believes the price to be.
+//! The hidden price of an instrument in the background flow.
 
 use tickpath_types::{Instrument, Price, Side};
 
 use super::config::{CrowdConfig, SUBTICKS};
 use crate::live::LiveOrder;
 
-/// An instrument with a hidden price, from which the crowd takes its prices.
+/// An instrument with the hidden price on which its order prices are based.
 #[derive(Clone, Debug)]
 pub(super) struct Market {
     pub instrument: Instrument,
     /// The hidden price, in 1/1024 of a tick.
     hidden: i64,
-    /// The hidden price turns round here.
+    /// Bounds at which the hidden price turns around.
     low: i64,
     high: i64,
 }
@@ -19,7 +19,7 @@ pub(super) struct Market {
 impl Market {
     pub fn new(instrument: Instrument, config: &CrowdConfig) -> Market {
         let tick = instrument.tick_size.0;
-        // Away from the collar by the opening's levels, so that both sides always have room.
+        // The opening's levels separate the bounds from the collar, so that both sides always fit.
         let margin = i64::from(config.opening_levels) * SUBTICKS;
         let low = instrument.collar_low.0.div_euclid(tick) * SUBTICKS + margin;
         let high = instrument.collar_high.0.div_euclid(tick) * SUBTICKS - margin;
@@ -27,22 +27,22 @@ impl Market {
         Market { instrument, hidden: reference.clamp(low, high), low, high }
     }
 
-    /// Moves the hidden price by a step, up or down, and no further than where it turns round.
+    /// Moves the hidden price by a step, up or down, but not beyond its bounds.
     pub fn walk(&mut self, step_subticks: i64) {
         self.hidden = self.hidden.saturating_add(step_subticks).clamp(self.low, self.high);
     }
 
-    /// The tick at or below the hidden price for a bid, the one above it for an ask, and so many levels away.
+    /// Price `level` ticks behind the front: for a bid, the front is the tick at or below the hidden price.
     pub fn passive_price(&self, side: Side, level: u64) -> Price {
         self.price_at(side, -i64::try_from(level).unwrap_or(i64::MAX / SUBTICKS))
     }
 
-    /// Beyond the best price that the hidden price allows the other side.
+    /// Price of an order that crosses the front of the other side by `reach` ticks.
     pub fn crossing_price(&self, side: Side, reach: u64) -> Price {
         self.price_at(side, 1 + i64::try_from(reach).unwrap_or(i64::MAX / SUBTICKS))
     }
 
-    /// So many ticks towards the other side from the front of a side.
+    /// Price `ticks_in` ticks from the front of a side towards the other side.
     fn price_at(&self, side: Side, ticks_in: i64) -> Price {
         let tick = self.instrument.tick_size.0;
         let below = self.hidden.div_euclid(SUBTICKS);
@@ -53,7 +53,7 @@ impl Market {
         Price(wanted.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
     }
 
-    /// True when the order is on the wrong side of the hidden price.
+    /// True if the order is on the wrong side of the hidden price.
     pub fn is_stale(&self, order: &LiveOrder) -> bool {
         let front = self.passive_price(order.side, 0);
         order.side.is_better(order.price, front)

@@ -18,7 +18,7 @@ fn crowd(config: CrowdConfig) -> Crowd {
     Crowd::new(config, &instruments()).unwrap()
 }
 
-/// Small enough that a second of it settles.
+/// A flow small enough to settle within one second.
 fn small() -> CrowdConfig {
     CrowdConfig {
         live_orders_max: 400,
@@ -45,7 +45,7 @@ fn an_order_that_is_never_sent_is_not_open_after_a_mass_cancel() {
     assert_eq!(open(&crowd), sent);
 }
 
-/// A venue for the crowd to trade on, which tells it what happened unless it is deaf.
+/// A venue that the flow trades on. It reports its events to the flow unless it is deaf.
 struct Venue {
     engine: Engine<FastBooks<Owner>>,
     crowd: Crowd,
@@ -239,7 +239,7 @@ fn settings_out_of_range_are_named() {
     assert!(new(&[narrow]).unwrap_err().starts_with("instrument 1 has no room for the opening"));
 }
 
-/// The flow of a seed never changes: recorded runs name it by its seed.
+/// The flow of a seed never changes, because recorded runs are identified by their seed.
 #[test]
 fn a_seed_gives_the_same_flow_for_ever() {
     let hash = |seed| {

@@ -1,4 +1,4 @@
-//! What is sent about securities rather than orders: the directory, and crosses.
+//! Messages that are not about orders: the stock directory, and crosses.
 
 use tickpath_nasdaq::itch50::{
     Authenticity, CrossTrade, CrossType, EventCode, FinancialStatus, ImbalanceDirection, IpoFlag, LuldTier,
@@ -13,39 +13,39 @@ use super::message::{At, Buffer, NO_TRACKING, locate, put, put_about, wire_price
 use super::symbol::{Security, TICK};
 use super::weights::qty;
 
-/// Messages about each security before the day: directory, trading action, Reg SHO ...
+/// Messages about each security before system hours: directory, trading action and Reg SHO ...
 const ENTRIES: u64 = 3;
-/// ... and the positions of so many market makers.
+/// ... and the positions of this many market makers.
 const MAKERS: u64 = 4;
-/// Market makers of the day.
+/// Number of market makers of the day.
 const MPIDS: u64 = 40;
 
-/// When the first message is sent, and the directory begins and ends.
+/// Times of the first message, and of the start and the duration of the directory.
 const START_OF_MESSAGES: Nanos = Nanos::from_secs(3 * 3_600 + 4 * 60);
 const DIRECTORY_START: Nanos = Nanos::from_secs(3 * 3_600 + 5 * 60);
 const DIRECTORY_TIME: Nanos = Nanos::from_secs(50 * 60);
 const START_OF_SYSTEM_HOURS: Nanos = Nanos::from_secs(4 * 3_600);
 
-/// Levels of the index at which the market halts, in units of 10^-8: 7, 13 and 20 percent below 4000.
+/// Market-wide circuit breaker levels in units of 10^-8: 7, 13 and 20 percent below an index of 4000.
 const DECLINE_LEVELS: [u64; 3] = [372_000_000_000, 348_000_000_000, 320_000_000_000];
 
-/// One security in this many begins the day under the short sale price test.
+/// One security in this many starts the day under the short sale price test.
 const RESTRICTED_ONE_IN: u64 = 64;
 /// One cross in this many does not take place.
 const NO_CROSS_ONE_IN: u64 = 4;
-/// Lots of a cross are larger than an order's by this.
+/// Factor between the quantity of a cross and that of an order.
 const CROSS_QTY_FACTOR: u64 = 64;
-/// The clearing prices that imbalances name lie within this part of the reference price.
+/// Clearing prices of imbalances lie within this fraction of the reference price.
 const NEAR_PRICES_PER_REFERENCE: u64 = 32;
 
-/// Messages that are not order flow: before system hours, at the opening and the close, and at the end.
+/// Number of messages outside the order flow: prologue, opening, close, and end.
 pub(super) const fn announcements(securities: u64) -> u64 {
     prologue_len(securities) + 2 * (1 + securities) + 2
 }
 
-/// The messages before system hours.
+/// Number of messages before system hours.
 pub(super) const fn prologue_len(securities: u64) -> u64 {
-    // Start of messages, the securities, the decline levels, start of system hours.
+    // Start of messages, securities, decline levels, start of system hours.
     1 + (ENTRIES + MAKERS) * securities + 1 + 1
 }
 
@@ -53,7 +53,7 @@ pub(super) fn system_event(code: EventCode, ts: Nanos, out: &mut Buffer) -> usiz
     put(out, &SystemEvent::new(0, NO_TRACKING, ts, code))
 }
 
-/// Message `index` of the prologue.
+/// Writes message `index` of those before system hours.
 pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut Buffer) -> usize {
     let count = list.len() as u64;
     if index == 0 {
@@ -112,7 +112,7 @@ fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> 
     }
 }
 
-/// Makers take turns, so that a security's are all different; its first is the primary one.
+/// Writes a market maker position. The makers of a security all differ; its first one is the primary.
 fn position(maker: u64, at: At, stock: Stock, out: &mut Buffer) -> usize {
     let is_primary = if maker.is_multiple_of(MAKERS) { YesNo::YES } else { YesNo::NO };
     let (mode, state) = (MarketMakerMode::NORMAL, ParticipantState::ACTIVE);
@@ -124,7 +124,7 @@ pub(super) fn mpid(number: u64) -> Alpha<4> {
     Alpha([b'T', b'P', b'A' + number / 26, b'A' + number % 26])
 }
 
-/// The bulk print of a cross.
+/// Writes the bulk print of a cross.
 pub(super) fn cross(
     at: At,
     about: &Security,
@@ -141,7 +141,7 @@ pub(super) fn cross(
     put_about!(out, at, CrossTrade(shares, about.stock, price, match_id, cross_type))
 }
 
-/// What a coming cross would look like.
+/// Writes the indicative result of a cross ahead.
 pub(super) fn imbalance(
     at: At,
     about: &Security,

@@ -1,32 +1,32 @@
-//! What a synthetic day is to be.
+//! Settings of a synthetic day.
 
 use super::announce::announcements;
 use crate::ConfigError;
 
-/// A day has so many messages for each live order at least: fewer could not fill the books and empty them.
+/// Minimum of messages per live order: fewer could not fill and empty the books.
 const MESSAGES_PER_LIVE_MIN: u64 = 8;
-/// And so many for each security.
+/// Minimum of messages per security.
 const MESSAGES_PER_SYMBOL_MIN: u64 = 32;
-/// And so many in all.
+/// Bounds of the number of messages.
 const MESSAGES_MIN: u64 = 1_000;
 const MESSAGES_MAX: u64 = 10_000_000_000;
-/// Messages for each security of a day that is made smaller.
+/// Messages per security of a day that is scaled down.
 const MESSAGES_PER_SYMBOL_SMALL: u64 = 1_000;
-/// A security has two sides.
+/// Minimum of live orders per security: one per side.
 const LIVE_PER_SYMBOL_MIN: u32 = 2;
-/// Books of some five gigabytes.
+/// Maximum of live orders: books of about five gigabytes.
 const LIVE_MAX: u32 = 1 << 26;
 
 /// Settings of an [`ItchDay`](super::ItchDay). The same settings give the same bytes on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ItchDayConfig {
-    /// Messages of the whole day, exactly.
+    /// Exact number of messages of the whole day.
     pub messages: u64,
-    /// Securities, 1 to 65,535.
+    /// Number of securities, 1 to 65,535.
     pub symbols: u32,
-    /// Orders that rest from opening to close.
+    /// Number of orders that rest from opening to close.
     pub live: u32,
-    /// Seed of everything that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -43,16 +43,16 @@ impl ItchDayConfig {
         ItchDayConfig { messages: 50_000_000, symbols: 8_000, live: 1_500_000, seed: 1 }
     }
 
-    /// A day of a fraction of the size, in messages, securities and live orders alike, so that each
-    /// security's book stays as it is. `divisor` is 1 or more; at least one security remains.
+    /// Scales messages, securities and live orders down by a divisor, so that the book of each security keeps
+    /// its size. `divisor` is 1 or more; at least one security remains.
     #[must_use]
     pub const fn scaled(self, divisor: u32) -> ItchDayConfig {
         let symbols = if self.symbols < divisor { 1 } else { self.symbols / divisor };
         ItchDayConfig { messages: self.messages / divisor as u64, symbols, live: self.live / divisor, ..self }
     }
 
-    /// The same day with another number of messages. A smaller one has fewer live orders, in proportion, and at most one
-    /// security for a thousand messages, so that any number of messages that a day can have suffices.
+    /// Changes the number of messages. A smaller day has proportionally fewer live orders and at most one
+    /// security per thousand messages, so that every valid number of messages suffices.
     #[must_use]
     pub fn with_messages(self, messages: u64) -> ItchDayConfig {
         if messages >= self.messages {
@@ -64,13 +64,13 @@ impl ItchDayConfig {
         ItchDayConfig { messages, symbols, live: live as u32, ..self }.with_symbols(symbols)
     }
 
-    /// The same day with another number of securities, and live orders for each.
+    /// Changes the number of securities. Live orders increase if needed to cover each security.
     #[must_use]
     pub fn with_symbols(self, symbols: u32) -> ItchDayConfig {
         ItchDayConfig { symbols, live: self.live.max(symbols.saturating_mul(LIVE_PER_SYMBOL_MIN)), ..self }
     }
 
-    /// The number of securities, once everything is within its bounds.
+    /// Returns the number of securities if all settings are within their bounds.
     pub(super) fn check(&self) -> Result<u16, ConfigError> {
         let ItchDayConfig { messages, symbols, live, .. } = *self;
         let securities = u16::try_from(symbols).ok().filter(|count| *count > 0).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The order flow of a day: which message comes next, about which order, and what it does to the books.
+//! The order flow of a day: the next message, its order, and its effect on the books.
 
 use tickpath_book::OrderHandle;
 use tickpath_nasdaq::itch50::{
@@ -14,8 +14,8 @@ use super::schedule::{CLUSTER_LEN_MEAN, Schedule, Session, SessionLens, Slot};
 use super::symbol::{Securities, TICK};
 use super::weights::{power_law, qty, upper_below};
 
-/// Shares of the messages in hundred-thousandths. What is left of [`MIX_TOTAL`] adds and deletes; the
-/// imbalances, 1.4 percent of the day, come ahead of the crosses and are not among these.
+/// Shares of the messages in hundred-thousandths. The rest of [`MIX_TOTAL`] are adds and deletes. The
+/// imbalances, 1.4 percent of the day, precede the crosses and are not part of it.
 const MIX_TOTAL: u64 = 98_600;
 const REPLACES: u64 = 8_000;
 const EXECUTIONS: u64 = 2_000;
@@ -24,53 +24,53 @@ const HIDDEN_TRADES: u64 = 500;
 const PRICED_EXECUTIONS: u64 = 50;
 const IMBALANCES_PER_100_000: u64 = 1_400;
 
-/// After an execution the aggressor takes another with so many chances in eight, unless the cluster ends.
+/// Chances in eight that an aggressor takes another order after an execution, unless the cluster ends.
 const SWEEP_ON_IN_EIGHT: u64 = 3;
 const SWEEPS: u64 =
     EXECUTIONS * (8 * CLUSTER_LEN_MEAN - SWEEP_ON_IN_EIGHT * (CLUSTER_LEN_MEAN - 1)) / (8 * CLUSTER_LEN_MEAN);
-/// One add in so many has its market maker's name.
+/// One add in this many carries its market maker's name.
 const NAMED_ONE_IN: u64 = 44;
-/// One message in so many breaks the last trade.
+/// One message in this many breaks the last trade.
 const BROKEN_ONE_IN: u64 = 1 << 22;
-/// One execution in so many is partial.
+/// One execution in this many is partial.
 const PARTIAL_ONE_IN: u64 = 5;
-/// One execution at another price in so many is not printed.
+/// One execution at another price in this many is not printed.
 const UNPRINTED_ONE_IN: u64 = 4;
 
-/// A message is about its cluster's security with so many chances in four, else about any.
+/// Chances in four that a message concerns the security of its cluster; otherwise it concerns any.
 const LEADER_IN_FOUR: u64 = 3;
-/// The reference price steps at one message of its security in so many.
+/// The reference price steps with one message of its security in this many.
 const STEP_ONE_IN: u64 = 8;
-/// Orders on the wrong side of the reference price are chosen first with so many chances in four.
+/// Chances in four that an order on the wrong side of the reference price is chosen first.
 const STALE_IN_FOUR: u64 = 3;
-/// Otherwise an order that is to go has fewer newer ones than this with even chances: new ones go first.
+/// Median number of newer orders than an order chosen otherwise: new orders are preferred.
 const NEWER_MEDIAN: u64 = 2;
-/// A price that follows the market moves by so many ticks at most.
+/// Maximum move in ticks of a price that follows the market.
 const MOVE_TICKS_MAX: u64 = 8;
 
-/// A security adds or deletes with even chances, in 2^16, at its target of live orders. Away from it the
-/// chances lean towards the target in proportion to the distance, as far as one in twenty ...
+/// Probability of an add, in units of 2^-16, at the target number of live orders of a security. Off the
+/// target, the probability shifts towards it in proportion to the distance, down to one in twenty ...
 const ADD_CHANCE_EVEN: i64 = 1 << 15;
 const ADD_CHANCE_MIN: i64 = 3_277;
-/// ... which they nearly reach at so many orders and this part of the target.
+/// ... which it nearly reaches at this many orders plus this fraction of the target.
 const RETURN_ORDERS: i64 = 3;
 const RETURN_ORDERS_PER_TARGET: i64 = 24;
-/// The books are filled when this part of the pre-market's messages is dealt, and emptied likewise.
+/// The books are full after this fraction of the pre-market's messages, and empty likewise.
 const RAMP_NUMERATOR: u64 = 7;
 const RAMP_DENOMINATOR: u64 = 8;
 
-/// Orders' references are multiples of this apart, as in the files of 2019.
+/// Order references are multiples of this, as in the files of 2019.
 const REF_STEP: u64 = 4;
 
-/// The imbalance messages ahead of the crosses.
+/// The imbalance messages before the crosses.
 #[derive(Debug)]
 struct Imbalances {
-    /// Whether the running cluster consists of imbalances.
+    /// True if the current cluster consists of imbalances.
     is_cluster: bool,
-    /// Imbalances that are still to come, and the messages among which they will be.
+    /// Remaining imbalances, and the number of messages among which they are distributed.
     left: u64,
     messages_left: u64,
-    /// The security whose imbalance is published next.
+    /// Security of the next imbalance.
     next: usize,
 }
 
@@ -82,19 +82,19 @@ pub(super) struct Flow {
     pub draw: Draw,
     live: u64,
     last_ref: u64,
-    /// References given out.
+    /// Number of assigned references.
     pub ref_count: u64,
     last_match: u64,
-    /// Whether a trade was reported that could be broken.
+    /// True once a trade was reported that could be broken.
     has_traded: bool,
-    /// Security of the running cluster.
+    /// Security of the current cluster.
     leader: usize,
     imbalances: Imbalances,
-    /// An aggressor that continues: its security, and the side that it takes.
+    /// Continuing aggressor: its security, and the side that it takes.
     sweep: Option<(At, Side)>,
-    /// By security, the last order that replaced another; it need not rest any more.
+    /// The last order of each security that replaced another; it may no longer rest.
     last_replaced: Box<[Option<(OrderHandle, OrderId)>]>,
-    /// Live orders that all securities together should have now.
+    /// Target number of live orders of all securities at this time.
     target: u64,
 }
 
@@ -125,7 +125,7 @@ impl Flow {
         }
     }
 
-    /// The next message of the session, `None` at its end.
+    /// Writes the next message of the session; `None` at its end.
     #[inline]
     pub fn next_message(&mut self, out: &mut Buffer) -> Option<usize> {
         let slot = self.schedule.next(&mut self.draw)?;
@@ -184,7 +184,7 @@ impl Flow {
         self.act(At { ts, security }, upper_below(choice, MIX_TOTAL), out)
     }
 
-    /// Does what `choice`, below [`MIX_TOTAL`], says; or adds or deletes when that cannot be done.
+    /// Performs the action selected by `choice`, below [`MIX_TOTAL`]. If impossible, adds or deletes.
     #[inline]
     fn act(&mut self, at: At, mut choice: u64, out: &mut Buffer) -> usize {
         for (share, act) in [
@@ -208,7 +208,7 @@ impl Flow {
         self.add_or_delete(at, out)
     }
 
-    /// The reference price moves, but not while orders that it passed still rest: they have to go first.
+    /// Moves the reference price, unless orders that it has passed still rest: they must be removed first.
     fn walk(&mut self, security: usize, is_up: bool) {
         match (is_up, self.stale_side(security)) {
             (true, Some(Side::Sell)) | (false, Some(Side::Buy)) => {}
@@ -216,7 +216,7 @@ impl Flow {
         }
     }
 
-    /// The side of which the best price is on the wrong side of the reference price.
+    /// The side whose best price is on the wrong side of the reference price.
     #[inline]
     fn stale_side(&self, security: usize) -> Option<Side> {
         let front = Price(self.securities.list[security].front_tick() * TICK);
@@ -229,7 +229,7 @@ impl Flow {
         }
     }
 
-    /// An order that is to go, be moved or be reduced.
+    /// Picks an order to delete, replace or reduce.
     #[inline]
     fn pick(&mut self, security: usize) -> Option<OrderHandle> {
         if self.draw.below(4) < STALE_IN_FOUR
@@ -285,7 +285,7 @@ impl Flow {
         self.uncrossed(security, side, Price(tick * TICK))
     }
 
-    /// The price, or the best one behind the other side.
+    /// The price, or the best price that does not cross the other side.
     #[inline]
     fn uncrossed(&self, security: usize, side: Side, price: Price) -> Price {
         match (side, self.resting.best(security, side.opposite())) {
@@ -297,7 +297,7 @@ impl Flow {
 
     fn next_ref(&mut self) -> OrderId {
         self.ref_count += 1;
-        // Most are next to each other; hidden and immediate orders take the numbers between.
+        // Most references are adjacent; hidden and immediate orders use the numbers between.
         let choice = self.draw.next();
         let skipped = if choice & 7 < 5 { 0 } else { 1 + upper_below(choice, 6) };
         self.last_ref += REF_STEP * (1 + skipped);
@@ -315,7 +315,7 @@ impl Flow {
             let ticks = 1 + (power_law(&mut self.draw, 1) % MOVE_TICKS_MAX) as i64;
             let moved = old.price.0 / TICK + if choice & 2 == 0 { ticks } else { -ticks };
             let front = self.securities.list[at.security].front_tick();
-            // However long the row of replacements, the price stays above zero, with room for a bid below it.
+            // Even after a long chain of replacements, the price leaves space for a lower bid above zero.
             let tick = moved.clamp(front / 4, front * 4);
             self.uncrossed(at.security, old.side, Price(tick * TICK))
         };
@@ -327,7 +327,7 @@ impl Flow {
         Some(put_about!(out, at, OrderReplace(old.id, id, shares, price)))
     }
 
-    /// The order that replaced another one last, if it still rests: who follows the market replaces it again.
+    /// The last replacement order, if it still rests: a participant who follows the market replaces it again.
     fn chased(&self, security: usize) -> Option<OrderHandle> {
         let (handle, id) = self.last_replaced[security]?;
         self.resting.rests(handle, id).then_some(handle)
@@ -341,7 +341,7 @@ impl Flow {
         Some(put_about!(out, at, OrderCancel(order.id, canceled as u32)))
     }
 
-    /// A side with orders, first one that the reference price has passed.
+    /// A side with orders, preferably one that the reference price has passed.
     fn side_that_trades(&mut self, security: usize) -> Option<(Side, OrderHandle)> {
         let either = Side::BOTH[(self.draw.next() & 1) as usize];
         let first = self.stale_side(security).unwrap_or(either);
@@ -362,7 +362,7 @@ impl Flow {
         put_about!(out, at, OrderExecuted(id, executed, match_id))
     }
 
-    /// Takes a quantity off the front order, mostly all of it.
+    /// Takes quantity from the front order, usually all of it.
     fn take(&mut self, security: usize, front: OrderHandle) -> (OrderId, u32) {
         let order = self.resting.order(front);
         let is_partial = order.qty.0 > 1 && self.draw.below(PARTIAL_ONE_IN) == 0;
@@ -376,7 +376,7 @@ impl Flow {
         (order.id, executed as u32)
     }
 
-    /// An order that was displayed at a lesser price than it was willing to trade at.
+    /// Executes an order that was displayed at a less aggressive price than its limit.
     fn execute_with_price(&mut self, at: At, out: &mut Buffer) -> Option<usize> {
         let (side, front) = self.side_that_trades(at.security)?;
         let price = self.resting.order(front).price;
@@ -388,7 +388,7 @@ impl Flow {
         Some(put_about!(out, at, OrderExecutedWithPrice(id, executed, match_id, is_printable, price)))
     }
 
-    /// Against an order between the best prices that nobody saw.
+    /// Trades against a hidden order between the best prices.
     fn trade_hidden(&mut self, at: At, out: &mut Buffer) -> usize {
         let reference = self.securities.list[at.security].reference_price();
         let best = |side| self.resting.best(at.security, side).unwrap_or(reference).0;
@@ -400,7 +400,7 @@ impl Flow {
         put_about!(out, at, NonCrossTrade(OrderId(0), BuySell::BUY, shares, stock, price, match_id))
     }
 
-    /// Imbalances are published security by security.
+    /// Writes an imbalance; the securities take turns.
     fn imbalance(&mut self, ts: Nanos, out: &mut Buffer) -> usize {
         self.imbalances.left = self.imbalances.left.saturating_sub(1);
         let security = self.imbalances.next;
@@ -411,7 +411,7 @@ impl Flow {
     }
 }
 
-/// The most orders that may rest: the target, a tenth more, and what small targets may be exceeded by.
+/// Maximum number of resting orders: the target plus 10%, plus an allowance for small targets.
 fn orders_max(securities: u16, live: u32) -> u32 {
     live + live / 10 + 8 * u32::from(securities)
 }

@@ -1,17 +1,17 @@
-//! Writing one ITCH message.
+//! Encoding of ITCH messages.
 
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_types::{InstrumentId, Nanos, Price};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{Immutable, IntoBytes};
 
-/// Room for one message of any type.
+/// Buffer for one message of any type.
 pub(super) type Buffer = [u8; MESSAGE_LEN_MAX];
 
-/// The tracking number means something inside Nasdaq only.
+/// Tracking numbers have a meaning only inside Nasdaq.
 pub(super) const NO_TRACKING: U16 = U16::ZERO;
 
-/// The time of a message, and the index of the security that it is about.
+/// The time of a message, and the index of its security.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub ts: Nanos,
@@ -32,7 +32,7 @@ pub(super) fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> us
     bytes.len()
 }
 
-/// Writes a message about a security: its type with the fields behind the time, e.g. `put_about!(out, at, OrderDelete(id))`.
+/// Writes a message about a security from its fields after the time: `put_about!(out, at, OrderDelete(id))`.
 macro_rules! put_about {
     ($out:expr, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {
         put($out, &$message::new(locate($at.security), NO_TRACKING, $at.ts, $($field),*))

@@ -23,22 +23,22 @@ const END_OF_MARKET_HOURS: Nanos = Nanos::from_secs(16 * 3_600);
 const END_OF_SYSTEM_HOURS: Nanos = Nanos::from_secs(20 * 3_600);
 const END_OF_MESSAGES: Nanos = Nanos::from_secs(20 * 3_600 + 5 * 60);
 
-/// What a day holds so far.
+/// Counters of a day so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItchDayCounters {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Orders that rest now.
+    /// Number of resting orders at this time.
     pub live: u32,
-    /// The most orders that rested at a time.
+    /// Maximum number of resting orders at any time.
     pub live_max: u32,
-    /// Order references given out, all different.
+    /// Number of assigned order references, all distinct.
     pub order_refs: u64,
     by_type: [u64; 256],
 }
 
 impl ItchDayCounters {
-    /// The types that came, with their messages, in the order of their letters.
+    /// Message types that occurred with their counts, in the order of their letters.
     pub fn by_type(&self) -> impl Iterator<Item = (u8, u64)> {
         (0..=u8::MAX).zip(self.by_type).filter(|(_, count)| *count > 0)
     }
@@ -46,11 +46,11 @@ impl ItchDayCounters {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Message so-and-so of those before system hours.
+    /// Index of the message before system hours.
     Prologue(u64),
-    /// Orders, up to the end of the session.
+    /// Order flow, up to the end of the session.
     Orders,
-    /// The opening, or the close: its system event, then the cross of each security.
+    /// The opening or the close: its system event, then the cross of each security.
     Boundary {
         is_opening: bool,
         index: u64,
@@ -60,34 +60,33 @@ enum Stage {
     Over,
 }
 
-/// Makes the messages of one synthetic day, in order; a seed gives the same bytes on every machine.
+/// Generates the messages of one synthetic day, in order. A seed gives the same bytes on every machine.
 ///
-/// The day has what a day of Nasdaq TotalView-ITCH 5.0 has:
+/// The day models a day of Nasdaq TotalView-ITCH 5.0:
 ///
-/// - **Session**: system events O 03:04, S 04:00, Q 09:30, M 16:00, E 20:00, C 20:05 US Eastern; before
-///   system hours a stock directory entry, trading action, Reg SHO indicator and four market makers' positions for
-///   each security; a cross for each at the opening and at the close, with imbalances in the five and the ten
-///   minutes before.
+/// - **Session**: system events O 03:04, S 04:00, Q 09:30, M 16:00, E 20:00, C 20:05 US Eastern. Before
+///   system hours, each security has a stock directory entry, trading action, Reg SHO indicator and four
+///   market makers' positions. Each has a cross at the opening and at the close, with imbalances in the five
+///   and ten minutes before.
 /// - **Mix**, of all messages: replaces 8 percent, executions 2, cancels 1, adds with attribution 1, hidden
-///   trades 0.5, imbalances 1.4, executions at another price 0.05, a broken trade now and then; of the other
-///   86 percent as many adds as deletes, but for what executions removed.
-/// - **Live orders** rise to [`ItchDayConfig::live`] over the pre-market, of which the last eighth has them
-///   all, stay there from opening to close, and are deleted after it, but for a few percent which are still
-///   there at the end. The pre-market takes 2.5 messages for each live order (at least 4 percent of all), the
-///   post-market 2 (at least 2 percent).
-/// - **Activity**: a security's share of the messages falls with 1 / (rank + 8), Zipf's law with exponent 1;
-///   live orders fall with the root of that. While books fill and empty, messages fall as live orders do.
-/// - **Time**: a rate that follows the hours; clusters of messages, three in four about one security, within
-///   microseconds of each other, with a power law of exponent 1 for their number, up to 512.
-/// - **Orders**: a deleted, replaced or reduced order is the newer the likelier, again by a power law, so
-///   that lifetimes reach from microseconds to hours, and half of the replacements are of the order that was
-///   replaced last. Distances from the touch fall off with a power law of exponent 1. Executions take the
-///   front of the best level.
-/// - **Prices** follow a reference price for each security that walks in steps of 1/8192 of itself and waits
-///   until orders that it passed are gone. No message leaves a book crossed or locked.
-/// - **References** grow over the whole day in multiples of 4, as the real ones of one matching engine.
+///   trades 0.5, imbalances 1.4, executions at another price 0.05, rarely a broken trade. The other 86
+///   percent are as many adds as deletes, except for orders that executions removed.
+/// - **Live orders** rise to [`ItchDayConfig::live`] over the pre-market and reach it for its last eighth.
+///   They stay there from opening to close and are then deleted; a few percent remain at the end. The
+///   pre-market takes 2.5 messages for each live order (at least 4 percent of all), the post-market 2 (at
+///   least 2 percent).
+/// - **Activity**: a security's share of messages follows 1 / (rank + 8), Zipf's law with exponent 1, and its
+///   live orders follow the root of that. While books fill and empty, messages follow live orders.
+/// - **Time**: a rate by time of day; clusters of messages, three in four about one security, within
+///   microseconds of each other. Cluster sizes follow a power law of exponent 1, up to 512.
+/// - **Orders**: newer orders are deleted, replaced or reduced more often, by a power law, so lifetimes range
+///   from microseconds to hours. Half of the replacements concern the order that was replaced last. Distances
+///   from the touch follow a power law of exponent 1. Executions take the front of the best level.
+/// - **Prices** follow a reference price for each security. It walks in steps of 1/8192 of itself, and waits
+///   until orders that it has passed are removed. No message leaves a book crossed or locked.
+/// - **References** increase over the whole day in multiples of 4, as the real ones of one matching engine.
 ///
-/// Memory is in proportion to live orders and securities, and does not grow with the messages.
+/// Memory is proportional to live orders and securities, independent of the number of messages.
 ///
 /// ```
 /// use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
@@ -111,7 +110,7 @@ pub struct ItchDay {
 }
 
 impl ItchDay {
-    /// A day at its start.
+    /// Creates a day at its start.
     ///
     /// # Errors
     /// [`ConfigError`] names the setting to change.
@@ -141,8 +140,8 @@ impl ItchDay {
         Some(len)
     }
 
-    /// Appends up to `count` messages as a BinaryFILE has them, each behind its length in two bytes, and
-    /// returns how many there were: fewer only at the end of the day.
+    /// Appends up to `count` messages in BinaryFILE format, each after its two-byte length. Returns their
+    /// number, which is smaller only at the end of the day.
     pub fn append_frames(&mut self, count: usize, out: &mut Vec<u8>) -> usize {
         let mut message = [0; MESSAGE_LEN_MAX];
         for appended in 0..count {
@@ -153,14 +152,14 @@ impl ItchDay {
         count
     }
 
-    /// What came so far.
+    /// Counters of the day so far.
     #[must_use]
     pub fn counters(&self) -> ItchDayCounters {
         let (live, order_refs) = (self.flow.resting.total(), self.flow.ref_count);
         ItchDayCounters { live, order_refs, ..self.counters.clone() }
     }
 
-    /// Where the price of a security walks now, by its locate code less one.
+    /// Current reference price of a security, by its locate code less one.
     pub(crate) fn reference_price(&self, security: usize) -> Price {
         self.flow.securities.list[security].reference_price()
     }
@@ -173,7 +172,7 @@ impl ItchDay {
         };
     }
 
-    /// Whatever is not order flow.
+    /// Writes a message outside the order flow.
     fn announce(&mut self, out: &mut Buffer) -> Option<usize> {
         let securities = self.flow.securities.list.len() as u64;
         let len = match self.stage {

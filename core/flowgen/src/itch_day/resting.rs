@@ -1,4 +1,4 @@
-//! The orders that rest: the books, and the orders of each security by age.
+//! Resting orders: the books, and the orders of each security by age.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use super::message::locate;
 
-/// Where an order stands in the list of its security.
+/// Position of an order in the list of its security.
 type ListIndex = u32;
 
 /// All resting orders of the day, in books and in lists.
 ///
-/// Nothing that is read from here depends on how the books are kept: handles are never compared.
+/// Results do not depend on the implementation of the books: handles are never compared.
 pub(super) struct Resting {
     books: FastBooks<ListIndex>,
-    /// By locate code less one; the newest orders last, by and large.
+    /// Orders by locate code less one; the newest are mostly last.
     lists: Box<[Vec<OrderHandle>]>,
 }
 
 impl fmt::Debug for Resting {
-    /// Without the orders, which are many.
+    /// Omits the orders, which are many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resting").field("orders", &self.books.order_count()).finish_non_exhaustive()
     }
@@ -47,7 +47,7 @@ impl Resting {
         self.lists[security].len()
     }
 
-    /// The best price of a side.
+    /// Best price of a side.
     #[inline]
     pub fn best(&self, security: usize, side: Side) -> Option<Price> {
         self.books.best_price(locate(security), side)
@@ -59,7 +59,7 @@ impl Resting {
         self.books.front(locate(security), side)
     }
 
-    /// The order that so many newer ones follow.
+    /// The order with `newer` newer orders after it.
     #[inline]
     pub fn by_age(&self, security: usize, newer: usize) -> Option<OrderHandle> {
         let list = &self.lists[security];
@@ -71,12 +71,12 @@ impl Resting {
         self.books.order(handle).expect("handles of removed orders are dropped")
     }
 
-    /// Whether the order that had this handle is still there. Slots are used again, references are not.
+    /// True if the order with this handle still rests. Slots are reused, references are not.
     pub fn rests(&self, handle: OrderHandle, id: OrderId) -> bool {
         self.books.order(handle).is_some_and(|order| order.id == id)
     }
 
-    /// Enters an order; there must be room.
+    /// Adds an order; the books must have capacity.
     pub fn add(&mut self, security: usize, id: OrderId, side: Side, price: Price, qty: Qty) -> OrderHandle {
         let list = &mut self.lists[security];
         let data = list.len() as ListIndex;

@@ -1,10 +1,10 @@
-//! How the day's messages lie in time.
+//! Distribution of the day's messages over time.
 
 use tickpath_types::{Draw, Nanos};
 
 use super::weights::power_law;
 
-/// The parts of the session between system events.
+/// Parts of the session between system events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Session {
     /// From the start of system hours to the opening.
@@ -15,16 +15,16 @@ pub(super) enum Session {
     PostMarket,
 }
 
-/// A stretch of time with an even rate.
+/// An interval with a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     session: Session,
-    /// In minutes since midnight.
+    /// Bounds in minutes since midnight.
     from: u64,
     to: u64,
-    /// In hundredths of the session's messages.
+    /// Share of the session's messages, in hundredths.
     share: u64,
-    /// Whether imbalances ahead of a cross are published.
+    /// True if imbalances before a cross are published.
     has_imbalances: bool,
 }
 
@@ -40,7 +40,7 @@ const fn at(hour: u64, minute: u64) -> u64 {
     hour * 60 + minute
 }
 
-/// The day's profile: quiet mornings, the rush of the opening, a flat noon, the rush to the close.
+/// Profile of the day: quiet morning, rush at the opening, flat noon, rush to the close.
 const SPANS: [Span; 19] = {
     use Session::{Market, PostMarket, PreMarket};
     [
@@ -66,22 +66,22 @@ const SPANS: [Span; 19] = {
     ]
 };
 
-/// The pre-market has so many messages for each order that is live at its end, so that the books can fill ...
+/// Messages of the pre-market per live order at its end, in tenths, so that the books can fill ...
 const PRE_MARKET_TENTHS_PER_LIVE: u64 = 25;
-/// ... and the post-market so many, so that they can empty; ...
+/// ... and those of the post-market, so that they can empty; ...
 const POST_MARKET_TENTHS_PER_LIVE: u64 = 20;
-/// ... but they have no less than these shares of the day.
+/// ... but these are their minimum shares of the day.
 const PRE_MARKET_PERCENT_MIN: u64 = 4;
 const POST_MARKET_PERCENT_MIN: u64 = 2;
 
-/// Messages of one cluster at most, and the mean that this gives.
+/// Maximum number of messages of a cluster, and the resulting mean.
 const CLUSTER_LEN_MAX: u64 = 512;
 pub(super) const CLUSTER_LEN_MEAN: u64 = 7;
-/// Half of the messages of a cluster follow the one before within so much.
+/// Median interval between messages of a cluster, and its minimum.
 const CLUSTER_GAP_NS_MEDIAN: u64 = 800;
 const CLUSTER_GAP_NS_MIN: u64 = 40;
 
-/// Messages of each session, in the order of the sessions.
+/// Number of messages of each session, in the order of the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionLens([u64; 3]);
 
@@ -99,7 +99,7 @@ impl SessionLens {
     }
 }
 
-/// One message's place in the day.
+/// Time slot of one message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub ts: Nanos,
@@ -108,21 +108,21 @@ pub(super) struct Slot {
     pub has_imbalances: bool,
 }
 
-/// Deals out the times of one day's messages.
+/// Assigns the times of one day's messages.
 ///
-/// Messages come in clusters: the first ones of all clusters are independent of each other, the others follow
-/// within microseconds, and the number of messages in a cluster has a power-law tail. The rate is steered by
-/// what is left of the time and of the messages, so that every span holds exactly its share.
+/// Messages come in clusters. The first messages of clusters are independent, and the others follow within
+/// microseconds. Cluster sizes have a power-law tail. The remaining time and messages determine the rate, so
+/// that every span has exactly its share.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     lens: SessionLens,
-    /// Index of the span, its end in nanoseconds, and the messages that are left of it.
+    /// Index of the span, its end in nanoseconds, and its remaining messages.
     span: usize,
     end_ns: u64,
     span_left: u64,
     session_left: u64,
     cluster_left: u64,
-    /// Mean time between messages in what is left of the span.
+    /// Mean time between messages in the rest of the span.
     pace_ns: u64,
     now_ns: u64,
 }
@@ -143,7 +143,7 @@ impl Schedule {
         schedule
     }
 
-    /// Messages among which imbalances ahead of a cross may be, up to the rounding of shares.
+    /// Number of messages that may include imbalances before a cross, up to the rounding of shares.
     pub fn messages_before_crosses(lens: SessionLens) -> u64 {
         let before = SPANS.iter().filter(|span| span.has_imbalances);
         before.map(|span| lens.of(span.session) * span.share / 100).sum()
@@ -153,13 +153,13 @@ impl Schedule {
         SPANS[self.span].session
     }
 
-    /// Messages of the session that were dealt, and all of them.
+    /// Number of messages assigned in the session, and their total.
     pub fn progress(&self) -> (u64, u64) {
         let len = self.lens.of(self.session());
         (len - self.session_left, len)
     }
 
-    /// The next place in the session, `None` at its end.
+    /// Returns the next slot of the session; `None` at its end.
     #[inline]
     pub fn next(&mut self, draw: &mut Draw) -> Option<Slot> {
         while self.span_left == 0 {
@@ -177,7 +177,7 @@ impl Schedule {
         Some(Slot { ts: Nanos(self.now_ns), is_head, has_imbalances: SPANS[self.span].has_imbalances })
     }
 
-    /// Goes on to the next session; false after the last.
+    /// Advances to the next session; false after the last.
     pub fn next_session(&mut self) -> bool {
         let Some(next) = SPANS.get(self.span + 1) else { return false };
         self.session_left = self.lens.of(next.session);

@@ -1,52 +1,52 @@
-//! The securities of a day: names, activity, and a reference price that walks.
+//! The securities of a day: names, activity, and reference prices that follow a random walk.
 
 use tickpath_nasdaq::wire::Stock;
 use tickpath_types::{Draw, Price, Side};
 
 use super::weights::{WeightedChoice, power_law};
 
-/// One cent, the tick of every security that costs a dollar or more.
+/// One cent: the tick of a security at one dollar or more.
 pub(super) const TICK: i64 = 100;
-/// Parts of a tick in which the reference price walks.
+/// Units of the reference price per tick.
 const SUBTICKS: i64 = 256;
-/// A step is the reference price divided by this: 1.2 hundredths of a percent.
+/// A step is the reference price divided by this: about 0.012%.
 const STEPS_PER_REFERENCE: i64 = 8_192;
-/// Half of the orders are placed within this part of the reference price from the front of their side.
+/// Half of the orders lie within this fraction of the reference price from the front of their side.
 const REACHES_PER_REFERENCE: i64 = 4_000;
 
-/// The busiest security has rank 1. A security's share of the messages falls with 1 / (rank + this): Zipf's
-/// law with exponent 1, flattened at the very top as Mandelbrot has it.
+/// The most active security has rank 1. A security's share of the messages is proportional to 1 / (rank +
+/// this): Zipf's law with exponent 1, flattened at the top as in Mandelbrot's form.
 const RANK_SHIFT: u64 = 8;
 const WEIGHT_UNIT: u64 = 1 << 40;
 
-/// Letters of a symbol.
+/// Number of letters of a symbol.
 const SYMBOL_LEN: u32 = 4;
 const LETTERS: u32 = 26;
 
 #[derive(Clone, Debug)]
 pub(super) struct Security {
     pub stock: Stock,
-    /// In subticks.
+    /// Reference price in subticks.
     reference: i64,
-    /// The reference price turns round here.
+    /// Bounds at which the reference price turns around.
     low: i64,
     high: i64,
-    /// In subticks.
+    /// Step in subticks.
     step: i64,
-    /// Half of the orders are placed within so many ticks.
+    /// Half of the orders lie within this number of ticks.
     reach: u64,
-    /// Its part of the day's live orders, in units of 2^-32.
+    /// Share of the day's live orders, in units of 2^-32.
     pub live_share_q32: u64,
 }
 
 impl Security {
-    /// The highest tick at which a bid belongs; asks belong above it.
+    /// The highest tick for bids; asks lie above it.
     #[inline]
     pub fn front_tick(&self) -> i64 {
         self.reference / SUBTICKS
     }
 
-    /// The reference price on its tick.
+    /// The reference price, rounded to its tick.
     pub fn reference_price(&self) -> Price {
         Price(self.front_tick() * TICK)
     }
@@ -59,11 +59,11 @@ impl Security {
         self.reference = if (self.low..=self.high).contains(&moved) { moved } else { self.reference - step };
     }
 
-    /// A price at a power-law distance from the reference price, on the passive side of it.
+    /// A price on the passive side of the reference price, at a power-law distance.
     #[inline]
     pub fn passive_tick(&self, side: Side, draw: &mut Draw) -> i64 {
         let front = self.front_tick();
-        // An order lies at most half of the reference price away.
+        // The distance is at most half of the reference price.
         let distance = (power_law(draw, self.reach) % (front as u64 / 2)) as i64;
         if side == Side::Buy { front - distance } else { front + 1 + distance }
     }
@@ -73,21 +73,21 @@ impl Security {
 #[derive(Clone, Debug)]
 pub(super) struct Securities {
     pub list: Box<[Security]>,
-    /// Who has the next message of the market session, ...
+    /// Draws the security of the next message in the market session, ...
     pub by_activity: WeightedChoice,
     /// ... and while the books fill and empty.
     pub by_live: WeightedChoice,
 }
 
 impl Securities {
-    /// At most 65,535 of them.
+    /// Creates at most 65,535 securities.
     pub fn new(count: u16, draw: &mut Draw) -> Securities {
         let mut ranks: Vec<u64> = (0..u64::from(count)).collect();
         for last in (1..ranks.len()).rev() {
             ranks.swap(last, draw.below(last as u64 + 1) as usize);
         }
         let activity: Vec<u64> = ranks.iter().map(|rank| WEIGHT_UNIT / (rank + 1 + RANK_SHIFT)).collect();
-        // Quiet securities have long books all the same: live orders fall with the root of the rank.
+        // Quiet securities have long books as well: live orders decrease with the root of the rank.
         let live: Vec<u64> =
             ranks.iter().map(|rank| WEIGHT_UNIT / ((rank + 1 + RANK_SHIFT) << 16).isqrt()).collect();
         let live_total: u128 = live.iter().map(|weight| u128::from(*weight)).sum();
@@ -103,7 +103,7 @@ impl Securities {
 
 impl Security {
     fn new(stock: Stock, live_share_q32: u64, draw: &mut Draw) -> Security {
-        // 3 to 6 dollars, doubled up to seven times, most often three or four times.
+        // 3 to 6 dollars, doubled up to seven times, usually three or four times.
         let doublings = draw.below(4) + draw.below(3) + draw.below(3);
         let cents = ((300 + draw.below(300)) << doublings) as i64;
         let reference = cents * SUBTICKS + SUBTICKS / 2;
@@ -119,7 +119,7 @@ impl Security {
     }
 }
 
-/// Four letters, spread evenly over all that there are, so that the alphabet's order is that of the index.
+/// Four letters, spread evenly over all combinations, so that alphabetical order equals index order.
 fn symbol(index: u32, count: u32) -> Stock {
     let mut rest = u64::from(LETTERS.pow(SYMBOL_LEN)) * u64::from(index) / u64::from(count);
     let mut field = Stock::BLANK;
@@ -152,7 +152,7 @@ mod tests {
             counts[securities.by_activity.draw(&mut draw)] += 1;
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // (1000 + 8) / (10 + 8) and so on, within what a million draws tell.
+        // (1000 + 8) / (10 + 8) etc., within the accuracy of a million draws.
         let ratio = |rank: usize| counts[9] / counts[rank - 1];
         assert!((5..=7).contains(&ratio(100)), "{}", ratio(100));
         assert!(ratio(900) >= 45, "{}", ratio(900));

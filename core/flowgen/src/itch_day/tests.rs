@@ -21,7 +21,7 @@ fn frames(config: ItchDayConfig) -> Vec<u8> {
     bytes
 }
 
-/// A day as a reader that trusts nothing sees it.
+/// Observations of a day by a reader that checks everything.
 #[derive(Default)]
 struct Seen {
     builder: BuilderCounters,
@@ -29,28 +29,28 @@ struct Seen {
     resting_at_end: u32,
     by_type: Vec<u64>,
     by_locate: Vec<u64>,
-    /// Orders that rested, after every thousandth message between opening and close.
+    /// Number of resting orders, after every thousandth message between opening and close.
     live: Vec<u32>,
     live_max: u32,
     events: Vec<(SystemEventCode, Nanos)>,
     lifetimes: Vec<u64>,
-    /// The longest row of replacements of replacements.
+    /// Length of the longest chain of replacements.
     chain_max: u32,
     refs: Vec<u64>,
-    /// Executions of an order that was not the first of a best level.
+    /// Executions of orders that were not first on a best level.
     out_of_turn: u64,
-    /// Prices and quantities that no order or trade can have.
+    /// Invalid prices and quantities.
     void: u64,
     went_back: u64,
-    /// At noon: levels of each book, and its spread in ticks where it has two sides.
+    /// At noon: levels of each book, and its spread in ticks if it has two sides.
     levels: Vec<usize>,
     spreads: Vec<i64>,
-    /// Best bids at the opening and the close.
+    /// Best bids at the opening and at the close.
     at_opening: Vec<i64>,
     at_close: Vec<i64>,
 }
 
-/// When an order came, and how many replacements lie behind it.
+/// Time of an order's entry, and the number of replacements before it.
 #[derive(Clone, Copy)]
 struct Birth {
     ts: u64,
@@ -157,7 +157,7 @@ impl Reader {
         birth.chain
     }
 
-    /// Price-time priority: an execution is of the first order of a best level.
+    /// Checks price-time priority: an execution must be of the first order on a best level.
     fn check_turn(&mut self, instrument: InstrumentId, order_id: OrderId) {
         let books = self.builder.books();
         let is_front = Side::BOTH
@@ -210,7 +210,7 @@ fn a_day_agrees_with_itself() {
     }
 }
 
-/// What the test above would see if a message in a thousand were missing.
+/// Control for the test above: it detects the loss of one message in a thousand.
 #[test]
 fn a_day_with_messages_missing_does_not() {
     let seen = Reader::new(SMALL).read(&frames(SMALL), |number: u64| !number.is_multiple_of(1_000));

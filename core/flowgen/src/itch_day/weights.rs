@@ -1,27 +1,27 @@
-//! Uneven choices in constant time, and draws with a heavy tail, in integers.
+//! Weighted choices in constant time, and draws with a heavy tail, in integers.
 
 use tickpath_types::Draw;
 
-/// Draws an index in proportion to its weight, with one random number and one look.
+/// Draws an index in proportion to its weight, with one random number and one table access.
 ///
-/// Walker's alias method in Vose's form: every place has the same chance, and keeps its own index up to its
-/// threshold and gives another index above it.
+/// Walker's alias method in Vose's form. Each place has the same probability; it returns its own index below
+/// its threshold, and an alias above.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedChoice(Box<[Place]>);
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The place's own index is given below this, in units of 2^-32.
+    /// The own index is returned below this, in units of 2^-32.
     threshold: u32,
     alias: u16,
 }
 
 impl WeightedChoice {
-    /// At most 2^16 weights, of which each is below 2^47 and one is not zero.
+    /// Requires at most 2^16 weights, each below 2^47, and at least one above zero.
     pub fn new(weights: &[u64]) -> WeightedChoice {
         let count = weights.len() as u64;
         let total: u64 = weights.iter().sum();
-        // Each weight in shares of one place: a place is full at `total`.
+        // Each weight in shares of a place: a place is full at `total`.
         let mut shares: Vec<u64> = weights.iter().map(|weight| weight * count).collect();
         let mut places: Box<[Place]> =
             (0..weights.len()).map(|index| Place { threshold: u32::MAX, alias: index as u16 }).collect();
@@ -50,22 +50,22 @@ impl WeightedChoice {
     }
 }
 
-/// Evenly from 0 up to and without `bound`, which is below 2^32, from the upper half of a random number: its
-/// lower half is left for other choices.
+/// Uniform in `0..bound`, for a bound below 2^32. Uses the upper half of a random number, so that its lower
+/// half is left for other choices.
 #[inline]
 pub(super) fn upper_below(random: u64, bound: u64) -> u64 {
     ((random >> 32) * bound) >> 32
 }
 
-/// A draw with a power-law tail of exponent 1: `x` or more with a probability of `scale` / (`scale` + `x`).
-/// Without a bound its mean is infinite, so the caller bounds it. `scale` is below 2^31.
+/// Draws from a power law of exponent 1: P(at least `x`) = `scale` / (`scale` + `x`). The mean is infinite,
+/// so the caller must bound it. `scale` is below 2^31.
 #[inline]
 pub(super) fn power_law(draw: &mut Draw, scale: u64) -> u64 {
     let uniform = (draw.next() >> 32) + 1;
     (scale << 32) / uniform - scale
 }
 
-/// A quantity of shares: half are round lots of 100, the others more lots, odd lots, or many.
+/// A quantity of shares: half are one round lot of 100, the others several lots, odd lots, or large.
 #[inline]
 pub(super) fn qty(draw: &mut Draw) -> u64 {
     let choice = draw.next();

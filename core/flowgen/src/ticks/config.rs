@@ -1,4 +1,4 @@
-//! What symbols there are and how they move.
+//! Symbols of a tick generator, and the parameters of their prices.
 
 use std::f64::consts::LOG2_E;
 
@@ -6,82 +6,82 @@ use tickpath_types::{Draw, Nanos, Price, Symbol};
 
 use crate::ConfigError;
 
-/// Symbols of a generator at most: they are numbered by 16 bits.
+/// Maximum number of symbols of a generator: they are numbered by 16 bits.
 const SYMBOLS_MAX: usize = 1 << 16;
-/// A price begins between so many ticks ...
+/// Bounds of a starting price in ticks, at least ...
 const START_TICKS_MIN: i64 = 256;
-/// ... and so many.
+/// ... and at most.
 const START_TICKS_MAX: i64 = 1 << 16;
 const TICK_SIZE_MAX: i64 = 100 * Price::SCALE;
 const QTY_MAX: u32 = 1 << 23;
-/// Bounds of what is given in basis points: 100 times a year, and a jump by half.
+/// Bounds of values in basis points: 100 times a year, and a jump by half.
 const YEARLY_BP_MAX: u32 = 1_000_000;
 const JUMP_BP_MAX: u32 = 5_000;
 const SPREAD_CBP_MAX: u32 = 100_000;
 const PPM: u32 = 1_000_000;
-/// The step of one tick is held below this deviation, where its exponential is still exact.
+/// Upper bound of the deviation per tick: below it the exponential is still exact.
 const SIGMA_MAX: f64 = 0.5;
-/// Trading time of a year: 252 days of six and a half hours.
+/// Trading time per year: 252 days of six and a half hours.
 const YEAR_NS: f64 = 252.0 * 6.5 * 3_600.0 * 1e9;
-/// Bits that a jump is drawn from, and a trade.
+/// Number of random bits for a jump, and for a trade.
 const JUMP_BITS: u32 = 20;
 const TRADE_BITS: u32 = 11;
 
-/// Where a market goes.
+/// Market regime of a generator: the drift and volatility of its symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarketMood {
-    /// Up by a half in a year.
+    /// Upward: drift of +50% per year.
     Bull,
-    /// Down by a half, and half as volatile again.
+    /// Downward: drift of -50% per year, with 1.5 times the volatility.
     Bear,
-    /// Nowhere.
+    /// No drift.
     #[default]
     Neutral,
 }
 
-/// How one symbol moves.
+/// Price parameters of one symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickSymbol {
-    /// Its name.
+    /// Name of the symbol.
     pub name: Symbol,
-    /// Where it begins: 256 to 2^16 ticks. It stays between a 32nd of that and 32 times as much, and is held there.
+    /// Starting price, 256 to 2^16 ticks. The price is held between 1/32 and 32 times this value.
     pub price: Price,
-    /// Smallest step of its prices: up to 100.
+    /// Tick size, up to 100.
     pub tick_size: Price,
-    /// Growth expected in a year of trading time, in basis points, compounded continuously; up to 100 times.
+    /// Expected growth per year of trading time, in basis points, compounded continuously; up to 100 times.
     pub drift_bp: i32,
-    /// Standard deviation of the logarithm of a year's growth, in basis points, without jumps; up to 100 times.
+    /// Standard deviation of the logarithm of yearly growth without jumps, in basis points; up to 100 times.
     pub volatility_bp: u32,
-    /// Mean spread in hundredths of a basis point of the price, up to 10%; each spread is even between half and one and
-    /// a half of it, and then as wide as the tick asks for, one tick at least.
+    /// Mean spread in hundredths of a basis point of the price, up to 10%. Each spread is uniform between 0.5
+    /// and 1.5 times the mean, then rounded outwards to ticks; it is at least one tick.
     pub spread_cbp: u32,
-    /// Mean quantity of a quote's side or a trade, 2 to 2^23; each is even between half and one and a half of it.
+    /// Mean quantity of a quote's side or a trade, 2 to 2^23; uniform between 0.5 and 1.5 times the mean.
     pub qty_mean: u32,
-    /// How many of a million ticks are jumps; kept to 1 in 2^20.
+    /// Share of ticks that are jumps, in parts per million; resolution 1 in 2^20.
     pub jump_ppm: u32,
-    /// Standard deviation of the logarithm of a jump, in basis points, up to 5000. Jumps go up as far as down.
+    /// Standard deviation of the logarithm of a jump, in basis points, up to 5000. Jumps are symmetric.
     pub jump_bp: u32,
 }
 
 /// Settings of a [`TickGenerator`](super::TickGenerator).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TickGeneratorConfig {
-    /// What all is drawn from.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Number of the first symbol. Generators that share one list of symbols have each their part of it.
+    /// Number of the first symbol. Generators that share one list of symbols have distinct parts of it.
     pub first_symbol: u16,
-    /// The symbols, 1 to 65,536 in all.
+    /// Symbols, 1 to 65,536 in total.
     pub symbols: Vec<TickSymbol>,
-    /// Trading time that passes from one tick of a symbol to its next, whenever they are sent: what drift and
-    /// volatility of a tick follow from.
+    /// Trading time from one tick of a symbol to its next, regardless of when they are sent. It determines
+    /// the drift and the volatility per tick.
     pub step: Nanos,
-    /// How many of a million ticks are trades, the others being quotes; kept to 1 in 2048.
+    /// Share of ticks that are trades, in parts per million; the others are quotes. Resolution 1 in 2048.
     pub trade_ppm: u32,
 }
 
 impl TickGeneratorConfig {
-    /// So many symbols that differ in price (5 to 500), volatility (15% to 60% a year), spread (2 to 20 basis points) and
-    /// quantity (100 to 10,000), drawn from the seed. A tick is a second of trading time, three of ten are trades.
+    /// Creates symbols with random price (5 to 500), volatility (15% to 60% a year), spread (2 to 20 basis
+    /// points) and quantity (100 to 10,000). A tick is a second of trading time; three in ten are trades.
     #[must_use]
     pub fn market(mood: MarketMood, symbols: usize, seed: u64) -> TickGeneratorConfig {
         let mut draw = Draw::new(seed);
@@ -90,7 +90,7 @@ impl TickGeneratorConfig {
         TickGeneratorConfig { seed, first_symbol: 0, symbols, step, trade_ppm: 300_000 }
     }
 
-    /// The same with jumps: so many of a million ticks, with a deviation of so many basis points.
+    /// Sets jumps for all symbols: their share in parts per million, and their deviation in basis points.
     #[must_use]
     pub fn with_jumps(mut self, jump_ppm: u32, jump_bp: u32) -> TickGeneratorConfig {
         for symbol in &mut self.symbols {
@@ -99,7 +99,7 @@ impl TickGeneratorConfig {
         self
     }
 
-    /// The same market in parts of about equally many symbols, for a generator each. No more parts than symbols.
+    /// Splits the market into at most one part per symbol, with similar symbol counts, one per generator.
     #[must_use]
     pub fn split(&self, parts: usize) -> Vec<TickGeneratorConfig> {
         let parts = parts.clamp(1, self.symbols.len().max(1));
@@ -113,12 +113,12 @@ impl TickGeneratorConfig {
         (0..parts).map(part).collect()
     }
 
-    /// Draws below this are trades.
+    /// A draw below this is a trade.
     pub(super) fn trade_below(&self) -> u32 {
         share(self.trade_ppm, TRADE_BITS)
     }
 
-    /// The symbols as the arithmetic needs them, once all values are found to be possible.
+    /// Validates the configuration, and returns the per-tick parameters of the symbols.
     pub(super) fn steps(&self) -> Result<Vec<Step>, ConfigError> {
         let last = usize::from(self.first_symbol) + self.symbols.len();
         ConfigError::unless(!self.symbols.is_empty() && last <= SYMBOLS_MAX, || {
@@ -132,7 +132,7 @@ impl TickGeneratorConfig {
     }
 }
 
-/// A symbol of the list, drawn.
+/// Draws one symbol of the list.
 fn symbol(index: usize, mood: MarketMood, draw: &mut Draw) -> TickSymbol {
     let (drift_bp, volatility_scale) = match mood {
         MarketMood::Bull => (5_000, 100),
@@ -140,7 +140,7 @@ fn symbol(index: usize, mood: MarketMood, draw: &mut Draw) -> TickSymbol {
         MarketMood::Neutral => (0, 100),
     };
     let mut between = |low: u64, high: u64| low + draw.below(high - low + 1);
-    // Cents, more cheap symbols than dear ones.
+    // Cents; cheap symbols are more frequent than expensive ones.
     let top = between(2_000, 50_000);
     let cents = between(500, top);
     TickSymbol {
@@ -156,11 +156,11 @@ fn symbol(index: usize, mood: MarketMood, draw: &mut Draw) -> TickSymbol {
     }
 }
 
-/// A name of four letters, different for each index below 26^4 and unlike its neighbours'.
+/// A name of four letters, distinct for each index below 26^4 and dissimilar to its neighbours.
 #[must_use]
 pub fn tick_symbol_name(index: usize) -> Symbol {
     const NAMES: usize = 26_usize.pow(4);
-    /// Has no factor in common with 26, so that no name comes twice.
+    /// Coprime to 26, so that no name occurs twice.
     const STRIDE: usize = 283_721;
     let mut rest = (index % NAMES * STRIDE + 61_000) % NAMES;
     let mut name = [b' '; 8];
@@ -171,26 +171,26 @@ pub fn tick_symbol_name(index: usize) -> Symbol {
     Symbol(name)
 }
 
-/// A share in parts per million as the bound of a draw of so many bits.
+/// Converts a share in parts per million to the bound of a draw with `bits` bits.
 fn share(ppm: u32, bits: u32) -> u32 {
     let below = ((u64::from(ppm) << bits) + u64::from(PPM / 2)) / u64::from(PPM);
     u32::try_from(below).expect("at most 2^bits")
 }
 
-/// One symbol's step from tick to tick. These are numbers of the model; what is published is on the tick.
+/// Parameters of one symbol's step per tick. Model prices are real numbers; published ones are on the tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// First price in ticks.
+    /// Starting price in ticks.
     pub(super) start: u32,
-    /// What is added each tick to the price's logarithm, which is to the base 2 ...
+    /// Drift per tick of the base-2 logarithm of the price ...
     pub(super) drift: f64,
-    /// ... and the deviation of what is added besides.
+    /// ... and standard deviation of its random step.
     pub(super) sigma: f32,
-    /// The deviation of a step with a jump: the sum of two normals is one.
+    /// Standard deviation of a step with a jump: the sum of two normals is normal.
     pub(super) jump_sigma: f32,
-    /// Draws below this are jumps.
+    /// A draw below this is a jump.
     pub(super) jump_below: u32,
-    /// Half of the mean spread as part of the price.
+    /// Half of the mean spread as a fraction of the price.
     pub(super) half_spread: f32,
     pub(super) qty_mean: u32,
     pub(super) tick_size: u32,
@@ -223,8 +223,8 @@ impl Step {
             )
         })?;
         let jump_below = share(symbol.jump_ppm, JUMP_BITS);
-        // A jump that goes up as far as down has a mean above 1: e^(variance / 2) - 1, by its series. What is taken off
-        // each tick for it is the logarithm of what all jumps add, also by its series: both end below 10^-4.
+        // A symmetric jump has a mean factor above 1: e^(variance / 2) - 1, by its series. Each tick is
+        // reduced by the logarithm of all jumps' effect, also by its series. Both errors are below 10^-4.
         let half = jump_variance / 2.0;
         let jump_mean = half * (1.0 + half * (1.0 / 2.0 + half * (1.0 / 6.0)));
         let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// With a normal step in every tick, its mean lies below 0 by half of its variance.
+    /// With a normal step in every tick, its mean is below 0 by half of its variance.
     #[test]
     fn a_price_of_jumps_alone_goes_nowhere() {
         for jump_bp in [100, 1_000, 5_000] {

@@ -1,6 +1,6 @@
-//! The loops that make a batch.
+//! The loops that compute a batch.
 //!
-//! Each does one thing for all lanes, and none of the vector loops has a branch.
+//! Each loop does one operation for all lanes, and no vector loop has a branch.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
@@ -12,17 +12,17 @@ use super::tile::{LANES, Lanes, Tile};
 use tickpath_lockfree::vectors::Work;
 use zerocopy::FromZeros;
 
-/// Added to a number below 2^51 it leaves the nearest integer in the lowest bits; ties go to the even one.
+/// Adding this to a number below 2^51 leaves the nearest integer in the lowest bits; ties round to even.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// The same for numbers below 2^22.
 const ROUND_F32: f32 = 12_582_912.0;
 /// Bits of an `f32` below its exponent, and the exponent of 1.
 const EXPONENT_SHIFT: u32 = 23;
 const EXPONENT_OF_ONE: u32 = 127;
-/// Logarithm to the base 2 of the factor within which a price stays.
+/// Base-2 logarithm of the factor within which a price stays.
 const WANDER_LOG: f64 = 5.0;
 
-/// Places of draws in 64 bits: four of 8 for quantities and spread, 20 for the jump, 11 for the trade, 1 for its side.
+/// Positions in 64 random bits: four of 8 for quantities and spread, 20 for jump, 11 for trade, 1 for side.
 const SPREAD_SHIFT: u32 = 24;
 const JUMP_SHIFT: u32 = 32;
 const TRADE_SHIFT: u32 = 52;
@@ -32,13 +32,13 @@ const JUMP_MASK: u32 = (1 << (TRADE_SHIFT - JUMP_SHIFT)) - 1;
 const TRADE_BITS: u32 = SIDE_SHIFT - TRADE_SHIFT;
 const TRADE_MASK: u32 = (1 << TRADE_BITS) - 1;
 
-/// Where each symbol is.
+/// Current state of each symbol.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    /// Logarithm, to the base 2, of the price as a part of that at the beginning, and what is added each tick.
+    /// Base-2 logarithm of the price relative to its start, and its drift per tick.
     logs: Vec<f64>,
     drift: Vec<f64>,
-    /// Price in ticks and quantity of the latest trade, and the quantity of all.
+    /// Price in ticks and quantity of the latest trade, and the total quantity of trades.
     last: Vec<u32>,
     last_qty: Vec<u32>,
     volume: Vec<u64>,
@@ -56,23 +56,23 @@ impl Walk {
     }
 }
 
-/// The words of a batch's ticks, each for all ticks: bid, ask, price of the latest trade, volume, the quantities of bid and
-/// ask, and the latest quantity with symbol and kind.
+/// Words of a batch's ticks, each for all ticks: bid, ask, price of the latest trade, volume, quantities of
+/// bid and ask, and the latest quantity with symbol and kind.
 pub(super) type Words = [[u64; LANES]; 6];
 
-/// The lanes at work, and the words of the ticks that come out.
+/// The lanes of a batch, and the words of the resulting ticks.
 #[derive(Clone, Debug, FromZeros)]
 #[repr(align(64))]
 pub(super) struct Batch {
     pairs: [u64; STREAMS],
     normals: [[f32; STREAMS]; 2],
     bits: [u64; LANES],
-    /// Steps of the logarithms, then the logarithms.
+    /// Steps of the logarithms, then the logarithms themselves.
     logs: [f64; LANES],
-    /// In ticks.
+    /// Prices in ticks.
     bid: [u32; LANES],
     ask: [u32; LANES],
-    /// Of a trade, then of the latest one.
+    /// Price of a trade in this tick, then of the latest trade.
     last: [u32; LANES],
     bid_qty: [u32; LANES],
     ask_qty: [u32; LANES],
@@ -81,7 +81,7 @@ pub(super) struct Batch {
     pub(super) words: Words,
 }
 
-/// Makes the ticks of one chunk of a tile.
+/// Computes the ticks of one chunk of a tile.
 pub(super) struct Next<'a> {
     pub(super) streams: &'a mut Streams,
     pub(super) walk: &'a mut Walk,
@@ -107,7 +107,7 @@ impl Work for Next<'_> {
     }
 }
 
-/// Random bits for each lane, and the step of its logarithm without the drift.
+/// Draws random bits for each lane, and the step of its logarithm without the drift.
 #[inline(always)]
 fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     streams.fill(&mut batch.pairs);
@@ -127,8 +127,8 @@ fn draw(streams: &mut Streams, lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// Each run of lanes that are neighbours on the list of symbols: the lanes, and the symbols. What is done for a run
-/// stands in a loop: a closure would be a function of its own, without the wide vectors.
+/// Iterates over runs of lanes with adjacent symbols: the lanes, and the symbols. The work on a run must be a
+/// loop: a closure would be a separate function without the wide vectors.
 struct Runs {
     from: usize,
     place: usize,
@@ -157,7 +157,7 @@ impl Iterator for Runs {
     }
 }
 
-/// The logarithms: each from that of the step before.
+/// Computes the logarithms, each from that of the previous step.
 #[inline(always)]
 fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
     for (lanes, symbols) in Runs::new(tile, chunk) {
@@ -173,7 +173,7 @@ fn step(walk: &mut Walk, tile: &Tile, chunk: usize, logs: &mut [f64; LANES]) {
     }
 }
 
-/// Bid and ask around the price, on the tick.
+/// Computes bid and ask around the price, rounded to ticks.
 #[inline(always)]
 fn quote(lanes: &Lanes, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -184,12 +184,12 @@ fn quote(lanes: &Lanes, batch: &mut Batch) {
         let half = price * lanes.half_spread[lane] * share;
         let (bid, ask) = (round(price - half - 0.5), round(price + half + 0.5));
         batch.bid[lane] = bid;
-        // Two halves that both round to the even tick would meet.
+        // Two halves that both round to the even tick would give bid = ask.
         batch.ask[lane] = ask.max(bid + 1);
     }
 }
 
-/// Quantities.
+/// Computes the quantities.
 #[inline(always)]
 fn size(lanes: &Lanes, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -201,7 +201,7 @@ fn size(lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// What is a trade, and at which price. Masks in place of choices between two loads keep the loop a vector's.
+/// Selects trades and their prices. Masks instead of choices between two loads keep the loop vectorised.
 #[inline(always)]
 fn trade(trade_below: u32, batch: &mut Batch) {
     for lane in 0..LANES {
@@ -214,7 +214,7 @@ fn trade(trade_below: u32, batch: &mut Batch) {
     }
 }
 
-/// The latest trade and the volume of each tick's symbol.
+/// Updates the latest trade and the volume of each tick's symbol.
 #[inline(always)]
 fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
     for (lanes, symbols) in Runs::new(tile, chunk) {
@@ -224,7 +224,7 @@ fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
         let total = &mut walk.volume[symbols];
         let len = price.len().min(qty.len()).min(kind.len()).min(volume.len());
         for at in 0..len.min(last.len()).min(last_qty.len()).min(total.len()) {
-            // All ones for a trade, of kind 1 or 2. Of a comparison the compiler makes stores under a mask, which are slow.
+            // All ones for a trade, of kind 1 or 2. A comparison would compile to slow masked stores.
             let mask = ((kind[at] + 1) >> 1).wrapping_neg();
             volume[at] = total[at] + u64::from(qty[at] & mask);
             price[at] = last[at] ^ (last[at] ^ price[at]) & mask;
@@ -234,7 +234,7 @@ fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
     }
 }
 
-/// The words of the ticks: prices out of ticks, and what shares a word.
+/// Packs the words of the ticks: prices from ticks, and fields that share a word.
 #[inline(always)]
 fn pack(lanes: &Lanes, batch: &mut Batch) {
     let [bid, ask, last, _, sizes, about] = &mut batch.words;
@@ -249,18 +249,18 @@ fn pack(lanes: &Lanes, batch: &mut Batch) {
     }
 }
 
-/// The nearest integer of a number from 0 to 2^22; ties go to the even one.
+/// Rounds a number from 0 to 2^22 to the nearest integer; ties round to even.
 #[inline(always)]
 fn round(x: f32) -> u32 {
     (x + ROUND_F32).to_bits().wrapping_sub(ROUND_F32.to_bits())
 }
 
-/// Two to the power of a number between -100 and 100, to some 10^-7 of itself.
+/// Two to the power of a number between -100 and 100, with a relative error of about 10^-7.
 #[inline(always)]
 fn exp2(x: f64) -> f32 {
     let whole = x + ROUND;
     let rest = (x - (whole - ROUND)) as f32;
-    // The series of e^(rest ln 2).
+    // Series of e^(rest ln 2).
     let fourth = 9.618_129e-3 + rest * (1.333_355_8e-3 + rest * 1.540_353e-4);
     let series = 1.0 + rest * (LN_2 + rest * (0.240_226_5 + rest * (5.550_41e-2 + rest * fourth)));
     series * f32::from_bits((whole.to_bits() as u32).wrapping_add(EXPONENT_OF_ONE) << EXPONENT_SHIFT)

@@ -1,9 +1,9 @@
-//! Ticks of many symbols whose prices follow geometric Brownian motion, made a batch at a time.
+//! Ticks of many symbols whose prices follow geometric Brownian motion, computed in batches.
 //!
-//! A batch goes through loops over arrays of [`LANES`] that the compiler turns into the widest vector instructions
-//! that the CPU has: random numbers, normals, the walk of the logarithms, prices and quantities. Only additions,
-//! multiplications, divisions and square roots of IEEE 754 are used, none of them fused, so a
-//! seed gives the same ticks on every machine.
+//! A batch is computed by loops over arrays of [`LANES`] that the compiler vectorises to the widest
+//! instructions of the CPU: random numbers, normals, the walk of the logarithms, prices and quantities. They
+//! use only IEEE 754 additions, multiplications, divisions and square roots, none of them fused, so a seed
+//! gives the same ticks on every machine.
 
 mod config;
 mod kernel;
@@ -24,7 +24,7 @@ use kernel::{Batch, Walk, Words};
 use streams::Streams;
 use tile::{LANES, Tile};
 
-/// What a tick is about.
+/// Kind of a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TickKind(u8);
@@ -32,12 +32,12 @@ pub struct TickKind(u8);
 impl TickKind {
     /// Prices or quantities changed.
     pub const QUOTE: TickKind = TickKind(0);
-    /// A trade at the ask: the buyer came to the market.
+    /// A trade at the ask: the buyer was the aggressor.
     pub const TRADE_AT_ASK: TickKind = TickKind(1);
-    /// A trade at the bid: the seller came to the market.
+    /// A trade at the bid: the seller was the aggressor.
     pub const TRADE_AT_BID: TickKind = TickKind(2);
 
-    /// Whether somebody traded.
+    /// True for a trade.
     #[inline]
     #[must_use]
     pub const fn is_trade(self) -> bool {
@@ -45,16 +45,16 @@ impl TickKind {
     }
 }
 
-/// The state of a symbol after an event; a cache line.
+/// State of a symbol after an event, one cache line.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Tick(
-    /// Sequence, time, bid, ask, price of the latest trade, volume, then the quantities of bid and ask, and the
-    /// latest quantity with symbol and kind, the first of each in the lowest bits.
+    /// Sequence, time, bid, ask, price of the latest trade, volume, then quantities of bid and ask, and the
+    /// latest quantity with symbol and kind; the first of each in the lowest bits.
     [u64; 8],
 );
 
-/// Declares what is read out of a tick's words.
+/// Declares the fields in a tick's words.
 macro_rules! tick_fields {
     ($($(#[$doc:meta])* $name:ident: $type:ty = |$words:ident| $value:expr;)*) => {
         impl Tick {
@@ -78,17 +78,17 @@ macro_rules! tick_fields {
 }
 
 tick_fields! {
-    /// Number of the tick, as the caller counts.
+    /// Sequence number of the tick, as set by the caller.
     sequence: u64 = |words| words[0];
-    /// When it happened, as the caller's clock goes.
+    /// Time of the tick, by the caller's clock.
     ts: Nanos = |words| Nanos(words[1]);
-    /// Best bid; a multiple of the symbol's tick size, above 0.
+    /// Best bid; a positive multiple of the symbol's tick size.
     bid: Price = |words| Price(words[2].cast_signed());
     /// Best ask, above the bid.
     ask: Price = |words| Price(words[3].cast_signed());
-    /// Price of the latest trade; before the first one the price that the symbol began with.
+    /// Price of the latest trade; before the first trade, the starting price of the symbol.
     last: Price = |words| Price(words[4].cast_signed());
-    /// Quantity of all trades of the symbol, this one included.
+    /// Total quantity of the symbol's trades, including this one.
     volume: u64 = |words| words[5];
     /// Quantity at the bid.
     bid_qty: u32 = |words| words[6] as u32;
@@ -96,24 +96,24 @@ tick_fields! {
     ask_qty: u32 = |words| (words[6] >> 32) as u32;
     /// Quantity of the latest trade; 0 before the first one.
     last_qty: u32 = |words| words[7] as u32;
-    /// Which symbol: its place in the configuration, counted from [`TickGeneratorConfig::first_symbol`].
+    /// Index of the symbol in the configuration, counted from [`TickGeneratorConfig::first_symbol`].
     symbol: u16 = |words| (words[7] >> 32) as u16;
-    /// What happened.
+    /// Kind of the tick.
     kind: TickKind = |words| TickKind((words[7] >> 48) as u8);
 }
 
-/// Number and time of the ticks of a batch: those of the first, and the time from one to the next.
+/// Sequence numbers and times of the ticks of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TickStamps {
-    /// Number of the first tick; each that follows has one more.
+    /// Sequence number of the first tick; each following tick has one more.
     pub sequence: u64,
     /// Time of the first tick.
     pub ts: Nanos,
-    /// Time from one tick to the next.
+    /// Interval between ticks.
     pub interval: Nanos,
 }
 
-/// The ticks of a batch. They lie field by field, as vectors make them; each is put together when it is looked at.
+/// The ticks of a batch, stored field by field, as vectors compute them; iteration assembles each tick.
 #[derive(Clone, Copy)]
 pub struct Ticks<'a> {
     words: &'a Words,
@@ -123,28 +123,28 @@ pub struct Ticks<'a> {
 }
 
 impl<'a> Ticks<'a> {
-    /// How many.
+    /// Number of ticks.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.end - self.from
     }
 
-    /// Whether there are none.
+    /// True if there are no ticks.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.from == self.end
     }
 
-    /// Without the first `count`, or as many as there are.
+    /// Skips the first `count` ticks, or all if there are fewer.
     #[inline]
     #[must_use]
     pub fn skip(self, count: usize) -> Ticks<'a> {
         Ticks { from: self.end.min(self.from + count), ..self }
     }
 
-    /// One after another.
+    /// Iterates over the ticks.
     #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = Tick> + DoubleEndedIterator + use<'a> {
         let Ticks { words: [bid, ask, last, volume, sizes, about], stamps, from, end } = self;
@@ -171,31 +171,31 @@ impl fmt::Debug for Ticks<'_> {
     }
 }
 
-/// Makes ticks without end.
+/// An endless generator of ticks.
 ///
-/// Symbols take turns in the order of the configuration, so each ticks equally often. The logarithm of a symbol's
-/// price walks by normal steps around its drift; a step may be a jump, which is a wider normal. The published bid and
-/// ask lie around the price on the tick, and quantities are even around the symbol's mean. All is drawn from
-/// xoshiro256++, 64 streams side by side.
+/// Symbols take turns in the order of the configuration, so all tick equally often. The logarithm of a
+/// symbol's price moves by normal steps around its drift; a step may be a jump, which is a wider normal. The
+/// published bid and ask lie around the price, rounded to ticks. Quantities are uniform around the symbol's
+/// mean. All random numbers are from xoshiro256++, with 64 parallel streams.
 #[derive(Clone, Debug)]
 pub struct TickGenerator {
     width: Width,
     streams: Streams,
     walk: Walk,
     tiles: Vec<Tile>,
-    /// The tile and its chunk that come next.
+    /// The next tile, and its next chunk.
     next: (usize, usize),
-    /// Number of ticks of the batch, and their numbers and times.
+    /// Number of ticks of the batch, and their sequence numbers and times.
     len: usize,
     stamps: TickStamps,
     batch: Box<Batch>,
 }
 
 impl TickGenerator {
-    /// A generator at its first tick.
+    /// Creates a generator at its first tick.
     ///
     /// # Errors
-    /// [`ConfigError`] says which value cannot be.
+    /// [`ConfigError`] names the invalid value.
     pub fn new(config: &TickGeneratorConfig) -> Result<TickGenerator, ConfigError> {
         TickGenerator::with_width(config, Width::widest())
     }
@@ -203,7 +203,7 @@ impl TickGenerator {
     /// As [`new`](TickGenerator::new), with vectors of a given width. The ticks are the same.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`new`](TickGenerator::new).
     pub fn with_width(config: &TickGeneratorConfig, width: Width) -> Result<TickGenerator, ConfigError> {
         let steps = config.steps()?;
         Ok(TickGenerator {
@@ -218,7 +218,7 @@ impl TickGenerator {
         })
     }
 
-    /// The next ticks: one at least, 128 at most. How many it is follows from the number of symbols.
+    /// Computes the next ticks, 1 to 128; their number depends on the number of symbols.
     #[inline]
     pub fn next_batch(&mut self, stamps: TickStamps) -> Ticks<'_> {
         let (tile, chunk) = self.next;
@@ -237,14 +237,14 @@ impl TickGenerator {
         self.batch()
     }
 
-    /// The ticks that were made last; none before the first batch.
+    /// The ticks of the latest batch; none before the first batch.
     #[inline]
     #[must_use]
     pub fn batch(&self) -> Ticks<'_> {
         Ticks { words: &self.batch.words, stamps: self.stamps, from: 0, end: self.len }
     }
 
-    /// How many ticks the next batch has.
+    /// Number of ticks in the next batch.
     #[must_use]
     pub fn next_len(&self) -> usize {
         self.tiles[self.next.0].count(self.next.1)

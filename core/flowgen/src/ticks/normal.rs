@@ -1,13 +1,13 @@
-//! Normal variates of random bits, by the method of Box and Muller, in arithmetic that vectors do.
+//! Normal variates from random bits by the Box-Muller method, in arithmetic that can be vectorised.
 
 use std::f32::consts::{FRAC_PI_4, LN_2};
 
-/// Two independent standard normals of 64 random bits: a radius of the upper 31 to 32, a direction of the lower 32.
+/// Two independent standard normals from 64 random bits: radius from the upper half, direction from the rest.
 ///
-/// The radius ends at 6.6: a normal beyond is drawn once in 10^10.
+/// The maximum radius is 6.6: a normal beyond it has a probability of 10^-10.
 #[inline(always)]
 pub(super) fn normals(bits: u64) -> (f32, f32) {
-    // Odd, so never 0; the conversion to 24 bits may round up to 1, whose logarithm is 0.
+    // Odd, and so never 0. The conversion to 24 bits may round up to 1, whose logarithm is 0.
     let upper = (bits >> 33) as i32 | 1;
     let uniform = upper as f32 * (1.0 / (1_u32 << 31) as f32);
     let radius = (-2.0 * ln(uniform)).sqrt();
@@ -15,24 +15,24 @@ pub(super) fn normals(bits: u64) -> (f32, f32) {
     (radius * along, radius * across)
 }
 
-/// The natural logarithm of a number above 0, to some 10^-7 of 1 and of itself.
+/// Natural logarithm of a positive number, with absolute and relative errors of about 10^-7.
 #[inline(always)]
 fn ln(x: f32) -> f32 {
-    /// Bits of the square root of a half, below which a mantissa counts as that of the next exponent.
+    /// Bits of the square root of 1/2; a mantissa below it belongs to the next exponent.
     const ROOT_HALF: u32 = 0x3f35_04f3;
     let above = x.to_bits().wrapping_sub(ROOT_HALF);
     let exponent = above.cast_signed() >> 23;
     let mantissa = f32::from_bits((above & 0x007f_ffff) + ROOT_HALF);
-    // ln m = 2 artanh((m - 1) / (m + 1)), of which |.| < 0.172.
+    // ln m = 2 artanh((m - 1) / (m + 1)), where |.| < 0.172.
     let ratio = (mantissa - 1.0) / (mantissa + 1.0);
     let square = ratio * ratio;
     let series = 2.0 + square * (2.0 / 3.0 + square * (2.0 / 5.0 + square * (2.0 / 7.0)));
     exponent as f32 * LN_2 + ratio * series
 }
 
-/// Cosine and sine of an angle drawn evenly from the whole circle.
+/// Cosine and sine of a uniformly random angle of the whole circle.
 ///
-/// Thirty bits are an angle within 45 degrees of the axis; the two others turn it into one of the four quarters.
+/// Thirty bits give an angle within 45 degrees of the axis; the other two select the quarter of the circle.
 #[inline(always)]
 fn direction(bits: u32) -> (f32, f32) {
     let angle = (bits << 2).cast_signed() as f32 * (FRAC_PI_4 / (1_u32 << 31) as f32);
@@ -75,7 +75,7 @@ mod tests {
         assert!(octants.iter().all(|count| count.abs_diff(10_000) < 400), "{octants:?}");
     }
 
-    /// The first four moments, and what lies beyond two, three and four deviations.
+    /// Checks the first four moments, and the tails beyond two, three and four standard deviations.
     #[test]
     fn normals_are_normal_and_the_two_independent() {
         const COUNT: u32 = 2_000_000;

@@ -1,24 +1,24 @@
-//! Many xoshiro256++ generators in step.
+//! Parallel xoshiro256++ generators.
 
 use tickpath_types::Draw;
 
-/// How many. More than a vector holds, so that the loop over them is turned into vectors whatever their width.
+/// Number of generators. It exceeds any vector, so the loop over them is vectorised for every vector width.
 pub(super) const STREAMS: usize = 64;
 
-/// The states of the generators, word by word.
+/// States of the generators, word by word.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     words: [[u64; STREAMS]; 4],
 }
 
 impl Streams {
-    /// Each begins at a state drawn from the seed: 2^64 draws of two of them overlap with a probability of 2^-180.
+    /// Draws each state from the seed: 2^64 draws of two streams overlap with a probability of 2^-180.
     pub(super) fn new(seed: u64) -> Streams {
         let mut draw = Draw::new(seed);
         Streams { words: std::array::from_fn(|_| std::array::from_fn(|_| draw.next())) }
     }
 
-    /// The next 64 bits of each.
+    /// Computes the next 64 bits of each stream.
     #[inline(always)]
     pub(super) fn fill(&mut self, out: &mut [u64; STREAMS]) {
         let [a, b, c, d] = &mut self.words;

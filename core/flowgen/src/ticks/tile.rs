@@ -1,29 +1,29 @@
-//! How ticks are laid onto lanes.
+//! Layout of ticks on lanes.
 
 use super::config::Step;
 
-/// Ticks of a batch at most.
+/// Maximum number of ticks in a batch.
 pub(super) const LANES: usize = 128;
-/// Lanes of a tile at most, unless it has one step of more symbols: what fits into the first cache.
+/// Maximum number of lanes in a tile with several steps, to fit into the L1 cache.
 const TILE_LANES: usize = 4 * LANES;
-/// Symbols of a tile at most.
+/// Maximum number of symbols in a tile.
 const TILE_SYMBOLS: usize = 8 * LANES;
 
-/// Some symbols, stepped in turn a few times: lane `i` is symbol `i % symbols`. Lanes are taken [`LANES`] at a time, and
-/// those behind the last whole step are left over.
+/// A group of symbols, stepped in turn a few times: lane `i` is symbol `i % symbols`. Lanes are processed
+/// [`LANES`] at a time; those after the last whole step are unused.
 #[derive(Clone, Debug)]
 pub(super) struct Tile {
-    /// The first symbol and how many.
+    /// Index of the first symbol, and the number of symbols.
     pub(super) first: usize,
     pub(super) symbols: usize,
-    /// Lanes in use.
+    /// Number of lanes in use.
     used: usize,
-    /// Draws below this are trades.
+    /// A draw below this is a trade.
     pub(super) trade_below: u32,
     chunks: Vec<Lanes>,
 }
 
-/// What the arithmetic needs of each lane's symbol.
+/// Parameters of each lane's symbol.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     pub(super) symbol: [u32; LANES],
@@ -37,11 +37,11 @@ pub(super) struct Lanes {
 }
 
 impl Tile {
-    /// Lays all symbols onto as few tiles as can be.
+    /// Distributes all symbols over the minimum number of tiles.
     pub(super) fn lay(trade_below: u32, first_symbol: u16, steps: &[Step]) -> Vec<Tile> {
         let tiles = steps.len().div_ceil(TILE_SYMBOLS);
         let bound = |at: usize| at * steps.len() / tiles;
-        // Tiles of several steps only where there is one, so that symbols take turns.
+        // Only a single tile has several steps, so that all symbols take turns.
         let rounds = if tiles == 1 { rounds(steps.len()) } else { 1 };
         let tile = |at: usize| {
             Tile::new(trade_below, first_symbol, bound(at), &steps[bound(at)..bound(at + 1)], rounds)
@@ -56,7 +56,7 @@ impl Tile {
             let symbol = |lane: usize| first + (chunk * LANES + lane) % steps.len();
             Lanes {
                 symbol: std::array::from_fn(|lane| u32::from(first_symbol) + symbol(lane) as u32),
-                // Below 2^24, so exact.
+                // Exact, because it is below 2^24.
                 start: std::array::from_fn(|lane| step(lane).start as f32),
                 sigma: std::array::from_fn(|lane| step(lane).sigma),
                 jump_sigma: std::array::from_fn(|lane| step(lane).jump_sigma),
@@ -78,19 +78,19 @@ impl Tile {
         &self.chunks[chunk]
     }
 
-    /// Lanes in use of a chunk.
+    /// Number of lanes in use in a chunk.
     pub(super) fn count(&self, chunk: usize) -> usize {
         (self.used - chunk * LANES).min(LANES)
     }
 }
 
-/// How often a tile steps so many symbols: as often as leaves the smallest part of its lanes over.
+/// Number of steps in a tile of `symbols` symbols: the one with the smallest fraction of unused lanes.
 fn rounds(symbols: usize) -> usize {
     let most = (TILE_LANES / symbols).max(1);
     let left_over = |rounds: usize| {
         let used = rounds * symbols;
         let lanes = used.next_multiple_of(LANES);
-        // As parts per million; of equals the longest.
+        // In parts per million; of equal ones the longest.
         ((lanes - used) * 1_000_000 / lanes, most - rounds)
     };
     (1..=most).min_by_key(|rounds| left_over(*rounds)).expect("one at least")

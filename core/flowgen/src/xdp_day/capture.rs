@@ -1,16 +1,16 @@
-//! Packets as a capture file has them: pcap with nanoseconds, Ethernet, IPv4, UDP.
+//! Packets in a capture file: pcap with nanosecond times, Ethernet, IPv4, UDP.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::XdpPacket;
 
-/// Length of what a packet has before it in a capture: the record's header, Ethernet, IPv4 and UDP.
+/// Lengths of the headers before a packet in a capture: pcap record, Ethernet, IPv4 and UDP.
 const RECORD_LEN: usize = 16;
 const ETHERNET_LEN: usize = 14;
 const IP_LEN: usize = 20;
 const UDP_LEN: usize = 8;
 
-/// The venue's sender.
+/// Address of the venue's sender.
 const SOURCE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 197, 203, 130), 29_267);
 const SOURCE_MAC: [u8; 6] = [0x84, 0x18, 0x88, 0x21, 0xe4, 0x01];
 const TIME_TO_LIVE: u8 = 126;
@@ -22,15 +22,15 @@ pub fn xdp_group(channel: u8, line: u8) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(239, 253, 72 + line, 20 + channel), 29_267 + u16::from(channel))
 }
 
-/// The beginning of a pcap file whose records have nanoseconds: little-endian, Ethernet.
+/// File header of a pcap file with nanosecond times: little-endian, Ethernet.
 #[must_use]
 pub fn pcap_header() -> [u8; 24] {
-    // Magic, version 2.4, two reserved words, the longest record, link type.
+    // Magic number, version 2.4, two reserved words, maximum record length, link type.
     let words: [u32; 6] = [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, 65_535, 1];
     zerocopy::transmute!(words.map(u32::to_le))
 }
 
-/// Appends one packet as a record of a pcap file, which begins with [`pcap_header`].
+/// Appends one packet as a record of a pcap file, which starts with [`pcap_header`].
 pub fn append_record(packet: &XdpPacket, out: &mut Vec<u8>) {
     let payload = packet.bytes();
     let to = xdp_group(packet.channel, packet.line);
@@ -40,7 +40,7 @@ pub fn append_record(packet: &XdpPacket, out: &mut Vec<u8>) {
     for word in [secs, nanos, len, len] {
         out.extend_from_slice(&word.to_le_bytes());
     }
-    // A multicast group's Ethernet address has the lower 23 bits of the group.
+    // The Ethernet address of a multicast group contains the group's lower 23 bits.
     let [_, second, third, fourth] = to.ip().octets();
     out.extend_from_slice(&[0x01, 0x00, 0x5e, second & 0x7f, third, fourth]);
     out.extend_from_slice(&SOURCE_MAC);
@@ -51,7 +51,7 @@ pub fn append_record(packet: &XdpPacket, out: &mut Vec<u8>) {
     udp[0..2].copy_from_slice(&to.port().to_be_bytes());
     udp[2..4].copy_from_slice(&to.port().to_be_bytes());
     udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
-    // A pseudo header of addresses, protocol and length counts too.
+    // The checksum includes a pseudo header of addresses, protocol and length.
     let pseudo = addresses(*to.ip()) + u32::from(UDP) + u32::from(udp_len);
     let checksum = match !folded(pseudo + sum(&udp) + sum(payload)) {
         0 => u16::MAX,
@@ -79,7 +79,7 @@ fn addresses(to: Ipv4Addr) -> u32 {
     sum(&SOURCE.ip().octets()) + sum(&to.octets())
 }
 
-/// The sum of 16-bit words, big-endian, the last one padded with zero: at most 1400 bytes, so that it fits.
+/// Sum of big-endian 16-bit words, zero-padded at the end. At most 1400 bytes, so it cannot overflow.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |byte| u32::from(*byte) << 8);

@@ -1,4 +1,4 @@
-//! One channel: messages into packets.
+//! One channel: packs messages into packets.
 
 use tickpath_nyse::{DeliveryFlag, PACKET_LEN_MAX, PacketBuilder, SendTime, SourceTimeReference};
 use zerocopy::{Immutable, IntoBytes};
@@ -6,17 +6,17 @@ use zerocopy::{Immutable, IntoBytes};
 use super::clock::{NANOS_PER_SECOND, round_down};
 use super::lines::{Lines, XdpPacket};
 
-/// A channel says that it is alive after so long without a packet.
+/// Interval without packets after which a channel sends a heartbeat.
 const HEARTBEAT_NS: u64 = NANOS_PER_SECOND;
 
-/// A channel with the packet that it fills.
+/// A channel with its current packet.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     pub id: u8,
     builder: PacketBuilder<[u8; PACKET_LEN_MAX]>,
-    /// When the packet is sent at the latest, if it has a message.
+    /// Latest time to send the packet if it has a message.
     deadline_ns: u64,
-    /// The second of the last time reference.
+    /// Second of the last time reference.
     second: u32,
     last_sent_ns: u64,
 }
@@ -27,27 +27,27 @@ impl Channel {
         Channel { id, builder, deadline_ns: u64::MAX, second: 0, last_sent_ns: 0 }
     }
 
-    /// When something is to be sent though no message comes.
+    /// Time at which a packet or a heartbeat is due if no message arrives.
     pub fn due_ns(&self, heartbeats: bool) -> u64 {
         let alive =
             if heartbeats && self.last_sent_ns > 0 { self.last_sent_ns + HEARTBEAT_NS } else { u64::MAX };
         self.deadline_ns.min(alive)
     }
 
-    /// Sends what is due: the packet, or a heartbeat.
+    /// Sends the due packet or heartbeat.
     pub fn send_due(&mut self, ts_ns: u64, lines: &mut Lines) {
         let flag = if self.builder.is_empty() { DeliveryFlag::HEARTBEAT } else { DeliveryFlag::ORIGINAL };
         self.send(ts_ns, flag, lines);
     }
 
-    /// Sends the packet now, if there is one.
+    /// Sends the current packet now, if it has messages.
     pub fn flush(&mut self, ts_ns: u64, lines: &mut Lines) {
         if !self.builder.is_empty() {
             self.send(ts_ns, DeliveryFlag::ORIGINAL, lines);
         }
     }
 
-    /// Sends a message alone in its packet.
+    /// Sends a message in a separate packet.
     pub fn send_alone<M: IntoBytes + Immutable>(
         &mut self,
         ts_ns: u64,
@@ -60,7 +60,7 @@ impl Channel {
         self.send(ts_ns, flag, lines);
     }
 
-    /// Adds a message, behind a time reference if it is the first of its second.
+    /// Adds a message, after a time reference if it is the first of its second.
     pub fn push<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
         let second = (ts_ns / NANOS_PER_SECOND) as u32;
         if self.second != second {

@@ -1,34 +1,34 @@
-//! What a synthetic XDP day is to be.
+//! Settings of a synthetic XDP day.
 
 use tickpath_feed::LossConfig;
 
 use crate::{ConfigError, ItchDayConfig};
 
 const CHANNELS_MAX: u8 = 16;
-/// An order's number on the wire has 32 bits for the order itself.
+/// The wire format has 32 bits for an order's own number.
 const MESSAGES_MAX: u64 = 1_000_000_000;
-/// A venue waits no longer for a packet to fill.
+/// Maximum time that a venue waits for a packet to fill.
 const WINDOW_NS_MAX: u64 = 1_000_000_000;
 
 /// Settings of an [`XdpDay`](super::XdpDay). The same settings give the same bytes on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XdpDayConfig {
-    /// The order flow: messages, symbols, live orders and seed of the ITCH day that has the same one.
+    /// Order flow: that of the ITCH day with the same messages, symbols, live orders and seed.
     pub flow: ItchDayConfig,
-    /// Channels that the symbols are dealt to, 1 to 16.
+    /// Number of channels, 1 to 16; the symbols are distributed over them.
     pub channels: u8,
-    /// Lines on which each channel is sent, 1 or 2.
+    /// Number of lines for each channel, 1 or 2.
     pub lines: u8,
-    /// How long a packet that is not full waits for more messages of its channel, in nanoseconds, at most a second.
+    /// Time that a partial packet waits for more messages of its channel, in nanoseconds, at most a second.
     pub window_ns: u64,
-    /// Whether a channel without messages says every second that it is alive.
+    /// Whether an idle channel sends a heartbeat every second.
     pub heartbeats: bool,
-    /// Packets that are lost on their way, chosen by channel, line and number.
+    /// Packets to drop, chosen by channel, line and sequence number.
     pub loss: LossConfig,
 }
 
 impl XdpDayConfig {
-    /// The flow of [`ItchDayConfig::itch_500`] on two channels and one line; a packet waits for 100 microseconds.
+    /// Flow of [`ItchDayConfig::itch_500`] on two channels and one line; a packet waits for 100 microseconds.
     #[must_use]
     pub const fn xdp_500() -> XdpDayConfig {
         XdpDayConfig {
@@ -41,7 +41,7 @@ impl XdpDayConfig {
         }
     }
 
-    /// The flow of [`ItchDayConfig::itch_8000`] on eight channels, otherwise the same.
+    /// Flow of [`ItchDayConfig::itch_8000`] on eight channels, otherwise the same.
     #[must_use]
     pub const fn xdp_8000() -> XdpDayConfig {
         XdpDayConfig { flow: ItchDayConfig::itch_8000(), channels: 8, ..XdpDayConfig::xdp_500() }

@@ -1,4 +1,4 @@
-//! ITCH messages into XDP messages: the same order flow in another protocol.
+//! Conversion of ITCH messages to XDP messages: the same order flow in another protocol.
 
 use rustc_hash::FxHashMap;
 use tickpath_nasdaq::itch50::{
@@ -19,23 +19,23 @@ use super::channel::Channel;
 use super::clock::{MIDNIGHT_SECS, NANOS_PER_SECOND, round_down};
 use super::lines::Lines;
 
-/// The market, and its product: NYSE's Integrated Feed.
+/// Market and product: NYSE's Integrated Feed.
 const MARKET_ID: u16 = 1;
 const PRODUCT_ID: u8 = 11;
-/// Symbol indexes are the market's own, for all days: they do not begin at 1 and have gaps.
+/// Symbol indexes are those of the market over all days: they do not start at 1, and they have gaps.
 const SYMBOL_INDEX_FIRST: u32 = 1_003;
 const SYMBOL_INDEX_STEP: u32 = 7;
 
-/// One replacement with another price in so many is told as a modification of the same order.
+/// One replacement at another price in this many is sent as a modification of the same order.
 const MODIFIED_ONE_IN: u64 = 4;
-/// One hidden trade in so many follows news of retail price improvement.
+/// One hidden trade in this many follows a retail price improvement message.
 const RETAIL_ONE_IN: u32 = 4;
-/// One cross in so many is corrected.
+/// One cross in this many is corrected.
 const CORRECTED_ONE_IN: u32 = 64;
-/// Prices from this on do not fit four bytes with six decimals as they move.
+/// From this price on, prices may exceed four bytes with six decimals as they move.
 const SIX_DECIMALS_MAX: Price = Price(5_000_000);
 const LOT: u32 = 100;
-/// Since midnight: where the core session begins and ends.
+/// Start and end of the core session, since midnight.
 const CORE_START: Nanos = Nanos::from_secs(9 * 3_600 + 30 * 60);
 const CORE_END: Nanos = Nanos::from_secs(16 * 3_600);
 
@@ -44,7 +44,7 @@ const fn symbol_index(security: usize) -> u32 {
     SYMBOL_INDEX_FIRST + SYMBOL_INDEX_STEP * security as u32
 }
 
-/// An order that rests, by its ITCH reference.
+/// A resting order, by its ITCH reference.
 #[derive(Clone, Copy, Debug)]
 struct Resting {
     order_id: u64,
@@ -52,7 +52,7 @@ struct Resting {
     volume: u32,
 }
 
-/// A symbol as the venue knows it.
+/// State of a symbol at the venue.
 #[derive(Clone, Debug)]
 struct Listed {
     symbol_seq_num: u32,
@@ -61,14 +61,14 @@ struct Listed {
     ssr: SsrState,
 }
 
-/// Turns the messages of an ITCH day into packets of XDP channels.
+/// Converts the messages of an ITCH day to packets of XDP channels.
 #[derive(Debug)]
 pub(super) struct Converter {
     pub channels: Vec<Channel>,
     pub lines: Lines,
     resting: FxHashMap<u64, Resting>,
     listed: Vec<Listed>,
-    /// The last trade of all, which alone is ever broken.
+    /// The latest trade, which is the only one that can be broken.
     last_trade: u32,
     crosses: u32,
 }
@@ -86,12 +86,12 @@ const fn secs_of(epoch_ns: u64) -> u32 {
     (epoch_ns / NANOS_PER_SECOND) as u32
 }
 
-/// The venue's number of an order: its own in the lower half, then its market and its partition.
+/// The venue's number of an order: its own number in the lower half, then its market and partition.
 const fn order_id(reference: OrderId, partition: u8) -> u64 {
     (reference.0 / 4) & 0xffff_ffff | (MARKET_ID as u64) << 40 | (partition as u64) << 48
 }
 
-/// A message's time, since midnight as in ITCH and as the venue's clock has it, and the security that it is about.
+/// Time of a message, since midnight as in ITCH and by the venue's clock, and its security.
 #[derive(Clone, Copy)]
 struct At {
     ts: Nanos,
@@ -105,14 +105,14 @@ impl At {
     }
 }
 
-/// The time and the security of an ITCH message.
+/// Time and security of an ITCH message.
 macro_rules! at {
     ($message:expr) => {
         At::new($message.timestamp.get(), usize::from($message.stock_locate.get().0) - 1)
     };
 }
 
-/// Sends a message that begins with nanoseconds, symbol index and the symbol's next number, by its fields behind them.
+/// Sends a message from its fields after nanoseconds, symbol index and the symbol's sequence number.
 macro_rules! send {
     ($converter:ident, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {{
         let (nanos, index) = (nanos_of($at.epoch_ns), symbol_index($at.security));
@@ -122,11 +122,11 @@ macro_rules! send {
 }
 
 impl Converter {
-    /// A converter before the first message; `references` are the prices that the securities begin with.
+    /// Creates a converter at its first message; `references` are the starting prices of the securities.
     pub fn new(channels: u8, lines: Lines, references: impl Iterator<Item = Price>) -> Converter {
         let listed = |reference| Listed {
             symbol_seq_num: 0,
-            // Six decimals, and four where prices are too large for that.
+            // Six decimals, or four if prices are too large for six.
             scale: PriceScale::new(if reference < SIX_DECIMALS_MAX { 6 } else { 4 })
                 .expect("both are scales"),
             state: MarketState::PRE_OPENING,
@@ -147,7 +147,7 @@ impl Converter {
         self.channels[place].push(at.epoch_ns, message, &mut self.lines);
     }
 
-    /// The number of the security's next message.
+    /// Returns the next message number of the security.
     fn next_seq(&mut self, security: usize) -> u32 {
         let listed = &mut self.listed[security];
         listed.symbol_seq_num += 1;
@@ -176,7 +176,7 @@ impl Converter {
         );
     }
 
-    /// Every symbol enters a session.
+    /// Publishes the start of a session for every symbol.
     fn session(&mut self, ts: Nanos, state: MarketState) {
         for security in 0..self.listed.len() {
             self.listed[security].state = state;
@@ -203,7 +203,7 @@ impl Converter {
         self.resting.get_mut(&reference.0).expect("the day names orders that rest")
     }
 
-    /// Takes a volume off an order, and the order away when nothing is left.
+    /// Reduces an order by a volume, and removes it when nothing is left.
     fn take(&mut self, reference: OrderId, volume: u32) -> Resting {
         let resting = self.resting(reference);
         resting.volume -= volume;
@@ -231,7 +231,7 @@ impl Converter {
         send!(self, at, OrderExecution(order.order_id, trade_id, units, volume, printable, 0, conditions));
     }
 
-    /// Tells another price or volume of an order that keeps its number.
+    /// Sends a new price or volume of an order that keeps its number.
     fn modify(&mut self, at: At, order: Resting) {
         let units = self.units(at, order.price);
         let (id, volume) = (order.order_id, order.volume);
@@ -342,7 +342,7 @@ impl Listener for Converter {
         let volume = message.shares.get().0 as u32;
         let was = *self.resting(old);
         self.resting.remove(&old.0);
-        // The same order with another price loses its place too, so the books are the same in both ways.
+        // A modification of the price loses priority as well, so both forms give the same books.
         if price != was.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
             let order = Resting { order_id: was.order_id, price, volume };
             self.resting.insert(reference.0, order);

@@ -1,4 +1,4 @@
-//! The packets of the day on their lines, and their counts.
+//! Packets of the day on their lines, and their counters.
 
 use std::collections::VecDeque;
 
@@ -7,13 +7,13 @@ use tickpath_nyse::PACKET_LEN_MAX;
 
 use super::XdpDayConfig;
 
-/// Delay of line B behind line A.
+/// Delay of line B relative to line A.
 pub(super) const LINE_B_LATER_NS: u64 = 14_000;
 
-/// Packets on their way.
+/// Packets in flight.
 #[derive(Debug)]
 pub(super) struct Lines {
-    /// Time that a packet that is not full waits for more messages.
+    /// Time that a partially filled packet waits for more messages.
     pub window_ns: u64,
     has_line_b: bool,
     waiting: [VecDeque<XdpPacket>; 2],
@@ -32,7 +32,7 @@ impl Lines {
         }
     }
 
-    /// Puts a packet on its lines, and counts it if it has messages.
+    /// Sends a packet on its lines, and counts it if it has messages.
     pub fn send(&mut self, packet: XdpPacket) {
         self.counters.filled += u64::from(packet.message_count > 0);
         self.waiting[0].push_back(packet);
@@ -41,12 +41,12 @@ impl Lines {
         }
     }
 
-    /// True when nothing that is still to be sent can arrive before what waits: line A is never late.
+    /// True if no later packet can arrive before those waiting: line A is never delayed.
     pub fn knows_next(&self) -> bool {
         !self.waiting[0].is_empty()
     }
 
-    /// Takes the packet that comes first off its line: whether it arrives, or is lost.
+    /// Takes the next packet off its line; false means that the packet is lost.
     pub fn next(&mut self) -> Option<(bool, XdpPacket)> {
         let due = |line: &VecDeque<XdpPacket>| line.front().map_or(u64::MAX, |packet| packet.ts_ns);
         let line = usize::from(due(&self.waiting[1]) < due(&self.waiting[0]));
@@ -63,18 +63,18 @@ impl Lines {
     }
 }
 
-/// One packet of the day as it arrives.
+/// One packet of the day at its arrival.
 #[derive(Clone, Copy)]
 pub struct XdpPacket {
-    /// When, in nanoseconds since the Unix epoch.
+    /// Time of arrival, in nanoseconds since the Unix epoch.
     pub ts_ns: u64,
-    /// The channel, from 1.
+    /// Channel number, from 1.
     pub channel: u8,
-    /// The line, 0 for A and 1 for B.
+    /// Line: 0 for A, 1 for B.
     pub line: u8,
-    /// Number of its first message.
+    /// Sequence number of the first message.
     pub sequence: u32,
-    /// Number of its messages.
+    /// Number of messages.
     pub message_count: u8,
     pub(super) len: u16,
     pub(super) bytes: [u8; PACKET_LEN_MAX],
@@ -87,7 +87,7 @@ impl XdpPacket {
         XdpPacket { ts_ns, channel, line: 0, sequence, message_count, len: packet.len() as u16, bytes }
     }
 
-    /// Its bytes.
+    /// Bytes of the packet.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -101,18 +101,18 @@ impl std::fmt::Debug for XdpPacket {
     }
 }
 
-/// Counts of a day so far.
+/// Counters of a day so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpDayCounters {
-    /// Messages, each once, whatever lines it was sent on.
+    /// Number of messages, each counted once for all lines.
     pub messages: u64,
-    /// Packets that arrived, on all lines.
+    /// Number of packets that arrived, on all lines.
     pub packets: u64,
-    /// Packets that were lost on their way.
+    /// Number of packets lost in transit.
     pub lost: u64,
-    /// Bytes of the packets that arrived.
+    /// Number of bytes in the packets that arrived.
     pub bytes: u64,
-    /// Packets with messages that were sent on line A, lost or not.
+    /// Number of packets with messages sent on line A, lost or not.
     pub filled: u64,
     by_type: [u64; 256],
 }
@@ -124,12 +124,12 @@ impl Default for XdpDayCounters {
 }
 
 impl XdpDayCounters {
-    /// The types that came, with their messages, in the order of their numbers.
+    /// Message types that occurred with their counts, in the order of their numbers.
     pub fn by_type(&self) -> impl Iterator<Item = (u16, u64)> {
         (0..).zip(self.by_type).filter(|(_, count)| *count > 0)
     }
 
-    /// Notes a message by its bytes.
+    /// Counts a message, given its bytes.
     pub(super) fn note(&mut self, message: &[u8]) {
         self.messages += 1;
         self.by_type[usize::from(u16::from_le_bytes([message[2], message[3]]))] += 1;

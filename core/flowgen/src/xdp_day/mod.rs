@@ -18,23 +18,23 @@ use convert::Converter;
 use lines::Lines;
 pub use lines::{XdpDayCounters, XdpPacket};
 
-/// Makes the packets of one synthetic day, in the order of their arrival; a seed gives the same bytes on every machine.
+/// Generates the packets of one synthetic day, by arrival. A seed gives the same bytes on every machine.
 ///
-/// The order flow is that of the [`ItchDay`] of the same settings, message for message, so that the books of the two have
-/// the same levels at every time:
+/// The order flow is that of the [`ItchDay`] with the same settings, message for message, so that the books
+/// of both have the same levels at all times:
 ///
-/// - **Start**: a sequence number reset on each channel, then for each symbol its index mapping, a symbol clear and its
-///   status. Symbols are dealt to the channels in turn; one channel is one partition. Prices have six decimals, and four
-///   from 500 dollars on.
+/// - **Start**: a sequence number reset on each channel, then for each symbol its index mapping, a symbol
+///   clear and its status. Symbols are assigned to the channels in turn; one channel is one partition. Prices
+///   have six decimals, and four from 500 dollars on.
 /// - **Time**: a time reference on each channel in each second with messages; nanoseconds in steps of 256.
-/// - **Orders**: adds, deletes and executions as there; a reduction is a modification with the rest of the volume; of
-///   replacements with another price one in four is a modification of the same order. Hidden trades, retail indicators,
-///   crosses with a correction now and then, imbalances, broken trades.
-/// - **Sessions**: early 04:00, core 09:30, late 16:00, closed 20:00 Eastern Time, a status for each symbol. At the close
-///   the orders that are left vanish without a word, as the specification has it.
-/// - **Packets**: a packet is sent when the next message has no room in its 1400 bytes, or when its first message has
-///   waited for [`window_ns`](XdpDayConfig::window_ns).
-/// - **Lines**: line B has the same packets 14 microseconds later. [`loss`](XdpDayConfig::loss) takes some away.
+/// - **Orders**: adds, deletes and executions as there. A reduction is a modification to the remaining
+///   volume. One replacement in four at another price is a modification of the same order. Hidden trades,
+///   retail indicators, crosses with a rare correction, imbalances, broken trades.
+/// - **Sessions**: early 04:00, core 09:30, late 16:00, closed 20:00 Eastern Time, with a status for each
+///   symbol. The orders left at the close vanish without a message, as specified.
+/// - **Packets**: a packet is sent when the next message exceeds its 1400 bytes, or when its first message
+///   has waited for [`window_ns`](XdpDayConfig::window_ns).
+/// - **Lines**: line B has the same packets 14 microseconds later. [`loss`](XdpDayConfig::loss) drops some.
 ///
 /// ```
 /// use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
@@ -57,7 +57,7 @@ pub struct XdpDay {
 }
 
 impl XdpDay {
-    /// A day at its start.
+    /// Creates a day at its start.
     ///
     /// # Errors
     /// [`ConfigError`] names the setting to change.
@@ -69,7 +69,7 @@ impl XdpDay {
         Ok(XdpDay { flow, converter, heartbeats: config.heartbeats, is_over: false })
     }
 
-    /// The next packet that arrives; `None` after the last.
+    /// Returns the next packet that arrives; `None` after the last.
     pub fn next_packet(&mut self) -> Option<XdpPacket> {
         loop {
             while !self.is_over && !self.converter.lines.knows_next() {
@@ -82,13 +82,13 @@ impl XdpDay {
         }
     }
 
-    /// What came so far, but for the messages, which are counted as they are made.
+    /// Counters of the day so far; messages are counted when they are generated.
     #[must_use]
     pub const fn counters(&self) -> &XdpDayCounters {
         &self.converter.lines.counters
     }
 
-    /// Takes the next message of the flow, after what is due before it.
+    /// Processes the next message of the flow, after everything that is due before it.
     fn advance(&mut self) {
         let mut message = [0; MESSAGE_LEN_MAX];
         let Some(len) = self.flow.next_message(&mut message) else {
@@ -100,7 +100,7 @@ impl XdpDay {
         itch50::decode(&message[..len], &mut self.converter).expect("the day's messages are whole");
     }
 
-    /// Sends the packets and heartbeats whose time has come before `now_ns`.
+    /// Sends the packets and heartbeats that are due by `now_ns`.
     fn send_due(&mut self, now_ns: u64) {
         let Converter { channels, lines, .. } = &mut self.converter;
         let due = |channel: &Channel| channel.due_ns(self.heartbeats);
@@ -111,7 +111,7 @@ impl XdpDay {
         }
     }
 
-    /// The day's messages are over: what still waits is sent.
+    /// Ends the day: sends all pending packets.
     fn finish(&mut self) {
         self.is_over = true;
         let Converter { channels, lines, .. } = &mut self.converter;
@@ -123,7 +123,7 @@ impl XdpDay {
     }
 }
 
-/// Where ITCH messages have their time.
+/// Position of the time in ITCH messages.
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ fn a_seed_gives_the_same_capture_for_ever() {
     assert_eq!((bytes.len(), format!("{:016x}", xxh3_64(&bytes))), (1_084_012, "2e13ea4c660d7ee4".into()));
 }
 
-/// Numbers without a gap on each channel, and times that never run backwards.
+/// Each channel has consecutive numbers, and times never decrease.
 #[test]
 fn each_channel_is_one_row_of_messages() {
     let mut next: HashMap<u8, u32> = HashMap::new();
@@ -71,7 +71,7 @@ fn each_channel_is_one_row_of_messages() {
                 Message::Imbalance(message) => (message.source_time_ns.get(), message.symbol_index.get()),
                 Message::SecurityStatus(status) => (status.source_time_ns.get(), status.symbol_index.get()),
                 Message::Unknown(_) => panic!("an unknown message"),
-                // All others have them at the same places.
+                // All other types have them at the same offsets.
                 _ => {
                     let field = |at: usize| u32::from_le_bytes(*message[at..].first_chunk().unwrap());
                     (field(4), field(8))
@@ -92,7 +92,7 @@ fn each_channel_is_one_row_of_messages() {
     assert_eq!(symbol_seqs.len(), FLOW.symbols as usize);
 }
 
-/// What is the same in every message of a type, by the real ones: bytes from the first place up to the second.
+/// Bytes that are constant in all recorded messages of a type, as ranges of offsets.
 const CONSTANT: &[(u16, &[(usize, usize)])] = &[
     (2, &[(5, 12)]),
     (34, &[(21, 43), (45, 46)]),
@@ -105,7 +105,7 @@ const CONSTANT: &[(u16, &[(usize, usize)])] = &[
     (111, &[]),
 ];
 
-/// Every type that was recorded: the day's messages have its length, its constant fields, and values like its.
+/// The day's messages have the lengths and constant fields of the recorded ones, and similar values.
 #[test]
 fn messages_look_like_the_recorded_ones() {
     let recorded = include_str!("../../../../protocols/nyse/tests/data/packets.hex");
@@ -130,7 +130,7 @@ fn messages_look_like_the_recorded_ones() {
             for &(from, to) in *constant {
                 assert_eq!(message[from..to], real[from..to], "type {message_type}, bytes {from} to {to}");
             }
-            // The venue's clock counts in steps of 256 ns, so the lowest byte is zero, there as here.
+            // The venue's clock has steps of 256 ns, so the lowest byte is zero in both.
             let nanos_at = if matches!(message_type, 2 | 34 | 105) { 8 } else { 4 };
             assert_eq!((message[nanos_at], real[nanos_at]), (0, 0), "type {message_type}");
             *compared.entry(message_type).or_default() += 1;
