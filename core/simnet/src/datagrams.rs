@@ -1,4 +1,4 @@
-//! Datagrams, to groups and to single sockets.
+//! Datagrams, multicast and unicast.
 
 use core::net::SocketAddrV4;
 use std::cmp::Reverse;
@@ -8,30 +8,30 @@ use tickpath_types::Nanos;
 use super::socket::{AddressInUse, HostId, Inbox, Socket, SocketId};
 use super::{DatagramFaults, Network, UNICAST};
 
-/// Bytes that a socket keeps of what nobody has read yet; further datagrams are dropped.
+/// Capacity of a socket's buffer for unread datagrams, in bytes; further datagrams are dropped.
 pub(super) const INBOX_BYTES_MAX: usize = 256 << 10;
 
-/// A datagram as it was received.
+/// A received datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it came, in nanoseconds of the receiver's clock.
+    /// Time of arrival, in nanoseconds of the receiver's clock.
     pub kernel_ns: u64,
-    /// Who sent it.
+    /// Address of the sender.
     pub from: SocketAddrV4,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Network {
-    /// A socket that receives what is sent to a group.
+    /// Creates a socket that receives the datagrams of a group.
     pub fn join(&mut self, host: HostId, group: SocketAddrV4) -> SocketId {
         self.insert(Socket::Inbox(Inbox::new(host, group, true)))
     }
 
-    /// A socket that sends and receives datagrams at an address, of which port 0 takes a free one; and the address.
+    /// Creates a datagram socket at an address (port 0: a free port). Returns it with its actual address.
     ///
     /// # Errors
-    /// [`AddressInUse`].
+    /// [`AddressInUse`] if another socket is bound to the address.
     pub fn bind(
         &mut self,
         host: HostId,
@@ -44,7 +44,7 @@ impl Network {
         Ok((self.insert(Socket::Inbox(Inbox::new(host, address, false))), address))
     }
 
-    /// Sends to everybody who has joined a group.
+    /// Sends a datagram to all members of a group.
     pub fn send_to_group(&mut self, host: HostId, from: SocketAddrV4, group: SocketAddrV4, bytes: &[u8]) {
         let is_member = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if inbox.is_group && inbox.address == group);
         let members = self.ids(is_member);
@@ -54,7 +54,7 @@ impl Network {
         }
     }
 
-    /// Sends to one address.
+    /// Sends a datagram to one address.
     pub fn send_to(&mut self, from: SocketId, to: SocketAddrV4, bytes: &[u8]) {
         let Some(Socket::Inbox(Inbox { host, address, .. })) = self.sockets.get(&from) else { return };
         let (host, address) = (*host, *address);
@@ -65,7 +65,7 @@ impl Network {
         }
     }
 
-    /// The next datagram that has arrived, if there is one.
+    /// Returns the next datagram that has arrived, if any.
     pub fn receive(&mut self, id: SocketId) -> Option<Datagram> {
         let now = self.now;
         let Some(Socket::Inbox(inbox)) = self.sockets.get_mut(&id) else { return None };
@@ -76,7 +76,7 @@ impl Network {
         Some(Datagram { kernel_ns: self.stamp(host, at), from, bytes })
     }
 
-    /// Datagrams to this socket that were dropped because it did not read.
+    /// Number of datagrams to this socket that were dropped because its buffer was full.
     #[must_use]
     pub fn dropped(&self, id: SocketId) -> u32 {
         if let Some(Socket::Inbox(inbox)) = self.sockets.get(&id) { inbox.dropped } else { 0 }

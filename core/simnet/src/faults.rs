@@ -1,26 +1,26 @@
-//! What goes wrong on a network, how often, and how often it did.
+//! Fault rates of a network, and counters of the faults that occurred.
 
 use tickpath_types::Nanos;
 
-/// What goes wrong with datagrams on their way to each receiver.
+/// Fault rates for datagrams, applied for each receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramFaults {
-    /// Datagrams lost, in a million.
+    /// Lost datagrams, in parts per million.
     pub loss_ppm: u32,
-    /// Datagrams that arrive twice, in a million.
+    /// Duplicated datagrams, in parts per million.
     pub duplicate_ppm: u32,
-    /// Shortest way.
+    /// Minimum delay.
     pub delay_min: Nanos,
-    /// Mean of what comes on top of it, which is exponentially distributed: later datagrams overtake earlier ones.
+    /// Mean of the additional, exponentially distributed delay; later datagrams can overtake earlier ones.
     pub jitter: Nanos,
-    /// Datagrams that are held up, in a million.
+    /// Datagrams with a delay spike, in parts per million.
     pub spike_ppm: u32,
-    /// For at most so long.
+    /// Upper bound of a delay spike.
     pub spike_max: Nanos,
 }
 
 impl DatagramFaults {
-    /// Nothing goes wrong: every datagram takes the same time.
+    /// No faults: every datagram takes the same time.
     pub const NONE: DatagramFaults = DatagramFaults {
         loss_ppm: 0,
         duplicate_ppm: 0,
@@ -31,31 +31,31 @@ impl DatagramFaults {
     };
 }
 
-/// What goes wrong with connections.
+/// Fault rates for connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamFaults {
-    /// Shortest way of a segment.
+    /// Minimum delay of a segment.
     pub delay_min: Nanos,
-    /// Mean of what comes on top of it, which is exponentially distributed; what follows waits.
+    /// Mean of the additional, exponentially distributed delay; later segments wait.
     pub jitter: Nanos,
-    /// Segments that are held up, as by a retransmission, in a million.
+    /// Segments with a delay spike, as from a retransmission, in parts per million.
     pub spike_ppm: u32,
-    /// For at most so long.
+    /// Upper bound of a delay spike.
     pub spike_max: Nanos,
-    /// Bytes of one direction that may be on their way or wait to be read; further ones are not taken.
+    /// Maximum of bytes in flight or unread in one direction; writes beyond it are not accepted.
     pub window: usize,
-    /// Writes of which a part alone is taken, in a million.
+    /// Writes that are accepted only in part, in parts per million.
     pub short_write_ppm: u32,
-    /// Reads that bring a part of what is there, in a million.
+    /// Reads that return only part of the available bytes, in parts per million.
     pub short_read_ppm: u32,
-    /// Writes upon which the connection is reset at both ends, in a million; of what is on its way any prefix arrives.
+    /// Writes that reset both ends, in parts per million. A random prefix of the data in flight arrives.
     pub reset_ppm: u32,
-    /// Connections refused although somebody listens, in a million.
+    /// Connections refused although a listener exists, in parts per million.
     pub refusal_ppm: u32,
 }
 
 impl StreamFaults {
-    /// Nothing goes wrong.
+    /// No faults.
     pub const NONE: StreamFaults = StreamFaults {
         delay_min: Nanos(5_000),
         jitter: Nanos(0),
@@ -69,17 +69,17 @@ impl StreamFaults {
     };
 }
 
-/// Declares the counters with their names.
+/// Declares the counters and their names.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What happened on a network so far.
+        /// Counters of a network's events since its creation.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct NetworkCounters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
         impl NetworkCounters {
-            /// Each counter and its name.
+            /// Returns each counter with its name.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name)),*].into_iter()
             }
@@ -94,46 +94,46 @@ counters! {
     datagrams_lost,
     /// Datagrams lost because the two hosts could not reach each other.
     datagrams_cut,
-    /// Datagrams that arrived twice.
+    /// Datagrams duplicated.
     datagrams_duplicated,
-    /// Datagrams that arrived before one that was sent earlier.
+    /// Datagrams that overtook an earlier one.
     datagrams_reordered,
-    /// Datagrams that were held up.
+    /// Datagrams with a delay spike.
     datagrams_delayed,
-    /// Datagrams dropped because their receiver did not read.
+    /// Datagrams dropped because their receiver's buffer was full.
     datagrams_overflowed,
-    /// Datagrams to where nobody receives.
+    /// Datagrams to an address without a receiver.
     datagrams_unreceived,
-    /// Connections made.
+    /// Connections established.
     connections,
     /// Connections refused by chance.
     connections_refused,
-    /// Connections refused because nobody listened.
+    /// Connections refused because the address had no listener.
     connections_unheard,
-    /// Connections refused because too many waited to be accepted.
+    /// Connections refused because the listener's backlog was full.
     connections_above_backlog,
-    /// Connections that were begun while the two hosts could not reach each other, or the other was off.
+    /// Connection attempts while the two hosts could not reach each other or the other host had no power.
     connections_cut,
     /// Segments sent.
     segments,
-    /// Segments that were held up.
+    /// Segments with a delay spike.
     segments_delayed,
-    /// Writes of which a part was taken.
+    /// Writes that were accepted only in part.
     short_writes,
-    /// Writes of which nothing was taken, as nobody read.
+    /// Writes that were not accepted because the peer's window was full.
     full_windows,
-    /// Reads that brought a part of what was there.
+    /// Reads that returned only part of the available bytes.
     short_reads,
-    /// Connections that the network reset.
+    /// Connections reset by the network.
     resets,
-    /// Connections that one end closed with bytes unread, which resets them.
+    /// Connections that one end closed with unread bytes, which resets them.
     resets_by_close,
-    /// Connections of which one end ended one direction.
+    /// Half-closed connections: one end ended its sending direction.
     half_closes,
-    /// Times that two hosts could not reach each other any more.
+    /// Separations of two hosts.
     partitions,
-    /// Processes that died, all their connections with them.
+    /// Processes that ended, with all their connections.
     deaths,
-    /// Hosts that lost power, of which nobody was told.
+    /// Hosts that lost power without any notice to their peers.
     power_losses,
 }

@@ -1,8 +1,8 @@
-//! A network in memory that delays, loses, repeats, reorders, cuts and resets, all from one seed.
+//! An in-memory network that delays, loses, duplicates, reorders, cuts and resets, driven by one seed.
 //!
-//! Hosts have sockets: some listen, some are one end of a connection, some receive what is sent to a group, some
-//! exchange datagrams. Time is an argument: what was sent arrives when [`Network::advance`] has come to its time.
-//! Nothing here performs IO or reads a clock. The simulator and tests run the system on it.
+//! Hosts have sockets: listeners, connection ends, members of a multicast group, and datagram sockets. Time
+//! is an argument: data arrives once [`Network::advance`] has reached its time of arrival. Nothing here
+//! performs IO or reads a clock. The simulator and tests run the system on it.
 
 mod datagrams;
 mod faults;
@@ -21,37 +21,37 @@ use socket::Socket;
 pub use socket::{AddressInUse, Gone, HostId, SocketId};
 pub use streams::{StreamError, StreamRead};
 
-/// How a host's process ends.
+/// Kind of failure that ends a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// The process alone: the host closes its connections, and the other ends hear of it.
+    /// Only the process ends. The host closes its connections, and the other ends are notified.
     Process,
-    /// The host: nobody is told, until it is back and does not know the connections any more.
+    /// The host loses power. Peers learn of it only after it is back and no longer knows the connections.
     Power,
 }
 
-/// What a [watched](Network::watch_streams_of) host's connections came to see.
+/// An observation on a connection of a [watched](Network::watch_streams_of) host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamNote {
-    /// When.
+    /// Time of the observation.
     pub at: Nanos,
-    /// The end of the connection that is on the other host.
+    /// The connection's end on the other host.
     pub peer: SocketId,
-    /// What.
+    /// Kind of observation.
     pub kind: StreamNoteKind,
 }
 
-/// What came to be seen.
+/// Kind of a [`StreamNote`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamNoteKind {
     /// Bytes were read.
     Read {
-        /// As the reader was told, in nanoseconds of the host's clock.
+        /// Arrival time that the reader received, in nanoseconds of the host's clock.
         kernel_ns: u64,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// The end of the bytes, or a reset, was there to be read; or the host closed its end.
+    /// The end of the stream or a reset became readable, or the host closed its end.
     Gone,
 }
 
@@ -61,33 +61,33 @@ pub struct Network {
     now: Nanos,
     draw: Draw,
     stream_faults: StreamFaults,
-    /// By group; other datagrams have those of the unspecified address.
+    /// Faults by multicast group; the unspecified address holds those of other datagrams.
     datagram_faults: BTreeMap<SocketAddrV4, DatagramFaults>,
     counters: NetworkCounters,
     sockets: BTreeMap<SocketId, Socket>,
     next_socket: u32,
     next_port: u16,
-    /// Times at which something arrives.
+    /// Times of pending arrivals.
     arrivals: BinaryHeap<Reverse<Nanos>>,
-    /// Pairs that cannot reach each other.
+    /// Pairs of hosts that cannot reach each other.
     cuts: BTreeSet<(HostId, HostId)>,
     /// Hosts without power.
     off: BTreeSet<HostId>,
-    /// What is added to the time on a host's clock, from when on.
+    /// Offsets of each host's clock in nanoseconds, each with the time from which it applies.
     clocks: BTreeMap<HostId, Vec<(Nanos, i64)>>,
     watched: BTreeSet<HostId>,
-    /// Ends of watched hosts that will be seen to be gone.
+    /// Ends of watched hosts that will observe the end of their connection, with the time.
     going: Vec<(Nanos, SocketId)>,
     notes: Vec<StreamNote>,
 }
 
-/// The place of the faults of datagrams that go to no group.
+/// Key of the faults for datagrams without a group.
 const UNICAST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-/// Ports that are given away when none is asked for.
+/// First port to assign when a caller passes port 0.
 const FIRST_FREE_PORT: u16 = 40_000;
 
 impl Network {
-    /// A network without hosts on which nothing goes wrong.
+    /// Creates a network without hosts and without faults.
     #[must_use]
     pub fn new(seed: u64, now: Nanos) -> Network {
         Network {
@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass; it never goes back.
+    /// Advances the time to `now`; it never goes back.
     pub fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         while self.arrivals.peek().is_some_and(|at| at.0 <= self.now) {
@@ -118,70 +118,70 @@ impl Network {
         self.note_gone();
     }
 
-    /// The time.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// When the next thing arrives that has not yet.
+    /// Time of the next pending arrival.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Nanos> {
         self.arrivals.peek().map(|at| at.0)
     }
 
-    /// What happened so far.
+    /// Counters of all events so far.
     #[must_use]
     pub fn counters(&self) -> &NetworkCounters {
         &self.counters
     }
 
-    /// What goes wrong with connections from now on.
+    /// Sets the faults of connections from now on.
     pub fn set_stream_faults(&mut self, faults: StreamFaults) {
         self.stream_faults = faults;
     }
 
-    /// What goes wrong with datagrams to a group from now on, or with those to no group when `None`.
+    /// Sets the faults of datagrams to a group from now on; `None` means datagrams without a group.
     pub fn set_datagram_faults(&mut self, group: Option<SocketAddrV4>, faults: DatagramFaults) {
         self.datagram_faults.insert(group.unwrap_or(UNICAST), faults);
     }
 
-    /// From now on two hosts cannot reach each other: datagrams are lost, what connections carry waits.
+    /// Separates two hosts from now on: datagrams are lost, and data on connections waits.
     pub fn cut(&mut self, one: HostId, other: HostId) {
         if self.cuts.insert(pair(one, other)) {
             self.counters.partitions += 1;
         }
     }
 
-    /// From now on they can again: what connections carry arrives when it is sent again.
+    /// Ends the separation of two hosts: waiting data on connections is retransmitted.
     pub fn heal(&mut self, one: HostId, other: HostId) {
         if self.cuts.remove(&pair(one, other)) {
             self.release_segments();
         }
     }
 
-    /// From now on a host's clock is ahead of the time by so much, in nanoseconds.
+    /// Sets the offset of a host's clock from now on, in nanoseconds ahead of the network's time.
     pub fn set_clock(&mut self, host: HostId, ahead_ns: i64) {
         self.clocks.entry(host).or_default().push((self.now, ahead_ns));
     }
 
-    /// What a host's clock reads now.
+    /// Current reading of a host's clock.
     #[must_use]
     pub fn clock(&self, host: HostId) -> Nanos {
         Nanos(self.stamp(host, self.now))
     }
 
-    /// What the connections of a host come to see is noted from now on.
+    /// Records observations on the connections of a host from now on.
     pub fn watch_streams_of(&mut self, host: HostId) {
         self.watched.insert(host);
     }
 
-    /// What was noted since the last call, in order of time.
+    /// Returns the observations since the last call, in order of time.
     pub fn take_notes(&mut self) -> Vec<StreamNote> {
         std::mem::take(&mut self.notes)
     }
 
-    /// A host's process ends, and with it all its sockets.
+    /// Ends a host's process and all its sockets.
     pub fn kill(&mut self, host: HostId, death: Death) {
         let ids = self.ids(|socket| socket.host() == host);
         match death {
@@ -200,14 +200,14 @@ impl Network {
         }
     }
 
-    /// A host that lost power is back. Whoever has sent something to what it was hears that it is no more.
+    /// Restores a host that lost power. Peers that have sent data to its old connections receive a reset.
     pub fn revive(&mut self, host: HostId) {
         if self.off.remove(&host) {
             self.reset_widows();
         }
     }
 
-    /// Closes a socket, whatever it is; nothing when it is gone already.
+    /// Closes a socket of any kind. Does nothing if it is already closed.
     pub fn close(&mut self, id: SocketId) {
         match self.sockets.get(&id) {
             Some(Socket::Listener(_)) => self.close_listener(id),
@@ -224,7 +224,7 @@ impl Network {
         id
     }
 
-    /// The sockets that are such, in the order of their ids.
+    /// Ids of the sockets that satisfy `is_such`, in ascending order.
     fn ids(&self, is_such: impl Fn(&Socket) -> bool) -> Vec<SocketId> {
         self.sockets.iter().filter(|(_, socket)| is_such(socket)).map(|(id, _)| *id).collect()
     }
@@ -246,7 +246,7 @@ impl Network {
         !self.cuts.contains(&pair(one, other)) && !self.off.contains(&one) && !self.off.contains(&other)
     }
 
-    /// What a host's clock read at `at`.
+    /// Reading of a host's clock at `at`.
     fn stamp(&self, host: HostId, at: Nanos) -> u64 {
         let steps = self.clocks.get(&host).map_or(&[][..], Vec::as_slice);
         let ahead = steps.iter().rev().find(|(from, _)| *from <= at).map_or(0, |(_, ahead)| *ahead);

@@ -1,4 +1,4 @@
-//! Sockets: listeners, ends of connections, and inboxes of datagrams.
+//! Sockets: listeners, connection ends, and datagram inboxes.
 
 use core::net::SocketAddrV4;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,7 +9,7 @@ use tickpath_types::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u16);
 
-/// A socket of a host; no number is given twice.
+/// A socket of a host; numbers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -21,7 +21,7 @@ pub struct AddressInUse(pub SocketAddrV4);
 /// The side that ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// The other end, living or dying.
+    /// The other end, by a close or by its death.
     Peer,
     /// The network.
     Network,
@@ -48,7 +48,7 @@ impl Socket {
 pub(super) struct Listener {
     pub(super) host: HostId,
     pub(super) address: SocketAddrV4,
-    /// Connections that wait to be accepted, and from when on they do.
+    /// Connections that wait to be accepted, each with its time of arrival.
     pub(super) waiting: VecDeque<(Nanos, SocketId)>,
 }
 
@@ -58,20 +58,20 @@ pub(super) struct End {
     pub(super) peer: SocketId,
     pub(super) peer_host: HostId,
     pub(super) peer_address: SocketAddrV4,
-    /// When it stands, unless it is refused.
+    /// Time at which the connection is established, unless it is refused.
     pub(super) connected_at: Nanos,
-    /// When the refusal arrives.
+    /// Time at which the refusal arrives.
     pub(super) refused_at: Option<Nanos>,
-    /// Bytes from the other end.
+    /// Segments from the other end.
     pub(super) incoming: VecDeque<Segment>,
     pub(super) incoming_len: usize,
-    /// When the last of it arrives.
+    /// Arrival time of the last segment.
     pub(super) latest: Nanos,
-    /// When the end of it arrives.
+    /// Arrival time of the end of the stream.
     pub(super) end_at: Option<Nanos>,
-    /// When a reset arrives, and who caused it.
+    /// Arrival time of a reset, and the side that caused it.
     pub(super) reset_at: Option<(Nanos, Gone)>,
-    /// True once this end sends no more.
+    /// True once this end has ended its sending direction.
     pub(super) has_ended: bool,
     /// True once this end has sent to an end that no longer exists.
     pub(super) is_unanswered: bool,
@@ -119,13 +119,13 @@ impl End {
             || self.is_reset(now)
     }
 
-    /// Bytes that can be read now.
+    /// Number of bytes that can be read now.
     pub(super) fn arrived(&self, now: Nanos) -> usize {
         let segments = self.incoming.iter().take_while(|segment| segment.at <= now);
         segments.map(|segment| segment.bytes.len() - segment.read).sum()
     }
 
-    /// Takes bytes that have arrived; when the last of them did.
+    /// Takes bytes that have arrived, and returns the arrival time of the last one.
     pub(super) fn take(&mut self, out: &mut [u8]) -> Nanos {
         let mut filled = 0;
         let mut at = Nanos::ZERO;
@@ -150,7 +150,7 @@ pub(super) struct Inbox {
     pub(super) host: HostId,
     pub(super) address: SocketAddrV4,
     pub(super) is_group: bool,
-    /// By time of arrival and order of sending.
+    /// Datagrams by time of arrival and order of sending.
     pub(super) waiting: BTreeMap<(Nanos, u64), (SocketAddrV4, Vec<u8>)>,
     pub(super) bytes: usize,
     pub(super) next_order: u64,

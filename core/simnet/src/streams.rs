@@ -1,4 +1,4 @@
-//! Connections: bytes in order both ways, in windows, until one end or the network has enough.
+//! Connections: ordered bytes in both directions, limited by windows, until one end or the network ends them.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use std::cmp::Reverse;
@@ -9,48 +9,48 @@ use tickpath_types::Nanos;
 use super::socket::{AddressInUse, End, Gone, HostId, Listener, Segment, Socket, SocketId};
 use super::{Network, StreamNote, StreamNoteKind};
 
-/// Connections that wait to be accepted; further ones are refused.
+/// Capacity of a listener's queue of pending connections; further ones are refused.
 pub(super) const BACKLOG: usize = 128;
-/// Where connections come from, whatever their host.
+/// Source address of connections, on any host.
 const LOOPBACK: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
-/// How long it takes at most until what was lost in a partition is sent again.
+/// Upper bound of the time until data held by a partition is retransmitted.
 const RESEND_MAX: Nanos = Nanos::from_millis(200);
 
-/// Why a connection is over.
+/// Reason why a connection has failed or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// Nobody listened, too many waited, or chance had it so.
+    /// No listener, a full backlog, or a random refusal.
     #[error("the connection was refused")]
     Refused,
     /// The other end or the network reset it.
     #[error("the connection was reset")]
     Reset,
-    /// This end closed it, or is not connected yet.
+    /// This end closed the connection, or it is not established yet.
     #[error("not connected")]
     NotConnected,
 }
 
-/// What a read brought.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamRead {
-    /// So many bytes, the last of which came at this time of the host's clock.
+    /// Bytes, with the arrival time of the last one.
     Bytes {
-        /// How many.
+        /// Number of bytes.
         count: usize,
-        /// When, in nanoseconds.
+        /// Arrival time, in nanoseconds of the host's clock.
         kernel_ns: u64,
     },
-    /// None are there yet.
+    /// No bytes have arrived yet.
     Empty,
-    /// The other end sends no more.
+    /// The other end has ended its stream.
     End,
 }
 
 impl Network {
-    /// A socket that listens at an address, of which port 0 takes a free one; and the address.
+    /// Creates a listener at an address (port 0: a free port). Returns it with its actual address.
     ///
     /// # Errors
-    /// [`AddressInUse`].
+    /// [`AddressInUse`] if another listener has the address.
     pub fn listen(
         &mut self,
         host: HostId,
@@ -63,7 +63,7 @@ impl Network {
         Ok((self.insert(Socket::Listener(Listener { host, address, waiting: VecDeque::new() })), address))
     }
 
-    /// Begins a connection: [`poll_connected`](Network::poll_connected) tells when it stands.
+    /// Starts a connection. [`poll_connected`](Network::poll_connected) reports when it is established.
     pub fn connect(&mut self, host: HostId, to: SocketAddrV4) -> SocketId {
         let from = self.take_port(LOOPBACK);
         let there = Nanos(self.now.0 + self.draw_delay());
@@ -71,7 +71,7 @@ impl Network {
         self.arrivals.extend([Reverse(there), Reverse(back)]);
         let mut end = End::new(host, SocketId(0), host, to, back);
         let listener = self.listener_at(to).map(|id| (id, self.sockets[&id].host()));
-        // A host that is off says nothing, as one that cannot be reached; its listener went with it.
+        // A host without power or reach sends no refusal. Power loss removed its listener.
         if listener.map_or(!self.off.is_empty(), |(_, server)| !self.can_reach(host, server)) {
             self.counters.connections_cut += 1;
             end.connected_at = Nanos(u64::MAX);
@@ -102,7 +102,7 @@ impl Network {
         id
     }
 
-    /// The next connection that waits to be accepted, and who made it.
+    /// Accepts the next pending connection, and returns it with its source address.
     pub fn accept(&mut self, listener: SocketId) -> Option<(SocketId, SocketAddrV4)> {
         let now = self.now;
         let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) else { return None };
@@ -110,10 +110,10 @@ impl Network {
         if let Socket::End(end) = &self.sockets[&id] { Some((id, end.peer_address)) } else { None }
     }
 
-    /// Whether a connection stands that was begun.
+    /// Returns true once a connection is established.
     ///
     /// # Errors
-    /// [`StreamError`] when it never will.
+    /// [`StreamError`] if it can never be established.
     pub fn poll_connected(&self, id: SocketId) -> Result<bool, StreamError> {
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
         match (end.refused_at, end.reset_at) {
@@ -124,7 +124,7 @@ impl Network {
         }
     }
 
-    /// True when a read, or an accept, would find something: bytes, the end, a reset, a connection.
+    /// Returns true if a read or an accept has a result: bytes, the end, a reset, or a connection.
     #[must_use]
     pub fn is_readable(&self, id: SocketId) -> bool {
         match self.sockets.get(&id) {
@@ -136,10 +136,10 @@ impl Network {
         }
     }
 
-    /// Reads some of what has arrived.
+    /// Reads bytes that have arrived.
     ///
     /// # Errors
-    /// [`StreamError`] when the connection is over and nothing is left.
+    /// [`StreamError`] when the connection has ended and no bytes are left.
     pub fn read(&mut self, id: SocketId, buffer: &mut [u8]) -> Result<StreamRead, StreamError> {
         let now = self.now;
         let short_read_ppm = self.stream_faults.short_read_ppm;
@@ -167,10 +167,10 @@ impl Network {
         Ok(StreamRead::Bytes { count, kernel_ns })
     }
 
-    /// Sends bytes; how many were taken, 0 when the other end does not read.
+    /// Sends bytes, and returns the number of accepted bytes: 0 while the peer's window is full.
     ///
     /// # Errors
-    /// [`StreamError`] when the connection is over.
+    /// [`StreamError`] when the connection has ended.
     pub fn write(&mut self, id: SocketId, bytes: &[u8]) -> Result<usize, StreamError> {
         let now = self.now;
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
@@ -201,7 +201,7 @@ impl Network {
         Ok(count)
     }
 
-    /// Sends no more; reading goes on.
+    /// Ends the sending direction; reading continues.
     pub fn end_sending(&mut self, id: SocketId) {
         let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
         if !std::mem::replace(&mut end.has_ended, true) {
@@ -211,7 +211,7 @@ impl Network {
         }
     }
 
-    /// Who ended a connection, as far as it is known at this end.
+    /// The side that ended a connection, if this end already knows it.
     #[must_use]
     pub fn gone(&self, id: SocketId) -> Option<Gone> {
         match self.sockets.get(&id) {
@@ -223,7 +223,7 @@ impl Network {
         }
     }
 
-    /// The network resets a connection: of what is on its way any prefix arrives.
+    /// Resets a connection by the network: a random prefix of the data in flight arrives.
     pub fn reset(&mut self, id: SocketId) {
         self.counters.resets += 1;
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return };
@@ -249,12 +249,12 @@ impl Network {
         delay
     }
 
-    /// Lets bytes, or the end of them, arrive behind what is on its way.
+    /// Schedules the arrival of bytes, or of the end of the stream, after the data in flight.
     fn send(&mut self, to: SocketId, bytes: Option<&[u8]>) {
         self.counters.segments += u64::from(bytes.is_some());
         let at = Nanos(self.now.0 + self.draw_delay());
         let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
-        // Nothing follows what a reset has taken away.
+        // A reset ends the stream: later data never arrives.
         if end.reset_at.is_some() {
             return;
         }
@@ -275,7 +275,7 @@ impl Network {
         }
     }
 
-    /// Where nobody is: a host that is on answers with a reset, one that is off not at all.
+    /// Writes to an end that no longer exists. Its host answers with a reset if it has power.
     fn write_to_nobody(&mut self, id: SocketId, peer_host: HostId, len: usize) -> usize {
         let is_reachable = self.can_reach(peer_host, self.sockets[&id].host());
         let at = Nanos(self.now.0 + 2 * self.draw_delay());
@@ -287,12 +287,12 @@ impl Network {
         len
     }
 
-    /// Whether what is sent to this end does not arrive at present.
+    /// True while data sent to this end does not arrive.
     fn is_cut(&self, id: SocketId) -> bool {
         matches!(self.sockets.get(&id), Some(Socket::End(end)) if !self.can_reach(end.host, end.peer_host))
     }
 
-    /// What has not arrived waits until the cut is healed.
+    /// Holds the data in flight until the partition ends.
     fn hold(&mut self, id: SocketId) {
         let now = self.now;
         let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
@@ -303,7 +303,7 @@ impl Network {
         self.going.retain(|(at, going)| *going != id || *at <= now);
     }
 
-    /// A cut is healed: what waited is sent again.
+    /// Schedules the retransmission of held data after a partition has ended.
     pub(super) fn release_segments(&mut self) {
         let held = |socket: &Socket| matches!(socket, Socket::End(end) if end.latest == Nanos(u64::MAX));
         for id in self.ids(held) {
@@ -323,7 +323,7 @@ impl Network {
         self.reset_widows();
     }
 
-    /// Who has sent something to an end that is no more, on a host that is back, hears of it.
+    /// Resets the ends that sent data to an end that no longer exists, once its host can be reached.
     pub(super) fn reset_widows(&mut self) {
         let is_widow = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
         for id in self.ids(is_widow) {
@@ -339,7 +339,7 @@ impl Network {
             return;
         }
         end.reset_at = Some((at, by));
-        // What has not arrived by then never does.
+        // Data that has not arrived by then never arrives.
         let kept = end.incoming.iter().filter(|segment| segment.at <= at).count();
         let on_its_way = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
         let kept = kept - self.draw.below(on_its_way as u64 + 1) as usize;
@@ -357,7 +357,7 @@ impl Network {
         }
     }
 
-    /// Closed with bytes unread, or still to come, a connection is reset, which takes back what is on its way.
+    /// Closes an end. Incoming bytes that are unread or in flight cause a reset, which discards sent data.
     pub(super) fn close_end(&mut self, id: SocketId) {
         self.note_gone_now(id);
         let Some(Socket::End(end)) = self.sockets.remove(&id) else { return };
@@ -373,7 +373,7 @@ impl Network {
         }
     }
 
-    /// Notes the ends of watched hosts that are seen to be gone by now.
+    /// Records the ends of watched hosts whose connection has ended by now.
     pub(super) fn note_gone(&mut self) {
         let now = self.now;
         let mut due: Vec<(Nanos, SocketId)> = self.going.extract_if(.., |(at, _)| *at <= now).collect();

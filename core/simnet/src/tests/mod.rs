@@ -1,4 +1,4 @@
-//! What the network promises whatever goes wrong on it.
+//! Guarantees of the network under all faults.
 
 mod datagrams;
 mod hosts;
@@ -9,15 +9,15 @@ use super::*;
 const CLIENT: HostId = HostId(1);
 const SERVER: HostId = HostId(2);
 const DOOR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
-/// Longer than anything takes that is not cut off.
+/// Longer than any delivery takes without a partition.
 const LONG: Nanos = Nanos::from_secs(1);
 
-/// Lets as much time pass as anything takes.
+/// Advances the time until all data has arrived.
 fn settle(network: &mut Network) {
     network.advance(network.now() + LONG);
 }
 
-/// A connection from the client to the server, both ends.
+/// Connects the client to the server, and returns both ends.
 fn connected(network: &mut Network) -> (SocketId, SocketId) {
     let (listener, address) = network.listen(SERVER, DOOR).unwrap();
     assert_eq!(address, DOOR);
@@ -30,7 +30,7 @@ fn connected(network: &mut Network) -> (SocketId, SocketId) {
     (client, server)
 }
 
-/// Everything that can be read now, and whether the end or an error came after it.
+/// Reads all available bytes, and returns them with the final result: empty, the end, or an error.
 fn read_all(network: &mut Network, id: SocketId) -> (Vec<u8>, Result<StreamRead, StreamError>) {
     let (mut all, mut buffer) = (vec![], [0; 777]);
     loop {
@@ -41,7 +41,7 @@ fn read_all(network: &mut Network, id: SocketId) -> (Vec<u8>, Result<StreamRead,
     }
 }
 
-/// Bytes of which no short sequence comes twice.
+/// Bytes without a repeated short sequence.
 fn bytes(count: usize) -> Vec<u8> {
     let mut draw = Draw::new(count as u64);
     (0..count).map(|_| draw.next() as u8).collect()

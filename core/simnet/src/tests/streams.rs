@@ -1,7 +1,7 @@
 use super::super::streams::BACKLOG;
 use super::*;
 
-/// Everything that can go wrong with a connection without ending it.
+/// All faults that a connection survives.
 const ROUGH: StreamFaults = StreamFaults {
     delay_min: Nanos(1_000),
     jitter: Nanos(200_000),
@@ -14,7 +14,7 @@ const ROUGH: StreamFaults = StreamFaults {
     refusal_ppm: 0,
 };
 
-/// One direction of a connection that is kept busy.
+/// One busy direction of a connection.
 struct Transfer {
     from: SocketId,
     to: SocketId,
@@ -28,7 +28,7 @@ impl Transfer {
         Transfer { from, to, sent: bytes(count), given: 0, read: vec![] }
     }
 
-    /// Writes and reads some; false when nothing is left to do.
+    /// Writes and reads a few bytes. Returns false when nothing is left to do.
     fn step(&mut self, network: &mut Network, draw: &mut Draw) -> bool {
         let end = self.sent.len().min(self.given + 1 + draw.below(900) as usize);
         self.given += network.write(self.from, &self.sent[self.given..end]).unwrap();
@@ -43,7 +43,7 @@ impl Transfer {
     }
 }
 
-/// Bytes both ways over a rough network with partitions; what was counted.
+/// Transfers bytes in both directions over a faulty network with partitions, and returns its counters.
 fn transfer(seed: u64) -> (NetworkCounters, Nanos) {
     let mut network = Network::new(seed, Nanos::ZERO);
     network.set_stream_faults(ROUGH);
