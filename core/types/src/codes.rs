@@ -1,9 +1,9 @@
-//! Enums of which every value has one byte: what wire formats, logs and snapshots keep.
+//! Enums with a one-byte code per value, for wire formats, logs and snapshots.
 
-/// Declares such enums, each value with its byte and, where it has one, its text.
+/// Declares such enums: each value with its byte and an optional text.
 ///
-/// A byte, once given, keeps its meaning for as long as logs are kept: new values get new bytes, and a byte is never used
-/// again.
+/// A byte keeps its meaning for as long as logs are kept: new values get new bytes, and a byte is never
+/// reused.
 macro_rules! coded {
     ($($(#[$about:meta])* pub enum $name:ident {
         $($(#[$meaning:meta])* $value:ident = $code:literal $(=> $text:literal)?,)*
@@ -16,14 +16,14 @@ macro_rules! coded {
         }
 
         impl $name {
-            /// The byte that logs and snapshots keep for it.
+            /// Byte of this value in logs and snapshots.
             #[inline]
             #[must_use]
             pub const fn code(self) -> u8 {
                 self as u8
             }
 
-            /// The value of a byte; `None` for one without a value.
+            /// Value of a byte; `None` for an unknown byte.
             #[inline]
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
@@ -38,7 +38,7 @@ macro_rules! coded {
     )* };
     (@text $name:ident $($value:ident => $text:literal,)+) => {
         impl $name {
-            /// Its text.
+            /// Text of this value.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -1,4 +1,4 @@
-//! Days of the calendar.
+//! Calendar days.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ pub struct Date {
 }
 
 impl Date {
-    /// The day that so many days after 1970-01-01 is.
+    /// The day with this number of days since 1970-01-01.
     #[must_use]
     pub const fn of_day(day: u64) -> Date {
         Date { day }
@@ -23,7 +23,7 @@ impl Date {
         self.day
     }
 
-    /// The day of a month, both from 1 on, of a year from 1970 on; `None` when there is no such day.
+    /// Date from year (1970 or later), month and day of the month (from 1); `None` if there is no such day.
     pub(crate) fn new(year: u64, month: u64, day: u64) -> Option<Date> {
         if year < 1970 || !(1..=12).contains(&month) || !(1..=month_len(year, month)).contains(&day) {
             return None;
@@ -55,7 +55,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// The text is no date.
+/// The text is not a date.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a date: write YYYY-MM-DD, e.g. 2023-08-22")]
 pub struct ParseDateError {
@@ -80,7 +80,7 @@ fn parse(text: &str) -> Option<Date> {
     parts.next().is_none().then(|| Date::new(year, month, day))?
 }
 
-/// Days from 1970-01-01 to the first of a year from 1970 on.
+/// Number of days from 1970-01-01 to January 1 of a year (1970 or later).
 fn days_before_year(year: u64) -> u64 {
     let leap_years = |year: u64| year / 4 - year / 100 + year / 400;
     (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)

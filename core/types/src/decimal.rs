@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Decimals that are written at least.
+/// Minimum number of decimals in the text.
 const WRITTEN_MIN: usize = 4;
 
-/// An exact decimal: a number of units of 10^-`decimals`, such as a price in the scale of its recording.
+/// An exact decimal: a number of units of 10^-`decimals`, for example a price in the scale of its recording.
 ///
-/// It is written exactly, with four decimals or as many more as it needs.
+/// Its text is exact, with four decimals, or more if needed.
 ///
 /// ```
 /// use tickpath_types::{Decimal, Price};
@@ -20,15 +20,15 @@ const WRITTEN_MIN: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
-    /// The number in these units.
+    /// Number of units.
     pub units: i64,
-    /// Digits of the units behind the decimal point, at most 18: a unit of currency is then still within 64 bits.
+    /// Digits after the decimal point, at most 18: one unit of currency then still fits in 64 bits.
     pub decimals: u8,
 }
 
 impl Decimal {
-    /// Reads a decimal with at most `decimals` decimals, zeros at its end not counted; `None` for any other text, and out of
-    /// range.
+    /// Parses a decimal with at most `decimals` decimals, not counting trailing zeros. Returns `None` for any
+    /// other text and out of range.
     #[must_use]
     pub fn parse(text: &str, decimals: u8) -> Option<Decimal> {
         let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -47,7 +47,7 @@ impl Decimal {
         Some(Decimal { units, decimals })
     }
 
-    /// The same number in units of 10^-`decimals`, where that is exact and in range.
+    /// The same number in units of 10^-`decimals`; `None` if this is inexact or out of range.
     #[must_use]
     pub const fn at(self, decimals: u8) -> Option<i64> {
         if self.decimals > decimals {
@@ -65,7 +65,7 @@ impl fmt::Display for Decimal {
         let (whole, fraction) = digits.split_at(digits.len() - decimals);
         let sign = if self.units < 0 { "-" } else { "" };
         let needed = fraction.trim_end_matches('0').len().max(WRITTEN_MIN);
-        // Fewer decimals are filled up with zeros.
+        // Missing decimals are padded with zeros.
         let fraction = fraction.get(..needed.min(decimals)).unwrap_or_default();
         f.pad(&format!("{sign}{whole}.{fraction:0<WRITTEN_MIN$}"))
     }

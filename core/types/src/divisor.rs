@@ -1,6 +1,6 @@
-//! Division by a number that stays the same, without dividing.
+//! Exact division by a constant, without a division instruction.
 
-/// Divides by a number chosen beforehand: exactly, or not at all.
+/// Divides by a fixed number, and detects numbers that are not multiples of it.
 ///
 /// ```
 /// use tickpath_types::ExactDivisor;
@@ -13,21 +13,21 @@
 pub struct ExactDivisor {
     /// The inverse of the divisor's odd factor, modulo 2^64.
     inverse: u64,
-    /// How often two divides it.
+    /// Exponent of two in the divisor.
     twos: u32,
 }
 
 impl ExactDivisor {
-    /// To divide by `divisor`.
+    /// Creates the divisor `divisor`.
     ///
     /// # Panics
-    /// When it is zero.
+    /// If `divisor` is zero.
     #[must_use]
     pub const fn new(divisor: u64) -> ExactDivisor {
         assert!(divisor != 0, "nothing is divided by zero");
         let twos = divisor.trailing_zeros();
         let odd = divisor >> twos;
-        // Newton's iteration: each doubles the bits that are right, and an odd number is its own inverse modulo 8.
+        // Newton's iteration: each step doubles the correct bits. An odd number is its own inverse modulo 8.
         let mut inverse = odd;
         let mut round = 0;
         while round < 5 {
@@ -37,8 +37,8 @@ impl ExactDivisor {
         ExactDivisor { inverse, twos }
     }
 
-    /// How often the divisor goes into `number`; if it leaves a rest, a number above every quotient that there is,
-    /// which are those up to `u64::MAX` by the divisor.
+    /// Quotient of `number` and the divisor. If the division has a remainder: a number above `u64::MAX /
+    /// divisor`, and thus above every possible quotient.
     ///
     /// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.
     #[inline(always)]

@@ -1,31 +1,31 @@
-//! Random draws in integer arithmetic.
+//! Random numbers in integer arithmetic.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded source of draws that are the same on every machine.
+/// A seeded random number generator with the same sequence on every machine.
 #[derive(Clone, Debug)]
 pub struct Draw(Xoshiro256PlusPlus);
 
 /// ln 2 in units of 2^-32.
 const LN2_Q32: u64 = 2_977_044_472;
-/// Fractional bits of the logarithm that an exponential draw is made of.
+/// Fractional bits of the logarithm that an exponential draw uses.
 const LOG_BITS: u32 = 24;
 
 impl Draw {
-    /// The draws of a seed, from the first.
+    /// Creates a generator from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Draw {
         Draw(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[expect(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Evenly from 0 up to and without `bound`; 0 for a bound of 0. Off by less than `bound` / 2^64.
+    /// Uniform in `0..bound`, or 0 for a bound of 0. Each probability deviates by less than `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.next()) * u128::from(bound);
         u64::try_from(product >> 64).expect("the product's upper half is below the bound")
@@ -36,9 +36,9 @@ impl Draw {
         self.below(1_000_000) < u64::from(ppm)
     }
 
-    /// Exponentially distributed with the given mean, rounded down; at most 45 times the mean.
+    /// Exponentially distributed with the given mean, rounded down, at most 45 times the mean.
     pub fn exponential(&mut self, mean: u64) -> u64 {
-        // -ln(u) with u evenly in (0, 1), from the base-2 logarithm in fixed point.
+        // -ln(u) with u uniform in (0, 1), from the base-2 logarithm in fixed point.
         let minus_ln_q32 = (u128::from(minus_log2(self.next())) * u128::from(LN2_Q32)) >> LOG_BITS;
         let product = minus_ln_q32 * u128::from(mean);
         u64::try_from(product >> 32).unwrap_or(u64::MAX)

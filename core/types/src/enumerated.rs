@@ -1,6 +1,6 @@
-//! Enums that list their values.
+//! Enums with a list of their values.
 
-/// Declares enums without data, with `ALL` of their values, `COUNT`, and the `index` of each.
+/// Declares enums without data, with all values in `ALL`, their number `COUNT`, and the `index` of each.
 ///
 /// ```
 /// tickpath_types::enumerated! {
@@ -26,12 +26,12 @@ macro_rules! enumerated {
         }
 
         impl $name {
-            /// All of them, in the order of the enumeration.
+            /// All values, in the order of their declaration.
             pub const ALL: [$name; $name::COUNT] = [$($name::$value),*];
-            /// How many there are.
+            /// Number of values.
             pub const COUNT: usize = [$(stringify!($value)),*].len();
 
-            /// Its position in `ALL`.
+            /// Position of this value in `ALL`.
             #[must_use]
             pub const fn index(self) -> usize {
                 self as usize

@@ -1,4 +1,4 @@
-//! Identifiers, each in a type of its own so that one cannot be passed for another.
+//! Identifiers, each with a distinct type so that one cannot be passed for another.
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ id! {
     InstrumentId(u16)
 }
 id! {
-    /// The venue's reference of an order: ITCH's order reference number, dense from 1 within a session.
+    /// The venue's number of an order: ITCH's order reference number, dense from 1 within a session.
     OrderId(u64)
 }
 id! {
-    /// The venue's number of one execution: ITCH's and OUCH's match number, dense from 1.
+    /// The venue's number of an execution: the match number of ITCH and OUCH, dense from 1.
     MatchId(u64)
 }
 id! {
@@ -34,8 +34,8 @@ id! {
     Sequence(u64)
 }
 id! {
-    /// An order entry session: one for each user, the same over all its logins, as its numbers go on from one
-    /// login to the next.
+    /// An order entry session: one per user. It is the same over all logins of the user, because numbers
+    /// continue from one login to the next.
     SessionId(u16)
 }
 id! {
@@ -44,14 +44,14 @@ id! {
 }
 
 impl Sequence {
-    /// The sequence that follows.
+    /// The following sequence number.
     #[must_use]
     pub const fn next(self) -> Sequence {
         Sequence(self.0 + 1)
     }
 }
 
-/// The client's own text for an order, echoed and never interpreted: OUCH's ClOrdID.
+/// The client's text for an order, echoed but never interpreted: OUCH's ClOrdID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientOrderId(pub [u8; 14]);
 
@@ -69,14 +69,14 @@ macro_rules! padded_text {
         pub struct $name(pub [u8; $len]);
 
         impl $name {
-            /// `None` for a text that is longer.
+            /// Pads a text with spaces; `None` if the text is too long.
             fn padded(text: &str) -> Option<$name> {
                 let mut padded = [b' '; $len];
                 padded.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
                 Some($name(padded))
             }
 
-            /// The text without its padding; what is not ASCII shows as nothing.
+            /// The text without its padding; empty if it is not valid UTF-8.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 std::str::from_utf8(&self.0).unwrap_or("").trim_end()
@@ -107,10 +107,10 @@ padded_text! {
 }
 
 impl Symbol {
-    /// Makes a symbol of text.
+    /// Creates a symbol from text.
     ///
     /// # Errors
-    /// [`SymbolError`] when the text is empty, longer than 8, or has a character outside `!`..`~`.
+    /// [`SymbolError`] if the text is empty, longer than 8, or has a character outside `!`..`~`.
     pub fn new(text: &str) -> Result<Symbol, SymbolError> {
         let is_symbol = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         let symbol = Symbol::padded(text).filter(|_| is_symbol);
@@ -119,8 +119,8 @@ impl Symbol {
 }
 
 impl UserName {
-    /// Makes a name of text; `None` when it is empty, longer than 6, has spaces around it, or another
-    /// character than printable ASCII.
+    /// Creates a user name from text; `None` if it is empty, longer than 6, has leading or trailing spaces,
+    /// or is not printable ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<UserName> {
         let is_bare = !text.is_empty() && text.trim() == text;
@@ -129,7 +129,7 @@ impl UserName {
     }
 }
 
-/// The text was not a symbol.
+/// The text is not a symbol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a symbol: use 1 to 8 printable ASCII characters without spaces")]
 pub struct SymbolError {

@@ -1,4 +1,4 @@
-//! What is traded.
+//! Definitions of traded instruments.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,13 +11,13 @@ pub struct Instrument {
     pub id: InstrumentId,
     /// Its ticker.
     pub symbol: Symbol,
-    /// Prices are multiples of this.
+    /// Tick size: prices are multiples of it.
     pub tick_size: Price,
-    /// Quantities are multiples of this.
+    /// Lot size: quantities are multiples of it.
     pub lot_size: Qty,
-    /// Largest quantity of one order.
+    /// Maximum quantity of one order.
     pub max_qty: Qty,
-    /// Where the session starts; what a newcomer quotes around before there is a market.
+    /// Price at the start of the session: the first quotes centre on it before there is a market.
     pub reference_price: Price,
     /// Lowest price an order may have.
     pub collar_low: Price,
@@ -26,8 +26,8 @@ pub struct Instrument {
 }
 
 impl Instrument {
-    /// An instrument in cents and single units, up to a million of them an order, with a collar of a tenth of the
-    /// reference price on either side.
+    /// Creates an instrument with a tick of one cent, a lot of one, a maximum quantity of 1,000,000, and a
+    /// collar of 10% of the reference price on either side.
     #[must_use]
     pub const fn in_cents(id: InstrumentId, symbol: Symbol, reference_price: Price) -> Instrument {
         let (tick_size, lot_size, max_qty) = (Price(100), Qty(1), Qty(1_000_000));
@@ -48,63 +48,63 @@ impl Instrument {
         price.0 >= self.collar_low.0 && price.0 <= self.collar_high.0
     }
 
-    /// True when `qty` is a positive multiple of the lot size and not above the largest allowed.
+    /// True when `qty` is a positive multiple of the lot size and at most the maximum quantity.
     #[must_use]
     pub const fn is_tradable_qty(&self, qty: Qty) -> bool {
         qty.0 != 0 && qty.0.is_multiple_of(self.lot_size.0) && qty.0 <= self.max_qty.0
     }
 }
 
-/// The instruments of a session by id and by symbol; cheap to clone, and all clones are one table.
+/// The instruments of a session by id and by symbol. Clones are cheap and share one table.
 ///
-/// A table may have room for instruments that are [added](InstrumentTable::add) while others read it. Whoever hears of
-/// an instrument by way of the one that added it, as by a ring, finds it here.
+/// A table can reserve capacity to [add](InstrumentTable::add) instruments while others read it. A reader
+/// that receives an id from the adding thread, for example through a ring, finds the instrument here.
 #[derive(Clone, Debug)]
 pub struct InstrumentTable {
     instruments: Arc<[Instrument]>,
-    /// Symbols with the positions of their instruments, sorted.
+    /// Sorted symbols with the positions of their instruments.
     by_symbol: Arc<[(u64, u16)]>,
-    /// Those that were added, from the first; the places behind them are empty.
+    /// Instruments added at runtime, in order; unused slots at the end are empty.
     added: Arc<[OnceLock<Instrument>]>,
 }
 
-/// An instrument was not added.
+/// Reason why an instrument was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddInstrumentError {
-    /// Give the instrument the [next id](InstrumentTable::next_id).
+    /// The id is not the [next id](InstrumentTable::next_id).
     #[error("instrument {id} does not follow the others: the next id is {next}")]
     Id {
-        /// The id that it has.
+        /// Id of the instrument.
         id: InstrumentId,
-        /// The id that it must have.
+        /// Id that it must have.
         next: InstrumentId,
     },
-    /// Choose another symbol.
+    /// The symbol is already in use.
     #[error("there is an instrument '{symbol}' already: choose another symbol")]
     Symbol {
-        /// The symbol of both.
+        /// Symbol of both instruments.
         symbol: Symbol,
     },
-    /// Reserve more room when the table is made.
+    /// The table is full. Reserve a larger capacity when creating it.
     #[error("there is room for {max} instruments and no more: reserve more")]
     Full {
-        /// How many there may be.
+        /// Highest id that the table can hold.
         max: InstrumentId,
     },
 }
 
 impl InstrumentTable {
-    /// A table of instruments whose ids are dense from 1, in order, and whose symbols differ.
+    /// Creates a table of instruments with distinct symbols and with ids that are dense from 1, in order.
     ///
     /// # Panics
-    /// When an id is not its place in the list plus 1.
+    /// If an id is not the position in the list plus 1.
     #[must_use]
     pub fn new(instruments: &[Instrument]) -> InstrumentTable {
         InstrumentTable::with_room(instruments, InstrumentId(0))
     }
 
-    /// The same with room for more, with ids up to `max_id`.
+    /// Creates a table with capacity for further instruments, with ids up to `max_id`.
     ///
     /// # Panics
     /// As [`InstrumentTable::new`].
@@ -123,10 +123,10 @@ impl InstrumentTable {
         }
     }
 
-    /// Adds an instrument, in all clones of the table; neither waits nor allocates. There may be only one who adds.
+    /// Adds an instrument to all clones, without blocking or allocating. Only one thread may add.
     ///
     /// # Errors
-    /// [`AddInstrumentError`] when it has not the next id, when its symbol is taken, and when there is no room.
+    /// [`AddInstrumentError`] if the id is not the next one, the symbol is in use, or the table is full.
     pub fn add(&self, instrument: Instrument) -> Result<(), AddInstrumentError> {
         let (id, symbol, next) = (instrument.id, instrument.symbol, self.next_id());
         if self.find(symbol).is_some() {
@@ -141,15 +141,15 @@ impl InstrumentTable {
         Ok(())
     }
 
-    /// The id of the instrument that is added next.
+    /// Id of the instrument that is added next.
     #[must_use]
     pub fn next_id(&self) -> InstrumentId {
         let count = self.instruments.len() + self.added().count();
-        // When every id is taken it is the last of them, and no instrument can be added under it.
+        // If all ids are in use, this saturates at the last one, and nothing can be added under it.
         InstrumentId((count as u16).saturating_add(1))
     }
 
-    /// The instrument of an id.
+    /// The instrument with this id.
     #[inline]
     #[must_use]
     pub fn get(&self, id: InstrumentId) -> Option<&Instrument> {
@@ -160,7 +160,7 @@ impl InstrumentTable {
         }
     }
 
-    /// The id of a symbol.
+    /// Id of the instrument with this symbol.
     #[inline]
     #[must_use]
     pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
@@ -171,14 +171,14 @@ impl InstrumentTable {
         }
     }
 
-    /// The symbol of an id.
+    /// Symbol of the instrument with this id.
     #[inline]
     #[must_use]
     pub fn symbol(&self, id: InstrumentId) -> Option<Symbol> {
         self.get(id).map(|instrument| instrument.symbol)
     }
 
-    /// The instruments that there were at first, in the order of their ids.
+    /// The initial instruments, in the order of their ids.
     #[must_use]
     pub fn as_slice(&self) -> &[Instrument] {
         &self.instruments
@@ -193,7 +193,7 @@ impl InstrumentTable {
         self.added.iter().map_while(OnceLock::get)
     }
 
-    /// The greatest id that there is room for; 0 for an empty table.
+    /// Highest id that the table can hold; 0 for an empty table.
     #[must_use]
     pub fn max_id(&self) -> InstrumentId {
         InstrumentId((self.instruments.len() + self.added.len()) as u16)

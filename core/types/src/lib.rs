@@ -1,8 +1,8 @@
-//! The vocabulary that every other crate speaks: prices, quantities, sides, ids, time,
-//! instruments, orders, and the normalised market and order events.
+//! Common types of all other crates: prices, quantities, sides, ids, time, instruments, orders, and
+//! normalised market and order events.
 //!
-//! Everything here is plain data. Prices and quantities are exact integers; the scale of a price
-//! is stated once, by its [`Instrument`].
+//! All types are plain data. Prices and quantities are exact integers; the scale of a price is stated once,
+//! by its [`Instrument`].
 //!
 //! ```
 //! use tickpath_types::{Instrument, InstrumentId, Price, Symbol};

@@ -1,170 +1,170 @@
-//! Market data: what the venue publishes and what a strategy sees.
+//! Market data: events that the venue publishes, and updates that a strategy receives.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::codes::coded;
 use crate::{InstrumentId, MatchId, Nanos, OrderId, Price, Qty, Sequence, Side};
 
-/// One public event of the venue, in the order in which it is published.
+/// One public event of the venue, in the order of publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketEvent {
-    /// Its number in the market data session, dense from 1.
+    /// Sequence number in the market data session, dense from 1.
     pub sequence: Sequence,
-    /// The command that caused it.
+    /// Sequence number of the command that caused the event.
     pub command: Sequence,
-    /// Since midnight.
+    /// Time since midnight.
     pub ts: Nanos,
-    /// What it is about; 0 for the whole system.
+    /// The instrument; 0 for the whole system.
     pub instrument: InstrumentId,
-    /// What happened.
+    /// Kind of event, with its data.
     pub kind: MarketEventKind,
 }
 
-/// What happened in public.
+/// Kind of a public event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarketEventKind {
-    /// The session reached a stage.
+    /// The session reached a phase.
     System(SystemEventCode),
-    /// The instrument exists; its definition is in the instrument file.
+    /// The instrument exists; the instrument file has its definition.
     Directory,
-    /// The instrument's trading state.
+    /// Trading state of the instrument.
     TradingAction(TradingState),
     /// An order now rests at the tail of its level.
     Add {
-        /// The venue's reference.
+        /// Order reference number.
         order_id: OrderId,
-        /// Its side.
+        /// Side of the order.
         side: Side,
-        /// Its level.
+        /// Price of the order.
         price: Price,
-        /// Its quantity.
+        /// Quantity of the order.
         qty: Qty,
     },
     /// A resting order traded at its own price.
     Executed {
         /// The resting order.
         order_id: OrderId,
-        /// How much.
+        /// Executed quantity.
         qty: Qty,
-        /// Number of the execution.
+        /// Match number.
         match_id: MatchId,
     },
-    /// A resting order was reduced and keeps its place.
+    /// A resting order was reduced and keeps its priority.
     Reduced {
         /// The order.
         order_id: OrderId,
-        /// By how much.
+        /// Quantity of the reduction.
         qty: Qty,
     },
-    /// A resting order went away.
+    /// A resting order was removed.
     Deleted {
         /// The order.
         order_id: OrderId,
     },
-    /// A resting order went away and another of its side rests at the tail of its level.
+    /// A resting order was removed, and another of its side was added at the tail of its level.
     Replaced {
-        /// The order that went away.
+        /// The removed order.
         old_order_id: OrderId,
-        /// The order that rests.
+        /// The new order.
         order_id: OrderId,
-        /// Its level.
+        /// Price of the new order.
         price: Price,
-        /// Its quantity.
+        /// Quantity of the new order.
         qty: Qty,
     },
-    /// A resting order traded at another price than its own, in a cross.
+    /// A resting order traded at a price other than its own, in a cross.
     ExecutedAt {
         /// The resting order.
         order_id: OrderId,
-        /// How much.
+        /// Executed quantity.
         qty: Qty,
-        /// At what price.
+        /// Execution price.
         price: Price,
-        /// Number of the execution.
+        /// Match number.
         match_id: MatchId,
     },
-    /// An order that is not displayed traded; no book changes.
+    /// A non-displayed order traded; no book changes.
     Traded {
-        /// Side of the order that rested.
+        /// Side of the resting order.
         side: Side,
-        /// How much.
+        /// Executed quantity.
         qty: Qty,
-        /// At what price.
+        /// Execution price.
         price: Price,
-        /// Number of the execution.
+        /// Match number.
         match_id: MatchId,
     },
-    /// The sum of a cross, whose orders were told of one by one; no book changes.
+    /// Summary of a cross, after the executions of its orders; no book changes.
     Cross {
-        /// How much traded; zero when nothing did.
+        /// Total executed quantity; zero if nothing traded.
         qty: Qty,
-        /// At what price; zero when nothing traded.
+        /// Price of the cross; zero if nothing traded.
         price: Price,
-        /// Its number, of no execution.
+        /// Match number of the cross, distinct from those of executions.
         match_id: MatchId,
-        /// Which cross.
+        /// Kind of cross.
         kind: CrossKind,
     },
-    /// An execution is void; no book changes.
+    /// An execution was broken; no book changes.
     TradeBroken {
-        /// Its number.
+        /// Match number of the broken execution.
         match_id: MatchId,
     },
-    /// What a cross would do now.
+    /// Indicative result of a cross at this time.
     Imbalance(Imbalance),
-    /// The prices within which trading goes on without a pause.
+    /// Price band within which trading continues without a pause.
     PriceBand {
-        /// What it is around.
+        /// Reference price of the band.
         reference: Price,
-        /// The lowest.
+        /// Lowest price.
         low: Price,
-        /// The highest.
+        /// Highest price.
         high: Price,
     },
 }
 
 coded! {
-    /// Which cross it is, with its ITCH code.
+    /// Kind of cross, with its ITCH code.
     pub enum CrossKind {
-        /// Opens the day.
+        /// Opening of the trading day.
         Opening = b'O',
-        /// Closes it.
+        /// Close of the trading day.
         Closing = b'C',
-        /// Resumes trading after a halt, or begins it for a new instrument.
+        /// Start of trading after a halt, or for a new instrument.
         Halt = b'H',
-        /// At another time.
+        /// A cross at any other time.
         Intraday = b'I',
     }
 }
 
-/// What a cross would do now: the data of ITCH's Net Order Imbalance Indicator.
+/// Indicative result of a cross: the data of ITCH's Net Order Imbalance Indicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imbalance {
-    /// How much would trade at [`Imbalance::price`].
+    /// Quantity that would trade at [`Imbalance::price`].
     pub paired: Qty,
-    /// What of the larger side would be left at that price.
+    /// Unmatched quantity of the larger side at that price.
     pub imbalance: Qty,
-    /// The larger side, `None` when they are equal.
+    /// The larger side; `None` if both are equal.
     pub side: Option<Side>,
-    /// Where a cross would trade: ITCH's near price. Zero when nothing would trade.
+    /// Indicative price of the cross: ITCH's near price. Zero if nothing would trade.
     pub price: Price,
-    /// What the price is chosen nearest to.
+    /// Reference price: of equally good prices, the cross takes the nearest to it.
     pub reference: Price,
-    /// The cross that is expected.
+    /// Kind of the expected cross.
     pub kind: CrossKind,
 }
 
 coded! {
-    /// Stages of a session, with their ITCH codes and Nasdaq's meaning of each. This venue publishes them
-    /// and acts on none: whether orders are taken and trade is each instrument's [`TradingState`].
+    /// Phases of a session, with their ITCH codes and Nasdaq's meaning of each. The venue publishes them but
+    /// does not act on them: the [`TradingState`] of each instrument decides about its orders.
     pub enum SystemEventCode {
         /// First message of the session.
         StartOfMessages = b'O',
-        /// From now on orders are accepted.
+        /// Orders are accepted from now on.
         StartOfSystemHours = b'S',
-        /// From now on orders for market hours can trade.
+        /// Orders for market hours can trade from now on.
         StartOfMarketHours = b'Q',
-        /// Orders for market hours trade no longer.
+        /// Orders for market hours no longer trade.
         EndOfMarketHours = b'M',
         /// No new orders are accepted; broken trades and deletions may follow.
         EndOfSystemHours = b'E',
@@ -174,16 +174,16 @@ coded! {
 }
 
 coded! {
-    /// Whether an instrument trades, with its ITCH code.
+    /// Trading state of an instrument, with its ITCH code.
     ///
-    /// At this venue open orders stay where they are in every state and may be cancelled and reduced. New orders and
-    /// replacements are refused as [`Halted`](crate::RejectReason::Halted) while the state is
-    /// [`Halted`](TradingState::Halted); in the two states between they are taken and do not trade, so that a book may
-    /// be crossed until a cross begins [`Trading`](TradingState::Trading).
+    /// At this venue open orders stay in the book in every state and can be cancelled and reduced. While the
+    /// state is [`Halted`](TradingState::Halted), new orders and replacements are rejected as
+    /// [`Halted`](crate::RejectReason::Halted). The two states between accept orders without trading, so a
+    /// book can be crossed until a cross starts [`Trading`](TradingState::Trading).
     pub enum TradingState {
-        /// No orders trade and none are taken.
+        /// No orders trade, and none are accepted.
         Halted = b'H',
-        /// Orders are taken and do not trade: before the opening, and before trading resumes.
+        /// Orders are accepted but do not trade: before the opening, and before trading resumes.
         QuotationOnly = b'Q',
         /// As [`QuotationOnly`](TradingState::QuotationOnly), because a trade would have left the price band.
         Paused = b'P',
@@ -193,24 +193,24 @@ coded! {
 }
 
 coded! {
-    /// Health of a book that is built from a feed.
+    /// Health of a book built from a feed.
     #[derive(Default, PartialOrd, Ord)]
     pub enum BookHealth {
-        /// Every message so far was applied.
+        /// All messages so far were applied.
         #[default]
         Live = 0 => "live",
-        /// A gap is open and its messages have been asked for.
+        /// A gap is open, and its messages have been requested.
         Recovering = 1 => "recovering",
-        /// Messages were lost for good; the book may be wrong until it is rebuilt.
+        /// Messages were permanently lost; the book may be wrong until it is rebuilt.
         Stale = 2 => "stale",
-        /// A message contradicted the book: an unknown order, too large an execution, a crossed market; or it is
-        /// the book of another symbol than is expected.
+        /// A message contradicted the book (unknown order, excess execution, crossed market), or the book
+        /// belongs to another symbol than expected.
         Suspect = 3 => "suspect",
     }
 }
 
 impl BookHealth {
-    /// The health of an update's or a quote's byte; an unknown one counts as suspect.
+    /// Health from the byte of an update or a quote; an unknown code counts as suspect.
     pub(crate) const fn or_suspect(code: u8) -> BookHealth {
         match BookHealth::from_code(code) {
             Some(health) => health,
@@ -220,28 +220,28 @@ impl BookHealth {
 }
 
 coded! {
-    /// Why a book is [`Suspect`](BookHealth::Suspect): the first contradiction since it was last live. Its text follows "the
-    /// book is suspect: ...".
+    /// Reason why a book is [`Suspect`](BookHealth::Suspect): the first contradiction since it was last live.
+    /// The text completes "the book is suspect: ...".
     pub enum SuspectReason {
-        /// A message could not be decoded, and may have been about this book.
+        /// A message could not be decoded; it may have concerned this book.
         Malformed = 1 => "a message could not be read",
         /// A message about an order that does not rest.
         UnknownOrder = 2 => "a message about an order that does not rest",
-        /// An add of an order that rests already.
+        /// An add of an order that already rests.
         DuplicateOrder = 3 => "an order was added twice",
-        /// An execution or a reduction beyond what was left of the order: its quantity would have become negative.
+        /// An execution or a reduction above the remaining quantity, which would become negative.
         BeyondQty = 4 => "more was taken from an order than it had",
-        /// An add that the books' bounds refused, or a value that no order can have.
+        /// An add that exceeds the bounds of the books, or a value that no order can have.
         Refused = 5 => "an order that the book cannot hold",
-        /// Bid and ask met in continuous trading.
+        /// Bid and ask crossed in continuous trading.
         Crossed = 6 => "bid and ask met in continuous trading",
-        /// The directory names another symbol than is expected: no snapshot heals that.
+        /// The directory names another symbol than expected. No snapshot can recover from this.
         OtherSymbol = 7 => "the directory names another symbol than is expected",
-        /// A message about a number that no symbol was mapped to.
+        /// A message with an index that was never mapped to a symbol.
         UnmappedIndex = 8 => "a message about an index that was never mapped to a symbol",
-        /// The instrument's own numbering skipped messages.
+        /// The instrument's message numbers skipped messages.
         SymbolGap = 9 => "the symbol's own numbering skipped messages",
-        /// The two lines carried different bytes under one number.
+        /// The two lines carried different bytes under one sequence number.
         LinesDisagree = 10 => "the two lines carried different bytes under one number",
         /// A resync of the book was requested.
         Resync = 11 => "a resync was requested",
@@ -257,32 +257,32 @@ coded! {
         Trade = 2,
         /// A resting order was reduced.
         Reduce = 3,
-        /// A resting order went away.
+        /// A resting order was removed.
         Delete = 4,
         /// A resting order was replaced.
         Replace = 5,
-        /// The state of the instrument or of its book's health changed.
+        /// The trading state of the instrument or the health of its book changed.
         Status = 6,
     }
 }
 
-/// Code of [`MarketUpdate::side`] when the feed does not state the side.
+/// Code of [`MarketUpdate::side`] if the feed does not state the side.
 pub const SIDE_NOT_STATED: u8 = 2;
 
-/// A price and the quantity there.
+/// A price and the quantity at it.
 ///
-/// Plain fixed data, as updates and quotes have it for the best price of a side.
+/// Fixed-size plain data, as in updates and quotes for the best price of a side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct PriceLevel {
     /// See [`Price`]; meaningless while `qty` is 0.
     pub price: i64,
-    /// 0 when the side is empty.
+    /// 0 if the side is empty.
     pub qty: u64,
 }
 
 impl PriceLevel {
-    /// Of a price and its quantity; zeros when the side is empty.
+    /// Creates a level from a price and its quantity; zeros if the side is empty.
     #[inline]
     #[must_use]
     pub const fn of(best: Option<(Price, Qty)>) -> PriceLevel {
@@ -292,7 +292,7 @@ impl PriceLevel {
         }
     }
 
-    /// The price and its quantity; `None` when the side is empty.
+    /// The price and its quantity; `None` if the side is empty.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Option<(Price, Qty)> {
@@ -300,21 +300,21 @@ impl PriceLevel {
     }
 }
 
-/// One market data message after the feed handler applied it, with the best prices that it left.
+/// One market data message after its application by the feed handler, with the resulting best prices.
 ///
-/// Plain fixed data without padding, so that it can cross a ring or shared memory as it stands.
+/// Fixed-size plain data without padding, so that its bytes can be passed through a ring or shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct MarketUpdate {
-    /// Number of the message in the market data session.
+    /// Sequence number of the message in the market data session.
     pub sequence: u64,
     /// Time of the event at the venue, in nanoseconds since midnight.
     pub ts_event: u64,
-    /// The order that it is about; 0 when none.
+    /// The order; 0 if none.
     pub order_id: u64,
     /// Price of the order or trade, see [`Price`].
     pub price: i64,
-    /// Quantity added, traded or taken away.
+    /// Quantity added, traded or removed.
     pub qty: u64,
     /// Best bid after the message.
     pub bid: PriceLevel,
@@ -324,15 +324,15 @@ pub struct MarketUpdate {
     pub instrument: u16,
     /// An [`UpdateKind`].
     pub kind: u8,
-    /// Side of the resting order, 0 buy, 1 sell; [`SIDE_NOT_STATED`] when the feed does not state it.
+    /// Side of the resting order, 0 buy, 1 sell; [`SIDE_NOT_STATED`] if the feed does not state it.
     pub side: u8,
     /// A [`BookHealth`].
     pub health: u8,
-    /// In an [`UpdateKind::Status`] of a suspect book, a [`SuspectReason`]; else 0.
+    /// A [`SuspectReason`] in an [`UpdateKind::Status`] of a suspect book; 0 otherwise.
     pub reason: u8,
-    /// In an [`UpdateKind::Status`], the code of the [`TradingState`]; 0 in others and before one was published.
+    /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in others and before the first state.
     pub trading: u8,
-    /// Zero.
+    /// Always zero.
     pub reserved: u8,
 }
 
@@ -343,20 +343,20 @@ impl MarketUpdate {
         InstrumentId(self.instrument)
     }
 
-    /// What it reports; `None` for a code that this version does not know.
+    /// Kind of update; `None` for a code that is unknown to this version.
     #[must_use]
     pub const fn kind(&self) -> Option<UpdateKind> {
         UpdateKind::from_code(self.kind)
     }
 
-    /// Side of the resting order; `None` where the feed does not state it, as for a trade of an order that was not
-    /// displayed, and in an [`UpdateKind::Status`].
+    /// Side of the resting order; `None` if the feed does not state it (as for a trade of a non-displayed
+    /// order), and in an [`UpdateKind::Status`].
     #[must_use]
     pub const fn side(&self) -> Option<Side> {
         Side::from_code(self.side)
     }
 
-    /// Side of the order that came in, for a trade; `None` where the feed does not state it.
+    /// Side of the incoming order of a trade; `None` if the feed does not state it.
     #[must_use]
     pub const fn aggressor(&self) -> Option<Side> {
         match self.side() {
@@ -377,19 +377,19 @@ impl MarketUpdate {
         self.ask.get()
     }
 
-    /// Why the book is suspect, as far as the update says.
+    /// Reason why the book is suspect, if stated.
     #[must_use]
     pub const fn reason(&self) -> Option<SuspectReason> {
         SuspectReason::from_code(self.reason)
     }
 
-    /// Whether the instrument trades, as far as the update says.
+    /// Trading state of the instrument, if stated.
     #[must_use]
     pub const fn trading(&self) -> Option<TradingState> {
         TradingState::from_code(self.trading)
     }
 
-    /// Whether the book can be believed; an unknown code counts as suspect.
+    /// Health of the book; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
         BookHealth::or_suspect(self.health)
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn an_update_fits_two_cache_lines_with_the_ring_sequence() {
         assert!(size_of::<MarketUpdate>() <= 120);
-        // What is seldom published must not make what is often published longer.
+        // Rare events must not enlarge frequent ones.
         assert!(size_of::<MarketEvent>() <= 72, "{}", size_of::<MarketEvent>());
     }
 

@@ -1,4 +1,4 @@
-//! Orders as every door and every client speaks of them, and what is answered.
+//! Orders, requests and execution reports, as all gateways and clients use them.
 
 use crate::codes::coded;
 use crate::{
@@ -8,20 +8,20 @@ use crate::{
 coded! {
     /// Time in force of an order.
     pub enum TimeInForce {
-        /// Until the end of the session.
+        /// Valid until the end of the session.
         Day = 0,
-        /// Never: what does not trade at once is cancelled. With `min_qty` equal to the quantity it is
-        /// fill-or-kill.
+        /// Immediate or cancel: the unfilled remainder never rests. With `min_qty` equal to the quantity it
+        /// is fill-or-kill.
         Ioc = 1,
-        /// Until [`SpecialTerms::expire_at`], and no longer than the day.
+        /// Valid until [`SpecialTerms::expire_at`], at most until the end of the day.
         Gtt = 2,
-        /// Until it is cancelled: the end of the day carries it into the next, under a new number and reference.
+        /// Valid until cancelled: carried from day to day, each time under a new number and reference.
         Gtc = 3,
     }
 }
 
 impl TimeInForce {
-    /// True when what does not trade at once may rest.
+    /// True when the unfilled remainder may rest.
     #[inline]
     #[must_use]
     pub const fn may_rest(self) -> bool {
@@ -29,25 +29,25 @@ impl TimeInForce {
     }
 }
 
-/// What only few orders ask for.
+/// Order instructions that only few orders have.
 ///
-/// Source: Nasdaq OUCH 5.0, Display `N` (hidden), option MaxFloor (displayed part) and option ExpireTime. OUCH has no
-/// word for a stop price; other doors do.
+/// Source: Nasdaq OUCH 5.0, Display `N` (hidden), option MaxFloor (displayed part) and option ExpireTime.
+/// OUCH has no field for a stop price; other gateways have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpecialTerms {
-    /// The order waits until a trade at this price or beyond: at least this for a buy, at most this for a sale. With
-    /// [`Price::MARKET`] as its limit it is then IOC at the collar's limit. Zero: no stop order.
+    /// Stop price: a trade at this price or beyond (buy: at least, sell: at most) triggers the order. With
+    /// the limit [`Price::MARKET`] it then becomes IOC at the collar's limit. Zero: no stop order.
     pub stop_price: Price,
-    /// How much is shown at once; the rest refreshes it, each time at the tail of the level and under a new
-    /// reference. Zero: all of it.
+    /// Displayed quantity. The reserve refreshes it, each time at the tail of the level and under a new
+    /// reference. Zero: the whole quantity is displayed.
     pub display_qty: Qty,
-    /// Seconds since midnight at which a [`TimeInForce::Gtt`] order is cancelled; zero for every other order.
+    /// Expiry time of a [`TimeInForce::Gtt`] order, in seconds since midnight; zero for every other order.
     pub expire_at: u32,
-    /// The order rests undisplayed, behind everything displayed at its price.
+    /// The order rests hidden, with priority after all displayed orders at its price.
     pub is_hidden: bool,
 }
 
-/// Fields that OUCH carries and echoes and that matching does not interpret.
+/// Fields that OUCH carries and echoes but matching does not interpret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderAttributes {
     /// OUCH Display, `Y` visible.
@@ -69,33 +69,33 @@ impl Default for OrderAttributes {
 /// A new order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnterOrder {
-    /// The client's number of this order; greater than every earlier one of the session.
+    /// The client's number of the order; greater than every earlier one of the session.
     pub user_ref: UserRefNum,
-    /// What is traded.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Buy or sell.
     pub side: Side,
-    /// How much.
+    /// Order quantity.
     pub qty: Qty,
-    /// Limit; [`Price::MARKET`] with [`TimeInForce::Ioc`] means the collar's limit.
+    /// Limit price; [`Price::MARKET`] with [`TimeInForce::Ioc`] means the collar's limit.
     pub price: Price,
-    /// How long it may rest.
+    /// Time in force.
     pub time_in_force: TimeInForce,
-    /// Cancelled rather than traded when it would trade on entry.
+    /// Post-only: the order is cancelled if it would trade on entry.
     pub post_only: bool,
-    /// Trades at least this much on entry or not at all; zero means no minimum.
+    /// Minimum quantity to trade on entry, otherwise nothing trades; zero means no minimum.
     pub min_qty: Qty,
-    /// What only few orders ask for.
+    /// Optional order instructions.
     pub special: Option<SpecialTerms>,
-    /// Echoed.
+    /// Echoed attributes.
     pub attributes: OrderAttributes,
-    /// Echoed.
+    /// Echoed client order id.
     pub client_order_id: ClientOrderId,
 }
 
 impl EnterOrder {
-    /// A plain limit order: for the day, visible, free to trade on entry, without a minimum or special terms. It has the
-    /// default attributes, as a principal's in the continuous market, and a blank client order id.
+    /// Creates a visible limit order for the day that may trade on entry, without minimum or order
+    /// instructions. It has default attributes (principal, continuous market) and a blank client order id.
     ///
     /// ```
     /// use tickpath_types::{EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
@@ -127,8 +127,8 @@ impl EnterOrder {
         }
     }
 
-    /// The request to put this order in the place of another, whose instrument, side, capacity and cross type it takes
-    /// over.
+    /// Converts this order to a request that replaces another one. The instrument, side, capacity and cross
+    /// type are those of the other order.
     #[inline]
     #[must_use]
     pub const fn replacing(self, orig_user_ref: UserRefNum) -> ReplaceOrder {
@@ -148,14 +148,14 @@ impl EnterOrder {
 }
 
 impl ReplaceOrder {
-    /// The request to put a plain limit order, as [`EnterOrder::limit`], in the place of another.
+    /// Creates a request that replaces an order with a plain limit order as in [`EnterOrder::limit`].
     #[must_use]
     pub fn limit(orig_user_ref: UserRefNum, user_ref: UserRefNum, qty: Qty, price: Price) -> ReplaceOrder {
         // A replacement has neither instrument nor side.
         EnterOrder::limit(user_ref, InstrumentId(0), Side::Buy, qty, price).replacing(orig_user_ref)
     }
 
-    /// The order that comes in the place of one of this instrument, side, capacity and cross type.
+    /// Returns the new order that replaces one of this instrument, side, capacity and cross type.
     #[inline]
     #[must_use]
     pub const fn entered(
@@ -182,48 +182,48 @@ impl ReplaceOrder {
     }
 }
 
-/// Takes an order away and enters another of the same side and instrument in its place; priority is lost.
+/// Replaces an order with a new one of the same side and instrument; priority is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplaceOrder {
-    /// The order to take away.
+    /// The order to replace.
     pub orig_user_ref: UserRefNum,
-    /// Number of the new order.
+    /// The client's number of the new order.
     pub user_ref: UserRefNum,
-    /// The new order's intended size, counting what the old one has executed.
+    /// Intended size of the new order, including the executed quantity of the old one.
     pub qty: Qty,
-    /// The new limit.
+    /// New limit price.
     pub price: Price,
-    /// How long it may rest.
+    /// Time in force.
     pub time_in_force: TimeInForce,
-    /// Cancelled rather than traded when it would trade on entry.
+    /// Post-only: the order is cancelled if it would trade on entry.
     pub post_only: bool,
-    /// Trades at least this much on entry or not at all; zero means no minimum.
+    /// Minimum quantity to trade on entry, otherwise nothing trades; zero means no minimum.
     pub min_qty: Qty,
-    /// What only few orders ask for.
+    /// Optional order instructions.
     pub special: Option<SpecialTerms>,
-    /// Echoed, but for capacity and cross type: they stay the old order's.
+    /// Echoed attributes, except capacity and cross type: they stay those of the old order.
     pub attributes: OrderAttributes,
-    /// Echoed.
+    /// Echoed client order id.
     pub client_order_id: ClientOrderId,
 }
 
-/// Reduces or cancels an order; what stays keeps its priority.
+/// Reduces or cancels an order; the remaining quantity keeps its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelOrder {
     /// The order.
     pub user_ref: UserRefNum,
-    /// The new intended size, counting what has executed; zero cancels all.
+    /// New intended size, including the executed quantity; zero cancels the whole order.
     pub qty: Qty,
 }
 
-/// Changes the intended size downwards, or the side marking; priority is kept.
+/// Reduces the intended size, or changes the side marking; priority is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifyOrder {
     /// The order.
     pub user_ref: UserRefNum,
     /// OUCH side marking: `S`, `T` and `E` are all sells.
     pub side_marking: u8,
-    /// The new intended size, counting what has executed.
+    /// New intended size, including the executed quantity.
     pub qty: Qty,
 }
 
@@ -232,26 +232,26 @@ pub struct ModifyOrder {
 pub struct MassCancel {
     /// The client's number of the request; greater than every earlier one of the session.
     pub user_ref: UserRefNum,
-    /// Of this instrument; 0 for all.
+    /// Instrument whose orders to cancel; 0 for all.
     pub instrument: InstrumentId,
-    /// Of this side; `None` for both.
+    /// Side whose orders to cancel; `None` for both.
     pub side: Option<Side>,
-    /// Echoed: a session acts for one firm.
+    /// Echoed firm: a session acts for one firm.
     pub firm: [u8; 4],
 }
 
-/// Stops the session's own new orders, or allows them again.
+/// Disables or enables the session's own new orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetOrderEntry {
     /// The client's number of the request; greater than every earlier one of the session.
     pub user_ref: UserRefNum,
-    /// Whether new orders and replacements are taken from now on.
+    /// Whether new orders and replacements are accepted from now on.
     pub is_enabled: bool,
-    /// Echoed: a session acts for one firm.
+    /// Echoed firm: a session acts for one firm.
     pub firm: [u8; 4],
 }
 
-/// What a client asks of the venue.
+/// A client's request to the venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderRequest {
     /// Enter a new order.
@@ -262,14 +262,14 @@ pub enum OrderRequest {
     Cancel(CancelOrder),
     /// Change an order in place.
     Modify(ModifyOrder),
-    /// Cancel many orders.
+    /// Cancel several orders.
     MassCancel(MassCancel),
     /// Disable or enable order entry.
     SetOrderEntry(SetOrderEntry),
 }
 
 impl OrderRequest {
-    /// The number that names this request: the order's that `Cancel` and `Modify` are about, otherwise its own.
+    /// Number that identifies the request: that of the order for `Cancel` and `Modify`, otherwise its own.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
@@ -282,114 +282,114 @@ impl OrderRequest {
         }
     }
 
-    /// True when the request enters an order under a number of its own.
+    /// True when the request enters an order under a new number.
     #[must_use]
     pub const fn is_new_order(&self) -> bool {
         matches!(self, OrderRequest::Enter(_) | OrderRequest::Replace(_))
     }
 }
 
-/// Whether an accepted order still stands.
+/// State of an order in its acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderState {
-    /// It stands.
+    /// The order is open.
     Live,
-    /// It is accepted and already gone.
+    /// The order was accepted and is already closed.
     Dead,
 }
 
-/// Which part an order had in an execution.
+/// Role of an order in an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liquidity {
-    /// It rested.
+    /// The order rested.
     Added,
-    /// It came in and traded.
+    /// The order was incoming.
     Removed,
-    /// It rested and was not displayed.
+    /// The order rested hidden.
     AddedHidden,
-    /// It traded in a cross that opened or resumed trading.
+    /// The order traded in a cross that opened or resumed trading.
     OpeningCross,
-    /// It traded in the closing cross.
+    /// The order traded in the closing cross.
     ClosingCross,
 }
 
 coded! {
-    /// Handling of an order that would trade with another of its owner: a session's setting, and of the order that
-    /// comes in. In a cross all orders trade.
+    /// Self-trade prevention: handling of an order that would trade with another of its owner. It is a
+    /// setting of the session, and that of the incoming order applies. In a cross all orders trade.
     #[derive(Default)]
     pub enum SelfTradePrevention {
-        /// They trade.
+        /// Both orders trade.
         #[default]
         None = 0,
-        /// The rest of the incoming order is cancelled.
+        /// The remainder of the incoming order is cancelled.
         CancelNewest = 1,
-        /// The resting order is cancelled, and the incoming one trades on.
+        /// The resting order is cancelled, and the incoming one continues to trade.
         CancelOldest = 2,
-        /// Both are cancelled.
+        /// Both orders are cancelled.
         CancelBoth = 3,
-        /// The smaller of the two quantities is taken off both.
+        /// Both orders are reduced by the smaller of the two quantities.
         Decrement = 4,
     }
 }
 
 coded! {
-    /// Why an execution was made void.
+    /// Reason why an execution was broken.
     pub enum BrokenReason {
-        /// Clearly erroneous.
+        /// The trade was clearly erroneous.
         Erroneous = b'E',
-        /// Both sides agreed.
+        /// Both sides consented.
         Consent = b'C',
-        /// The venue's supervision.
+        /// The venue's supervision decided.
         Supervisory = b'S',
-        /// A third party.
+        /// A third party decided.
         External = b'X',
     }
 }
 
 coded! {
-    /// Why quantity left an order without trading.
+    /// Reason why quantity was removed from an order without trading.
     #[non_exhaustive]
     pub enum CancelReason {
-        /// The user asked.
+        /// The user requested it.
         User = 1,
-        /// The rest of an IOC order that did not trade.
+        /// The unfilled remainder of an IOC order.
         ImmediateOrCancel = 2,
         /// A post-only order would have traded.
         PostOnly = 3,
         /// The venue ended the session or the user's login.
         System = 4,
-        /// The venue's supervision.
+        /// The venue's supervision decided.
         Supervisory = 5,
-        /// The time of a GTT order was over.
+        /// The expiry time of a GTT order has passed.
         Expired = 6,
         /// The day ended.
         EndOfDay = 7,
-        /// Trading was halted before it could trade.
+        /// Trading was halted before the order could trade.
         Halted = 8,
-        /// It would have traded with another order of its owner.
+        /// Self-trade prevention: it would have traded with another order of its owner.
         SelfTrade = 9,
     }
 }
 
 coded! {
-    /// Why a request was refused.
+    /// Reason why a request was rejected.
     #[non_exhaustive]
     pub enum RejectReason {
-        /// No instrument of that symbol: check the venue's instrument file.
+        /// No instrument has this symbol: check the venue's instrument file.
         UnknownInstrument = 1,
         /// Not a multiple of the tick size, or not positive.
         PriceNotOnTick = 2,
         /// Outside the instrument's collar.
         PriceOutsideCollar = 3,
-        /// Zero, not a multiple of the lot size, or above the instrument's largest.
+        /// Zero, not a multiple of the lot size, or above the instrument's maximum.
         InvalidQty = 4,
         /// The minimum quantity is above the quantity, or the order is not IOC.
         InvalidMinQty = 5,
-        /// This time in force is not offered.
+        /// The time in force is not supported.
         TimeInForceNotOffered = 6,
-        /// This display instruction is not offered.
+        /// The display instruction is not supported.
         DisplayNotOffered = 7,
-        /// This cross type is not offered.
+        /// The cross type is not supported.
         CrossNotOffered = 8,
         /// Neither buy nor sell, or a modification to the other side.
         InvalidSide = 9,
@@ -397,173 +397,173 @@ coded! {
         Halted = 10,
         /// The order to replace is not open.
         UnknownOrder = 11,
-        /// The venue holds as many orders as it may.
+        /// The venue holds its maximum number of orders.
         BookFull = 12,
         /// The session is not allowed to trade.
         NotAuthorised = 13,
-        /// An option of the message is not offered.
+        /// An option of the message is not supported.
         OptionNotOffered = 14,
-        /// The client's own word, no venue's: it was not connected and the request was not sent.
+        /// Set by the client, not by a venue: it was not connected, and the request was not sent.
         NotConnected = 15,
-        /// The client's own word, no venue's: the connection was lost after the request was sent, and no answer
-        /// came by the next one.
+        /// Set by the client, not by a venue: the connection was lost after the request was sent, and no
+        /// response arrived by the next connection.
         Unanswered = 16,
-        /// The user sends more messages a second than it may: wait, and enter the order again.
+        /// The user exceeds its message rate: wait, and enter the order again.
         RateAboveLimit = 17,
-        /// The user has as many open orders as it may.
+        /// The user has its maximum number of open orders.
         OpenOrdersAboveLimit = 18,
-        /// The quantity is above what the user may enter in one order.
+        /// The quantity exceeds the user's limit for one order.
         QtyAboveLimit = 19,
-        /// Price times quantity is above what the user may enter in one order.
+        /// Price times quantity exceeds the user's limit for one order.
         NotionalAboveLimit = 20,
         /// The user may not trade this instrument.
         InstrumentNotAllowed = 21,
-        /// The venue stopped the user's orders, or all orders.
+        /// The venue has blocked the user's orders, or all orders.
         Killed = 22,
         /// The session disabled its own order entry: enable it first.
         OrderEntryDisabled = 23,
-        /// The displayed part is not in lots, is more than the quantity, or belongs to an order that shows nothing or
-        /// does not rest.
+        /// The displayed quantity is not a multiple of the lot size, exceeds the quantity, or belongs to an
+        /// order that is hidden or does not rest.
         InvalidDisplayQty = 24,
-        /// The stop price is not a price of this instrument, or the order has a minimum or may not trade on entry.
+        /// The stop price is not valid for the instrument, or the order has a minimum or is post-only.
         InvalidStopPrice = 25,
-        /// A GTT order without a time to come, or a time without GTT.
+        /// A GTT order without a future expiry time, or an expiry time without GTT.
         InvalidExpireTime = 26,
-        /// The venue has no room for its log: it takes cancels, and orders again once there is room.
+        /// The venue's log is full: only cancels are accepted until there is capacity again.
         JournalFull = 27,
-        /// The session has used the last number, 4294967295: orders are numbered again from 1 on after the end of the day.
+        /// The session has used its last number, 4294967295. Numbers restart from 1 after the end of the day.
         UserRefsExhausted = 28,
     }
 }
 
-/// One answer to a session.
+/// An execution report, or another response of the venue, for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderEvent {
-    /// The command that caused it.
+    /// Sequence number of the command that caused it.
     pub command: Sequence,
-    /// The session that it is for.
+    /// The receiving session.
     pub session: SessionId,
-    /// Since midnight.
+    /// Time since midnight.
     pub ts: Nanos,
-    /// True for the first answer to the session that sent the command.
+    /// True for the first response to the session that sent the command.
     pub is_reply: bool,
-    /// What happened.
+    /// Kind of event, with its data.
     pub kind: OrderEventKind,
 }
 
-/// What happened to an order.
+/// Kind of an order event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderEventKind {
-    /// It was accepted.
+    /// The order was accepted.
     Accepted {
         /// The order as accepted.
         order: EnterOrder,
-        /// The venue's reference.
+        /// Order reference number of the venue.
         order_id: OrderId,
-        /// Whether it stands.
+        /// Whether the order is open.
         state: OrderState,
     },
-    /// It replaced another.
+    /// The order replaced another.
     Replaced {
-        /// The order as it now stands; its quantity counts what the old one executed.
+        /// The new order; its quantity includes what the old one executed.
         order: EnterOrder,
-        /// The order that went away.
+        /// The replaced order.
         orig_user_ref: UserRefNum,
-        /// The venue's new reference.
+        /// New order reference number of the venue.
         order_id: OrderId,
-        /// Whether it stands.
+        /// Whether the order is open.
         state: OrderState,
     },
-    /// Quantity left it without trading.
+    /// Quantity was removed from the order without trading.
     Canceled {
         /// The order.
         user_ref: UserRefNum,
-        /// How much left.
+        /// Removed quantity.
         decrement: Qty,
-        /// Why.
+        /// Reason.
         reason: CancelReason,
     },
-    /// It was changed in place.
+    /// The order was changed in place.
     Modified {
         /// The order.
         user_ref: UserRefNum,
-        /// As asked for.
+        /// Side marking, as requested.
         side_marking: u8,
-        /// The new intended size.
+        /// New intended size.
         qty: Qty,
     },
-    /// It traded.
+    /// The order traded.
     Executed {
         /// The order.
         user_ref: UserRefNum,
-        /// How much, in this execution alone.
+        /// Quantity of this execution alone.
         qty: Qty,
-        /// At what price.
+        /// Execution price.
         price: Price,
-        /// Whether it rested.
+        /// Role of the order in the execution.
         liquidity: Liquidity,
-        /// Number of the execution, the same for both sides.
+        /// Match number, the same for both sides.
         match_id: MatchId,
     },
-    /// Quantity left it because it would have traded with another order of its owner.
+    /// Self-trade prevention removed quantity from the order.
     SelfTradePrevented {
         /// The order.
         user_ref: UserRefNum,
-        /// How much left; zero when only the other order had to give way.
+        /// Removed quantity; zero if only the other order was reduced.
         decrement: Qty,
-        /// How much would have traded.
+        /// Quantity that would have traded.
         prevented: Qty,
-        /// At what price.
+        /// Price at which it would have traded.
         price: Price,
-        /// Whether it rested.
+        /// Role that the order would have had.
         liquidity: Liquidity,
-        /// The setting that decided.
+        /// The setting that applied.
         strategy: SelfTradePrevention,
     },
-    /// Its displayed part was refreshed and is at the tail of its level.
+    /// The displayed part was refreshed and is at the tail of its level.
     Restated {
         /// The order.
         user_ref: UserRefNum,
-        /// The venue's new reference.
+        /// New order reference number of the venue.
         order_id: OrderId,
-        /// How much is displayed.
+        /// Displayed quantity.
         display_qty: Qty,
     },
-    /// A trade reached its stop price: from now on it is an order like others.
+    /// A trade reached the order's stop price: from now on it is a regular order.
     Triggered {
         /// The order.
         user_ref: UserRefNum,
-        /// The venue's new reference.
+        /// New order reference number of the venue.
         order_id: OrderId,
-        /// Its limit; of a stop order without one the collar's.
+        /// Limit price; for a stop order without one, the collar's limit.
         price: Price,
     },
-    /// An execution of it is void; the order stays as it is.
+    /// An execution of the order was broken; the order does not change.
     Broken {
         /// The order.
         user_ref: UserRefNum,
-        /// Number of the execution.
+        /// Match number of the execution.
         match_id: MatchId,
-        /// Why.
+        /// Reason.
         reason: BrokenReason,
     },
-    /// A mass cancel was taken; the orders it cancels follow.
+    /// A mass cancel was accepted; the events of the cancelled orders follow.
     MassCanceled(MassCancel),
     /// Order entry was disabled or enabled.
     OrderEntrySet(SetOrderEntry),
-    /// The request was refused and nothing changed.
+    /// The request was rejected and nothing changed.
     Rejected {
-        /// Number of the refused request.
+        /// Number of the rejected request.
         user_ref: UserRefNum,
-        /// Why.
+        /// Reason.
         reason: RejectReason,
-        /// Echoed.
+        /// Echoed client order id.
         client_order_id: ClientOrderId,
     },
 }
 
 impl OrderEventKind {
-    /// The order, or the request about many, that it is about.
+    /// Number of the order, or of the mass request, that the event concerns.
     #[must_use]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {

@@ -9,26 +9,26 @@ use crate::codes::coded;
 
 /// A price in units of 10^-4 of the instrument's currency.
 ///
-/// The scale is that of ITCH and OUCH prices: `Price(1_002_500)` is 100.2500. Ordinary arithmetic is
-/// done on the inner integer; there is no floating point anywhere that a price is matched or booked.
+/// The scale is that of ITCH and OUCH prices: `Price(1_002_500)` is 100.2500. Arithmetic uses the inner
+/// integer. Matching and booking use no floating point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Price(pub i64);
 
 impl Price {
-    /// Units in one unit of currency.
+    /// Price units per unit of currency.
     pub const SCALE: i64 = 10_000;
-    /// Digits after the decimal point.
+    /// Number of digits after the decimal point.
     pub const DECIMALS: usize = 4;
-    /// The price of an order that takes whatever the collar allows.
+    /// Price of a market order, which is limited only by the collar.
     pub const MARKET: Price = Price(i64::MAX);
 
-    /// Reads a decimal such as `100`, `100.25` or `-0.5`.
+    /// Parses a decimal such as `100`, `100.25` or `-0.5`.
     ///
     /// # Errors
-    /// [`ParsePriceError`] when the text is not a decimal of at most 4 places, or is out of range.
+    /// [`ParsePriceError`] if the text is not a decimal with at most 4 decimals, or is out of range.
     pub fn parse(text: &str) -> Result<Price, ParsePriceError> {
-        // A zero behind the fourth place is refused as well.
+        // A zero after the fourth decimal is rejected as well.
         let places = text.split_once('.').map_or(0, |(_, places)| places.len());
         let price = Decimal::parse(text, Self::DECIMALS as u8).filter(|_| places <= Self::DECIMALS);
         let price = price.filter(|price| price.units.unsigned_abs() < Price::MARKET.0.unsigned_abs());
@@ -51,7 +51,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// The text was not a price.
+/// The text is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a price: write a decimal of at most 4 places, e.g. 100.25")]
 pub struct ParsePriceError {
@@ -112,7 +112,7 @@ impl Side {
         self as usize
     }
 
-    /// +1 for `Buy`, -1 for `Sell`: the sign that a fill on this side gives a position.
+    /// +1 for `Buy`, -1 for `Sell`: the sign of a position change by a fill on this side.
     #[must_use]
     pub const fn sign(self) -> i64 {
         match self {

@@ -1,6 +1,6 @@
 //! Sums and differences of newtypes.
 
-/// Implements `Add`, `AddAssign`, `Sub`, `SubAssign`, `Neg` and `Sum` for a newtype of a signed number, as for the number.
+/// Implements `Add`, `AddAssign`, `Sub`, `SubAssign`, `Neg` and `Sum` for a newtype of a signed number.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]

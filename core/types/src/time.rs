@@ -7,8 +7,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A time or a duration in nanoseconds.
 ///
-/// What it counts from is said where it is used: agents' `now` counts from the Unix epoch, a time in a
-/// command or an event counts from the latest midnight, so it stays below [`Nanos::DAY`] and begins anew there.
+/// The origin depends on the use. `now` of agents counts from the Unix epoch. A time in a command or an event
+/// counts from the latest midnight: it stays below [`Nanos::DAY`] and restarts from zero each day.
 #[derive(
     Clone,
     Copy,
@@ -28,44 +28,44 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The start of whatever is counted from.
+    /// The origin.
     pub const ZERO: Nanos = Nanos(0);
     /// 24 hours.
     pub const DAY: Nanos = Nanos::from_secs(86_400);
-    /// Later than everything.
+    /// The latest time that can be represented.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
-    /// So many microseconds.
+    /// Duration of `micros` microseconds.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Nanos {
         Nanos(micros * 1_000)
     }
 
-    /// So many milliseconds.
+    /// Duration of `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Nanos {
         Nanos(millis * 1_000_000)
     }
 
-    /// So many seconds.
+    /// Duration of `secs` seconds.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Nanos {
         Nanos(secs * 1_000_000_000)
     }
 
-    /// The time between `earlier` and this, or zero when `earlier` is later.
+    /// Duration since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Of a time that counts from a midnight: the time since the latest midnight, in days of 24 hours.
+    /// Time since the latest midnight, in days of 24 hours, of a time that counts from a midnight.
     #[must_use]
     pub const fn time_of_day(self) -> Nanos {
         Nanos(self.0 % Self::DAY.0)
     }
 
-    /// In seconds, for rates and for people.
+    /// Seconds, for rates and for display.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

@@ -1,13 +1,13 @@
-//! The latest of one instrument, as short as a cache line allows.
+//! Top of book of one instrument, in less than a cache line.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::{BookHealth, MarketUpdate, Price, PriceLevel, Qty, SuspectReason, TradingState, UpdateKind};
 
-/// Best prices, last trade and state of one instrument: what a symbol cache keeps of it.
+/// Best prices, last trade and state of one instrument, as stored in a symbol cache.
 ///
-/// Plain fixed data without padding: seven words, so that it makes one cache line with the sequence word of an entry
-/// that is read while it is written. All zeros is an instrument of which nothing is known but its name.
+/// Fixed-size plain data without padding: seven words, which fill one cache line together with the sequence
+/// word of a seqlock entry. All zeros means that nothing is known about the instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct TopOfBook {
@@ -17,31 +17,31 @@ pub struct TopOfBook {
     pub ask: PriceLevel,
     /// Price of the last trade; meaningless while `last_qty` is 0.
     pub last_price: i64,
-    /// Time of the last change in nanoseconds. What it counts from is the writer's to say: the latest midnight at the
+    /// Time of the last change in nanoseconds. The writer defines its origin: the latest midnight at the
     /// venue, or the Unix epoch.
     pub ts_event: u64,
-    /// Quantity of the last trade; 0 when there was none; [`u32::MAX`] when it does not fit.
+    /// Quantity of the last trade; 0 without a trade; [`u32::MAX`] if it does not fit.
     pub last_qty: u32,
     /// A [`BookHealth`].
     pub health: u8,
-    /// A [`TradingState`] as its ITCH letter; 0 when it is not known.
+    /// ITCH letter of a [`TradingState`]; 0 if unknown.
     pub trading_state: u8,
-    /// A [`SuspectReason`] while the book is suspect; else, or when it was not said, 0.
+    /// A [`SuspectReason`] while the book is suspect; 0 otherwise or if unknown.
     pub suspect_reason: u8,
-    /// Zero.
+    /// Always zero.
     pub reserved: u8,
 }
 
 const _: () = assert!(size_of::<TopOfBook>() == 56 && align_of::<TopOfBook>() == 8);
 
 impl TopOfBook {
-    /// Takes over what a message left: best prices, health, time, and the trade if it was one.
+    /// Applies an update: best prices, health and time, and the last trade if it is one.
     #[inline]
     pub fn apply(&mut self, update: &MarketUpdate) {
         (self.bid, self.ask) = (update.bid, update.ask);
         self.ts_event = update.ts_event;
         self.health = update.health;
-        // Chosen without a branch: trades come in an order that no CPU predicts.
+        // Branchless, because a CPU cannot predict which updates are trades.
         let is_trade = update.kind == UpdateKind::Trade as u8;
         let last_qty = u32::try_from(update.qty).unwrap_or(u32::MAX);
         self.last_price = if is_trade { update.price } else { self.last_price };
@@ -54,13 +54,13 @@ impl TopOfBook {
     #[cold]
     fn set_status(&mut self, update: &MarketUpdate) {
         self.suspect_reason = update.reason;
-        // Before the first is published, the updates have none.
+        // Updates carry no state until the first one is published.
         if update.trading != 0 {
             self.trading_state = update.trading;
         }
     }
 
-    /// Takes over a trade.
+    /// Sets the last trade.
     #[inline]
     pub fn set_last(&mut self, price: Price, qty: Qty) {
         self.last_price = price.0;
@@ -85,19 +85,19 @@ impl TopOfBook {
         if self.last_qty == 0 { None } else { Some((Price(self.last_price), Qty(self.last_qty as u64))) }
     }
 
-    /// Whether the book can be believed; an unknown code counts as suspect.
+    /// Health of the book; an unknown code counts as suspect.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
         BookHealth::or_suspect(self.health)
     }
 
-    /// Why the book is suspect, as far as it was said.
+    /// Reason why the book is suspect, if known.
     #[must_use]
     pub const fn suspect_reason(&self) -> Option<SuspectReason> {
         SuspectReason::from_code(self.suspect_reason)
     }
 
-    /// Whether the instrument trades; `None` when it is not known.
+    /// Trading state of the instrument; `None` if unknown.
     #[must_use]
     pub const fn trading_state(&self) -> Option<TradingState> {
         TradingState::from_code(self.trading_state)

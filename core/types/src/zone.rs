@@ -9,14 +9,14 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const SECONDS_PER_HOUR: i64 = 3_600;
 const NS_PER_SEC: i64 = 1_000_000_000;
 
-/// What clocks on the wall show at an exchange.
+/// Time zone of an exchange's local clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zone {
-    /// A fixed number of seconds ahead of UTC.
+    /// A fixed offset, in seconds ahead of UTC.
     Fixed(i32),
-    /// Of the United States, so many hours behind UTC in winter and one less in summer.
+    /// A zone of the United States, with summer time.
     UnitedStates {
-        /// Hours behind UTC in winter: 5 Eastern, 6 Central.
+        /// Hours behind UTC in winter (5 for Eastern, 6 for Central); one less in summer.
         hours_behind: u8,
     },
 }
@@ -29,7 +29,7 @@ impl Zone {
     /// Chicago.
     pub const CENTRAL: Zone = Zone::UnitedStates { hours_behind: 6 };
 
-    /// The seconds ahead of UTC that `+HH:MM` or `-HH:MM` says; `None` for other text.
+    /// Parses `+HH:MM` or `-HH:MM` into seconds ahead of UTC; `None` for other text.
     #[must_use]
     pub fn offset_s(text: &str) -> Option<i32> {
         let (sign, rest) = match text.strip_prefix('+') {
@@ -45,11 +45,11 @@ impl Zone {
         (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
     }
 
-    /// Seconds by which its clocks are ahead of UTC at a time.
+    /// Offset from UTC at a time, in seconds ahead.
     ///
-    /// Source: the United States' Uniform Time Act as amended: summer time since 2007 from the second Sunday of March to
-    /// the first of November, 1987 to 2006 from the first Sunday of April to the last of October, at two o'clock each.
-    /// Years before count as those of 1987.
+    /// Source: the Uniform Time Act of the United States as amended. Summer time since 2007 is from the
+    /// second Sunday of March to the first of November, 1987 to 2006 from the first Sunday of April to the
+    /// last of October, at two o'clock each. Earlier years use the rule of 1987.
     #[must_use]
     pub fn ahead_of_utc_s(self, utc_ns: u64) -> i64 {
         match self {
@@ -58,7 +58,7 @@ impl Zone {
                 let standard = -i64::from(hours_behind) * SECONDS_PER_HOUR;
                 let local = (utc_ns / NS_PER_SEC as u64).cast_signed() + standard;
                 let (year, ..) = Date::of_day((local / SECONDS_PER_DAY).max(0).cast_unsigned()).parts();
-                // Both in standard time: it ends at two o'clock of summer time.
+                // Both in standard time: summer time ends at two o'clock of summer time.
                 let start = summer_start(year) * SECONDS_PER_DAY + 2 * SECONDS_PER_HOUR;
                 let end = summer_end(year) * SECONDS_PER_DAY + SECONDS_PER_HOUR;
                 if (start..end).contains(&local) { standard + SECONDS_PER_HOUR } else { standard }
@@ -66,22 +66,22 @@ impl Zone {
         }
     }
 
-    /// The date that its clocks and calendars show at a time.
+    /// Local date at a time.
     #[must_use]
     pub fn date_at(self, utc_ns: u64) -> Date {
         Date::of_day(self.local_ns(utc_ns) / (SECONDS_PER_DAY * NS_PER_SEC) as u64)
     }
 
-    /// Nanoseconds since 1970-01-01 as its clocks count.
+    /// Local time as nanoseconds since 1970-01-01.
     #[must_use]
     pub fn local_ns(self, utc_ns: u64) -> u64 {
         utc_ns.saturating_add_signed(self.ahead_of_utc_s(utc_ns).saturating_mul(NS_PER_SEC))
     }
 
-    /// The time at which its clocks show so many nanoseconds since 1970-01-01; of two such times, in autumn, the first.
+    /// UTC time of a local time (nanoseconds since 1970-01-01); if ambiguous, in autumn, the earlier one.
     #[must_use]
     pub fn utc_ns(self, local_ns: u64) -> u64 {
-        // What holds at the time that it would be in summer holds, unless that is before summer time begins.
+        // Assume summer time first. If it does not apply at the result, standard time applies.
         let back = |seconds: i64| local_ns.saturating_add_signed((-seconds).saturating_mul(NS_PER_SEC));
         match self {
             Zone::Fixed(seconds) => back(i64::from(seconds)),
@@ -110,7 +110,7 @@ impl fmt::Display for Zone {
     }
 }
 
-/// The text is no time zone.
+/// The text is not a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a time zone: write ET (New York), CT (Chicago), UTC, or hours ahead such as +01:00")]
 pub struct ParseZoneError {
@@ -132,7 +132,7 @@ impl FromStr for Zone {
     }
 }
 
-/// The first Sunday from a day on. 1970-01-01 was a Thursday.
+/// The first Sunday on or after a day. 1970-01-01 was a Thursday.
 const fn sunday_from(day: i64) -> i64 {
     day + (10 - day.rem_euclid(7)) % 7
 }
@@ -192,7 +192,7 @@ mod tests {
             for hour in 0..24 * 400 {
                 let time = utc("2022-12-20 00:00:00") + hour * 3_600_000_000_000;
                 let again = zone.utc_ns(zone.local_ns(time));
-                // One hour of autumn comes twice.
+                // One hour in autumn occurs twice.
                 assert!(again == time || time - again == 3_600_000_000_000, "{zone} {hour}");
             }
         }
