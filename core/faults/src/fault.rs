@@ -1,176 +1,176 @@
-//! The faults there are.
+//! The list of faults that tests can plant.
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A mistake at one place of the system.
+        /// A deliberate mistake at one place of the system.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Fault {
             $($(#[$doc])* $name,)*
         }
 
         impl Fault {
-            /// All of them.
+            /// All faults.
             pub const ALL: &[Fault] = &[$(Fault::$name,)*];
         }
     };
 }
 
 faults! {
-    /// A resting order that was filled in part goes to the tail of its level.
+    /// A partially filled resting order moves to the tail of its level.
     PartialFillLosesPriority,
-    /// An order that was reduced goes to the tail of its level.
+    /// A reduced order moves to the tail of its level.
     ReductionLosesPriority,
-    /// At one price what is not displayed trades first.
+    /// At the same price, hidden quantity trades before displayed quantity.
     HiddenBeforeDisplayed,
-    /// A reserve order that is refreshed shows all that is left of it.
+    /// A reserve order that is refreshed displays its whole remaining quantity.
     ReserveShowsAll,
-    /// A reserve order that is refreshed keeps its reference.
+    /// A reserve order that is refreshed keeps its reference number.
     ReserveKeepsReference,
-    /// An order that must not trade on entry does.
+    /// A post-only order trades on entry.
     PostOnlyTrades,
-    /// What an IOC order did not trade rests.
+    /// The unfilled remainder of an IOC order rests on the book.
     IocRests,
-    /// An order with a minimum trades less.
+    /// An order with a minimum quantity trades less than this minimum.
     MinimumIgnored,
-    /// An owner's orders trade with each other whatever it asked for.
+    /// Self-trade prevention is ignored: orders of one owner trade with each other.
     SelfTradesAllowed,
-    /// Where both orders of an owner are to give way, only the one that came in does.
+    /// Self-trade prevention that should reduce both orders of an owner reduces only the incoming one.
     DecrementOneSided,
-    /// An order is reduced as if it had not executed anything.
+    /// A cancel computes the order's size without its executed quantity.
     CancelForgetsExecuted,
-    /// A trade takes place at the price of the order that came in.
+    /// A trade executes at the limit price of the incoming order.
     TradeAtTakersPrice,
-    /// What an order executed does not count for the one that replaces it.
+    /// The executed quantity of an order does not count for its replacement.
     ReplaceForgetsExecuted,
-    /// Of neighbouring orders a mass cancel takes every other.
+    /// A mass cancel skips every other order among neighbours.
     MassCancelMissesOne,
-    /// An order's time comes and nothing happens.
+    /// An order whose expiry time has passed does not expire.
     GttNeverExpires,
-    /// The venue forgets when an order expires, unless it is started anew.
+    /// The venue forgets when an order expires, unless it is restarted.
     ExpiryForgotten,
-    /// Orders expire some time after their time has come: others still trade with them.
+    /// Orders expire late: after their expiry time other orders still trade with them.
     ExpiryLate,
-    /// Orders of the day are carried into the next if they are special.
+    /// Day orders with special instructions are carried into the next day.
     DayOrderSurvives,
-    /// A number may be used again at once.
+    /// An order number may be reused at once.
     NumberUsedTwice,
-    /// The public is not told of an order that was cancelled.
+    /// A cancelled order is not published in the market data.
     CancelUnpublished,
-    /// Whose order rested is not told of the trade.
+    /// The owner of the resting order receives no execution report for a trade.
     TradeUntold,
-    /// Some executions have the number of the one before.
+    /// Some executions repeat the match number of the execution before.
     MatchNumberReused,
-    /// What an order did not trade neither rests nor is cancelled.
+    /// The unfilled remainder of an order neither rests nor is cancelled.
     RemainderForgotten,
-    /// New orders are taken while trading is halted.
+    /// New orders are accepted while trading is halted.
     HaltIgnored,
-    /// A user's limit on the quantity of an order does not hold.
+    /// A user's limit on the order quantity is not enforced.
     QtyLimitIgnored,
     /// A price band does not stop trading.
     BandIgnored,
-    /// A cross takes place at the lowest of the prices that are as good.
+    /// A cross executes at the lowest of the equally good prices.
     CrossAtLowest,
-    /// An execution that is void can be made void again.
+    /// An execution that is already broken can be broken again.
     TradeBrokenTwice,
-    /// An instrument is suspended and its orders stay.
+    /// Suspending an instrument leaves its orders open.
     SuspensionKeepsOrders,
-    /// Numbers do not begin anew with the day.
+    /// Order numbers do not restart with a new day.
     NumbersKeptOverDay,
-    /// Users are not told that the day starts or ends.
+    /// Users receive no message when the day starts or ends.
     StageUntold,
-    /// A user is killed and its orders stay.
+    /// Killing a user leaves its orders open.
     KillKeepsOrders,
-    /// The digest of the state leaves out what is not displayed.
+    /// The hash of the state omits hidden orders.
     StateHashIgnoresHidden,
-    /// The last order of a side is not in the snapshot.
+    /// The last order of a side is missing from the snapshot.
     SnapshotMissesOrder,
-    /// Some commands take effect and are not in the log.
+    /// Some commands take effect but are missing from the log.
     JournalSkipsRecord,
-    /// Some requests stand in the log twice.
+    /// Some requests are logged twice.
     RequestLoggedTwice,
-    /// Some requests are read and forgotten.
+    /// Some requests are read and then dropped.
     RequestDropped,
-    /// Answers leave before their commands are safe.
+    /// Responses are sent before their commands are durable.
     AnswerBeforeSafe,
-    /// Market data leaves before its commands are safe.
+    /// Market data is sent before its commands are durable.
     PublishBeforeSafe,
-    /// Nothing is cancelled when a connection is gone.
+    /// A lost connection cancels no orders.
     CancelOnDisconnectForgotten,
-    /// A user that comes back in time is cancelled for all the same.
+    /// The orders of a user that reconnects in time are cancelled nevertheless.
     CancelWhileConnected,
-    /// Nothing is cancelled for users that do not come back after a restart.
+    /// The orders of users that do not reconnect after a restart are not cancelled.
     GraceForgottenAtStart,
-    /// What was sent to users is forgotten by a restart.
+    /// A restart loses the log of messages sent to users.
     UserLogForgottenAtStart,
-    /// A login that asks for messages again gets all but the first.
+    /// A login that requests a replay receives all messages but the first.
     LoginSkipsMessage,
-    /// What was drained together is sequenced as it was read.
+    /// Requests of one batch are sequenced in the order in which they were read.
     ArrivalsUnsorted,
-    /// What was drained together is sequenced user by user.
+    /// Requests of one batch are sequenced session by session, regardless of their time of arrival.
     ArrivalsSortedBySession,
-    /// An execution that is replayed is told twice.
+    /// A replay appends executions twice to the user's log.
     FillDoubledOnReplay,
-    /// What the first command behind a snapshot caused is not among the drop copies after a start.
+    /// The drop copies lack the events of the first command after a snapshot once the venue has restarted.
     CopyMissed,
-    /// Where a reader of drop copies goes on it gets one copy again.
+    /// A reader of drop copies that resumes receives one copy twice.
     CopyRepeated,
-    /// The next step of the day waits for a command that a client sent.
+    /// The next step of the trading day waits for client commands.
     DayWaitsForClients,
-    /// An instrument that was added is not in the snapshot.
+    /// An instrument that was added at runtime is missing from the snapshot.
     SnapshotMissesAdded,
-    /// Some packets are sent on line A alone.
+    /// Some packets are sent only on line A.
     LineBMissesPacket,
-    /// Some messages are not kept for retransmission.
+    /// Some messages are not stored for retransmission.
     StoreForgetsMessage,
-    /// Heartbeats say that one message more was sent.
+    /// Heartbeats announce a sequence number that is one too high.
     HeartbeatAhead,
-    /// Messages are sent again under the number of the one before.
+    /// Retransmitted messages carry the sequence number of the message before.
     RetransmissionShifted,
-    /// Records are called safe before they are synced.
+    /// Records are reported as durable before they are synced.
     DurableBeforeSync,
-    /// A new segment is used before its name is safe.
+    /// A new segment is used before its name is durable.
     NamesUnsynced,
-    /// What a crash left behind the last good record stays.
+    /// Data that a crash left after the last valid record is kept.
     TornTailKept,
-    /// A record with a wrong checksum counts as good.
+    /// A record with an invalid checksum is accepted.
     ChecksumIgnored,
-    /// After answered commands were lost the session is called as before.
+    /// After the loss of acknowledged commands the session keeps its generation number.
     LossUnnamed,
-    /// No request for missing messages is sent.
+    /// No retransmission request is sent for missing messages.
     RequestForgotten,
-    /// Messages that are lost for good are passed over.
+    /// Permanently lost messages are skipped without a report.
     LossUntold,
-    /// Messages that came before their turn change places.
+    /// Messages that arrive out of order are delivered in swapped order.
     HeldMessagesSwapped,
-    /// The second copy of a message counts as well.
+    /// The duplicate of a message is delivered as well.
     DuplicatesDelivered,
-    /// Some orders stay in the book though they went away.
+    /// Some deleted orders stay in the book.
     DeleteMissed,
-    /// A trader's login after a lost connection asks for the last answer again.
+    /// The login of a trader after a disconnect requests the last response again.
     AnswerAskedForAgain,
-    /// What a trader is told of the time without a connection changes nothing.
+    /// A trader ignores the order events that describe the time while it was disconnected.
     AnswersWhileAwayForgotten,
-    /// With a new connection a trader forgets its open orders.
+    /// A trader forgets its open orders when it reconnects.
     OrdersForgottenAtReconnect,
-    /// What is not answered after a lost connection is never given up.
+    /// Requests that are still unanswered after a reconnect stay pending for ever.
     UnansweredWaitForEver,
-    /// A trader numbers its orders from one, whatever its user has used.
+    /// A trader numbers its orders from one, although its user has used higher numbers.
     NumbersFromOne,
-    /// A trader is not told that an order gave way to another of its own.
+    /// A trader does not process a self-trade prevention of one of its orders.
     PreventionUnheard,
-    /// A trader keeps a fill that the venue made void.
+    /// A trader keeps a fill that the venue has broken.
     BrokenTradeKept,
-    /// A trader believes that an order is open which another has replaced.
+    /// A trader keeps a replaced order as open.
     ReplacedOrderStays,
-    /// An order that is done still counts against a trader's largest position.
+    /// A closed order still counts against a trader's maximum position.
     RiskNotReleased,
-    /// A trader's open orders do not count against its largest position.
+    /// A trader's open orders do not count against its maximum position.
     OpenOrdersUnrisked,
-    /// A trader's limit on open orders does not hold.
+    /// A trader's limit on open orders is not enforced.
     OrderCountUnlimited,
-    /// What a trader only rehearses goes to the venue.
+    /// A request that a trader sends during its warm-up reaches the venue.
     RehearsedRequestSent,
-    /// What a trader closes keeps what it cost.
+    /// Closing part of a position does not release its cost.
     CostNotReleased,
 }
 

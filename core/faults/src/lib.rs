@@ -1,7 +1,7 @@
-//! Failpoints: mistakes that a test can plant in the system, to see whether its checkers find them.
+//! Failpoints: mistakes that a test can plant in the system to verify that its checkers detect them.
 //!
-//! Every [`Fault`] is a slip of one line at one place of the system, where [`failpoint!`] says what goes wrong. Without
-//! the feature `planted` nothing is compiled there.
+//! Every [`Fault`] is a one-line mistake at one place of the system, marked by [`failpoint!`]. Without the
+//! feature `planted` this place compiles to nothing.
 //!
 //! ```
 //! use tickpath_faults::failpoint;
@@ -30,7 +30,7 @@ pub use fault::Fault;
 #[cfg(feature = "planted")]
 pub use planted::{Planted, is_active, plant};
 
-/// Marks the place of a [`Fault`], which it names without the type.
+/// Marks the place of a [`Fault`], which is named without the type.
 ///
 /// | form | while the fault is planted |
 /// |---|---|
@@ -38,8 +38,8 @@ pub use planted::{Planted, is_active, plant};
 /// | `failpoint!(Fault: mut name => action)` | `name` is shadowed by a mutable copy, and the action runs |
 /// | `failpoint!(Fault => action)` | the action runs: a call, a block, `return` |
 ///
-/// `, for number` at the end of the first and the last form limits the mistake to one number in sixteen. The value and the
-/// action are not evaluated when the fault is not planted, and without the feature `planted` nothing is compiled.
+/// `, for number` at the end of the first and last form limits the mistake to one number in sixteen. The value
+/// and the action are evaluated only while the fault is planted, and compiled only with the feature `planted`.
 #[macro_export]
 macro_rules! failpoint {
     ($fault:ident: $name:ident = $value:expr $(, for $number:expr)?) => {
@@ -63,14 +63,14 @@ macro_rules! failpoint {
     (@number $number:expr) => { Some($number) };
 }
 
-/// Compiles its content with the feature `planted` alone: functions that only [`failpoint!`] calls.
+/// Compiles its content only with the feature `planted`: functions that only [`failpoint!`] calls.
 #[cfg(feature = "planted")]
 #[macro_export]
 macro_rules! if_planted {
     ($($content:tt)*) => { $($content)* };
 }
 
-/// Compiles its content with the feature `planted` alone: functions that only [`failpoint!`] calls.
+/// Compiles its content only with the feature `planted`: functions that only [`failpoint!`] calls.
 #[cfg(not(feature = "planted"))]
 #[macro_export]
 macro_rules! if_planted {

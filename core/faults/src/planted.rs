@@ -1,10 +1,10 @@
-//! The fault that a test has chosen, for its own thread.
+//! The planted fault, one per thread.
 
 use std::cell::Cell;
 
 use crate::Fault;
 
-/// A fault that does not show each time shows for one number in this many.
+/// A fault that is limited by a number is active for one number in this many.
 const SHOWS_EVERY: u64 = 16;
 
 thread_local! {
@@ -16,7 +16,7 @@ thread_local! {
 #[must_use = "dropping it removes the fault"]
 pub struct Planted(());
 
-/// Plants a fault in everything that this thread runs, in place of the one that was there.
+/// Plants a fault in all code that this thread runs, and replaces the previous fault.
 pub fn plant(fault: Fault) -> Planted {
     CHOSEN.set(Some(fault));
     Planted(())
@@ -28,7 +28,7 @@ impl Drop for Planted {
     }
 }
 
-/// True while this thread has the fault planted; of a fault with numbers, for one in sixteen.
+/// Returns true while this thread has the fault planted. With a number: only for one number in sixteen.
 #[doc(hidden)]
 #[must_use]
 pub fn is_active(fault: Fault, number: Option<u64>) -> bool {
