@@ -1,6 +1,6 @@
-//! How long a book change and an order reply take to read: the best of several rounds, in one thread.
+//! Time to decode a book change and an order reply: the best of several rounds, in one thread.
 //!
-//! `cargo bench -p tickpath-deribit`, or `cargo bench -p tickpath-deribit -- order` for those whose names have a word.
+//! `cargo bench -p tickpath-deribit`, or `cargo bench -p tickpath-deribit -- order` to select by name.
 #![allow(clippy::disallowed_methods, reason = "it measures time and prints")]
 
 use std::hint::black_box;
@@ -17,7 +17,7 @@ const BOOK: &str = concat!(
     r#""instrument_name":"BTC-PERPETUAL","change_id":31479598217,"bids":[["delete",36779.0,0.0],"#,
     r#"["new",36809.5,254870.0]],"asks":[["delete",37462.5,0.0],["change",37394.0,42670.0]]}}}"#
 );
-/// An order that was filled at once, with its trade.
+/// An immediately filled order, with its trade.
 const ORDER: &str = concat!(
     r#"{"jsonrpc":"2.0","id":3,"result":{"order":{"label":"YwACqyGDa0UAAQAAAAAA","price":92100.0,"#,
     r#""user_id":10580,"amount":10.0,"direction":"buy","time_in_force":"immediate_or_cancel","#,
@@ -34,11 +34,11 @@ const ORDER: &str = concat!(
     r#""fee_currency":"BTC","fee":5e-08,"order_type":"limit","risk_reducing":false,"liquidity":"T"}]},"#,
     r#""usIn":1767978363485278,"usOut":1767978363495053,"usDiff":9775,"testnet":false}"#
 );
-/// Rounds of a measurement; as a test there is one.
+/// Number of rounds per measurement; a test runs only one.
 const ROUNDS: usize = 1_000;
 const REPEATS: u32 = 1_000;
 
-/// Reads the order and each of its trades.
+/// Decodes the order and each of its trades.
 #[derive(Default)]
 struct OrderVisitor<'a> {
     order: Order<'a>,
@@ -68,7 +68,7 @@ impl<'a> Visitor<'a> for BookVisitor {
     }
 }
 
-/// The best and the median round, in tenths of a nanosecond a call.
+/// Best and median round, in tenths of a nanosecond per call.
 fn measure(name: &str, len: usize, mut call: impl FnMut()) {
     let mut words = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
     if words.peek().is_some() && !words.any(|word| name.contains(&word)) {

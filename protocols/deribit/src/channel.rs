@@ -1,4 +1,4 @@
-//! The names of channels, as values.
+//! Channel names as values.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::codes::Kind;
 use crate::field::codes;
 
 codes! {
-    /// How often a channel sends.
+    /// Update interval of a channel.
     Interval {
         Raw = "raw" "each change; of public channels only for authenticated clients",
         Ms100 = "100ms" "what changed in 100 ms",
@@ -16,14 +16,14 @@ codes! {
     }
 }
 
-/// Which instruments a channel is about.
+/// Instruments of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Selector<'a> {
-    /// One of them.
+    /// One instrument.
     Instrument(&'a str),
-    /// All of a kind and a currency.
+    /// All instruments of a kind and a currency.
     Kind {
-        /// The kind, or any.
+        /// The kind, or any kind.
         kind: Kind,
         /// The currency, or `any`.
         currency: &'a str,
@@ -46,35 +46,35 @@ pub enum Channel<'a> {
     Book {
         /// The instrument.
         instrument: &'a str,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
-    /// The best levels, all of them each time.
+    /// The best levels, complete in each message.
     GroupedBook {
         /// The instrument.
         instrument: &'a str,
-        /// `none`, or the price range that is one level.
+        /// `none`, or the price range of one level.
         group: &'a str,
-        /// Levels of each side: 1, 10 or 20.
+        /// Levels per side: 1, 10 or 20.
         depth: u32,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
-    /// Trades of anyone.
+    /// Public trades.
     Trades {
-        /// Of which instruments.
+        /// Instruments.
         of: Selector<'a>,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
     /// The ticker.
     Ticker {
         /// The instrument.
         instrument: &'a str,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
-    /// The ticker once, then what changed of it.
+    /// The ticker once, then its changes.
     IncrementalTicker {
         /// The instrument.
         instrument: &'a str,
@@ -88,24 +88,24 @@ pub enum Channel<'a> {
     Perpetual {
         /// The instrument.
         instrument: &'a str,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
     /// The price of an index.
     PriceIndex {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         index: &'a str,
     },
     /// New, opened and closed instruments.
     InstrumentState {
-        /// Of this kind.
+        /// Kind of the instruments.
         kind: Kind,
-        /// Of this currency.
+        /// Currency of the instruments.
         currency: &'a str,
     },
-    /// Locks and maintenance.
+    /// Trading locks and maintenance.
     PlatformState,
-    /// Whether clients who are not authenticated may ask.
+    /// Whether unauthenticated clients may call public methods.
     PublicMethodsState,
     /// Candles.
     ChartTrades {
@@ -114,35 +114,35 @@ pub enum Channel<'a> {
         /// Minutes, or `1D`.
         resolution: &'a str,
     },
-    /// The price at which would be delivered.
+    /// Estimated delivery price.
     EstimatedExpirationPrice {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         index: &'a str,
     },
     /// Mark prices of all options of an index.
     MarkPriceOptions {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         index: &'a str,
     },
-    /// The user's orders: one each time when raw, else a list.
+    /// The user's orders: single orders if raw, otherwise lists.
     UserOrders {
-        /// Of which instruments.
+        /// Instruments.
         of: Selector<'a>,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
     /// The user's trades.
     UserTrades {
-        /// Of which instruments.
+        /// Instruments.
         of: Selector<'a>,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
     /// The user's orders, trades and positions together.
     UserChanges {
-        /// Of which instruments.
+        /// Instruments.
         of: Selector<'a>,
-        /// How often.
+        /// Update interval.
         interval: Interval,
     },
     /// The user's account.
@@ -150,9 +150,9 @@ pub enum Channel<'a> {
         /// The currency, or `any`.
         currency: &'a str,
     },
-    /// Market maker protection stopped quoting.
+    /// Market maker protection has stopped quoting.
     UserMmpTrigger {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         index: &'a str,
     },
     /// The account was locked.
@@ -161,19 +161,19 @@ pub enum Channel<'a> {
     UserAccessLog,
 }
 
-/// The text names no channel.
+/// The text is not a channel name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("no channel has this name: check its parts, e.g. book.BTC-PERPETUAL.raw")]
 pub struct ChannelError;
 
-/// Parts of a channel's name at most.
+/// Maximum number of parts in a channel name.
 const PARTS_MAX: usize = 6;
 
 impl<'a> Channel<'a> {
-    /// The channel of a name.
+    /// Parses a channel name.
     ///
     /// # Errors
-    /// [`ChannelError`] when there is none.
+    /// [`ChannelError`] if there is no such channel.
     pub fn parse(name: &'a str) -> Result<Channel<'a>, ChannelError> {
         let mut parts = [""; PARTS_MAX];
         let mut count = 0;
@@ -227,7 +227,7 @@ impl<'a> Channel<'a> {
         })
     }
 
-    /// True when only an authenticated client may subscribe to it, through `private/subscribe`.
+    /// True for channels that only an authenticated client may subscribe to, with `private/subscribe`.
     #[must_use]
     pub const fn is_private(&self) -> bool {
         matches!(
@@ -242,7 +242,7 @@ impl<'a> Channel<'a> {
         )
     }
 
-    /// True for raw public channels, which only an authenticated client gets.
+    /// True for channels that only an authenticated client receives: private and raw public ones.
     #[must_use]
     pub const fn needs_authentication(&self) -> bool {
         self.is_private()

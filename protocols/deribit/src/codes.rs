@@ -1,4 +1,4 @@
-//! The texts that fields may have.
+//! Text codes of message fields.
 
 use crate::field::codes;
 use tickpath_types::Side;
@@ -22,7 +22,7 @@ impl From<Side> for Direction {
 }
 
 impl Direction {
-    /// The side; none for a position of nothing or an unknown text.
+    /// The side; `None` for an empty position or an unknown text.
     #[must_use]
     pub const fn side(self) -> Option<Side> {
         match self {
@@ -34,7 +34,7 @@ impl Direction {
 }
 
 codes! {
-    /// Where an order is in its life. There is no state of partial execution: `open` with a filled amount.
+    /// State of an order. A partially executed order is `open` with a filled amount.
     OrderState {
         Open = "open" "in the book",
         Filled = "filled" "executed in full",
@@ -47,7 +47,7 @@ codes! {
 }
 
 impl OrderState {
-    /// True when nothing can happen to the order any more.
+    /// True if the order cannot change any more.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, OrderState::Filled | OrderState::Rejected | OrderState::Cancelled)
@@ -55,7 +55,7 @@ impl OrderState {
 }
 
 codes! {
-    /// How an order is priced and when it enters the book.
+    /// Type of an order: its price, and the condition to enter the book.
     OrderType {
         Limit = "limit" "at its price or better",
         Market = "market" "at what the book has, within the trading band",
@@ -67,25 +67,25 @@ codes! {
         TrailingStop = "trailing_stop" "a stop that follows the price",
         Liquidation = "liquidation" "a forced execution; of trades only",
     }
-    /// How long an order stays.
+    /// Time in force of an order.
     TimeInForce {
         GoodTilCancelled = "good_til_cancelled" "until it is cancelled",
         GoodTilDay = "good_til_day" "until 08:00 UTC",
         FillOrKill = "fill_or_kill" "all of it at once, or nothing",
         ImmediateOrCancel = "immediate_or_cancel" "what can be had at once",
     }
-    /// The price that a trigger order watches.
+    /// Price that a trigger order watches.
     Trigger {
         IndexPrice = "index_price" "the index",
         MarkPrice = "mark_price" "the mark price",
         LastPrice = "last_price" "the last trade",
     }
-    /// How an option order is priced when not in its currency.
+    /// Pricing of an option order that is not priced in its currency.
     Advanced {
         Usd = "usd" "in USD",
         ImpliedVolatility = "implv" "by implied volatility",
     }
-    /// Why an order was cancelled.
+    /// Reason for the cancellation of an order.
     CancelReason {
         UserRequest = "user_request" "its owner asked",
         Autoliquidation = "autoliquidation" "a liquidation",
@@ -101,7 +101,7 @@ codes! {
         OtoPrimaryClosed = "oto_primary_closed" "the order that it depends on ended",
         Settlement = "settlement" "settlement of the instrument",
     }
-    /// What kind of thing is traded.
+    /// Kind of instrument.
     Kind {
         Future = "future" "futures and perpetuals",
         Option = "option" "options",
@@ -111,12 +111,12 @@ codes! {
         OptionCombo = "option_combo" "spreads of options",
         Any = "any" "all of them; of requests and channels",
     }
-    /// In which currency an instrument's amount and profit are.
+    /// Currency of an instrument's amount and profit.
     InstrumentType {
         Linear = "linear" "amount in the base coin, profit in the quote currency",
         Reversed = "reversed" "amount in USD (of futures), profit in the base coin",
     }
-    /// Whether a future, an option or a pair can be traded.
+    /// Trading state of a future, an option or a pair.
     InstrumentState {
         Open = "open" "open for trading",
         Settlement = "settlement" "settled",
@@ -132,29 +132,29 @@ codes! {
         Terminated = "terminated" "taken off; of the channel",
         Deactivated = "deactivated" "no longer open; of the channel",
     }
-    /// The right of an option.
+    /// Right of an option.
     OptionType {
         Call = "call" "to buy",
         Put = "put" "to sell",
     }
-    /// Which side of a trade the user was.
+    /// Role of the user in a trade.
     Liquidity {
         Maker = "M" "the resting one",
         Taker = "T" "the incoming one",
         Both = "MT" "both; of liquidation marks",
     }
-    /// How a client shows who it is.
+    /// Authentication method of a client.
     GrantType {
         ClientCredentials = "client_credentials" "by id and secret",
         ClientSignature = "client_signature" "by id and signature",
         RefreshToken = "refresh_token" "by an earlier refresh token",
     }
-    /// Whose disconnect cancels orders.
+    /// Connections whose disconnect cancels orders.
     CancelOnDisconnectScope {
         Connection = "connection" "this connection's",
         Account = "account" "every new connection's",
     }
-    /// Which open orders are meant.
+    /// Open orders that a request selects.
     OrderFilter {
         All = "all" "all",
         Limit = "limit" "limit orders",
@@ -170,7 +170,7 @@ codes! {
         TakeMarket = "take_market" "takes that become market orders",
         TrailingAll = "trailing_all" "all trailing orders",
     }
-    /// The order of a list of trades.
+    /// Sort order of a list of trades.
     Sorting {
         Ascending = "asc" "oldest first",
         Descending = "desc" "newest first",

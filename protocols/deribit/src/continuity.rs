@@ -1,17 +1,17 @@
-//! Whether the messages of one book channel follow each other.
+//! Continuity check of the messages of one book channel.
 
 use crate::messages::{BookUpdate, BookUpdateKind};
 
-/// What to do with a message.
+/// Action for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookStep {
-    /// Forget the book and take these levels.
+    /// Discard the book and use these levels.
     Replace,
     /// Apply these levels to the book.
     Apply,
-    /// The book has lost a message and must not be used until the next `Replace`.
+    /// A message was lost: the book must not be used until the next `Replace`.
     Lost,
-    /// Drop the message: no book stands that it could apply to.
+    /// Drop the message: there is no valid book to apply it to.
     Ignore,
 }
 
@@ -22,29 +22,29 @@ enum State {
     Lost,
 }
 
-/// Follows the numbers of one subscribed book channel. Each interval of an instrument has numbers of its own.
+/// Checks the sequence of one subscribed book channel. Each interval of an instrument has separate numbers.
 ///
-/// A number is not one more than that before: a change names the number that it follows. After a loss the channel is
-/// subscribed anew by [`Session::resubscribe`](crate::session::Session::resubscribe), which gives a whole book.
+/// A change names the number it follows, which need not be consecutive. After a loss,
+/// [`Session::resubscribe`](crate::session::Session::resubscribe) renews the channel for a complete book.
 #[derive(Clone, Debug)]
 pub struct Continuity {
     state: State,
 }
 
 impl Continuity {
-    /// For a channel that was just subscribed.
+    /// Creates the check for a new subscription.
     #[must_use]
     pub const fn new() -> Continuity {
         Continuity { state: State::AwaitingSnapshot }
     }
 
-    /// True while the book is whole.
+    /// True while the book is complete.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         matches!(self.state, State::Following(_))
     }
 
-    /// Takes the next message of the channel.
+    /// Processes the next message of the channel.
     pub fn handle_update(&mut self, update: &BookUpdate<'_>) -> BookStep {
         let is_snapshot = update.kind == BookUpdateKind::Snapshot;
         match self.state {
@@ -61,7 +61,7 @@ impl Continuity {
         }
     }
 
-    /// The book is wrong for another reason: crossed after a whole message, a message that could not be read.
+    /// Marks the book as lost for another reason: crossed after a complete message, or a decode error.
     pub fn lose(&mut self) -> BookStep {
         self.state = State::Lost;
         BookStep::Lost

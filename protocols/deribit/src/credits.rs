@@ -1,4 +1,4 @@
-//! Credits: how many requests a client may send, as the server reckons it.
+//! Rate limit credits, computed as the server does.
 
 use tickpath_types::Nanos;
 
@@ -6,39 +6,39 @@ use crate::method::Method;
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-/// What a kind of request costs, and how credits are refilled.
+/// Cost of a kind of request, and the refill rate of its credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditPlan {
-    /// Credits of one request.
+    /// Credits per request.
     pub cost: u64,
-    /// Credits at most.
+    /// Maximum number of credits.
     pub pool: u64,
     /// Credits refilled each second.
     pub refill_per_s: u64,
 }
 
 impl CreditPlan {
-    /// Requests that the matching engine has nothing to do with: 20 a second, 100 at once.
+    /// Requests outside the matching engine: 20 per second, bursts of 100.
     pub const NON_MATCHING: CreditPlan = CreditPlan { cost: 500, pool: 50_000, refill_per_s: 10_000 };
-    /// `public/get_instruments`: one a second, 50 at once.
+    /// `public/get_instruments`: one per second, bursts of 50.
     pub const GET_INSTRUMENTS: CreditPlan = CreditPlan { cost: 10_000, pool: 500_000, refill_per_s: 10_000 };
-    /// Subscribe requests: 3.3 a second, 10 at once.
+    /// Subscribe requests: 3.3 per second, bursts of 10.
     pub const SUBSCRIBE: CreditPlan = CreditPlan { cost: 3_000, pool: 30_000, refill_per_s: 10_000 };
-    /// `private/get_transaction_log`: one a second, 8 at once.
+    /// `private/get_transaction_log`: one per second, bursts of 8.
     pub const TRANSACTION_LOG: CreditPlan = CreditPlan { cost: 10_000, pool: 80_000, refill_per_s: 10_000 };
 
-    /// So many requests a second and so many at once, as the account summary states limits: 5 and 20 for orders of an
-    /// account that trades little.
+    /// Creates a plan from a rate per second and a burst, as the account summary states limits. Orders of an
+    /// account in the lowest tier have 5 and 20.
     #[must_use]
     pub const fn rate(rate_per_s: u64, burst: u64) -> CreditPlan {
         CreditPlan { cost: 1, pool: burst, refill_per_s: rate_per_s }
     }
 }
 
-/// Which credits a request takes.
+/// Credit pool of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CreditPool {
-    /// What the matching engine has nothing to do with, [`CreditPlan::NON_MATCHING`].
+    /// Requests outside the matching engine, [`CreditPlan::NON_MATCHING`].
     NonMatching,
     /// `public/get_instruments`, [`CreditPlan::GET_INSTRUMENTS`].
     GetInstruments,
@@ -55,10 +55,10 @@ pub enum CreditPool {
 }
 
 impl CreditPool {
-    /// How many there are.
+    /// Number of pools.
     pub const COUNT: usize = 7;
 
-    /// That of a method. `private/cancel_by_label` without a currency takes those of [`CreditPool::CancelAll`].
+    /// Pool of a method. `private/cancel_by_label` without a currency uses [`CreditPool::CancelAll`].
     #[must_use]
     pub const fn of(method: Method) -> CreditPool {
         match method {
@@ -72,7 +72,7 @@ impl CreditPool {
         }
     }
 
-    /// Its plan, where `matching` is that of orders, quotes and cancels of all.
+    /// Plan of the pool; `matching` is that of orders, quotes and mass cancels.
     #[must_use]
     pub const fn plan(self, matching: CreditPlan) -> CreditPlan {
         match self {
@@ -85,26 +85,26 @@ impl CreditPool {
     }
 }
 
-/// The credits left of one plan. Running out of them ends the session: ask before sending.
+/// Remaining credits of one plan. Exceeding them ends the session, so check before sending.
 #[derive(Clone, Debug)]
 pub struct Credits {
     plan: CreditPlan,
-    /// In credits times nanoseconds, so that nothing is lost between two calls.
+    /// Credits times nanoseconds, so that no fraction is lost between two calls.
     available: u128,
     refilled_at: Nanos,
 }
 
 impl Credits {
-    /// All of them, at this time.
+    /// Creates a full pool at this time.
     #[must_use]
     pub const fn new(plan: CreditPlan, now: Nanos) -> Credits {
         Credits { plan, available: plan.pool as u128 * NANOS_PER_S, refilled_at: now }
     }
 
-    /// Takes the cost of a request. Time that goes back refills nothing.
+    /// Takes the cost of a request. Time that goes backwards refills nothing.
     ///
     /// # Errors
-    /// How many nanoseconds to wait, `u64::MAX` where waiting does not help.
+    /// Nanoseconds to wait; `u64::MAX` if waiting does not help.
     pub fn try_take(&mut self, now: Nanos) -> Result<(), u64> {
         self.available = self.available_at(now);
         self.refilled_at = Nanos(self.refilled_at.0.max(now.0));
@@ -117,7 +117,7 @@ impl Credits {
         }
     }
 
-    /// How long until a request could be sent, in nanoseconds: 0 when that is now, the greatest number when it is never.
+    /// Nanoseconds until a request can be sent: 0 if now, `u64::MAX` if never.
     #[must_use]
     #[inline]
     pub fn wait_ns(&self, now: Nanos) -> u64 {
@@ -142,13 +142,13 @@ impl Credits {
         (self.available + refill).min(u128::from(self.plan.pool) * NANOS_PER_S)
     }
 
-    /// How many requests could be sent now, one after another.
+    /// Number of requests that can be sent now in sequence.
     #[must_use]
     pub fn requests_left(&self, now: Nanos) -> u64 {
         u64::try_from(self.available_at(now) / self.cost().max(NANOS_PER_S)).unwrap_or(u64::MAX)
     }
 
-    /// None are left now: the server says so.
+    /// Empties the pool, because the server reported that no credits are left.
     pub fn drain(&mut self, now: Nanos) {
         self.available = 0;
         self.refilled_at = Nanos(self.refilled_at.0.max(now.0));

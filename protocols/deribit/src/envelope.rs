@@ -1,4 +1,4 @@
-//! What is around a message: the client's reading and writing of frames.
+//! Message envelopes: a client's reading and writing of frames.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::method::Method;
 use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::Text;
 
-/// The number or text by which a reply is matched to its request; echoed as it is.
+/// Request id, a number or a text, which the reply echoes unchanged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Id<'a> {
-    /// A whole number.
+    /// An integer.
     Number(i64),
     /// A text.
     Text(Text<'a>),
@@ -69,43 +69,43 @@ impl<'a> Field<'a> for Id<'a> {
 }
 
 message! {
-    /// Why a request was refused.
+    /// Reason why a request was rejected.
     #[derive(Copy)]
     pub struct ErrorBody<'a> {
-        /// The number, see [`ErrorCode`].
+        /// Error code, see [`ErrorCode`].
         pub code: i64,
-        /// The message; some go on with a limit: `price_too_high 43666.4288`.
+        /// Error message; some end with a limit: `price_too_high 43666.4288`.
         pub message: Text<'a>,
-        /// More about it.
+        /// Additional data.
         pub data: Option<Value<'a>>,
     }
 }
 
 impl ErrorBody<'_> {
-    /// The code, when it is a known one.
+    /// The error code, if known.
     #[must_use]
     pub const fn error_code(&self) -> Option<ErrorCode> {
         ErrorCode::from_code(self.code)
     }
 }
 
-/// When the server took a request and when it answered, in microseconds since 1970; 0 where it does not say.
+/// Times when the server received a request and replied, in microseconds since 1970; 0 if not stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerTime {
-    /// When it came in.
+    /// Time of the request.
     pub us_in: u64,
-    /// When the reply went out.
+    /// Time of the reply.
     pub us_out: u64,
 }
 
 /// A reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Response<'a> {
-    /// The request's id; none in a reply to what the server could not read.
+    /// Id of the request; `None` if the server could not read it.
     pub id: Option<Id<'a>>,
-    /// The result, to be read as the request's method says, or why there is none.
+    /// The result, with the type of the request's method, or the error.
     pub outcome: Result<Value<'a>, ErrorBody<'a>>,
-    /// When the server worked on it.
+    /// Processing times of the server.
     pub server_time: ServerTime,
     /// True on the test environment.
     pub testnet: bool,
@@ -116,9 +116,9 @@ pub struct Response<'a> {
 pub struct Notification<'a> {
     /// The channel's name, see [`Channel`](crate::channel::Channel).
     pub channel: Text<'a>,
-    /// What there is new.
+    /// The new data.
     pub data: Value<'a>,
-    /// The label that the client gave when it subscribed.
+    /// The label from the client's subscription.
     pub label: Option<Text<'a>>,
 }
 
@@ -130,68 +130,68 @@ pub enum Inbound<'a> {
     Response(Response<'a>),
     /// Data of a channel.
     Notification(Notification<'a>),
-    /// The server is there.
+    /// A heartbeat of the server.
     Heartbeat,
-    /// The server asks if the client is there: answer with `public/test` at once.
+    /// The server requests a test: reply with `public/test` at once.
     TestRequest,
-    /// A notification of a later version of the API.
+    /// A notification of a later API version.
     Unknown {
-        /// What it calls itself.
+        /// Its method.
         method: Text<'a>,
     },
 }
 
-/// Reads results and data in the same pass as their envelope. Each function must take exactly one value of the scanner.
+/// Reads results and data in one pass with their envelope. Each function must read exactly one value.
 ///
-/// What was read counts only once the whole frame was: an error may follow, and a frame that has a value twice gives it
-/// twice, of which the last counts.
+/// Values are valid only once the whole frame has been read, because an error may follow. If a frame repeats
+/// a value, the visitor receives both, and the last one counts.
 pub trait Visitor<'a> {
-    /// A result, and the id of the request that it is of.
+    /// Reads a result, with the id of its request.
     ///
     /// # Errors
-    /// [`ScanError`] refuses the frame.
+    /// [`ScanError`] rejects the frame.
     fn on_result(&mut self, id: Option<Id<'a>>, result: &mut Scanner<'a>) -> Result<(), ScanError> {
         let _ = id;
         result.skip()
     }
 
-    /// Data of a channel.
+    /// Reads data of a channel.
     ///
     /// # Errors
-    /// [`ScanError`] refuses the frame.
+    /// [`ScanError`] rejects the frame.
     fn on_data(&mut self, channel: Text<'a>, data: &mut Scanner<'a>) -> Result<(), ScanError> {
         let _ = channel;
         data.skip()
     }
 }
 
-/// Leaves results and data to be read later, from their [`Value`]s.
+/// Defers the reading of results and data to their [`Value`]s.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Later;
 
 impl Visitor<'_> for Later {}
 
 impl<'a> Inbound<'a> {
-    /// Reads a frame and checks all of it; results and data are read later, from their [`Value`]s.
+    /// Parses and validates a whole frame; results and data can be read later from their [`Value`]s.
     ///
     /// # Errors
-    /// [`ScanError`] when it is no message of the server: count it and drop it.
+    /// [`ScanError`] if it is not a message of the server: count and drop it.
     pub fn parse(frame: &'a [u8]) -> Result<Inbound<'a>, ScanError> {
         Inbound::read(Scanner::from_bytes(frame)?, &mut Later)
     }
 
-    /// Reads a frame of a transport that has checked its UTF-8, with its result or data in the same pass.
+    /// Parses a frame that the transport has validated as UTF-8, with its result or data in the same pass.
     ///
     /// # Errors
-    /// [`ScanError`] when it is no message of the server, or `visitor` says so.
+    /// [`ScanError`] if it is not a message of the server, or if `visitor` rejects it.
     pub fn parse_with(frame: &'a str, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
         Inbound::read(Scanner::new(frame), visitor)
     }
 
-    /// Reads the frame that a scanner stands at the start of.
+    /// Parses the frame at whose start the scanner is.
     ///
     /// # Errors
-    /// [`ScanError`] when it is no message of the server, or `visitor` says so.
+    /// [`ScanError`] if it is not a message of the server, or if `visitor` rejects it.
     pub fn read(mut scanner: Scanner<'a>, visitor: &mut impl Visitor<'a>) -> Result<Inbound<'a>, ScanError> {
         if scanner.take(NOTIFICATION) {
             scanner.note_opened(2);
@@ -203,7 +203,7 @@ impl<'a> Inbound<'a> {
         parts.finish(scanner, visitor)
     }
 
-    /// Reads data of a channel from the name of that on.
+    /// Reads data of a channel, starting at the channel name.
     #[inline]
     fn read_notification(
         mut scanner: Scanner<'a>,
@@ -224,22 +224,22 @@ impl<'a> Inbound<'a> {
     }
 }
 
-/// How data of a channel nearly always begins; what is in it is two containers deep.
+/// Usual start of a channel's data frame; its data is two containers deep.
 const NOTIFICATION: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":{\"channel\":";
 
 /// The members of a frame.
 #[derive(Default)]
 struct Parts<'a> {
-    /// Outside: if it was there; inside: null or the id.
+    /// Outer `Option`: whether the id is present; inner: null or the id.
     id: Option<Option<Id<'a>>>,
     result: Option<Value<'a>>,
-    /// True when the result came before the id.
+    /// True if the result precedes the id.
     is_result_postponed: bool,
     error: Option<ErrorBody<'a>>,
     method: Option<Text<'a>>,
     channel: Option<Text<'a>>,
     data: Option<Value<'a>>,
-    /// True when the data came before its channel.
+    /// True if the data precedes its channel.
     is_data_postponed: bool,
     heartbeat: Option<Text<'a>>,
     label: Option<Text<'a>>,
@@ -248,7 +248,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Reads data of a channel that has more in its `params`, or behind them, than it nearly always has.
+    /// Reads data of a channel with unusual members in or after its `params`.
     #[inline(never)]
     fn read_unusual(
         channel: Text<'a>,
@@ -262,8 +262,7 @@ impl<'a> Parts<'a> {
         parts.finish(scanner, visitor)
     }
 
-    /// Reads the members of a reply that are where they nearly always are; whatever follows is left to
-    /// [`Parts::read_member`].
+    /// Reads the members of a reply in their usual positions; [`Parts::read_member`] handles the rest.
     #[inline]
     fn read_usual(
         &mut self,
@@ -286,7 +285,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Reads the members that are left, and says what the frame is.
+    /// Reads the remaining members, and determines the kind of the frame.
     #[inline(always)]
     fn finish(
         &mut self,
@@ -380,7 +379,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Reads what could not be read where it stood.
+    /// Reads the values that could not be read in place.
     fn read_postponed(&self, visitor: &mut impl Visitor<'a>) -> Result<(), ScanError> {
         if let (Some(result), true) = (self.result, self.is_result_postponed) {
             visitor.on_result(self.id.flatten(), &mut result.scanner())?;
@@ -422,7 +421,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The members behind a result as they nearly always are.
+/// Reads the usual members after a result.
 #[inline(always)]
 fn usual_end(rest: Rest<'_>) -> Option<((ServerTime, bool), Rest<'_>)> {
     let (us_in, rest) = u64::quick(rest.after(",\"usIn\":")?)?;
@@ -434,7 +433,7 @@ fn usual_end(rest: Rest<'_>) -> Option<((ServerTime, bool), Rest<'_>)> {
 
 /// Appends a client's request.
 ///
-/// Never inlined: what is sent and what is rehearsed is the same code.
+/// Never inlined, so that sending and warm-up run the same code.
 #[inline(never)]
 pub fn write_request<'a>(id: Id<'_>, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");

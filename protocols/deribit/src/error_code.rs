@@ -1,13 +1,13 @@
-//! Error codes: their messages, and what to do about each.
+//! Error codes, their messages, and a remedy for each.
 
 use std::fmt;
 
 macro_rules! error_codes {
     ($( $error:ident = $code:literal, $message:literal, $remedy:literal; )*) => {
-        /// A code of a refused request.
+        /// Error code of a rejected request.
         ///
-        /// Source: the complete table of the official error page; its short table of "common errors" contradicts it and
-        /// the traffic, and is not followed.
+        /// Source: the complete table of the official error page. Its short table of "common errors"
+        /// contradicts it and the actual traffic, and is ignored.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorCode {
@@ -18,10 +18,10 @@ macro_rules! error_codes {
         }
 
         impl ErrorCode {
-            /// All of them.
+            /// All error codes.
             pub const ALL: &[ErrorCode] = &[$(ErrorCode::$error),*];
 
-            /// The number.
+            /// Numeric code.
             #[must_use]
             pub const fn code(self) -> i64 {
                 match self {
@@ -29,7 +29,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// The code of a number.
+            /// Error code of a number.
             #[must_use]
             #[allow(unreachable_patterns, reason = "two messages have one number: the first is meant by it")]
             pub const fn from_code(code: i64) -> Option<ErrorCode> {
@@ -39,7 +39,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// The message that the server gives with it; some go on with a limit.
+            /// Message of the server for this code; some messages append a limit.
             #[must_use]
             pub const fn message(self) -> &'static str {
                 match self {
@@ -47,7 +47,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// What to do, in a sentence.
+            /// Remedy, in one sentence.
             #[must_use]
             pub const fn remedy(self) -> &'static str {
                 match self {
@@ -167,8 +167,8 @@ error_codes! {
 }
 
 impl ErrorCode {
-    /// True when the same request can succeed later. An order is sent again only after its state was asked for by its
-    /// label: it may have been entered.
+    /// True if the same request can succeed later. Before resending an order, query its state by its label,
+    /// because the venue may have accepted it.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
         matches!(
@@ -185,7 +185,7 @@ impl ErrorCode {
         )
     }
 
-    /// True when the server does not say whether the request was done: ask for the state.
+    /// True if the server does not state whether the request was executed: query the state.
     #[must_use]
     pub const fn is_unsure(self) -> bool {
         matches!(self, ErrorCode::TimedOut | ErrorCode::RequestFailed | ErrorCode::InternalServerError)

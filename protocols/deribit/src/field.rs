@@ -1,4 +1,4 @@
-//! How values of messages are read and written, and the macros that make messages of them.
+//! Reading and writing of message fields, and the macros that define messages.
 
 use std::marker::PhantomData;
 
@@ -6,23 +6,23 @@ use crate::number::{Decimal, Number, number_len, shared_whole};
 use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::{Secret, Text};
 
-/// A value that can stand in a message.
+/// A value of a message.
 pub trait Field<'a>: Sized {
-    /// Takes the value from a message.
+    /// Reads the value from a message.
     ///
     /// # Errors
-    /// [`ScanError`] when another value stands there.
+    /// [`ScanError`] if the next value has another type.
     fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError>;
 
-    /// Takes the value from the start of the rest when it is in the form that servers write: plain and without spaces.
-    /// None for any other, which [`read`](Field::read) takes or refuses; what both take is the same.
+    /// Reads the value from the start of `rest` if servers write it so: plain, without spaces. Returns `None`
+    /// for any other form, which [`read`](Field::read) handles; both give the same values.
     #[must_use]
     fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
         let _ = rest;
         None
     }
 
-    /// [`quick`](Field::quick) into a place that has the type's default; what is there when it takes nothing is of no use.
+    /// [`quick`](Field::quick) into a place with the default value; the place is invalid after `None`.
     #[must_use]
     #[inline(always)]
     fn quick_into(rest: Rest<'a>, place: &mut Self) -> Option<Rest<'a>> {
@@ -31,10 +31,10 @@ pub trait Field<'a>: Sized {
         Some(end)
     }
 
-    /// True when [`quick_into`](Field::quick_into) leaves some of what was in the place before.
+    /// True if [`quick_into`](Field::quick_into) leaves parts of the previous value.
     const NEEDS_DEFAULT: bool = false;
 
-    /// [`read`](Field::read) into a place that has the type's default; what is there after an error is of no use.
+    /// [`read`](Field::read) into a place that has the default value; the place is invalid after an error.
     ///
     /// # Errors
     /// As [`read`](Field::read).
@@ -47,22 +47,22 @@ pub trait Field<'a>: Sized {
     /// Appends the value as JSON.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// The value of a member that is not there; none when it must be.
+    /// Value of an absent member; `None` if the member is required.
     #[must_use]
     fn absent() -> Option<Self> {
         None
     }
 
-    /// True when the member is left out rather than written.
+    /// True if the member is omitted when writing.
     #[must_use]
     fn is_absent(&self) -> bool {
         false
     }
 
-    /// Takes what a peer writes in the place of an optional value that there is not.
+    /// Skips a value that a peer writes for an absent optional value.
     ///
     /// # Errors
-    /// [`ScanError`] when the message is broken there.
+    /// [`ScanError`] if the message is malformed there.
     fn try_nothing(scanner: &mut Scanner<'a>) -> Result<bool, ScanError> {
         scanner.try_null()
     }
@@ -98,7 +98,7 @@ impl<'a, T: Field<'a>> Field<'a> for Option<T> {
     }
 }
 
-/// Takes an empty string, which older servers write for a price that there is not.
+/// Skips an empty string, which older servers write for an absent price.
 fn try_empty(scanner: &mut Scanner<'_>) -> Result<bool, ScanError> {
     if scanner.peek() != Some(b'"') {
         return scanner.try_null();
@@ -171,13 +171,13 @@ impl<'a> Field<'a> for bool {
         out.extend_from_slice(if *self { b"true" } else { b"false" });
     }
 
-    /// A flag that is not there is not set.
+    /// An absent flag is not set.
     fn absent() -> Option<Self> {
         Some(false)
     }
 }
 
-/// A whole number, however it is written, and where it started.
+/// Reads an integer in any notation, and its start.
 #[inline(never)]
 fn whole(scanner: &mut Scanner<'_>) -> Result<(i64, usize), ScanError> {
     let at = scanner.at();
@@ -252,7 +252,7 @@ impl<'a> Field<'a> for Value<'a> {
     }
 
     fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
-        // An optional value is then none.
+        // An optional value is then absent.
         if rest.bytes().starts_with(b"null") { None } else { rest.value() }
     }
 
@@ -262,24 +262,24 @@ impl<'a> Field<'a> for Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Reads the value; unknown codes become `Other`.
+    /// Parses the value; unknown codes become `Other`.
     ///
     /// # Errors
-    /// [`ScanError`] when it is another value.
+    /// [`ScanError`] if it has another type.
     pub fn parse<T: Field<'a>>(&self) -> Result<T, ScanError> {
         T::read(&mut self.scanner())
     }
 
-    /// Reads the value as a venue does: unknown codes are errors.
+    /// Parses the value as a venue does: unknown codes are errors.
     ///
     /// # Errors
-    /// [`ScanError`] when it is another value.
+    /// [`ScanError`] if it has another type.
     pub fn parse_strict<T: Field<'a>>(&self) -> Result<T, ScanError> {
         T::read(&mut self.scanner().strict())
     }
 }
 
-/// A list of values: checked as JSON when it was received, read one by one; or a list of ours, to be written.
+/// A list of values: either received, validated as JSON and decoded one by one, or local, for writing.
 #[derive(Clone, Copy)]
 pub struct List<'a, T>(Source<'a, T>);
 
@@ -290,13 +290,13 @@ enum Source<'a, T> {
 }
 
 impl<'a, T: Field<'a> + Clone> List<'a, T> {
-    /// A list of ours.
+    /// Creates a list to write.
     #[must_use]
     pub const fn new(items: &'a [T]) -> List<'a, T> {
         List(Source::Ours(items))
     }
 
-    /// Its items; the first that cannot be read is the last given.
+    /// Items of the list; iteration ends after the first item that cannot be decoded.
     pub fn iter(&self) -> impl Iterator<Item = Result<T, ScanError>> + use<'a, T> {
         let (mut received, ours) = match self.0 {
             Source::Received(value, _) => {
@@ -323,7 +323,7 @@ impl<'a, T: Field<'a> + Clone> List<'a, T> {
         from_frame.chain(ours.iter().map(|item| Ok(item.clone())))
     }
 
-    /// How many items it has.
+    /// Number of items.
     #[must_use]
     pub fn count(&self) -> usize {
         match self.0 {
@@ -356,7 +356,7 @@ impl<'a, T: Field<'a> + Clone + std::fmt::Debug> std::fmt::Debug for List<'a, T>
 
 impl<'a, T: Field<'a> + Clone + PartialEq> PartialEq for List<'a, T> {
     fn eq(&self, other: &Self) -> bool {
-        // What cannot be read is the same wherever it stands.
+        // Items that cannot be decoded are equal, regardless of their position.
         self.iter().map(Result::ok).eq(other.iter().map(Result::ok))
     }
 }
@@ -373,7 +373,7 @@ impl<'a, T: Field<'a> + Clone> Field<'a> for List<'a, T> {
         }
     }
 
-    /// Reading the items is cheaper than to check what might be anything; what is read here is thrown away.
+    /// Reading the items is cheaper than checking arbitrary JSON; the values are discarded here.
     #[inline]
     fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
         let list = |end: Rest<'a>| (List(Source::Received(rest.value_to(end), PhantomData)), end);
@@ -398,7 +398,7 @@ impl<'a, T: Field<'a> + Clone> Field<'a> for List<'a, T> {
     }
 }
 
-/// Appends an array.
+/// Appends a list as an array.
 pub fn write_list<'a, T: Field<'a>>(items: &[T], out: &mut Vec<u8>) {
     out.push(b'[');
     for item in items {
@@ -408,14 +408,14 @@ pub fn write_list<'a, T: Field<'a>>(items: &[T], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Appends the comma between two items, where one is needed.
+/// Appends a comma between two items, if needed.
 pub(crate) fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'{' | b'[' | b':')) {
         out.push(b',');
     }
 }
 
-/// Appends a member of the object that is being written, unless its value is absent.
+/// Appends a member of the current object, unless its value is absent.
 pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Vec<u8>) {
     if !value.is_absent() {
         separate(out);
@@ -426,7 +426,7 @@ pub(crate) fn write_member<'a, T: Field<'a>>(name: &str, value: &T, out: &mut Ve
     }
 }
 
-/// Appends a member as [`write_member`] does; `key` is a comma, its name and a colon.
+/// Appends a member as [`write_member`] does; `key` is a comma, the quoted name and a colon.
 #[inline]
 pub(crate) fn write_keyed<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
     if !value.is_absent() {
@@ -434,16 +434,16 @@ pub(crate) fn write_keyed<'a, T: Field<'a>>(key: &'static str, value: &T, out: &
     }
 }
 
-/// Appends a member likewise, `null` where its value is absent.
+/// Appends a member as [`write_keyed`] does, but `null` if its value is absent.
 #[inline]
 pub(crate) fn write_always<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
-    // No comma before the first.
+    // The first member has no comma.
     let is_first = matches!(out.last(), Some(b'{'));
     out.extend_from_slice(&key.as_bytes()[usize::from(is_first)..]);
     value.write(out);
 }
 
-/// Reads a member of a message that is not written in the usual form.
+/// Reads a member of a message in unusual form.
 #[inline(never)]
 pub(crate) fn read_member<'a, T: Field<'a>>(
     scanner: &mut Scanner<'a>,
@@ -454,14 +454,14 @@ pub(crate) fn read_member<'a, T: Field<'a>>(
     Ok(())
 }
 
-/// The bit of a member, if it is one of those that are asked for.
+/// Bit of a member if `is_asked`, otherwise 0.
 pub(crate) const fn bit_if(is_asked: bool, place: u8) -> u64 {
     if is_asked { 1 << place } else { 0 }
 }
 
-/// Makes a structure a message: an object whose members are its fields. Unknown members are passed over; `null` stands
-/// for an optional member that is not there; the last of two members of the same name counts. A member with `= null` is written
-/// so where it is not there, all others are then left out.
+/// Defines a structure as a message: an object whose members are its fields. Unknown members are skipped,
+/// `null` counts as an absent optional member, and the last of duplicate members counts. A member with `=
+/// null` is written as `null` if absent; all others are then omitted.
 macro_rules! message {
     (
         $(#[$meta:meta])*
@@ -528,8 +528,8 @@ macro_rules! message {
                 rest: $crate::scan::Rest<$life>,
                 message: &mut Self,
             ) -> Option<$crate::scan::Rest<$life>> {
-                /// How much is left behind the message; more than there can be where it is in another form. All that
-                /// comes and goes is in registers.
+                /// Number of bytes left after the message; more than possible if it has another form. All
+                /// arguments and results are in registers.
                 #[inline(never)]
                 fn len_behind<$life>(
                     frame: &$life str,
@@ -547,22 +547,22 @@ macro_rules! message {
                     message: &mut $self,
                 ) -> Option<$crate::scan::Rest<$life>> {
                 use $crate::field::{Field, bit_if};
-                /// Places in the structure.
+                /// Positions in the structure.
                 #[allow(non_camel_case_types)]
                 enum Place {
                     $( $field, )*
                 }
-                // One bit for each member that must be there.
+                // One bit per required member.
                 let required = 0 $( | bit_if(<$type as Field<$life>>::absent().is_none(), Place::$field as u8) )*;
                 rest = rest.open("{")?;
-                // No comma is before the first member.
+                // The first member has no preceding comma.
                 if rest.bytes().first() == Some(&b',') {
                     return None;
                 }
                 let (mut from, mut seen) = (0, 0_u64);
                 let mut is_first = true;
                 loop {
-                    // Members nearly always come in the order of the structure, and some are not there.
+                    // Members usually have the order of the structure, and some are absent.
                     $(
                         if from <= Place::$field as u8
                             && let Some(value) = if is_first && Place::$field as u8 == 0 {
@@ -619,7 +619,7 @@ macro_rules! message {
             }
         }
     };
-    // Reads the members one after the other, in any order and any form.
+    // Reads the members one by one, in any order and form.
     (@steps [$life:lifetime] $name:ident $scanner:ident { $( $field:ident $($wire:literal)? : $type:ty ),* }) => { {
         $( let mut $field: Option<$type> = None; )*
         let at = $scanner.at();
@@ -653,8 +653,8 @@ macro_rules! message {
 }
 pub(crate) use message;
 
-/// Makes a structure a message likewise, of those that no hot path has: it is read step by step alone, which is a tenth of
-/// the code.
+/// Defines a message as `message!` does, but only for messages off the hot path. It reads step by step
+/// only, with a tenth of the code.
 macro_rules! plain_message {
     (
         $(#[$meta:meta])*
@@ -696,7 +696,7 @@ macro_rules! plain_message {
 }
 pub(crate) use plain_message;
 
-/// Makes an enumeration of the texts a field may have, with `Other` for those of a later version of the API.
+/// Defines an enumeration of text codes, with `Other` for codes of later API versions.
 macro_rules! codes {
     ($( $(#[$meta:meta])* $name:ident { $( $value:ident = $text:literal $meaning:literal, )+ } )+) => { $(
         $(#[$meta])*
@@ -707,16 +707,16 @@ macro_rules! codes {
                 #[doc = concat!("`", $text, "`: ", $meaning, ".")]
                 $value,
             )+
-            /// A text that is none of the others; a venue refuses it.
+            /// Any other text; a venue rejects it.
             #[default]
             Other,
         }
 
         impl $name {
-            /// Every value but `Other`.
+            /// All values except `Other`.
             pub const ALL: &[$name] = &[$($name::$value),+];
 
-            /// The text of a message.
+            /// Text code in messages.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
@@ -725,7 +725,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The value of a text; `Other` when it is none.
+            /// Value of a text; `Other` if it is unknown.
             #[must_use]
             pub fn from_text(text: &str) -> $name {
                 match text {
@@ -756,7 +756,7 @@ macro_rules! codes {
 
             #[inline(always)]
             fn quick(rest: $crate::scan::Rest<'a>) -> Option<(Self, $crate::scan::Rest<'a>)> {
-                /// The value and its length, in registers.
+                /// The value and its length, returned in registers.
                 #[inline(never)]
                 fn find(bytes: &[u8]) -> ($name, usize) {
                     $(

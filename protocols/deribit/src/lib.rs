@@ -1,25 +1,25 @@
 //! The Deribit API v2 dialect of JSON-RPC, both ends: a client's and a venue's.
 //!
-//! Nothing here opens a socket, reads a clock or draws a random number: frames, times and nonces are arguments. Prices
-//! and amounts are exact decimals. A frame is read once, borrowed, without allocation; what a peer sends can be refused
-//! and never panics.
+//! Nothing here opens a socket, reads a clock or draws a random number: frames, times and nonces are
+//! arguments. Prices and amounts are exact decimals. A frame is read once, in place, without allocation. Any
+//! input of a peer may be rejected, but never causes a panic.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`number`] | exact decimals |
 //! | [`scan`] | strict JSON, value by value |
-//! | [`text`] | strings as they lie in a frame, and secrets |
-//! | [`field`] | how values are read and written |
+//! | [`text`] | strings in place in a frame, and secrets |
+//! | [`field`] | reading and writing of values |
 //! | [`envelope`] | the client's end: replies and notifications in, requests out |
 //! | [`request`] | the venue's end: requests in, replies and notifications out |
-//! | [`messages`] | params, results and data, a structure each |
-//! | [`codes`] | the texts that fields may have |
-//! | [`method`], [`channel`], [`error_code`] | names and codes, with what they mean |
+//! | [`messages`] | params, results and data, one structure each |
+//! | [`codes`] | text codes of fields |
+//! | [`method`], [`channel`], [`error_code`] | names and codes, with their meanings |
 //! | [`resolution`] | lengths of candles |
 //! | [`sign`] | signatures of clients |
-//! | [`continuity`] | whether book messages follow each other, and how to get a whole book again |
-//! | [`credits`] | how many requests may be sent |
-//! | [`session`] | a client: login, heartbeats, replies matched to requests, subscriptions |
+//! | [`continuity`] | continuity check of book messages |
+//! | [`credits`] | rate limit credits |
+//! | [`session`] | a client: login, heartbeats, matching of replies to requests, subscriptions |
 //!
 //! ```
 //! use tickpath_deribit::envelope::{Id, Inbound, ServerTime, write_request};

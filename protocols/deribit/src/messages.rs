@@ -1,10 +1,10 @@
-//! The messages: params of requests, results of replies, data of channels. One structure for each, read from a frame
-//! and written into a buffer.
+//! The messages: params of requests, results of replies, data of channels. Each is a structure that is
+//! decoded from a frame and encoded into a buffer.
 //!
-//! Prices and amounts are [`Decimal`](crate::number::Decimal)s. Figures that nothing is traded at, and whose digits may
-//! be more than one holds (funding, greeks, profit, margins, mark and index prices), are
-//! [`Number`](crate::number::Number)s: the server's own text, exact when it is asked for. What an older or newer server
-//! may leave out is optional.
+//! Prices and amounts are [`Decimal`](crate::number::Decimal)s. Other figures may have more digits than these
+//! hold (funding, greeks, profit, margins, mark and index prices). They are
+//! [`Number`](crate::number::Number)s: the server's text, with an exact value on demand. Members that older
+//! or newer servers may omit are optional.
 
 mod account;
 mod book;

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::text::Text;
 
-/// Bytes of the longest method name that is looked up.
+/// Length of the longest method name that is looked up, in bytes.
 const NAME_LEN_MAX: usize = 64;
 
 macro_rules! methods {
     ($( $method:ident = $name:literal, )*) => {
-        /// A method that a client calls.
+        /// Method of the API.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Method {
@@ -20,10 +20,10 @@ macro_rules! methods {
         }
 
         impl Method {
-            /// All of them.
+            /// All methods.
             pub const ALL: &[Method] = &[$(Method::$method),*];
 
-            /// Its name in a request.
+            /// Name of the method in a request.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The method of a name; names are case-sensitive.
+            /// Method with this name; names are case-sensitive.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Method> {
                 match name {
@@ -145,7 +145,7 @@ methods! {
 }
 
 impl Method {
-    /// The method of a name as it came; some encoders escape its slash.
+    /// Method with this name as received; some encoders escape its slash.
     #[must_use]
     pub fn from_text(name: Text<'_>) -> Option<Method> {
         match name.plain() {
@@ -154,14 +154,14 @@ impl Method {
         }
     }
 
-    /// True when only an authenticated client may call it.
+    /// True if only an authenticated client may call it.
     #[must_use]
     pub fn is_private(self) -> bool {
         self.name().starts_with("private/")
     }
 
-    /// True when the matching engine does it: such requests have a rate limit of their own, and their replies can
-    /// overtake those of others.
+    /// True if the matching engine executes it. Such requests have a separate rate limit, and their replies
+    /// can overtake those of other requests.
     #[must_use]
     pub const fn is_matching(self) -> bool {
         matches!(
@@ -183,8 +183,7 @@ impl Method {
         )
     }
 
-    /// True when the same request may be sent again although its reply was lost: it changes nothing, or the same thing
-    /// once.
+    /// True if the same request may be resent after its reply was lost: repeating it changes nothing further.
     #[must_use]
     pub const fn is_idempotent(self) -> bool {
         !matches!(

@@ -1,4 +1,4 @@
-//! Exact decimals: the numbers of prices and amounts, never through a float.
+//! Exact decimals for prices and amounts, without floating point.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,9 +10,9 @@ mod pair;
 
 pub(crate) use pair::price_amount;
 
-/// Most digits after the decimal point that a [`Decimal`] has.
+/// Maximum number of decimals of a [`Decimal`].
 pub const SCALE_MAX: u8 = 18;
-/// Digits that a `u64` holds whatever they are.
+/// Number of digits that always fit into a `u64`.
 const DIGITS_EXACT: usize = 19;
 const POWERS: [i64; SCALE_MAX as usize + 1] = {
     let mut powers = [1; SCALE_MAX as usize + 1];
@@ -24,10 +24,10 @@ const POWERS: [i64; SCALE_MAX as usize + 1] = {
     powers
 };
 
-/// A decimal number, exactly: a mantissa divided by a power of ten.
+/// An exact decimal number: a mantissa divided by a power of ten.
 ///
-/// It is kept in its shortest form (`950.0` is 950), so that equal numbers are equal values. A number that does not fit
-/// 63 bits and [`SCALE_MAX`] places is an error of its reading and never rounded.
+/// It is stored in its shortest form (`950.0` as 950), so equal numbers are equal values. A number that
+/// exceeds 63 bits or [`SCALE_MAX`] decimals causes an error on reading, and is never rounded.
 ///
 /// ```
 /// use tickpath_deribit::number::Decimal;
@@ -41,15 +41,15 @@ const POWERS: [i64; SCALE_MAX as usize + 1] = {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i64,
-    /// A whole word: one byte would leave padding, and the copies of what has padding are slow.
+    /// A whole word, because padded types are copied slowly.
     scale: u64,
 }
 
 impl Decimal {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Decimal = Decimal { mantissa: 0, scale: 0 };
 
-    /// `mantissa` / 10^`scale`; none when `scale` is over [`SCALE_MAX`] after trailing zeros are gone.
+    /// `mantissa` / 10^`scale`; `None` if `scale` exceeds [`SCALE_MAX`] without trailing zeros.
     #[must_use]
     pub const fn new(mantissa: i64, scale: u8) -> Option<Decimal> {
         let (mut mantissa, mut scale) = (mantissa, scale as u64);
@@ -68,13 +68,13 @@ impl Decimal {
         }
     }
 
-    /// The number without its decimal point, in 10^-[`scale`](Decimal::scale).
+    /// The number in units of 10^-[`scale`](Decimal::scale).
     #[must_use]
     pub const fn mantissa(self) -> i64 {
         self.mantissa
     }
 
-    /// Digits after the decimal point, 0 to [`SCALE_MAX`]; the last of them is not 0.
+    /// Number of decimals, 0 to [`SCALE_MAX`]; the last one is not 0.
     #[must_use]
     pub const fn scale(self) -> u8 {
         self.scale as u8
@@ -86,16 +86,16 @@ impl Decimal {
         self.mantissa == 0
     }
 
-    /// True below 0.
+    /// True for a negative number.
     #[must_use]
     pub const fn is_negative(self) -> bool {
         self.mantissa < 0
     }
 
-    /// The number in units of 10^-`scale`: a price or quantity of an instrument whose exponent that is.
+    /// The number in units of 10^-`scale`: a price or quantity of an instrument with this exponent.
     ///
     /// # Errors
-    /// [`NumberError::TooFine`] when it is no whole number of units, [`NumberError::TooLarge`] when it is out of range.
+    /// [`NumberError::TooFine`] if it is no multiple of the unit, [`NumberError::TooLarge`] if out of range.
     pub fn units(self, scale: u8) -> Result<i64, NumberError> {
         let places = u64::from(scale).checked_sub(self.scale).ok_or(NumberError::TooFine)?;
         let power = match POWERS.get(places as usize) {
@@ -128,13 +128,13 @@ impl Decimal {
         }
     }
 
-    /// The number at the start of `bytes` and its length: fast where it is short.
+    /// Reads the number at the start of `bytes`, with its length. Fast for short numbers.
     #[inline(always)]
     pub(crate) fn read_quick(bytes: &[u8]) -> Option<(Decimal, usize)> {
         let Some(short) = Short::read(bytes) else { return Decimal::read_quick_any(bytes) };
         let (mut digit_count, mut places) = (short.digit_count, short.digit_count - short.whole_len);
         let is_zero = |count: u32| short.digits >> (8 * (count - 1)) & 0xff == 0;
-        // A zero at the end does not count behind the point. There is often one, and seldom a second.
+        // Trailing zeros after the point do not count. There is often one, rarely a second.
         let dropped = u32::from(is_zero(digit_count) & (places > 0));
         (digit_count, places) = (digit_count - dropped, places - dropped);
         while dropped == 1 && places > 0 && is_zero(digit_count) {
@@ -144,7 +144,7 @@ impl Decimal {
         Some((Decimal { mantissa, scale: places.into() }, short.len as usize))
     }
 
-    /// [`Decimal::read_quick`] as one function for all fields: a message's code must not crowd the cache.
+    /// [`Decimal::read_quick`] as one function for all fields, so that message code stays small.
     #[inline(always)]
     pub(crate) fn read_shared(bytes: &[u8]) -> Option<(Decimal, usize)> {
         let (mantissa, scale_and_len) = shared_decimal(bytes);
@@ -152,16 +152,16 @@ impl Decimal {
         if scale_and_len == 0 { None } else { Some((decimal, scale_and_len >> 8)) }
     }
 
-    /// [`Decimal::read_quick`] of a number that is negative, long or in another form.
+    /// [`Decimal::read_quick`] for a negative or long number, or another form.
     #[inline(never)]
     fn read_quick_any(bytes: &[u8]) -> Option<(Decimal, usize)> {
         read_quick_long(bytes).or_else(|| Decimal::read(bytes).ok())
     }
 
-    /// The number at the start of `bytes` and its length.
+    /// Reads the number at the start of `bytes`, with its length.
     ///
     /// # Errors
-    /// [`NumberError::NotANumber`] for what is no JSON number; the other errors when it is one and not exact here.
+    /// [`NumberError::NotANumber`] if it is not a JSON number; other errors if it cannot be represented.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Decimal, usize), NumberError> {
         let sign_len = usize::from(bytes.first() == Some(&b'-'));
         let unsigned = &bytes[sign_len..];
@@ -200,7 +200,7 @@ impl Decimal {
                 scale -= 1;
             }
         }
-        // Fewer than 19 digits are below 10^18.
+        // A number with fewer than 19 digits is below 10^18.
         let mantissa = if sign_len == 1 { -(mantissa as i64) } else { mantissa as i64 };
         Ok((Decimal { mantissa, scale: scale as u64 }, sign_len + at))
     }
@@ -210,20 +210,20 @@ impl Decimal {
     }
 }
 
-/// A number of up to seven digits and perhaps a point, all in its first eight bytes, with another byte behind it.
+/// A number of up to seven digits with an optional point in its first eight bytes, followed by another byte.
 struct Short {
-    /// The digits, 0 to 9 in a byte each, the first one lowest; what follows them is not.
+    /// Digits as values 0 to 9, one per byte, the first one lowest; higher bytes are undefined.
     digits: u64,
-    /// How many they are, 1 to 7.
+    /// Number of digits, 1 to 7.
     digit_count: u32,
-    /// How many of them stand before the point; all where there is none.
+    /// Number of digits before the point; all if there is no point.
     whole_len: u32,
-    /// Bytes of the number: its digits and the point.
+    /// Length of the number in bytes, including the point.
     len: u32,
 }
 
 impl Short {
-    /// The number at the start of `bytes`, when it is one.
+    /// Reads the number at the start of `bytes`; `None` if it has another form.
     #[inline(always)]
     fn read(bytes: &[u8]) -> Option<Short> {
         let window: &[u8; 9] = bytes.first_chunk()?;
@@ -243,7 +243,7 @@ impl Short {
                 len: whole_len,
             });
         }
-        // The digits behind the point move up to those before it, and the ninth byte follows.
+        // Shift the digits after the point to those before it; the ninth byte follows.
         let before = (1 << (8 * whole_len)) - 1;
         let digits = word & before | (word >> 8 | u64::from(window[8] ^ b'0') << 56) & !before;
         let flags = non_digits(digits);
@@ -257,7 +257,7 @@ impl Short {
     }
 }
 
-/// A number without sign and exponent, of at most 16 digits before the point and 18 in all, without zeros at its end.
+/// A number without sign, exponent and trailing zeros: at most 16 digits before the point and 18 in total.
 fn read_quick_long(unsigned: &[u8]) -> Option<(Decimal, usize)> {
     let (whole, whole_len) = quick_whole(unsigned)?;
     let (magnitude, scale, len) = match unsigned.get(whole_len)? {
@@ -283,11 +283,11 @@ fn read_quick_long(unsigned: &[u8]) -> Option<(Decimal, usize)> {
     if matches!(unsigned.get(len)?, b'e' | b'E') {
         return None;
     }
-    // Fewer than 19 digits are below 10^18.
+    // A number with fewer than 19 digits is below 10^18.
     Some((Decimal { mantissa: magnitude as i64, scale: scale as u64 }, len))
 }
 
-/// The mantissa, and the scale and 256 times the length; the latter is 0 for none. So both are returned in registers.
+/// The mantissa, and the scale plus 256 times the length (0 for none): both are returned in registers.
 #[inline(never)]
 fn shared_decimal(bytes: &[u8]) -> (i64, usize) {
     match Decimal::read_quick(bytes) {
@@ -296,7 +296,7 @@ fn shared_decimal(bytes: &[u8]) -> (i64, usize) {
     }
 }
 
-/// A whole number that is not negative, and its length, 0 where there is none; one function for all fields.
+/// A non-negative integer and its length, which is 0 if there is none; one function for all fields.
 #[inline(never)]
 pub(crate) fn shared_whole(bytes: &[u8]) -> (u64, usize) {
     match usual_whole(bytes) {
@@ -305,7 +305,7 @@ pub(crate) fn shared_whole(bytes: &[u8]) -> (u64, usize) {
     }
 }
 
-/// A number of at most 16 digits with the end of its member behind it.
+/// A number of at most 16 digits followed by the end of its member.
 #[inline(always)]
 fn usual_whole(bytes: &[u8]) -> Option<(u64, usize)> {
     let window: &[u8; 17] = bytes.first_chunk()?;
@@ -339,14 +339,14 @@ fn digit_at(bytes: &[u8], at: usize) -> Option<u64> {
     (digit < 10).then_some(u64::from(digit))
 }
 
-/// A whole number of at most 16 digits at the start of `bytes`, and its length; none for any other, or near the end.
+/// An integer of at most 16 digits at the start of `bytes`, and its length. `None` otherwise or near the end.
 #[inline(always)]
 fn quick_whole(bytes: &[u8]) -> Option<(u64, usize)> {
     let (value, len) = quick_digits(bytes)?;
     if bytes[0] == b'0' && len > 1 { None } else { Some((value, len)) }
 }
 
-/// 1 to 16 digits at the start of `bytes`.
+/// Reads 1 to 16 digits at the start of `bytes`.
 #[inline(always)]
 fn quick_digits(bytes: &[u8]) -> Option<(u64, usize)> {
     let (high, high_len) = up_to_eight_digits(bytes.first_chunk()?);
@@ -362,19 +362,19 @@ fn quick_digits(bytes: &[u8]) -> Option<(u64, usize)> {
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Eight characters; digits become 0 to 9.
+/// Converts eight characters; digits become 0 to 9.
 #[inline(always)]
 const fn digit_values(bytes: &[u8; 8]) -> u64 {
     u64::from_le_bytes(*bytes) ^ (ONES * 0x30)
 }
 
-/// A flag in each byte that is over 9. The lowest is exact: only from a byte that has one is anything carried.
+/// Sets a flag in each byte above 9. The lowest flag is exact, because only flagged bytes cause a carry.
 #[inline(always)]
 const fn non_digits(values: u64) -> u64 {
     (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80)
 }
 
-/// The digits that eight bytes start with, and how many they are; all eight are worked on at once.
+/// Value and number of the digits at the start of eight bytes; processes all eight in parallel.
 #[inline(always)]
 const fn up_to_eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
     let digits = digit_values(bytes);
@@ -385,22 +385,22 @@ const fn up_to_eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
     (value_of(digits, len), len as usize)
 }
 
-/// The number of 1 to 8 digits, 0 to 9 in a byte each, the first one lowest.
+/// Value of 1 to 8 digits, with values 0 to 9, one per byte, the first one lowest.
 #[inline(always)]
 const fn value_of(digits: u64, count: u32) -> u64 {
     value_of_last(digits << (64 - 8 * count))
 }
 
-/// The number whose last digit is in the highest byte, with zeros before the first.
+/// Value of digits whose last one is in the highest byte, with zeros before the first.
 #[inline(always)]
 const fn value_of_last(digits: u64) -> u64 {
-    // Pairs, fours and all of them are added.
+    // Add pairs, then groups of four, then all.
     let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(1 + (10_000 << 32)) >> 32
 }
 
-/// A number with an exponent or more digits than fit at a glance. `scale` digits follow the point, if there are any.
+/// Reads a number with an exponent or many digits. `scale` digits follow the point, if any.
 #[cold]
 fn read_long(bytes: &[u8], whole_len: usize, scale: usize) -> Result<(Decimal, usize), NumberError> {
     let fraction_at = whole_len + usize::from(scale > 0);
@@ -457,14 +457,14 @@ fn compose(whole: &[u8], fraction: &[u8], exponent: i64) -> Result<Decimal, Numb
 }
 
 impl From<i64> for Decimal {
-    /// A whole number; the one below -(2^63 - 1) becomes that.
+    /// Converts an integer; -2^63 becomes -(2^63 - 1).
     fn from(value: i64) -> Decimal {
         Decimal { mantissa: value.max(-i64::MAX), scale: 0 }
     }
 }
 
 impl From<tickpath_types::Price> for Decimal {
-    /// A price in its own scale.
+    /// Converts a price at the same scale.
     fn from(price: tickpath_types::Price) -> Decimal {
         Decimal::new(price.0.max(-i64::MAX), tickpath_types::Price::DECIMALS as u8)
             .expect("4 is a small scale")
@@ -475,7 +475,7 @@ impl FromStr for Decimal {
     type Err = NumberError;
 
     fn from_str(text: &str) -> Result<Decimal, NumberError> {
-        // A number that does not fit may have something behind it.
+        // A number that does not fit may have trailing text.
         Number::new(text)?;
         Decimal::read(text.as_bytes()).map(|(decimal, _)| decimal)
     }
@@ -510,16 +510,16 @@ impl fmt::Debug for Decimal {
     }
 }
 
-/// A number as the peer wrote it, not yet read: for figures that are shown rather than reckoned with, whose digits may
-/// be more than a [`Decimal`] holds (funding rates, greeks, profit and margin totals).
+/// A number as text of the peer, not yet decoded. It is for figures that are displayed rather than computed
+/// with, which may exceed a [`Decimal`] (funding rates, greeks, profit and margin totals).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Number<'a>(pub(crate) &'a str);
 
 impl<'a> Number<'a> {
-    /// A JSON number's text.
+    /// Creates a number from the text of a JSON number.
     ///
     /// # Errors
-    /// [`NumberError::NotANumber`].
+    /// [`NumberError::NotANumber`] for any other text.
     pub fn new(text: &'a str) -> Result<Number<'a>, NumberError> {
         match number_len(text.as_bytes()) {
             Some(len) if len == text.len() => Ok(Number(text)),
@@ -533,17 +533,17 @@ impl<'a> Number<'a> {
         self.0
     }
 
-    /// The number, exactly.
+    /// The exact number.
     ///
     /// # Errors
-    /// [`NumberError`] when it does not fit.
+    /// [`NumberError`] if it does not fit.
     pub fn decimal(self) -> Result<Decimal, NumberError> {
         self.0.parse()
     }
 }
 
 impl Default for Number<'_> {
-    /// Nothing.
+    /// Zero.
     fn default() -> Self {
         Number("0")
     }
@@ -561,7 +561,7 @@ impl fmt::Display for Number<'_> {
     }
 }
 
-/// How many digits `bytes` start with.
+/// Number of digits at the start of `bytes`.
 #[inline(always)]
 fn digits_len(bytes: &[u8]) -> usize {
     let mut len = 0;
@@ -575,7 +575,7 @@ fn digits_len(bytes: &[u8]) -> usize {
     len + bytes[len..].iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Length of the JSON number at the start of `bytes`; none when there is none.
+/// Length of the JSON number at the start of `bytes`; `None` if there is none.
 #[inline(never)]
 pub(crate) fn number_len(bytes: &[u8]) -> Option<usize> {
     match usual_number_len(bytes) {
@@ -584,8 +584,8 @@ pub(crate) fn number_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// [`number_len`] of a number without sign and exponent, of at most seven digits before the point and behind it, with the
-/// end of its member behind it.
+/// [`number_len`] for a number without sign and exponent, with at most seven digits before and after the
+/// point, followed by the end of its member.
 #[inline(always)]
 fn usual_number_len(bytes: &[u8]) -> Option<usize> {
     let window: &[u8; 16] = bytes.first_chunk()?;
@@ -633,20 +633,20 @@ fn long_number_len(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Why a text is not an exact number here.
+/// Reason why a text has no exact number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NumberError {
-    /// It is no JSON number.
+    /// It is not a JSON number.
     #[error("not a number: write digits with at most one decimal point, e.g. 5042.5")]
     NotANumber,
-    /// It has more significant digits than 63 bits hold.
+    /// It has more significant digits than fit into 63 bits.
     #[error("a number of more than 18 significant digits")]
     TooLong,
-    /// It has more places after the decimal point than fit: shorten it to the instrument's tick.
+    /// It has too many decimals: round it to the instrument's tick size.
     #[error("a number with more decimal places than there is room for")]
     TooFine,
-    /// Its magnitude does not fit 63 bits.
+    /// Its magnitude exceeds 63 bits.
     #[error("a number that is too large")]
     TooLarge,
 }

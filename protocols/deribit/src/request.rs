@@ -1,5 +1,5 @@
-//! The venue's side of the envelope: requests are read and refused as the real venue does; replies and notifications
-//! are written.
+//! The venue's side of the envelope. Requests are read, and rejected as by the real venue; replies and
+//! notifications are written.
 
 use crate::envelope::{Id, ServerTime};
 use crate::error_code::ErrorCode;
@@ -8,37 +8,37 @@ use crate::method::Method;
 use crate::scan::{ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::Text;
 
-/// Most bytes of a request.
+/// Maximum length of a request in bytes.
 pub const REQUEST_LEN_MAX: usize = 32 * 1024;
 
 /// A client's request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request<'a> {
-    /// To be echoed.
+    /// Id to echo.
     pub id: Id<'a>,
-    /// What is to be done.
+    /// Method of the request.
     pub method: Method,
-    /// True for a query by HTTP.
+    /// True for an HTTP query.
     pub is_query: bool,
-    /// An object; none when there are no params.
+    /// Params object; `None` if absent.
     params: Option<Value<'a>>,
 }
 
-/// Why a request is refused; [`write_refusal`] makes the reply of it.
+/// Rejection of a request; [`write_refusal`] writes the reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refusal<'a> {
-    /// The request's id, as far as it could be read.
+    /// Id of the request, if it could be read.
     pub id: Option<Id<'a>>,
-    /// The code.
+    /// Error code.
     pub code: ErrorCode,
-    /// More about it; may be empty.
+    /// Further explanation; may be empty.
     pub reason: &'static str,
-    /// The parameter that it is about; may be empty.
+    /// Parameter concerned; may be empty.
     pub param: &'static str,
 }
 
 impl<'a> Refusal<'a> {
-    /// With this code alone.
+    /// Creates a rejection with only this code.
     #[must_use]
     pub const fn new(id: Id<'a>, code: ErrorCode) -> Refusal<'a> {
         Refusal { id: Some(id), code, reason: "", param: "" }
@@ -46,13 +46,13 @@ impl<'a> Refusal<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a frame of a client.
+    /// Parses a client's frame.
     ///
-    /// A frame over [`REQUEST_LEN_MAX`], an array of requests, and a request without an id are refused with -32600; what is
-    /// no JSON with -32700; a method that there is not with -32601; params that are no object with -32602.
+    /// Errors: -32600 for a frame over [`REQUEST_LEN_MAX`], an array of requests, or a missing id; -32700 for
+    /// invalid JSON; -32601 for an unknown method; -32602 for params that are not an object.
     ///
     /// # Errors
-    /// [`Refusal`], to be sent.
+    /// The [`Refusal`] to send.
     pub fn parse(frame: &'a [u8]) -> Result<Request<'a>, Refusal<'a>> {
         if frame.len() > REQUEST_LEN_MAX {
             return Err(refusal(None, ErrorCode::RequestTooLarge, ""));
@@ -87,21 +87,21 @@ impl<'a> Request<'a> {
         Ok(Request { id, method, is_query: false, params })
     }
 
-    /// Reads a query by HTTP, which was written as a request whose params are texts, and lists where they are lists of JSON. Each
-    /// is what the method has in its place: `60` a number here and a text there.
+    /// Parses an HTTP query, converted to a request whose params are texts, or lists for JSON lists. The
+    /// method determines their types: `60` can be a number or a text.
     ///
     /// # Errors
-    /// As [`parse`](Request::parse).
+    /// As for [`parse`](Request::parse).
     pub fn parse_query(frame: &'a [u8]) -> Result<Request<'a>, Refusal<'a>> {
         let request = Request::parse(frame)?;
         Ok(Request { params: request.params.map(Value::of_query), is_query: true, ..request })
     }
 
-    /// The params, as the method has them. A text that is none of those allowed is refused.
+    /// Decodes the params of the method. Unknown text codes are rejected.
     ///
     /// # Errors
-    /// [`Refusal`] with -32000 when params are missing altogether and something is needed, else with -32602, the reason
-    /// and the parameter.
+    /// [`Refusal`] with -32000 if params are absent but required, otherwise with -32602, the reason and the
+    /// parameter.
     pub fn params<T: Field<'a>>(&self) -> Result<T, Refusal<'a>> {
         let Some(params) = self.params else {
             return T::read(&mut Scanner::new("{}"))
@@ -133,7 +133,7 @@ struct Members<'a> {
     params: Option<Value<'a>>,
 }
 
-/// The members of a frame, all of it checked; none when it is JSON and no object.
+/// Reads the members of a frame and validates all of it; `None` if it is JSON but not an object.
 fn read_members(frame: &[u8]) -> Result<Option<Members<'_>>, ScanError> {
     let mut scanner = Scanner::from_bytes(frame)?;
     let mut members = Members::default();
@@ -156,7 +156,7 @@ fn read_members(frame: &[u8]) -> Result<Option<Members<'_>>, ScanError> {
     Ok(Some(members))
 }
 
-/// Appends the reply to a request that was done.
+/// Appends the reply to a successful request.
 pub fn write_result<'a>(
     id: Id<'_>,
     result: &impl Field<'a>,
@@ -170,13 +170,13 @@ pub fn write_result<'a>(
     write_end(server_time, testnet, out);
 }
 
-/// Appends the reply to a request that was refused.
+/// Appends the reply to a rejected request.
 pub fn write_refusal(refusal: &Refusal<'_>, server_time: ServerTime, testnet: bool, out: &mut Vec<u8>) {
     write_error(refusal.id, refusal.code, refusal.code.message(), refusal.reason, refusal.param, out);
     write_end(server_time, testnet, out);
 }
 
-/// Appends the reply to a request that was refused with a limit in its message, such as `price_too_high 43666.5`.
+/// Appends the reply to a rejected request with a limit in its message, such as `price_too_high 43666.5`.
 pub fn write_refusal_with_limit(
     refusal: &Refusal<'_>,
     limit: crate::number::Decimal,
@@ -229,7 +229,7 @@ fn write_end(server_time: ServerTime, testnet: bool, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Appends data of a channel. `label` is what the client gave when it subscribed.
+/// Appends data of a channel. `label` is that of the client's subscription.
 pub fn write_notification<'a>(channel: &str, data: &impl Field<'a>, label: Option<&str>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"subscription\",\"params\":{");
     write_member("channel", &Text::new(channel), out);
@@ -240,14 +240,14 @@ pub fn write_notification<'a>(channel: &str, data: &impl Field<'a>, label: Optio
     out.extend_from_slice(b"}}");
 }
 
-/// Appends a sign of life.
+/// Appends a heartbeat.
 pub fn write_heartbeat(out: &mut Vec<u8>) {
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"heartbeat\",\"params\":{\"type\":\"heartbeat\"}}",
     );
 }
 
-/// Appends a question for a sign of life.
+/// Appends a test request.
 pub fn write_test_request(out: &mut Vec<u8>) {
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"heartbeat\",\"params\":{\"type\":\"test_request\"}}",

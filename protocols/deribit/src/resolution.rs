@@ -3,7 +3,7 @@
 use std::fmt;
 
 const MINUTE_SECS: u32 = 60;
-/// As the venue names them, and in minutes (Deribit API v2, `chart.trades`, `public/get_tradingview_chart_data`).
+/// Names and minutes (Deribit API v2, `chart.trades`, `public/get_tradingview_chart_data`).
 const ALL: [(&str, u32); Resolution::COUNT] = [
     ("1", 1),
     ("3", 3),
@@ -19,7 +19,7 @@ const ALL: [(&str, u32); Resolution::COUNT] = [
     ("1D", 1_440),
 ];
 
-/// A length that candles have: minutes, or a day.
+/// Length of a candle: minutes, or one day.
 ///
 /// ```
 /// use tickpath_deribit::resolution::Resolution;
@@ -32,27 +32,27 @@ const ALL: [(&str, u32); Resolution::COUNT] = [
 pub struct Resolution(u8);
 
 impl Resolution {
-    /// How many there are.
+    /// Number of lengths.
     pub const COUNT: usize = 12;
 
-    /// All of them, the shortest first.
+    /// All lengths, in ascending order.
     pub fn all() -> impl Iterator<Item = Resolution> {
         (0..Resolution::COUNT as u8).map(Resolution)
     }
 
-    /// The one of a name; none where the venue has no such.
+    /// Length with this name; `None` if the venue does not support it.
     #[must_use]
     pub fn named(name: &str) -> Option<Resolution> {
         ALL.iter().position(|(known, _)| *known == name).map(|place| Resolution(place as u8))
     }
 
-    /// As channels and params name it.
+    /// Name in channels and params.
     #[must_use]
     pub const fn name(self) -> &'static str {
         ALL[self.0 as usize].0
     }
 
-    /// In seconds.
+    /// Length in seconds.
     #[must_use]
     pub const fn secs(self) -> u32 {
         ALL[self.0 as usize].1 * MINUTE_SECS

@@ -1,7 +1,7 @@
-//! A pull scanner over one received message: strict JSON, no allocation, bounded depth.
+//! A pull scanner for one received message: strict JSON, no allocation, bounded depth.
 //!
-//! The reader says what it expects; what it does not know it passes over, checked all the same. Every error names its
-//! place. Strings are borrowed as they lie in the frame and un-escaped only when they are read.
+//! The reader states the expected type. Unknown values are skipped, but validated. Every error has its
+//! position. Strings are borrowed from the frame, and unescaped only when they are read.
 
 mod rest;
 
@@ -16,10 +16,10 @@ pub use rest::Rest;
 pub(crate) use rest::starts_with;
 use rest::string_stop;
 
-/// Containers that may be open at once.
+/// Maximum depth of nested containers.
 pub const DEPTH_MAX: u64 = 64;
 
-/// What is wrong.
+/// Kind of a scan error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScanErrorKind {
@@ -29,19 +29,19 @@ pub enum ScanErrorKind {
     /// Another character was expected.
     #[error("an unexpected character")]
     Unexpected,
-    /// A control character lies in a string.
+    /// A string contains a control character.
     #[error("a control character in a string")]
     Control,
-    /// A backslash is followed by what is no escape.
+    /// An unknown escape sequence follows a backslash.
     #[error("an unknown escape in a string")]
     Escape,
-    /// A number is no JSON number.
+    /// Not a valid JSON number.
     #[error("not a number")]
     Number,
-    /// A number does not fit its field: too long, too fine or too large.
+    /// A number does not fit its field: too many digits, too many decimals, or too large.
     #[error("a number that does not fit its field")]
     NumberRange,
-    /// More than [`DEPTH_MAX`] containers are open.
+    /// More than [`DEPTH_MAX`] containers are nested.
     #[error("nested too deeply")]
     TooDeep,
     /// Something follows the message.
@@ -50,34 +50,34 @@ pub enum ScanErrorKind {
     /// The frame is not UTF-8.
     #[error("not UTF-8")]
     Utf8,
-    /// A member that must be there is absent.
+    /// A required member is absent.
     #[error("a required value is missing")]
     Missing,
-    /// A value is of another type than its field.
+    /// A value has another type than its field.
     #[error("a value of the wrong type")]
     WrongType,
-    /// A text is none of the values its field may have.
+    /// A text is not one of the allowed values of its field.
     #[error("a value that is not one of those allowed")]
     UnknownValue,
-    /// A list is longer than its bound.
+    /// A list exceeds its maximum length.
     #[error("a list that is too long")]
     TooMany,
 }
 
-/// What is wrong with a message, and where.
+/// Error in a message, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{kind} at byte {at}{}", MemberName(member))]
 pub struct ScanError {
-    /// Bytes before the place.
+    /// Byte offset of the error.
     pub at: u32,
-    /// What is wrong there.
+    /// Kind of error.
     pub kind: ScanErrorKind,
-    /// The innermost known member that it concerns; empty outside of one.
+    /// Innermost known member that contains the error; empty outside of members.
     pub member: &'static str,
 }
 
 impl ScanError {
-    /// True when the message is no JSON (within the bound of depth), false when it is another message than expected.
+    /// True if the message is not valid JSON within the depth limit, false if it is valid but unexpected.
     #[must_use]
     pub const fn is_syntax(&self) -> bool {
         use ScanErrorKind as K;
@@ -87,7 +87,7 @@ impl ScanError {
         )
     }
 
-    /// The error as one of this member, when it is of none yet.
+    /// Assigns the error to this member, unless it already has one.
     #[cold]
     pub(crate) fn of_member(self, member: &'static str) -> ScanError {
         if self.member.is_empty() { ScanError { member, ..self } } else { self }
@@ -102,7 +102,7 @@ impl fmt::Display for MemberName<'_> {
     }
 }
 
-/// A value that was checked and passed over, to be read later.
+/// A value that was validated and skipped, to be read later.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     frame: &'a str,
@@ -113,13 +113,13 @@ pub struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Its text.
+    /// Text of the value.
     #[must_use]
     pub fn text(&self) -> &'a str {
         &self.frame[self.start as usize..self.end as usize]
     }
 
-    /// A scanner at its start; places count from the start of the whole message.
+    /// Creates a scanner at the start of the value; offsets count from the start of the whole message.
     #[must_use]
     pub const fn scanner(&self) -> Scanner<'a> {
         Scanner {
@@ -128,14 +128,14 @@ impl<'a> Value<'a> {
             depth: self.depth as u64,
             is_first: false,
             is_strict: false,
-            // The quick readers take a text only as a text.
+            // The quick readers accept a text only as a text.
             is_plain: self.is_query,
             is_query: self.is_query,
         }
     }
 
-    /// The same value as part of a query by HTTP, where all values are texts: a text is also what its content is, a number
-    /// or a flag, and a list is also a text.
+    /// The same value as part of an HTTP query, where all values are texts: a text also counts as the number
+    /// or flag in it, and a list also counts as a text.
     #[must_use]
     pub const fn of_query(self) -> Value<'a> {
         Value { is_query: true, ..self }
@@ -156,7 +156,7 @@ impl Default for Value<'_> {
 }
 
 impl PartialEq for Value<'_> {
-    /// The same text.
+    /// Compares the texts.
     fn eq(&self, other: &Value<'_>) -> bool {
         self.text() == other.text()
     }
@@ -165,7 +165,7 @@ impl PartialEq for Value<'_> {
 impl Eq for Value<'_> {}
 
 impl fmt::Debug for Value<'_> {
-    /// Its place, not its text: that may be a secret.
+    /// Shows its position, not its text, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Value({}..{})", self.start, self.end)
     }
@@ -203,17 +203,17 @@ pub struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// For a message that is known to be UTF-8, of less than 4 GiB.
+    /// Creates a scanner for a message that is valid UTF-8 and shorter than 4 GiB.
     #[must_use]
     pub const fn new(frame: &'a str) -> Scanner<'a> {
         let (is_first, is_strict, is_plain, is_query) = (false, false, false, false);
         Scanner { frame, at: 0, depth: 0, is_first, is_strict, is_plain, is_query }
     }
 
-    /// For a message as it was received.
+    /// Creates a scanner for a message as received.
     ///
     /// # Errors
-    /// [`ScanErrorKind::Utf8`].
+    /// [`ScanErrorKind::Utf8`] if it is not UTF-8.
     pub fn from_bytes(frame: &'a [u8]) -> Result<Scanner<'a>, ScanError> {
         let error = |error: std::str::Utf8Error| ScanError {
             at: error.valid_up_to() as u32,
@@ -223,13 +223,13 @@ impl<'a> Scanner<'a> {
         Ok(Scanner::new(std::str::from_utf8(frame).map_err(error)?))
     }
 
-    /// Refuses texts that are none of the values a field may have, as a venue does; a client takes them as `Other`.
+    /// Rejects unknown text codes, as a venue does; a client reads them as `Other`.
     #[must_use]
     pub const fn strict(self) -> Scanner<'a> {
         Scanner { is_strict: true, ..self }
     }
 
-    /// Reads every message step by step, as one in an unusual form: the twin of what is quick.
+    /// Reads every message step by step, as if it had an unusual form: the reference for the quick readers.
     #[must_use]
     pub const fn plain(self) -> Scanner<'a> {
         Scanner { is_plain: true, ..self }
@@ -239,7 +239,7 @@ impl<'a> Scanner<'a> {
         self.is_strict
     }
 
-    /// Bytes before the next one.
+    /// Byte offset of the next byte.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
@@ -255,19 +255,19 @@ impl<'a> Scanner<'a> {
         ScanError { at: at as u32, kind, member: "" }
     }
 
-    /// An error here.
+    /// Returns an error at the current position.
     #[cold]
     pub(crate) const fn error(&self, kind: ScanErrorKind) -> ScanError {
         self.error_at(self.at, kind)
     }
 
-    /// Another character than expected: the end of the frame, a value of another type, or no JSON.
+    /// Returns the error for an unexpected character: end of frame, another type, or invalid JSON.
     #[cold]
     fn unexpected(&mut self) -> ScanError {
         match self.byte(self.at) {
             None => self.error(ScanErrorKind::End),
             Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
-                // A value stands here: the error is its type, unless it is broken itself.
+                // A value is here: the error is its type, unless the value itself is invalid.
                 let place = self.error(ScanErrorKind::WrongType);
                 match self.skip() {
                     Ok(()) => place,
@@ -278,7 +278,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The first character of the next value, which stays.
+    /// First character of the next value, without taking it.
     #[inline(always)]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         match self.byte(self.at) {
@@ -298,7 +298,7 @@ impl<'a> Scanner<'a> {
     /// Takes the opening brace of an object.
     ///
     /// # Errors
-    /// When no object stands here, or it is nested too deeply.
+    /// If there is no object here, or it is nested too deeply.
     #[inline]
     pub fn open_object(&mut self) -> Result<(), ScanError> {
         self.open(b'{')
@@ -307,7 +307,7 @@ impl<'a> Scanner<'a> {
     /// Takes the opening bracket of an array.
     ///
     /// # Errors
-    /// When no array stands here, or it is nested too deeply.
+    /// If there is no array here, or it is nested too deeply.
     #[inline]
     pub fn open_array(&mut self) -> Result<(), ScanError> {
         self.open(b'[')
@@ -327,7 +327,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// True when another item follows in the open container, which `bracket` closes; else it is closed.
+    /// True if another item follows in the open container, otherwise takes `bracket`, which closes it.
     #[inline(always)]
     fn next_item(&mut self, bracket: u8) -> Result<bool, ScanError> {
         let is_first = std::mem::replace(&mut self.is_first, false);
@@ -346,24 +346,24 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The name of the next member of the open object, whose value must be taken next; none at its end.
+    /// Name of the next member of the open object, whose value must be taken next; `None` at its end.
     ///
-    /// A name is given as it is spelled. One spelled with an escape is therefore no name of the dialect.
+    /// Names are returned as spelled. A name with an escape is therefore not a name of this API.
     ///
     /// # Errors
-    /// When the object is broken here.
+    /// If the object is malformed here.
     #[inline]
     pub fn next_key(&mut self) -> Result<Option<&'a str>, ScanError> {
         if self.next_member()? { self.key().map(Some) } else { Ok(None) }
     }
 
-    /// True when another member of the open object follows, whose name must be taken next.
+    /// True if another member of the open object follows, whose name must be taken next.
     #[inline(always)]
     pub(crate) fn next_member(&mut self) -> Result<bool, ScanError> {
         self.next_item(b'}')
     }
 
-    /// Takes the name of a member and the colon behind it.
+    /// Takes the name of a member and the colon after it.
     pub(crate) fn key(&mut self) -> Result<&'a str, ScanError> {
         if self.peek() != Some(b'"') {
             return Err(self.end_or_unexpected());
@@ -376,7 +376,7 @@ impl<'a> Scanner<'a> {
         Ok(&self.frame[start..end])
     }
 
-    /// Takes the name of a member, with what stands before and behind it, if they are here and written like this.
+    /// Takes a member's name with the text around it, if the frame continues with exactly this literal.
     #[inline(always)]
     pub(crate) fn take(&mut self, literal: &'static str) -> bool {
         let rest = self.frame.as_bytes().get(self.at..).unwrap_or_default();
@@ -388,25 +388,25 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// So many containers were opened by what was [taken](Scanner::take).
+    /// Adds the number of containers that [`take`](Scanner::take) has opened.
     #[inline(always)]
     pub(crate) const fn note_opened(&mut self, count: u64) {
         self.depth += count;
     }
 
-    /// True when nothing but this is left of the frame.
+    /// True if exactly `end` is left of the frame.
     #[inline(always)]
     pub(crate) fn is_rest(&self, end: &'static str) -> bool {
         self.frame.as_bytes().get(self.at..) == Some(end.as_bytes())
     }
 
-    /// Takes the next value when it is in the form that servers write.
+    /// Takes the next value if it has the form that servers write.
     #[inline(always)]
     pub(crate) fn quick<T: Field<'a>>(&mut self) -> Option<T> {
         self.quick_by(T::quick)
     }
 
-    /// Takes what `read` finds at the start of the rest: one value.
+    /// Takes one value with `read` at the start of the rest.
     #[inline(always)]
     pub(crate) fn quick_by<T>(&mut self, read: impl FnOnce(Rest<'a>) -> Option<(T, Rest<'a>)>) -> Option<T> {
         if self.is_plain {
@@ -431,19 +431,19 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// True when another item of the open array follows, which must be taken next.
+    /// True if another item of the open array follows, which must be taken next.
     ///
     /// # Errors
-    /// When the array is broken here.
+    /// If the array is malformed here.
     #[inline]
     pub fn next_element(&mut self) -> Result<bool, ScanError> {
         self.next_item(b']')
     }
 
-    /// A string.
+    /// Takes a string.
     ///
     /// # Errors
-    /// When none stands here, or it is broken.
+    /// If there is no string here, or it is malformed.
     #[inline]
     pub fn text(&mut self) -> Result<Text<'a>, ScanError> {
         match self.quick() {
@@ -463,7 +463,7 @@ impl<'a> Scanner<'a> {
         Ok(Text::borrowed(&self.frame[start..end], has_escapes))
     }
 
-    /// The content of a text in a query by HTTP, which is passed over; none elsewhere.
+    /// Takes a text in an HTTP query, and returns its content; `None` elsewhere.
     #[inline]
     fn in_text(&mut self) -> Result<Option<&'a str>, ScanError> {
         if !self.is_query || self.peek() != Some(b'"') {
@@ -473,7 +473,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(&self.frame[start..end]))
     }
 
-    /// Passes over the string whose first quote is here: where its content starts and ends, and if it has escapes.
+    /// Skips the string that starts here. Returns the bounds of its content, and whether it has escapes.
     #[inline]
     fn string(&mut self) -> Result<(usize, usize, bool), ScanError> {
         let start = self.at + 1;
@@ -485,7 +485,7 @@ impl<'a> Scanner<'a> {
         self.long_string(start, end)
     }
 
-    /// The rest of a string in which something else than a plain character stands at `at`.
+    /// Skips the rest of a string from `at`, where a special character is.
     #[cold]
     fn long_string(&mut self, start: usize, mut at: usize) -> Result<(usize, usize, bool), ScanError> {
         loop {
@@ -502,7 +502,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Where the escape that starts at `at` ends.
+    /// End of the escape sequence that starts at `at`.
     fn escape(&self, at: usize) -> Result<usize, ScanError> {
         match self.byte(at + 1) {
             None => Err(self.error_at(at + 1, ScanErrorKind::End)),
@@ -521,10 +521,10 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A number, exactly.
+    /// Takes a number, exactly.
     ///
     /// # Errors
-    /// When none stands here, or it does not fit.
+    /// If there is no number here, or it does not fit.
     #[inline(never)]
     pub fn decimal(&mut self) -> Result<Decimal, ScanError> {
         match self.quick() {
@@ -562,10 +562,10 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// A number as it is written.
+    /// Takes a number as text.
     ///
     /// # Errors
-    /// When none stands here.
+    /// If there is no number here.
     #[inline]
     pub fn number(&mut self) -> Result<Number<'a>, ScanError> {
         let at = self.at;
@@ -587,10 +587,10 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// `true` or `false`.
+    /// Takes `true` or `false`.
     ///
     /// # Errors
-    /// When none of them stands here.
+    /// If there is neither here.
     #[inline]
     pub fn bool(&mut self) -> Result<bool, ScanError> {
         let at = self.at;
@@ -604,10 +604,10 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Takes a `null` when one stands here.
+    /// Takes a `null`, if there is one here.
     ///
     /// # Errors
-    /// When something starts like it and is not.
+    /// If the value starts like `null` but differs.
     #[inline]
     pub fn try_null(&mut self) -> Result<bool, ScanError> {
         if self.peek() == Some(b'n') { self.word("null").map(|()| true) } else { Ok(false) }
@@ -626,10 +626,10 @@ impl<'a> Scanner<'a> {
             .error_at(self.at + same, if is_end { ScanErrorKind::End } else { ScanErrorKind::Unexpected }))
     }
 
-    /// Checks the next value and passes over it.
+    /// Validates and skips the next value.
     ///
     /// # Errors
-    /// When it is no JSON or nested too deeply.
+    /// If it is not valid JSON, or nested too deeply.
     #[inline]
     pub fn skip(&mut self) -> Result<(), ScanError> {
         match self.quick::<Value<'_>>() {
@@ -639,7 +639,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_any(&mut self) -> Result<(), ScanError> {
-        // One bit for each container opened here: 1 for an object.
+        // One bit per container opened here: 1 for an object.
         let (mut kinds, base) = (0_u64, self.depth);
         loop {
             match self.peek() {
@@ -657,7 +657,7 @@ impl<'a> Scanner<'a> {
                 Some(_) => return Err(self.error(ScanErrorKind::Unexpected)),
                 None => return Err(self.error(ScanErrorKind::End)),
             }
-            // To the next value, or out of every container that ends here.
+            // Continue to the next value, or leave every container that ends here.
             loop {
                 if self.depth == base {
                     return Ok(());
@@ -674,17 +674,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Checks the next value and gives it, to be read later.
+    /// Validates the next value, and returns it to be read later.
     ///
     /// # Errors
-    /// When it is no JSON or nested too deeply.
+    /// If it is not valid JSON, or nested too deeply.
     pub fn value(&mut self) -> Result<Value<'a>, ScanError> {
         let mark = self.mark();
         self.skip()?;
         Ok(self.value_since(mark))
     }
 
-    /// Where the next value starts.
+    /// Start of the next value.
     #[inline]
     pub(crate) fn mark(&mut self) -> usize {
         self.peek();
@@ -694,15 +694,15 @@ impl<'a> Scanner<'a> {
     /// The value that starts at `mark` and was just read.
     #[inline]
     pub(crate) fn value_since(&self, mark: usize) -> Value<'a> {
-        // Frames of 4 GiB are refused long before by every transport.
+        // Every transport rejects frames of 4 GiB before.
         let (start, end, depth) = (mark as u32, self.at as u32, self.depth as u32);
         Value { frame: self.frame, start, end, depth, is_query: self.is_query }
     }
 
-    /// The end of the message.
+    /// Checks that the message ends here.
     ///
     /// # Errors
-    /// [`ScanErrorKind::Trailing`] when something else follows.
+    /// [`ScanErrorKind::Trailing`] if something else follows.
     pub fn finish(mut self) -> Result<(), ScanError> {
         match self.peek() {
             None => Ok(()),
@@ -711,10 +711,10 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Checks that a frame is one JSON value within [`DEPTH_MAX`].
+/// Checks that a frame is one JSON value nested at most [`DEPTH_MAX`] deep.
 ///
 /// # Errors
-/// The first thing wrong, with its place.
+/// The first error, with its position.
 pub fn check(frame: &[u8]) -> Result<Value<'_>, ScanError> {
     let mut scanner = Scanner::from_bytes(frame)?;
     let value = scanner.value()?;

@@ -1,9 +1,10 @@
-//! A client's session, without a socket or a clock: login, heartbeats, requests and their replies, subscriptions.
+//! A client's session without socket or clock: login, heartbeats, requests and their replies, subscriptions.
 //!
-//! The owner connects, calls [`Session::start`], sends what [`Session::poll_transmit`] writes, one WebSocket message
-//! each, and gives what it receives to [`Session::handle`]. It calls [`Session::handle_timeout`] at the time of
-//! [`Session::poll_timeout`], and `poll_transmit` after each of these. When the session is over it connects again and
-//! calls `start` again: login and subscriptions are done anew; of requests without a reply it asks for the state.
+//! The owner connects, calls [`Session::start`], sends each message of [`Session::poll_transmit`] as one
+//! WebSocket message, and passes received ones to [`Session::handle`]. It calls [`Session::handle_timeout`] at
+//! the time of [`Session::poll_timeout`], and `poll_transmit` after each call. When the session ends, the owner
+//! reconnects and calls `start` again, which repeats login and subscriptions. It queries the state of requests
+//! without a reply.
 
 mod scope;
 mod subscriptions;
@@ -29,22 +30,22 @@ use crate::request::REQUEST_LEN_MAX;
 use crate::sign::{Signature, client_signature};
 use crate::text::Text;
 
-/// A client's key. Its secret is never shown, and its memory is overwritten when the key is dropped.
+/// A client's key. Its secret is never displayed, and its memory is overwritten when the key is dropped.
 #[derive(Clone)]
 pub struct Key {
-    /// Its id, which is no secret.
+    /// Id of the key, which is not secret.
     pub client_id: String,
     secret: SecretString,
 }
 
 impl Key {
-    /// A key of its id and its secret.
+    /// Creates a key from its id and its secret.
     #[must_use]
     pub fn new(client_id: impl Into<String>, secret: impl Into<String>) -> Key {
         Key { client_id: client_id.into(), secret: SecretString::from(secret.into()) }
     }
 
-    /// The secret, to sign with.
+    /// The secret, for signing.
     #[must_use]
     pub fn secret(&self) -> &str {
         self.secret.expose_secret()
@@ -57,46 +58,47 @@ impl fmt::Debug for Key {
     }
 }
 
-/// How a session shows who it is.
+/// Authentication method of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
-    /// By a signature: the secret is never sent (`client_signature`).
+    /// A signature: the secret is never sent (`client_signature`).
     #[default]
     Signature,
-    /// By the secret itself (`client_credentials`): where the clock is no good, as a signature is valid for a minute.
+    /// The secret itself (`client_credentials`): for an inaccurate clock, as signatures expire in a minute.
     Credentials,
 }
 
-/// How a session is to be.
+/// Configuration of a session.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
-    /// The program's name, for the server.
+    /// Name of the program, sent to the server.
     pub client_name: String,
-    /// Its version.
+    /// Version of the program.
     pub client_version: String,
-    /// None for public data only.
+    /// Key; `None` for public data only.
     pub key: Option<Key>,
-    /// How the key is shown.
+    /// Authentication method.
     pub grant: Grant,
-    /// What the token is to allow, as `trade:read_write account:read`; all that the key may do when none.
+    /// Requested token scope, such as `trade:read_write account:read`; if `None`, all that the key allows.
     pub scope: Option<String>,
-    /// Seconds between heartbeats; at least [`SetHeartbeat::INTERVAL_MIN`]. After twice that without a word the session
-    /// is over.
+    /// Seconds between heartbeats, at least [`SetHeartbeat::INTERVAL_MIN`]. The session ends after twice that
+    /// time without a message.
     pub heartbeat_s: u32,
-    /// The server cancels this connection's orders when it ends; with a key.
+    /// Whether the server cancels this connection's orders when it ends; requires a key.
     pub cancel_on_disconnect: bool,
-    /// How long a reply may take.
+    /// Maximum time until a reply.
     pub request_timeout: Nanos,
-    /// Requests that may be without a reply at once.
+    /// Maximum number of requests that await a reply.
     pub pending_max: usize,
-    /// The limit of requests to the matching engine.
+    /// Rate limit of requests to the matching engine.
     pub matching: CreditPlan,
-    /// Channels asked for by one request, at most [`BATCH_CHANNELS_MAX`].
+    /// Number of channels per subscribe request, at most [`BATCH_CHANNELS_MAX`].
     pub subscribe_batch: usize,
 }
 
 impl SessionConfig {
-    /// Heartbeats each 10 s, cancel on disconnect, 10 s for a reply, 256 requests at once, the lowest tier of orders.
+    /// Creates a configuration with 10 s heartbeats, cancel on disconnect, 10 s for a reply, 256 pending
+    /// requests, and the lowest tier of order limits.
     #[must_use]
     pub fn new(client_name: &str, client_version: &str, key: Option<Key>) -> SessionConfig {
         SessionConfig {
@@ -115,91 +117,91 @@ impl SessionConfig {
     }
 }
 
-/// Why a request was not written.
+/// Reason why a request was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// Login is not done, or the session is over.
+    /// Login is not complete, or the session has ended.
     #[error("the session is not ready: wait for its login")]
     NotReady,
-    /// The method is for clients with a key.
+    /// The method requires a key.
     #[error("the method needs a login: give the session a key")]
     NoKey,
-    /// As many requests as allowed wait for replies.
+    /// The maximum number of requests await replies.
     #[error("too many requests wait for replies")]
     TooManyPending,
-    /// The server would end the session for it.
+    /// The server would end the session because of the rate limit.
     #[error("the rate limit is reached: wait {wait_ns} ns")]
     RateLimit {
-        /// Nanoseconds until it may be sent.
+        /// Nanoseconds until the request can be sent.
         wait_ns: u64,
     },
-    /// It is longer than the server takes.
+    /// The request exceeds the server's maximum length.
     #[error("the request is longer than 32 kB")]
     TooLarge,
 }
 
-/// What happened, of interest to the session's owner.
+/// Event for the owner of the session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SessionEvent<'f> {
-    /// Login is done: requests may be sent.
+    /// Login is complete: requests may be sent.
     Ready,
     /// The reply to a request of the owner.
     Reply {
-        /// What [`Session::request`] gave.
+        /// Id from [`Session::request`].
         id: i64,
-        /// The request's method.
+        /// Method of the request.
         method: Method,
         /// The reply.
         response: Response<'f>,
     },
     /// Data of a channel.
     Notification(Notification<'f>),
-    /// Channels were asked for; see [`Session::refused_channels`].
+    /// The server processed a subscription request; see [`Session::refused_channels`].
     Subscribed {
-        /// So many are subscribed.
+        /// Number of channels subscribed.
         accepted: usize,
-        /// So many are not: they do not exist, or need more rights.
+        /// Number of channels refused: they do not exist, or require more rights.
         refused: usize,
     },
-    /// The token allows less than the scope that was asked for, see [`Session::missing_scope`].
+    /// The scope of the token is narrower than requested, see [`Session::missing_scope`].
     ScopeNarrowed,
-    /// Login or its renewal was refused: the session is over.
+    /// Login or its renewal was rejected, which ends the session.
     LoginRefused {
-        /// The step.
+        /// Method of the login step.
         method: Method,
-        /// Why; none when the reply cannot be read.
+        /// Error of the server; `None` if the reply cannot be decoded.
         error: Option<ErrorBody<'f>>,
     },
 }
 
-/// What did not happen in time.
+/// A timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
-    /// The reply to a request of the owner: it may have been done or not.
+    /// No reply to a request of the owner: it may have been executed or not.
     Request {
-        /// What [`Session::request`] gave.
+        /// Id from [`Session::request`].
         id: i64,
-        /// Its method.
+        /// Method of the request.
         method: Method,
     },
-    /// A step of login or its renewal: the session is over.
+    /// No reply to a login step or its renewal, which ends the session.
     Login {
-        /// The step.
+        /// Method of the login step.
         method: Method,
     },
-    /// Any word of the server: the session is over.
+    /// No message from the server, which ends the session.
     Silence,
 }
 
-/// The id of answers to questions for a sign of life; their replies are of no interest.
+/// Id of the replies to test requests; their responses are ignored.
 const ALIVE: &str = "alive";
-/// The shortest life of a token that is reckoned with, in seconds: a renewal each moment would help nobody.
+/// Minimum token lifetime to assume, in seconds, to avoid continual renewals.
 const TOKEN_LIFE_MIN_S: u64 = 10;
 
-/// All pools, each at its place.
+/// All pools, each at its index.
 const POOLS: [CreditPool; CreditPool::COUNT] = [
     CreditPool::NonMatching,
     CreditPool::GetInstruments,
@@ -209,11 +211,11 @@ const POOLS: [CreditPool; CreditPool::COUNT] = [
     CreditPool::Quotes,
     CreditPool::CancelAll,
 ];
-/// Pauses between requests about channels that are refused for a while: the first, doubled each time, and the longest.
+/// Pauses after temporarily rejected channel requests: the first one, doubled each time, and the maximum.
 const PAUSE_MIN: Nanos = Nanos::from_secs(1);
 const PAUSE_MAX: Nanos = Nanos::from_secs(60);
 
-/// Where a session is.
+/// Current step of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Over,
@@ -239,21 +241,21 @@ struct Pending {
     deadline: Nanos,
 }
 
-/// What is signed.
+/// Signed login parameters.
 struct LoginParams {
     timestamp_ms: u64,
     nonce: String,
     signature: Signature,
 }
 
-/// What a session counts.
+/// Counters of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionStats {
-    /// Replies to nothing that was asked, or too late.
+    /// Replies without a matching request, or after its timeout.
     pub unmatched: u64,
-    /// Questions for a sign of life.
+    /// Test requests.
     pub test_requests: u64,
-    /// Notifications of a later version of the API.
+    /// Notifications of a later API version.
     pub unknown: u64,
 }
 
@@ -266,26 +268,26 @@ pub struct Session {
     login: Option<LoginParams>,
     refresh_token: Zeroizing<String>,
     refresh_at: Nanos,
-    /// What the token allows, as the server says; empty before login.
+    /// Scope of the token as granted by the server; empty before login.
     scope: String,
     sid: Option<String>,
-    /// In the order of ids, which is that of deadlines.
+    /// Pending requests in the order of ids, which is also that of deadlines.
     pending: VecDeque<Pending>,
     next_id: i64,
     now: Nanos,
     silent_at: Nanos,
     channels: Subscriptions,
-    /// When a request about channels may be sent.
+    /// Earliest time of the next channel request.
     channels_at: Nanos,
-    /// The pause before the next one after a refusal that may not last.
+    /// Pause before the next channel request after a temporary rejection.
     channels_pause: Nanos,
-    /// By the place of their pool.
+    /// Credits by pool index.
     credits: [Credits; CreditPool::COUNT],
     stats: SessionStats,
 }
 
 impl Session {
-    /// A session that is not started.
+    /// Creates a session that is not started.
     #[must_use]
     pub fn new(config: SessionConfig) -> Session {
         Session {
@@ -310,8 +312,8 @@ impl Session {
         }
     }
 
-    /// A connection was made. `unix_ms` is the time of day in milliseconds since 1970 and `nonce` a text never used before;
-    /// both are signed.
+    /// Starts the session on a new connection. `unix_ms` is the time in milliseconds since 1970 and `nonce` a
+    /// unique text; both are signed.
     pub fn start(&mut self, now: Nanos, unix_ms: u64, nonce: &str) {
         let signed = self.config.key.as_ref().filter(|_| self.config.grant == Grant::Signature);
         self.login = signed.map(|key| LoginParams {
@@ -331,126 +333,126 @@ impl Session {
         self.hear(now);
     }
 
-    /// The connection is lost or is to be closed: nothing is sent any more and no reply comes. Wanted channels stay wanted.
+    /// Ends the session: nothing is sent, and no reply is expected. Requested channels stay requested.
     pub fn end(&mut self) {
         self.step = Step::Over;
         self.pending.clear();
     }
 
-    /// Another key, or none, from the next [`start`](Session::start) on.
+    /// Sets another key, or none, from the next [`start`](Session::start) on.
     pub fn set_key(&mut self, key: Option<Key>) {
         self.config.key = key;
     }
 
-    /// Whether it is of a client with a key.
+    /// Whether the client has a key.
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.config.key.is_some()
     }
 
-    /// The id of the key, where there is one.
+    /// Id of the key, if any.
     #[must_use]
     pub fn client_id(&self) -> Option<&str> {
         self.config.key.as_ref().map(|key| key.client_id.as_str())
     }
 
-    /// A request that was written was not sent after all: no reply is waited for.
+    /// Withdraws a written request that was not sent: no reply is expected.
     pub fn withdraw(&mut self, id: i64) {
         self.pending.retain(|pending| pending.id != id);
     }
 
-    /// How many requests to the matching engine could be sent now, by what the session has reckoned of the venue's credits.
+    /// Number of requests to the matching engine that the session's credit estimate allows now.
     #[must_use]
     pub fn matching_requests_left(&self, now: Nanos) -> u64 {
         self.credits[CreditPool::Matching as usize].requests_left(now)
     }
 
-    /// True between login and the end of the session.
+    /// True from login to the end of the session.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.step == Step::Ready
     }
 
-    /// True before the start and when the connection is to be closed.
+    /// True before the start, and when the connection should be closed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.step == Step::Over
     }
 
-    /// What the token allows, as the server says; empty before login. It may be less than was asked for.
+    /// Scope of the token as granted by the server; empty before login. It may be narrower than requested.
     #[must_use]
     pub fn scope(&self) -> &str {
         &self.scope
     }
 
-    /// The server's name of the session, where it gives one.
+    /// The server's id of the session, if any.
     #[must_use]
     pub fn sid(&self) -> Option<&str> {
         self.sid.as_deref()
     }
 
-    /// The first word of the scope that was asked for and the token does not allow; none before login.
+    /// First element of the requested scope that the token lacks; `None` before login.
     #[must_use]
     pub fn missing_scope(&self) -> Option<&str> {
         let asked = self.config.scope.as_deref().filter(|_| !self.scope.is_empty())?;
         scope::missing(asked, &self.scope)
     }
 
-    /// Whether the token allows orders; true before login, and where the server does not say what it allows.
+    /// Whether the token allows orders; true before login and if the server states no scope.
     #[must_use]
     pub fn may_trade(&self) -> bool {
         self.scope.is_empty() || scope::missing(scope::TRADE, &self.scope).is_none()
     }
 
-    /// What was counted.
+    /// Counters of the session.
     #[must_use]
     pub const fn stats(&self) -> SessionStats {
         self.stats
     }
 
-    /// Requests of the owner without a reply.
+    /// The owner's requests without a reply.
     pub fn pending(&self) -> impl Iterator<Item = (i64, Method)> {
         let of_owner = self.pending.iter().filter(|pending| pending.purpose == Purpose::Owner);
         of_owner.map(|pending| (pending.id, pending.method))
     }
 
-    /// Wants a channel, now and after every reconnection.
+    /// Requests a channel, now and after every reconnection.
     ///
     /// # Errors
-    /// [`ChannelError`] when no channel has such a name.
+    /// [`ChannelError`] if there is no channel with this name.
     pub fn subscribe(&mut self, channel: &str) -> Result<(), ChannelError> {
         self.channels.add(channel)
     }
 
-    /// Wants a channel no longer.
+    /// Removes a channel.
     pub fn unsubscribe(&mut self, channel: &str) {
         self.channels.remove(channel);
     }
 
-    /// Ends a subscription and, after the reply, subscribes again, for a whole book after a loss. False when the channel is
-    /// not wanted.
+    /// Ends a subscription and, after the reply, subscribes again, to obtain a complete book after a loss.
+    /// Returns false if the channel is not requested.
     pub fn resubscribe(&mut self, channel: &str) -> bool {
         self.channels.renew(channel)
     }
 
-    /// The wanted channels that the server does not give.
+    /// Requested channels that the server refused.
     pub fn refused_channels(&self) -> impl Iterator<Item = &str> {
         self.channels.refused()
     }
 
-    /// How many channels are subscribed.
+    /// Number of subscribed channels.
     #[must_use]
     pub fn active_channels(&self) -> usize {
         self.channels.active_count()
     }
 
-    /// How many channels are to end and may still give data.
+    /// Number of channels whose subscription is ending and which may still deliver data.
     #[must_use]
     pub fn ending_channels(&self) -> usize {
         self.channels.ending_count()
     }
 
-    /// Appends a request; its id is given with its reply.
+    /// Appends a request, and returns its id, which its reply carries.
     ///
     /// # Errors
     /// [`RequestError`]; nothing is appended then.
@@ -474,7 +476,7 @@ impl Session {
             return Err(RequestError::RateLimit { wait_ns });
         }
         if method == Method::Logout {
-            // It has no reply but the end of the connection.
+            // The only reply is the end of the connection.
             self.step = Step::Over;
             self.next_id += 1;
             return Ok(self.next_id - 1);
@@ -482,10 +484,10 @@ impl Session {
         Ok(self.expect_reply(method, Purpose::Owner))
     }
 
-    /// Whether a request could be made now, as far as that does not depend on its length. Changes nothing.
+    /// Checks whether a request could be made now, apart from its length. Changes nothing.
     ///
     /// # Errors
-    /// As [`request`](Session::request).
+    /// As for [`request`](Session::request).
     #[inline]
     pub fn check_request(&self, now: Nanos, method: Method) -> Result<(), RequestError> {
         self.check_step(method)?;
@@ -510,8 +512,8 @@ impl Session {
         Ok(())
     }
 
-    /// Appends what [`request`](Session::request) would, and changes nothing, so that its code is in the processor's caches
-    /// when it counts.
+    /// Appends the same as [`request`](Session::request) without any change of state, to warm up its code in
+    /// the CPU caches.
     pub fn rehearse_request<'a>(&self, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
         write_request(Id::Number(self.next_id), method, params, out);
     }
@@ -523,13 +525,13 @@ impl Session {
     fn take_credits(&mut self, method: Method) -> Result<(), u64> {
         let now = self.now;
         if method == Method::CancelByLabel {
-            // The server takes it from either: that depends on a currency.
+            // The server uses either pool, depending on a currency.
             self.credits(CreditPool::CancelAll).try_take(now)?;
         }
         self.credits(CreditPool::of(method)).try_take(now)
     }
 
-    /// Takes a message of the server, see [`Inbound::parse`]; one that cannot be parsed is counted by the owner.
+    /// Processes a message of the server, see [`Inbound::parse`]. The owner counts unparsable messages.
     pub fn handle<'f>(&mut self, now: Nanos, inbound: Inbound<'f>) -> Option<SessionEvent<'f>> {
         if self.step == Step::Over {
             return None;
@@ -574,14 +576,14 @@ impl Session {
         }
     }
 
-    /// What a refusal says of the session itself; whether the same may succeed once the tokens are renewed.
+    /// Updates the session after a rejection. Returns whether a retry may succeed after a token renewal.
     fn learn(&mut self, method: Method, code: Option<ErrorCode>) -> bool {
         let now = self.now;
         match code {
-            // The server has counted otherwise: its pool is empty.
+            // The server counts differently: its pool is empty.
             Some(ErrorCode::TooManyRequests) => self.credits(CreditPool::of(method)).drain(now),
-            // The tokens are over before their time. A renewal that is refused ends the session, and the next one logs in
-            // anew; where there is nothing to renew with, one is on its way.
+            // The tokens expired early. A rejected renewal ends the session, and the next session logs in
+            // again. Without a refresh token, a renewal is already in progress.
             Some(ErrorCode::Unauthorized) if method.is_private() && !self.refresh_token.is_empty() => {
                 self.refresh_at = self.now;
                 return true;
@@ -591,7 +593,7 @@ impl Session {
         false
     }
 
-    /// A request for channels was refused: whether it is to be sent again, after a pause where the venue has trouble.
+    /// Handles a rejected channel request. Returns whether to resend it, possibly after a pause.
     fn refuse_channels(&mut self, method: Method, code: Option<ErrorCode>) -> bool {
         let is_passing = code.is_some_and(ErrorCode::is_retryable);
         let is_retryable = self.learn(method, code) || is_passing;
@@ -615,7 +617,7 @@ impl Session {
                 return None;
             }
             Err(error) if is_end => {
-                // As long as it may be subscribed all the same it is to be ended.
+                // The subscription may still exist, so it must be ended.
                 match self.refuse_channels(method, error.error_code()) {
                     true => self.channels.on_timeout(id),
                     false => self.channels.on_unsubscribed(id),
@@ -646,7 +648,7 @@ impl Session {
             auth.scope.to_cow().as_ref().clone_into(&mut self.scope);
             self.sid = auth.sid.map(|sid| sid.to_cow().into_owned());
             self.refresh_token = Zeroizing::new(auth.refresh_token.expose().to_cow().into_owned());
-            // At four fifths of its life.
+            // Renewal at four fifths of the lifetime.
             let life = Nanos::from_secs(1).0.saturating_mul(auth.expires_in.max(TOKEN_LIFE_MIN_S)) / 5 * 4;
             self.refresh_at = Nanos(self.now.0.saturating_add(life));
         }
@@ -654,7 +656,7 @@ impl Session {
             return None;
         }
         let has_key = self.config.key.is_some();
-        // Who may not trade has no orders to be cancelled, and may not ask for it.
+        // A client without permission to trade has no orders to cancel, and may not call the method.
         let cancels = has_key && self.config.cancel_on_disconnect && self.may_trade();
         self.enter(match self.step {
             Step::Hello if has_key => Step::Login,
@@ -673,8 +675,8 @@ impl Session {
         SessionEvent::LoginRefused { method, error }
     }
 
-    /// When [`Session::handle_timeout`] or [`Session::poll_transmit`] has something to do, if nothing else happens; none
-    /// when the session is over.
+    /// Time of the next action of [`Session::handle_timeout`] or [`Session::poll_transmit`] without other
+    /// events; `None` if the session has ended.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         if self.step == Step::Over {
@@ -689,7 +691,7 @@ impl Session {
         Some(next.min(self.refresh_at).min(channels_at))
     }
 
-    /// What did not happen until now; to be called until there is no more.
+    /// Returns the next timeout; call it until `None`.
     pub fn handle_timeout(&mut self, now: Nanos) -> Option<Expiry> {
         self.now = self.now.max(now);
         if self.step == Step::Over {
@@ -714,7 +716,7 @@ impl Session {
         None
     }
 
-    /// Appends one message to be sent, if there is one; to be called until there is no more.
+    /// Appends one message to send, if any; call it until false.
     pub fn poll_transmit(&mut self, now: Nanos, out: &mut Vec<u8>) -> bool {
         self.now = self.now.max(now);
         if self.step == Step::Over {
@@ -729,7 +731,7 @@ impl Session {
             return !std::mem::replace(&mut self.is_step_sent, true) && self.send_step(out);
         }
         if self.now >= self.refresh_at {
-            // Not again before the reply: two renewals at once end each other's tokens.
+            // Not again before the reply: two concurrent renewals invalidate each other's tokens.
             self.refresh_at = Nanos::MAX;
             let token = std::mem::take(&mut self.refresh_token);
             write_request(Id::Number(self.next_id), Method::Auth, &Auth::refresh(&token), out);
@@ -800,7 +802,7 @@ impl Session {
         method.is_some()
     }
 
-    /// A step of login costs credits and does not wait for them.
+    /// A login step costs credits, but does not wait for them.
     fn expect_login_reply(&mut self, method: Method) {
         let _ = self.take_credits(method);
         self.expect_reply(method, Purpose::Login);
@@ -819,7 +821,7 @@ impl Session {
         self.is_step_sent = false;
     }
 
-    /// A word of the server.
+    /// Records the arrival of a message from the server.
     fn hear(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         let silence =

@@ -1,6 +1,6 @@
-//! Signatures of clients: `client_signature` over a WebSocket, `deri-hmac-sha256` over HTTP.
+//! Client signatures: `client_signature` over a WebSocket, `deri-hmac-sha256` over HTTP.
 //!
-//! Time and nonce are arguments. A secret is borrowed for the call and kept nowhere.
+//! Time and nonce are arguments. A secret is borrowed for the call and not stored.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ type HmacSha256 = Hmac<Sha256>;
 
 /// Length of a signature in hexadecimal.
 pub const SIGNATURE_LEN: usize = 64;
-/// How long after its time stamp a signature is good, in milliseconds.
+/// Validity of a signature after its timestamp, in milliseconds.
 pub const SIGNATURE_VALID_MS: u64 = 60_000;
 
-/// A signature in lowercase hexadecimal. It is not shown by `Debug`.
+/// A signature in lowercase hexadecimal. `Debug` does not show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; SIGNATURE_LEN]);
 
 impl Signature {
-    /// Its text.
+    /// Hexadecimal text of the signature.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
@@ -41,7 +41,7 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// Signs for `public/auth`: time stamp, nonce and data, a line each, the last without its end.
+/// Signs for `public/auth`: timestamp, nonce and data, one line each, the last without a line end.
 ///
 /// ```
 /// use tickpath_deribit::sign::client_signature;
@@ -54,7 +54,7 @@ pub fn client_signature(secret: &[u8], timestamp_ms: u64, nonce: &str, data: &st
     Signature::of(client_mac(secret, timestamp_ms, nonce, data))
 }
 
-/// Whether a signature is that of [`client_signature`], found out in the same time for any wrong one.
+/// Verifies a signature of [`client_signature`], in constant time for any wrong one.
 #[must_use]
 pub fn verify_client_signature(
     secret: &[u8],
@@ -90,18 +90,18 @@ fn client_mac(secret: &[u8], timestamp_ms: u64, nonce: &str, data: &str) -> Hmac
     mac
 }
 
-/// A request over HTTP, to be signed.
+/// An HTTP request to sign.
 #[derive(Clone, Copy)]
 pub struct HttpRequest<'a> {
     /// `GET` or `POST`.
     pub method: &'a str,
-    /// Path and query, from the first slash on.
+    /// Path and query, starting with the slash.
     pub uri: &'a str,
-    /// The body; empty without one.
+    /// Request body; may be empty.
     pub body: &'a [u8],
 }
 
-/// Signs a request over HTTP: time stamp, nonce, method, path with query, and body, a line each.
+/// Signs an HTTP request: timestamp, nonce, method, path with query, and body, one line each.
 #[must_use]
 pub fn http_signature(secret: &[u8], timestamp_ms: u64, nonce: &str, request: HttpRequest<'_>) -> Signature {
     let mut mac = keyed(secret, timestamp_ms, nonce);

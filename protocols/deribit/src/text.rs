@@ -1,24 +1,24 @@
-//! Strings as they lie in a frame, un-escaped when they are read.
+//! Strings in place in a frame, unescaped on reading.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A string, borrowed; its escapes are resolved only when its characters are asked for.
+/// A borrowed string; escapes are resolved only when its characters are read.
 #[derive(Clone, Copy, Default)]
 pub struct Text<'a> {
     raw: &'a str,
-    /// 1 when it has escapes, else 0. A whole word: one byte would leave padding, and the copies of what has padding are slow.
+    /// 1 if the string has escapes, otherwise 0. A whole word, because padded types are copied slowly.
     escaped: u64,
 }
 
 impl<'a> Text<'a> {
-    /// A string of ours, to be written; what JSON requires is escaped when it is.
+    /// Creates a string to write; writing escapes it as JSON requires.
     #[must_use]
     pub const fn new(text: &'a str) -> Text<'a> {
         Text { raw: text, escaped: 0 }
     }
 
-    /// The content of a JSON string, which the scanner has checked.
+    /// Creates a string from the content of a JSON string that the scanner has validated.
     pub(crate) const fn borrowed(raw: &'a str, has_escapes: bool) -> Text<'a> {
         Text { raw, escaped: has_escapes as u64 }
     }
@@ -27,18 +27,18 @@ impl<'a> Text<'a> {
         self.escaped != 0
     }
 
-    /// Bytes between its quotes as it came.
+    /// Number of bytes between the quotes, as received.
     pub(crate) const fn raw_len(self) -> usize {
         self.raw.len()
     }
 
-    /// The string when nothing in it is escaped: names, codes and ids never need it.
+    /// The string if it has no escapes: names, codes and ids never need any.
     #[must_use]
     pub const fn plain(self) -> Option<&'a str> {
         if self.has_escapes() { None } else { Some(self.raw) }
     }
 
-    /// The string, borrowed where nothing in it is escaped.
+    /// The string, borrowed if it has no escapes.
     #[must_use]
     pub fn to_cow(self) -> Cow<'a, str> {
         match self.plain() {
@@ -47,13 +47,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// True for the string without a character.
+    /// True for the empty string.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.raw.is_empty()
     }
 
-    /// Its characters. An escaped half of a surrogate pair without its other half is U+FFFD.
+    /// Characters of the string. An escaped unpaired surrogate becomes U+FFFD.
     pub fn chars(self) -> impl Iterator<Item = char> + 'a {
         let mut rest = self.raw.chars();
         std::iter::from_fn(move || {
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Copies the string into `buffer` and gives it; none when it has no room.
+    /// Copies the string into `buffer` and returns the copy; `None` if the buffer is too small.
     pub(crate) fn copy_into(self, buffer: &mut [u8]) -> Option<&str> {
         let mut len = 0;
         for character in self.chars() {
@@ -84,11 +84,11 @@ impl<'a> Text<'a> {
         std::str::from_utf8(&buffer[..len]).ok()
     }
 
-    /// Appends it as a JSON string.
+    /// Appends the string as JSON.
     pub fn write(self, out: &mut Vec<u8>) {
         out.push(b'"');
         if self.has_escapes() {
-            // It came as JSON and goes as JSON.
+            // Received as JSON, and written unchanged as JSON.
             out.extend_from_slice(self.raw.as_bytes());
         } else {
             write_escaped(self.raw, out);
@@ -126,7 +126,7 @@ fn unescape_unicode(rest: &mut std::str::Chars<'_>) -> char {
 fn write_escaped(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    // All of them, without a branch for each: texts are short and seldom need an escape.
+    // Check all bytes without a branch for each: texts are short and rarely need an escape.
     if text.bytes().fold(true, |all, byte| all & is_plain(byte)) {
         return out.extend_from_slice(text.as_bytes());
     }
@@ -184,12 +184,12 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// A string that is never shown: a client's secret, a token, a signature.
+/// A string that is never displayed: a client's secret, a token, a signature.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Secret<'a>(Text<'a>);
 
 impl<'a> Secret<'a> {
-    /// A secret of ours.
+    /// Creates a secret to write.
     #[must_use]
     pub const fn new(text: &'a str) -> Secret<'a> {
         Secret(Text::new(text))
@@ -199,7 +199,7 @@ impl<'a> Secret<'a> {
         Secret(text)
     }
 
-    /// The string itself: not to be logged or stored in the open.
+    /// The string itself: do not log it or store it unprotected.
     #[must_use]
     pub const fn expose(self) -> Text<'a> {
         self.0

@@ -1,4 +1,4 @@
-//! Statements, quotes, states: each message is written as it was read, byte by byte, and no part of it is one.
+//! Statements, quotes, states: encoding reproduces each message exactly, and truncated ones are rejected.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ use tickpath_deribit::messages::{
 };
 use tickpath_deribit::scan::Scanner;
 
-/// Reads a message in both ways and writes it again; returns it.
+/// Decodes a message with both readers, encodes it again, and returns it.
 fn golden<'a, T: Field<'a> + PartialEq + Debug>(text: &'a str) -> T {
     let read: T = T::read(&mut Scanner::new(text)).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(T::read(&mut Scanner::new(text).plain()).as_ref(), Ok(&read), "{text}");
@@ -29,7 +29,7 @@ fn golden<'a, T: Field<'a> + PartialEq + Debug>(text: &'a str) -> T {
     for len in 0..text.len() {
         assert!(T::read(&mut Scanner::new(&text[..len])).is_err(), "{}", &text[..len]);
     }
-    // What a later server adds is passed over.
+    // Unknown members of a later server are skipped.
     let longer: &'a str = format!("{},\"x\":[{{}}]}}", &text[..text.len() - 1]).replace("{,", "{").leak();
     let mut out = Vec::new();
     T::read(&mut Scanner::new(longer)).unwrap_or_else(|error| panic!("{longer}: {error}")).write(&mut out);

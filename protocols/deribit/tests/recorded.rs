@@ -1,4 +1,4 @@
-//! Messages of the real venue, read and compared with what an independent reader of JSON finds in them.
+//! Messages of the real venue, compared with the output of an independent JSON reader.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ fn notification(frame: &str) -> Notification<'_> {
     }
 }
 
-/// Reads a message, writes it, and reads it again: the same, and every member that was written was in the original.
+/// Decodes, encodes and decodes a message: results are equal, and every written member was in the original.
 fn round_trip<'a, T: Field<'a> + PartialEq + std::fmt::Debug>(text: &'a str, written: &'a mut Vec<u8>) -> T {
     let message = T::read(&mut Scanner::new(text)).unwrap_or_else(|error| panic!("{error} in {text}"));
     message.write(written);
@@ -47,7 +47,7 @@ fn round_trip<'a, T: Field<'a> + PartialEq + std::fmt::Debug>(text: &'a str, wri
     message
 }
 
-/// Every member of `part` is in `whole` with the same value; a flag that is not set need not be.
+/// Checks that every member of `part` is in `whole` with the same value; unset flags may be missing.
 fn assert_subset(part: &Json, whole: &Json) {
     match (part, whole) {
         (Json::Object(part), Json::Object(whole)) => {
@@ -135,7 +135,7 @@ fn market_data_requests() {
     let best = book.bids.iter().next().unwrap().unwrap();
     assert_eq!((Some(best.price), Some(best.amount)), (book.best_bid_price, book.best_bid_amount));
     let trades = include_str!("data/http_get_last_trades_perpetual_with_combo_tags.json");
-    // This reply was kept without its id.
+    // This reply was recorded without its id.
     let with_id = trades.replacen('{', "{\"id\":1,", 1);
     let trades = response(&with_id).outcome.unwrap();
     let trades: PublicTrades<'_> = round_trip(trades.text(), four);
@@ -282,7 +282,7 @@ fn empty_sides_of_old_servers_are_read() {
     assert_eq!((error.member, error.at), ("best_bid_price", 32));
 }
 
-/// Reads the results and data of one frame in one pass.
+/// Decodes results and data of one frame in one pass.
 #[derive(Default)]
 struct OnePass<'a> {
     reply: Option<(Option<Id<'a>>, OrderReply<'a>)>,
@@ -312,7 +312,7 @@ fn one_pass_and_two_passes_read_the_same() {
     let Inbound::Response(Response { id, outcome, .. }) = inbound else { panic!("a response") };
     assert_eq!(visitor.reply, Some((id, outcome.unwrap().parse().unwrap())));
 
-    // What names a value may also stand behind it.
+    // The member that identifies a value may also follow it.
     let book = include_str!("data/channels.jsonl").lines().find(|line| line.contains("\"book.")).unwrap();
     let data = notification(book).data.text();
     let channel = notification(book).channel.plain().unwrap();

@@ -1,4 +1,4 @@
-//! Both ends speak with each other: what a client writes a venue reads, and what it refuses is refused as the real one
+//! Both ends together: a venue decodes what a client encodes, and rejects invalid requests as the real one
 //! does.
 #![allow(clippy::unwrap_used)]
 
@@ -56,7 +56,7 @@ fn an_order_goes_from_client_to_venue() {
     assert_eq!(request.params::<PlaceOrder<'_>>(), Ok(order));
 }
 
-/// A query by HTTP has texts alone; each is what the method has in its place.
+/// An HTTP query has only texts; the method determines their types.
 #[test]
 fn a_text_of_a_query_is_a_number_where_the_method_has_one() {
     const QUERY: &str = r#"{"id":0,"method":"private/buy","params":{"instrument_name":"BTC-PERPETUAL","amount":"10","price":"95000.50","label":"60","post_only":"true","mmp":"false"}}"#;
@@ -71,7 +71,7 @@ fn a_text_of_a_query_is_a_number_where_the_method_has_one() {
     let expected =
         (order.instrument_name, order.amount, order.price, order.label, order.post_only, order.mmp);
     assert_eq!(seen, expected);
-    // The same as a message of JSON is refused.
+    // The same request as a JSON message is rejected.
     assert!(Request::parse(QUERY.as_bytes()).unwrap().params::<PlaceOrder<'_>>().is_err());
     for (good, bad) in
         [("\"10\"", "\"1O\""), ("\"10\"", "\"10 \""), ("\"true\"", "\"1\""), ("\"10\"", "[10]")]

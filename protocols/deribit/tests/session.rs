@@ -1,4 +1,4 @@
-//! A client's session against a venue of a few lines: login, replies, heartbeats, subscriptions, time-outs.
+//! A client's session against a minimal venue: login, replies, heartbeats, subscriptions, timeouts.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_deribit::codes::GrantType;
@@ -21,7 +21,7 @@ use tickpath_types::Nanos;
 
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
 
-/// A request as the venue sees it.
+/// A request as received by the venue.
 #[derive(Clone, Debug, PartialEq)]
 struct Sent {
     id: i64,
@@ -51,7 +51,7 @@ impl Pair {
         Pair { session, now: second(100) }
     }
 
-    /// With login done.
+    /// Creates a session after login.
     fn ready(config: SessionConfig) -> Pair {
         let mut pair = Pair::start(config);
         while !pair.session.is_ready() {
@@ -72,7 +72,7 @@ impl Pair {
         Some(Sent { id, method: request.method, frame })
     }
 
-    /// What the session makes of a frame, as text.
+    /// Result of the session for a frame, as text.
     fn receive(&mut self, frame: &[u8]) -> Option<String> {
         let event = self.session.handle(self.now, Inbound::parse(frame).unwrap());
         event.map(|event| match event {
@@ -99,7 +99,7 @@ impl Pair {
         self.receive(&frame)
     }
 
-    /// Answers a request as the venue does that has everything.
+    /// Replies to a request as a venue that accepts everything.
     fn accept(&mut self, sent: &Sent) -> Option<String> {
         let request = Request::parse(&sent.frame).unwrap();
         match sent.method {
@@ -159,7 +159,7 @@ fn login_takes_its_steps_and_then_requests_are_sent() {
     }
     assert_eq!(pair.sent(), None);
 
-    // Replies overtake each other; each comes once.
+    // Replies overtake each other; each is reported once.
     let first = pair.session.request(pair.now, Method::Buy, &order, &mut out).unwrap();
     let second = pair.session.request(pair.now, Method::Sell, &order, &mut out).unwrap();
     assert_eq!(pair.session.pending().collect::<Vec<_>>(), [(first, Method::Buy), (second, Method::Sell)]);
@@ -195,7 +195,7 @@ fn a_refused_login_ends_the_session() {
     assert!(pair.session.is_over() && pair.sent().is_none() && pair.session.poll_timeout().is_none());
     pair.session.start(pair.now, 1, "other");
     assert_eq!(pair.sent().unwrap().method, Method::Hello);
-    // A result that is none of a login is as bad.
+    // An invalid login result has the same effect.
     let mut pair = Pair::start(config(true));
     let hello = pair.sent().unwrap();
     pair.accept(&hello);
@@ -299,12 +299,12 @@ fn a_book_is_had_again_only_after_the_end_of_its_subscription() {
     let again = pair.sent().unwrap();
     assert_eq!((again.method, Pair::channels(&again)), (Method::PrivateSubscribe, vec![BOOK.to_owned()]));
 
-    // Without a reply it may be subscribed or not: it is ended first.
+    // Without a reply the subscription may exist: it is ended first.
     pair.now = second(115);
     assert_eq!(pair.session.handle_timeout(pair.now), None);
     assert_eq!(pair.sent().unwrap().method, Method::PrivateUnsubscribe);
 
-    // A new connection starts with what is wanted.
+    // A new connection starts with the requested channels.
     pair.session.unsubscribe("quote.NO-SUCH");
     pair.session.start(second(200), 1, "other");
     pair.now = second(200);
@@ -359,7 +359,7 @@ fn the_login_is_renewed_in_time_and_once() {
     let mut pair = Pair::ready(config(true));
     let mut beat = Vec::new();
     write_heartbeat(&mut beat);
-    // The token lives 900 s.
+    // The token is valid for 900 s.
     pair.now = second(815);
     pair.receive(&beat);
     assert_eq!((pair.sent(), pair.session.poll_timeout()), (None, Some(second(820))));
@@ -407,7 +407,7 @@ fn login_is_by_id_and_secret_where_that_is_wanted_and_for_the_scope_that_is_want
     assert_eq!(auth.client_secret.unwrap().expose(), Text::new("AMANDASECRECT"));
     assert_eq!((auth.scope.unwrap(), auth.signature), (Text::new(scope), None));
     assert_eq!((pair.session.scope(), pair.session.missing_scope()), ("", None));
-    // Less is granted: the owner is told, and the session goes on.
+    // A narrower scope is granted: the owner is notified, and the session continues.
     let narrow = AuthResult {
         scope: Text::new("connection account:read_write trade:read"),
         sid: Some(Text::new("s1")),
@@ -421,7 +421,7 @@ fn login_is_by_id_and_secret_where_that_is_wanted_and_for_the_scope_that_is_want
         pair.accept(&sent);
     }
     assert!(pair.session.is_ready());
-    // A new connection knows nothing of it.
+    // A new connection starts without the old state.
     pair.session.start(second(200), 1_576_074_319_001, "other");
     assert_eq!((pair.session.scope(), pair.session.sid()), ("", None));
 }
@@ -464,13 +464,13 @@ fn each_method_takes_the_credits_that_the_server_counts() {
     };
     assert_eq!(count(&mut pair, &mut out, Method::GetInstruments), (50, true));
     assert_eq!(count(&mut pair, &mut out, Method::GetTransactionLog), (8, true));
-    // Those of one label may be counted with either: they take of both.
+    // Requests by label may use either pool: they take credits from both.
     assert_eq!(count(&mut pair, &mut out, Method::CancelByLabel), (20, true));
     assert_eq!(count(&mut pair, &mut out, Method::CancelAll), (0, true));
     let order = PlaceOrder::limit("BTC-PERPETUAL", 10.into(), 92_100.into());
     let refused = pair.session.request(now, Method::Buy, &order, &mut out);
     assert!(matches!(refused, Err(RequestError::RateLimit { .. })));
-    // And nothing else is held back by them.
+    // Other pools are not affected.
     let cancel = CancelOrder { order_id: Text::new("1") };
     assert!(pair.session.request(now, Method::GetOrderState, &cancel, &mut out).is_ok());
 }
@@ -493,7 +493,7 @@ fn channels_that_are_refused_for_a_while_are_asked_for_after_a_pause() {
     assert_eq!(waited, 3);
     let asked = pair.sent().unwrap();
     assert_eq!(pair.accept(&asked).as_deref(), Some("Subscribed { accepted: 1, refused: 0 }"));
-    // Without credits it waits for them: 3000 at 10 000 a second.
+    // Without credits it waits: 3000 at 10 000 per second.
     pair.session.subscribe("quote.BTC-PERPETUAL").unwrap();
     let asked = pair.sent().unwrap();
     pair.refuse(asked.id, ErrorCode::TooManyRequests);

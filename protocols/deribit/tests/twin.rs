@@ -1,4 +1,4 @@
-//! What is quick and its plain twin read every message the same, whole or broken, and name the same error at the same place.
+//! Quick and step-by-step readers agree on every message, valid or broken, and on the position of errors.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use tickpath_deribit::number::{Decimal, Number};
 use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 
-/// Frames of the venue, as they were recorded.
+/// Recorded frames of the venue.
 const FRAMES: &[&str] = &[
     include_str!("data/channels.jsonl"),
     include_str!("data/http_get_instrument.json"),
@@ -33,9 +33,9 @@ const FRAMES: &[&str] = &[
     include_str!("data/ws_ticker.json"),
     include_str!("data/ws_trades.json"),
 ];
-/// Broken copies of each frame.
+/// Number of mutated copies per frame.
 const MUTATIONS: u32 = 60;
-/// What is put into a frame: forms that are read step by step, and what is no JSON.
+/// Text to insert into frames: forms that are read step by step, and invalid JSON.
 const PIECES: &[&str] = &[
     " ",
     "\n",
@@ -69,7 +69,7 @@ const PIECES: &[&str] = &[
     "\u{7}",
 ];
 
-/// What both read of a message, and where they then stand.
+/// Compares the results of both readers for a message, and their positions.
 fn compare<'a, T: Field<'a> + PartialEq + Debug>(text: &'a str) {
     let read = |mut scanner: Scanner<'a>| T::read(&mut scanner).map(|value| (value, scanner.at()));
     let scanner = Scanner::new(text);
@@ -114,7 +114,7 @@ fn compare_all(text: &str) {
     assert_eq!(each(Scanner::new(text)), each(Scanner::new(text).plain()), "{text}");
 }
 
-/// Reads what a frame has in the same pass.
+/// Reads the content of a frame in the same pass.
 #[derive(Default)]
 struct OnePass(String);
 
@@ -132,7 +132,7 @@ impl<'a> Visitor<'a> for OnePass {
     }
 }
 
-/// Nothing but JSON is asked of results and data.
+/// A visitor that requires only valid JSON of results and data.
 struct Unread;
 
 impl Visitor<'_> for Unread {}
@@ -151,14 +151,14 @@ fn compare_frame(frame: &str) {
     );
 }
 
-/// A value of the frame's own: its result or its data.
+/// The result or the data of a frame.
 fn inner(frame: &str) -> &str {
     let at = frame.find("\"result\":").or_else(|| frame.find("\"data\":")).unwrap_or(0);
     let at = at + frame[at..].find(':').map_or(0, |colon| colon + 1);
     &frame[at..]
 }
 
-/// A copy with a piece put in, taken out or exchanged at a place.
+/// A copy of a frame with a piece inserted, removed or replaced.
 fn mutated(frame: &str, random: u64) -> String {
     let place = |bits: u64| {
         let mut place = (bits % (frame.len() as u64 + 1)) as usize;
@@ -214,7 +214,7 @@ fn members_come_in_any_order_once_or_twice() {
         ("a\"b".to_owned(), "2.5".to_owned())
     );
     assert_eq!((read.trigger_price, read.average_price, read.api, read.web), (None, None, true, false));
-    // Too deep by one, and just deep enough, in what is passed over.
+    // Nesting one level too deep, and just within the limit, in a skipped value.
     for depth in [62, 63, 64] {
         let text = order.replace("[{}]", &("[".repeat(depth) + &"]".repeat(depth)));
         compare_all(&text);

@@ -1,4 +1,4 @@
-//! Positions and money.
+//! Positions and account balances.
 
 use crate::codes::{Direction, Kind};
 use crate::field::message;
@@ -9,94 +9,94 @@ use crate::text::Text;
 message! {
     /// A position: result of `private/get_position`, element of `private/get_positions` and of `user.changes.*`.
     pub struct Position<'a> {
-        /// Signed; in USD for inverse futures, else in the base coin.
+        /// Signed size; in USD for inverse futures, otherwise in the base coin.
         pub size: Decimal,
-        /// What the instrument is.
+        /// Kind of the instrument.
         pub kind: Option<Kind>,
-        /// Margin to keep it.
+        /// Maintenance margin.
         pub maintenance_margin: Option<Number<'a>>,
-        /// Margin to open it.
+        /// Initial margin.
         pub initial_margin: Option<Number<'a>>,
-        /// Its side; an empty one is `zero`, and `buy` on some servers.
+        /// Side; for an empty position `zero`, or `buy` on some servers.
         pub direction: Direction,
-        /// Price of the index.
+        /// Index price.
         pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// Price of the last settlement.
+        /// Last settlement price.
         pub settlement_price: Option<Number<'a>>,
-        /// The price that profit is reckoned at.
+        /// Mark price.
         pub mark_price: Option<Number<'a>>,
-        /// Of perpetuals: the value of the funding.
+        /// Perpetuals: value of the funding.
         pub interest_value: Option<Number<'a>>,
-        /// Change of its value with the underlying's price.
+        /// Delta: change of the value with the underlying's price.
         pub delta: Option<Number<'a>>,
-        /// Mean price that it was opened at; 0 when it is empty.
+        /// Average entry price; 0 for an empty position.
         pub average_price: Number<'a>,
-        /// Profit that is not settled.
+        /// Unsettled profit.
         pub floating_profit_loss: Option<Number<'a>>,
-        /// Profit of what was closed since the last settlement.
+        /// Realised profit since the last settlement.
         pub realized_profit_loss: Option<Number<'a>>,
-        /// Profit in all.
+        /// Total profit.
         pub total_profit_loss: Option<Number<'a>>,
-        /// Of perpetuals: funding received since the last settlement.
+        /// Perpetuals: funding received since the last settlement.
         pub realized_funding: Option<Number<'a>>,
-        /// Margin is multiplied by it.
+        /// Leverage.
         pub leverage: Option<Number<'a>>,
-        /// Of futures: the size in the base coin.
+        /// Futures: size in the base coin.
         pub size_currency: Option<Number<'a>>,
-        /// Margin of its open orders.
+        /// Margin of the instrument's open orders.
         pub open_orders_margin: Option<Number<'a>>,
-        /// The price at which it would be liquidated.
+        /// Estimated liquidation price.
         pub estimated_liquidation_price: Option<Number<'a>>,
-        /// Of options: mean price in USD.
+        /// Options: average price in USD.
         pub average_price_usd: Option<Number<'a>>,
-        /// Of options: profit in USD that is not settled.
+        /// Options: unsettled profit in USD.
         pub floating_profit_loss_usd: Option<Number<'a>>,
-        /// Of options: change of delta with the underlying's price.
+        /// Options: change of delta with the underlying's price.
         pub gamma: Option<Number<'a>>,
-        /// Of options: change with volatility.
+        /// Options: change of the value with volatility.
         pub vega: Option<Number<'a>>,
-        /// Of options: change with time.
+        /// Options: change of the value with time.
         pub theta: Option<Number<'a>>,
     }
 }
 
 message! {
-    /// Result of `private/get_account_summary` and data of `user.portfolio.{currency}`. With cross margin the totals are
-    /// of all currencies, converted: they are not to be added up.
+    /// Result of `private/get_account_summary` and data of `user.portfolio.{currency}`. With cross margin,
+    /// the totals already cover all currencies after conversion: do not add them up.
     pub struct AccountSummary<'a> {
         /// The currency.
         pub currency: Text<'a>,
         /// Deposits and settled profit.
         pub balance: Number<'a>,
-        /// Balance and profit that is not settled.
+        /// Balance plus unsettled profit.
         pub equity: Number<'a>,
-        /// What new orders may use.
+        /// Funds available for new orders.
         pub available_funds: Number<'a>,
-        /// What may be withdrawn.
+        /// Funds available for withdrawal.
         pub available_withdrawal_funds: Option<Number<'a>>,
-        /// What margin is taken from.
+        /// Balance from which margin is taken.
         pub margin_balance: Option<Number<'a>>,
-        /// Margin to open the positions.
+        /// Initial margin of the positions.
         pub initial_margin: Option<Number<'a>>,
-        /// Margin to keep the positions.
+        /// Maintenance margin of the positions.
         pub maintenance_margin: Option<Number<'a>>,
-        /// `initial_margin` with the open orders.
+        /// `initial_margin` including open orders.
         pub projected_initial_margin: Option<Number<'a>>,
         /// `maintenance_margin` without the smallest futures positions.
         pub projected_maintenance_margin: Option<Number<'a>>,
-        /// Profit in all.
+        /// Total profit.
         pub total_pl: Option<Number<'a>>,
-        /// Profit of this session that is realised.
+        /// Realised profit of this session.
         pub session_rpl: Option<Number<'a>>,
-        /// Profit of this session that is not realised.
+        /// Unrealised profit of this session.
         pub session_upl: Option<Number<'a>>,
         /// Profit of futures.
         pub futures_pl: Option<Number<'a>>,
         /// Realised profit of futures in this session.
         pub futures_session_rpl: Option<Number<'a>>,
-        /// Profit of futures in this session that is not realised.
+        /// Unrealised profit of futures in this session.
         pub futures_session_upl: Option<Number<'a>>,
         /// Profit of options.
         pub options_pl: Option<Number<'a>>,
@@ -112,43 +112,43 @@ message! {
         pub options_vega: Option<Number<'a>>,
         /// Sum of all deltas.
         pub delta_total: Option<Number<'a>>,
-        /// Sum of all deltas without those of expiring positions.
+        /// Sum of all deltas, excluding expiring positions.
         pub projected_delta_total: Option<Number<'a>>,
-        /// Held for open spot orders.
+        /// Reserved for open spot orders.
         pub spot_reserve: Option<Number<'a>>,
-        /// Held for other reasons.
+        /// Reserved for other reasons.
         pub additional_reserve: Option<Number<'a>>,
-        /// Fees that are due.
+        /// Fees due.
         pub fee_balance: Option<Number<'a>>,
         /// `segregated_sm`, `segregated_pm`, `cross_sm` or `cross_pm`.
         pub margin_model: Option<Text<'a>>,
         /// True with portfolio margin.
         pub portfolio_margining_enabled: Option<bool>,
-        /// True when currencies stand in for each other.
+        /// True with cross collateral between currencies.
         pub cross_collateral_enabled: Option<bool>,
-        /// The rate limits as the server states them.
+        /// Rate limits as stated by the server.
         pub limits: Option<Value<'a>>,
-        /// The account; of extended replies.
+        /// Account id; only in extended replies.
         pub id: Option<u64>,
-        /// Its user's name; of extended replies.
+        /// User name; only in extended replies.
         pub username: Option<Text<'a>>,
-        /// Its own name; of extended replies.
+        /// System name of the account; only in extended replies.
         pub system_name: Option<Text<'a>>,
-        /// `main` or `subaccount`; of extended replies.
+        /// `main` or `subaccount`; only in extended replies.
         pub account_type as "type": Option<Text<'a>>,
-        /// What happens to orders that would trade with the account itself; of extended replies.
+        /// Self-trade prevention mode; only in extended replies.
         pub self_trading_reject_mode: Option<Text<'a>>,
-        /// Its delta by index, as an object.
+        /// Delta by index, as an object.
         pub delta_total_map: Option<Value<'a>>,
-        /// How near liquidation is: maintenance margin as a part of the equity.
+        /// Distance to liquidation: maintenance margin as a fraction of the equity.
         pub estimated_liquidation_ratio: Option<Number<'a>>,
-        /// The same by index, as an object.
+        /// `estimated_liquidation_ratio` by index, as an object.
         pub estimated_liquidation_ratio_map: Option<Value<'a>>,
-        /// Its address; of extended replies.
+        /// Email address; only in extended replies.
         pub email: Option<Text<'a>>,
-        /// True when it may quote; of extended replies.
+        /// True if the account may quote; only in extended replies.
         pub mmp_enabled: Option<bool>,
-        /// Fees of its own, a list; of extended replies.
+        /// Account-specific fees, as a list; only in extended replies.
         pub fees: Option<Value<'a>>,
     }
 }

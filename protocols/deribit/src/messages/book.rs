@@ -1,36 +1,35 @@
-//! The order book: the channel's snapshots and changes, and their levels.
+//! The order book: snapshots and changes of the channel, with their levels.
 
 use crate::field::{Field, List, codes, message};
 use crate::number::{Decimal, price_amount};
 use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner};
 use crate::text::Text;
 
-/// Most levels of one side in one message; a message of more is refused.
+/// Maximum number of levels per side in a message; longer messages are rejected.
 pub const LEVELS_MAX: usize = 100_000;
 
 codes! {
-    /// What happened to a level.
+    /// Action on a level.
     LevelAction {
         New = "new" "it is new, or it is one of a whole book",
         Change = "change" "its amount changed",
         Delete = "delete" "it is gone; its amount is 0",
     }
-    /// What the levels of a message are to the book.
+    /// Kind of a book message.
     BookUpdateKind {
         Snapshot = "snapshot" "all levels: forget what was before",
         Change = "change" "changed levels",
     }
 }
 
-/// A level of the book, or what became of it: `["change",5042.0,950.0]`, or `[5042.0,950.0]` where only levels are
-/// given.
+/// A level of the book, or a change of it: `["change",5042.0,950.0]`, or `[5042.0,950.0]` without an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookLevel {
-    /// What happened to it.
+    /// Action on the level.
     pub action: LevelAction,
     /// Its price.
     pub price: Decimal,
-    /// Its amount from now on, not the difference.
+    /// New amount, not the difference.
     pub amount: Decimal,
 }
 
@@ -55,7 +54,7 @@ impl<'a> Field<'a> for BookLevel {
 
     #[inline(always)]
     fn quick(rest: Rest<'a>) -> Option<(Self, Rest<'a>)> {
-        // A level opens a container.
+        // A level opens one container.
         rest.open("[")?;
         let frame = rest.frame();
         let at = rest.at();
@@ -74,7 +73,7 @@ impl<'a> Field<'a> for BookLevel {
     }
 }
 
-/// A level that is unlike any other kind would be misread as one of them: it is refused.
+/// An unknown action is rejected, because the level would otherwise be misread as another action.
 #[inline]
 fn read_action(scanner: &mut Scanner<'_>) -> Result<LevelAction, ScanError> {
     let at = scanner.at();
@@ -96,7 +95,7 @@ fn expect_end(scanner: &mut Scanner<'_>) -> Result<(), ScanError> {
     if scanner.next_element()? { Err(scanner.error(ScanErrorKind::WrongType)) } else { Ok(()) }
 }
 
-/// The level at `at` and where it ends.
+/// Reads the level at `at`, with its end position.
 #[inline(always)]
 fn quick_level(frame: &str, at: usize) -> Option<(BookLevel, usize)> {
     let (action, at) = quick_action(frame.as_bytes(), at)?;
@@ -104,7 +103,7 @@ fn quick_level(frame: &str, at: usize) -> Option<(BookLevel, usize)> {
     Some((BookLevel { action, price, amount }, end))
 }
 
-/// What becomes of the level at `at`, and where its price is.
+/// Reads the action of the level at `at`, with the position of its price.
 #[inline(always)]
 fn quick_action(frame: &[u8], at: usize) -> Option<(LevelAction, usize)> {
     const CHANGE: u64 = u64::from_le_bytes(*b"[\"change");
@@ -117,12 +116,12 @@ fn quick_action(frame: &[u8], at: usize) -> Option<(LevelAction, usize)> {
         CHANGE if is_end => Some((LevelAction::Change, at + 10)),
         _ if word << 8 == NEW << 8 => Some((LevelAction::New, at + 7)),
         DELETE if is_end => Some((LevelAction::Delete, at + 10)),
-        // Only levels are given; or it is something else, which is no price.
+        // A level without an action; any other value is no price and fails later.
         _ => (a == b'[').then_some((LevelAction::New, at + 1)),
     }
 }
 
-/// The price and the amount that end a level, and where it ends.
+/// Reads the price and the amount at the end of a level, with its end position.
 #[inline(always)]
 fn quick_pair(frame: &str, at: usize) -> Option<(Decimal, Decimal, usize)> {
     match price_amount(frame.as_bytes(), at) {
@@ -131,7 +130,7 @@ fn quick_pair(frame: &str, at: usize) -> Option<(Decimal, Decimal, usize)> {
     }
 }
 
-/// [`quick_pair`] of numbers that are whole, long or negative.
+/// [`quick_pair`] for integers and for long or negative numbers.
 #[inline(never)]
 fn unusual_pair(frame: &str, at: usize) -> Option<(Decimal, Decimal, usize)> {
     let bytes = frame.as_bytes();
@@ -142,7 +141,7 @@ fn unusual_pair(frame: &str, at: usize) -> Option<(Decimal, Decimal, usize)> {
     (*bytes.get(at)? == b']').then_some((price, amount, at + 1))
 }
 
-/// A price and its amount: `[5042.0,950.0]`, of books of the best levels.
+/// A price and its amount: `[5042.0,950.0]`, in books of the best levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceAmount {
     /// The price.
@@ -180,17 +179,17 @@ impl<'a> Field<'a> for PriceAmount {
 }
 
 message! {
-    /// Data of `book.{instrument}.{interval}`: to be written; [`BookUpdate`] reads faster.
+    /// Data of `book.{instrument}.{interval}`, for writing; [`BookUpdate`] decodes faster.
     pub struct Book<'a> {
         /// Snapshot or change.
         pub kind as "type": Option<BookUpdateKind>,
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// The `change_id` of the message before; not of snapshots.
+        /// The `change_id` of the previous message; absent in snapshots.
         pub prev_change_id: Option<u64>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// This message's number.
+        /// Number of this message.
         pub change_id: u64,
         /// Bids, best first in a snapshot.
         pub bids: List<'a, BookLevel>,
@@ -200,13 +199,13 @@ message! {
 }
 
 message! {
-    /// Data of `book.{instrument}.{group}.{depth}.{interval}`: the best levels, all of them each time.
+    /// Data of `book.{instrument}.{group}.{depth}.{interval}`: the best levels, complete in each message.
     pub struct GroupedBook<'a> {
         /// Milliseconds since 1970.
         pub timestamp: u64,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// This message's number.
+        /// Number of this message.
         pub change_id: u64,
         /// Bids, best first.
         pub bids: List<'a, PriceAmount>,
@@ -215,17 +214,17 @@ message! {
     }
 }
 
-/// The levels of one book message: a buffer to be used again and again.
+/// Reusable buffer for the levels of one book message.
 #[derive(Clone, Debug, Default)]
 pub struct BookLevels {
-    /// Bids as they came.
+    /// Bids in the order received.
     pub bids: Vec<BookLevel>,
-    /// Asks as they came.
+    /// Asks in the order received.
     pub asks: Vec<BookLevel>,
 }
 
 impl BookLevels {
-    /// With room for so many levels of each side; it grows where a message has more.
+    /// Creates a buffer with this capacity of levels per side; it grows if a message has more.
     #[must_use]
     pub fn with_capacity(levels: usize) -> BookLevels {
         BookLevels { bids: Vec::with_capacity(levels), asks: Vec::with_capacity(levels) }
@@ -237,28 +236,28 @@ impl BookLevels {
     }
 }
 
-/// Data of every book channel, read in one pass; the levels are in a [`BookLevels`].
+/// Data of any book channel, decoded in one pass; the levels are in a [`BookLevels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookUpdate<'a> {
     /// Snapshot or change; grouped books are snapshots.
     pub kind: BookUpdateKind,
     /// Milliseconds since 1970.
     pub timestamp: u64,
-    /// The `change_id` that the book must have, for this change to apply; of changes only.
+    /// The `change_id` that the book must have for this change to apply; only in changes.
     pub prev_change_id: Option<u64>,
     /// The instrument.
     pub instrument_name: Text<'a>,
-    /// The number that the book has then.
+    /// The `change_id` of the book after this message.
     pub change_id: u64,
 }
 
 impl<'a> BookUpdate<'a> {
-    /// Reads the message; `levels` is emptied first.
+    /// Decodes the message; `levels` is cleared first.
     ///
-    /// Old servers name no kind: a message without `prev_change_id` is a snapshot.
+    /// Old servers do not state the kind: a message without `prev_change_id` is a snapshot.
     ///
     /// # Errors
-    /// [`ScanError`]; `levels` then has nothing that may be used.
+    /// [`ScanError`]; the content of `levels` is then invalid.
     pub fn read(scanner: &mut Scanner<'a>, levels: &mut BookLevels) -> Result<BookUpdate<'a>, ScanError> {
         levels.clear();
         if let Some(update) = scanner.quick_by(|rest| BookUpdate::quick(rest, levels)) {
@@ -298,7 +297,7 @@ impl<'a> BookUpdate<'a> {
         })
     }
 
-    /// The message as the server writes it: in this order, nothing else.
+    /// Reads the message in the form that the server writes: only these members, in this order.
     #[inline]
     fn quick(rest: Rest<'a>, levels: &mut BookLevels) -> Option<(BookUpdate<'a>, Rest<'a>)> {
         let rest = rest.open("{")?;
@@ -324,7 +323,7 @@ impl<'a> BookUpdate<'a> {
     }
 }
 
-/// A member that another follows, if it stands here.
+/// Reads a member that another one follows, if it is here.
 #[inline(always)]
 fn optional_member<'a, T: Field<'a>>(rest: Rest<'a>, name: &'static str) -> Option<(Option<T>, Rest<'a>)> {
     let Some(value) = rest.after(name) else { return Some((None, rest)) };
@@ -332,14 +331,14 @@ fn optional_member<'a, T: Field<'a>>(rest: Rest<'a>, name: &'static str) -> Opti
     Some((Some(value), end.after(",")?))
 }
 
-/// Takes all levels of a side when they are in the form that servers write, and not too many.
+/// Reads all levels of a side if they have the form that servers write and are not too many.
 #[inline(never)]
 fn quick_levels<'a>(rest: Rest<'a>, levels: &mut Vec<BookLevel>) -> Option<Rest<'a>> {
     let inner = rest.open("[")?;
     if let Some(end) = inner.after("]") {
         return Some(end.close());
     }
-    // Each level opens a container.
+    // Each level opens one container.
     if !inner.has_room() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What can be traded, and in which steps.
+//! Instruments and their tick sizes.
 
 use crate::codes::{InstrumentState, InstrumentType, Kind, OptionType};
 use crate::field::{List, message};
@@ -8,11 +8,11 @@ use crate::text::Text;
 message! {
     /// Params of `public/get_instruments`.
     pub struct GetInstruments<'a> {
-        /// `BTC`, `ETH`, `USDC`, `USDT`, `EURR` or `any`: the settlement group.
+        /// Settlement group: `BTC`, `ETH`, `USDC`, `USDT`, `EURR` or `any`.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only instruments of this kind.
         pub kind: Option<Kind>,
-        /// The expired ones instead.
+        /// Expired instruments instead of active ones.
         pub expired: bool,
     }
 }
@@ -26,7 +26,7 @@ message! {
 }
 
 message! {
-    /// Above a price another tick counts.
+    /// A tick size that applies above a price.
     #[derive(Copy)]
     pub struct TickSizeStep {
         /// Prices above this one ...
@@ -37,68 +37,68 @@ message! {
 }
 
 message! {
-    /// An instrument: an element of the result of `public/get_instruments`. Its values change over time; read them anew
-    /// each day.
+    /// An instrument: an element of the result of `public/get_instruments`. Its values change over time;
+    /// query them again every day.
     pub struct Instrument<'a> {
-        /// Which index its price follows.
+        /// Index that the price follows.
         pub price_index: Option<Text<'a>>,
-        /// What it is.
+        /// Kind of the instrument.
         pub kind: Kind,
-        /// Its name.
+        /// Name of the instrument.
         pub instrument_name: Text<'a>,
-        /// Whether it can be traded; of newer servers.
+        /// Trading state; only from newer servers.
         pub state: Option<InstrumentState>,
-        /// Of options: the right.
+        /// Options: the right.
         pub option_type: Option<OptionType>,
-        /// Of options: the price at expiry that it is about.
+        /// Options: the strike price.
         pub strike: Option<Decimal>,
-        /// The most that margin may be multiplied by.
+        /// Maximum leverage.
         pub max_leverage: Option<Number<'a>>,
-        /// The part of a trade's value that its resting side pays.
+        /// Maker fee as a fraction of a trade's value.
         pub maker_commission: Option<Decimal>,
-        /// The part of a trade's value that its incoming side pays.
+        /// Taker fee as a fraction of a trade's value.
         pub taker_commission: Option<Decimal>,
-        /// In what its amount and profit are.
+        /// Type, which determines the currency of amount and profit.
         pub instrument_type: Option<InstrumentType>,
-        /// Milliseconds since 1970; perpetuals have one in the year 3000, pairs none.
+        /// Expiry in milliseconds since 1970: the year 3000 for perpetuals, none for pairs.
         pub expiration_timestamp: Option<u64>,
         /// Milliseconds since 1970.
         pub creation_timestamp: Option<u64>,
-        /// True while it can be traded.
+        /// True while trading is possible.
         pub is_active: bool,
-        /// Prices are multiples of it, unless a step says otherwise.
+        /// Tick size, unless a tick size step applies.
         pub tick_size: Decimal,
-        /// The amount of one contract.
+        /// Amount of one contract.
         pub contract_size: Option<Decimal>,
-        /// Its number at the venue.
+        /// The venue's number of the instrument.
         pub instrument_id: Option<u64>,
-        /// Least amount and step of amounts.
+        /// Minimum amount, and step of amounts.
         pub min_trade_amount: Decimal,
-        /// The part of a liquidation's value that it costs.
+        /// Liquidation fee as a fraction of the value.
         pub max_liquidation_commission: Option<Decimal>,
-        /// The same as `maker_commission`, of trades arranged elsewhere.
+        /// `maker_commission` for block trades.
         pub block_trade_commission: Option<Decimal>,
-        /// Least amount of a trade arranged elsewhere.
+        /// Minimum amount of a block trade.
         pub block_trade_min_trade_amount: Option<Decimal>,
-        /// Tick of a trade arranged elsewhere.
+        /// Tick size of a block trade.
         pub block_trade_tick_size: Option<Decimal>,
-        /// The currency of margin and profit; pairs have none.
+        /// Currency of margin and profit; none for pairs.
         pub settlement_currency: Option<Text<'a>>,
-        /// `month`, `week`, `day` or `perpetual`; pairs have none.
+        /// `month`, `week`, `day` or `perpetual`; none for pairs.
         pub settlement_period: Option<Text<'a>>,
-        /// The coin.
+        /// Base currency.
         pub base_currency: Text<'a>,
-        /// The currency it is traded for.
+        /// Counter currency.
         pub counter_currency: Option<Text<'a>>,
-        /// The currency of its prices.
+        /// Currency of the prices.
         pub quote_currency: Text<'a>,
-        /// Other ticks at higher prices, lowest first.
+        /// Tick sizes at higher prices, in ascending order.
         pub tick_size_steps: Option<List<'a, TickSizeStep>>,
     }
 }
 
 impl Instrument<'_> {
-    /// The tick at a price: that of the highest step below the price.
+    /// Tick size at a price: that of the highest step below the price.
     #[must_use]
     pub fn tick_at(&self, price: Decimal) -> Decimal {
         let steps = self.tick_size_steps.as_ref();

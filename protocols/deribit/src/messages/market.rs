@@ -1,4 +1,4 @@
-//! Market data beside the book: ticker, quotes, trades, indices, states.
+//! Market data other than the book: ticker, quotes, trades, indices, states.
 
 use crate::codes::{Direction, InstrumentState, Liquidity};
 use crate::envelope::Id;
@@ -8,7 +8,7 @@ use crate::number::{Decimal, Number};
 use crate::text::Text;
 
 message! {
-    /// The last 24 hours of an instrument.
+    /// Statistics of an instrument over the last 24 hours.
     pub struct TickerStats<'a> {
         /// Highest price.
         pub high: Option<Number<'a>> = null,
@@ -16,11 +16,11 @@ message! {
         pub low: Option<Number<'a>> = null,
         /// Change of the price, in percent.
         pub price_change: Option<Number<'a>> = null,
-        /// Traded, in the base coin.
+        /// Volume in the base coin.
         pub volume: Option<Number<'a>>,
-        /// Traded, in USD.
+        /// Volume in USD.
         pub volume_usd: Option<Number<'a>>,
-        /// Traded, in the quote currency.
+        /// Volume in the quote currency.
         pub volume_notional: Option<Number<'a>>,
     }
 }
@@ -28,84 +28,84 @@ message! {
 message! {
     /// Sensitivities of an option's price.
     pub struct Greeks<'a> {
-        /// To the underlying's price.
+        /// Sensitivity to the underlying's price.
         pub delta: Option<Number<'a>>,
-        /// Of delta to the underlying's price.
+        /// Sensitivity of delta to the underlying's price.
         pub gamma: Option<Number<'a>>,
-        /// To the interest rate.
+        /// Sensitivity to the interest rate.
         pub rho: Option<Number<'a>>,
-        /// To time.
+        /// Sensitivity to time.
         pub theta: Option<Number<'a>>,
-        /// To volatility.
+        /// Sensitivity to volatility.
         pub vega: Option<Number<'a>>,
     }
 }
 
 message! {
-    /// Result of `public/ticker` and data of `ticker.{instrument}.{interval}`. An empty side of the book has an amount of
-    /// 0, or no price and no amount.
+    /// Result of `public/ticker` and data of `ticker.{instrument}.{interval}`. An empty side of the book has
+    /// an amount of 0, or neither price nor amount.
     pub struct Ticker<'a> {
-        /// Of `incremental_ticker.{instrument}`: all of it, or the members that changed.
+        /// In `incremental_ticker.{instrument}`: complete, or only changed members.
         pub kind as "type": Option<BookUpdateKind>,
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// Whether it can be traded.
+        /// Trading state.
         pub state: Option<InstrumentState>,
-        /// The last 24 hours.
+        /// Statistics of the last 24 hours.
         pub stats: Option<TickerStats<'a>>,
-        /// Price of the index.
+        /// Index price.
         pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// Last trade, if there was one.
+        /// Price of the last trade, if any.
         pub last_price: Option<Decimal>,
-        /// Price of the last settlement.
+        /// Last settlement price.
         pub settlement_price: Option<Number<'a>>,
         /// Lower end of the trading band.
         pub min_price: Option<Decimal>,
         /// Upper end of the trading band.
         pub max_price: Option<Decimal>,
-        /// Open positions, in amount.
+        /// Open interest, in amount.
         pub open_interest: Option<Number<'a>>,
-        /// The price that profit is reckoned at.
+        /// Mark price.
         pub mark_price: Option<Number<'a>>,
-        /// Of perpetuals: what a unit of the amount has paid of funding since the beginning.
+        /// Perpetuals: cumulative funding per unit of the amount.
         pub interest_value: Option<Number<'a>>,
         /// Best ask.
         pub best_ask_price: Option<Decimal>,
         /// Best bid.
         pub best_bid_price: Option<Decimal>,
-        /// Price at which it would be delivered now.
+        /// Estimated delivery price.
         pub estimated_delivery_price: Option<Number<'a>>,
         /// Amount of the best ask.
         pub best_ask_amount: Option<Decimal>,
         /// Amount of the best bid.
         pub best_bid_amount: Option<Decimal>,
-        /// Of perpetuals: the funding rate now.
+        /// Perpetuals: current funding rate.
         pub current_funding: Option<Number<'a>>,
-        /// Of perpetuals: the funding rate of 8 hours.
+        /// Perpetuals: funding rate of 8 hours.
         pub funding_8h: Option<Number<'a>>,
-        /// Of closed instruments: the price at which it was delivered.
+        /// Closed instruments: delivery price.
         pub delivery_price: Option<Number<'a>>,
-        /// Of options: price of the underlying.
+        /// Options: price of the underlying.
         pub underlying_price: Option<Number<'a>>,
-        /// Of options: name of the underlying.
+        /// Options: name of the underlying.
         pub underlying_index: Option<Text<'a>>,
-        /// Of options: volatility of the mark price, in percent.
+        /// Options: volatility of the mark price, in percent.
         pub mark_iv: Option<Number<'a>>,
-        /// Of options: interest rate used.
+        /// Options: interest rate used.
         pub interest_rate: Option<Number<'a>>,
-        /// Of options: sensitivities.
+        /// Options: sensitivities.
         pub greeks: Option<Greeks<'a>>,
-        /// Of options: volatility of the best bid, in percent.
+        /// Options: volatility of the best bid, in percent.
         pub bid_iv: Option<Number<'a>>,
-        /// Of options: volatility of the best ask, in percent.
+        /// Options: volatility of the best ask, in percent.
         pub ask_iv: Option<Number<'a>>,
     }
 }
 
 impl<'a> Ticker<'a> {
-    /// Of an instrument that nothing is known of, to be filled in.
+    /// Creates a ticker without values, to be filled in.
     #[must_use]
     pub const fn empty(instrument_name: &'a str, timestamp: u64) -> Ticker<'a> {
         Ticker {
@@ -142,17 +142,17 @@ impl<'a> Ticker<'a> {
 }
 
 message! {
-    /// Result of `public/get_order_book`: the best levels, and what a client needs to go on from there.
+    /// Result of `public/get_order_book`: the best levels, and the book's number for later updates.
     pub struct OrderBook<'a> {
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// Whether it can be traded.
+        /// Trading state.
         pub state: Option<InstrumentState>,
-        /// The last 24 hours.
+        /// Statistics of the last 24 hours.
         pub stats: Option<TickerStats<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// The number of the book, as in its channels.
+        /// Number of the book, as in its channels.
         pub change_id: u64,
         /// Bids, best first.
         pub bids: List<'a, PriceAmount>,
@@ -166,49 +166,49 @@ message! {
         pub best_ask_price: Option<Decimal>,
         /// Amount of the best ask.
         pub best_ask_amount: Option<Decimal>,
-        /// Price of the index.
+        /// Index price.
         pub index_price: Option<Number<'a>>,
-        /// The price that profit is reckoned at.
+        /// Mark price.
         pub mark_price: Option<Number<'a>>,
-        /// Last trade, if there was one.
+        /// Price of the last trade, if any.
         pub last_price: Option<Decimal>,
-        /// Price of the last settlement.
+        /// Last settlement price.
         pub settlement_price: Option<Number<'a>>,
         /// Lower end of the trading band.
         pub min_price: Option<Decimal>,
         /// Upper end of the trading band.
         pub max_price: Option<Decimal>,
-        /// Open positions, in amount.
+        /// Open interest, in amount.
         pub open_interest: Option<Number<'a>>,
-        /// Of perpetuals: what a unit of the amount has paid of funding since the beginning.
+        /// Perpetuals: cumulative funding per unit of the amount.
         pub interest_value: Option<Number<'a>>,
-        /// Price at which would be delivered now.
+        /// Estimated delivery price.
         pub estimated_delivery_price: Option<Number<'a>>,
-        /// Price of the delivery; of closed instruments.
+        /// Closed instruments: delivery price.
         pub delivery_price: Option<Number<'a>>,
-        /// Of perpetuals: the funding now.
+        /// Perpetuals: current funding rate.
         pub current_funding: Option<Number<'a>>,
-        /// Of perpetuals: the funding of the last eight hours.
+        /// Perpetuals: funding rate of the last 8 hours.
         pub funding_8h: Option<Number<'a>>,
-        /// Of options: price of the underlying.
+        /// Options: price of the underlying.
         pub underlying_price: Option<Number<'a>>,
-        /// Of options: the underlying, or `index_price`.
+        /// Options: name of the underlying, or `index_price`.
         pub underlying_index: Option<Text<'a>>,
-        /// Of options: the interest rate.
+        /// Options: interest rate.
         pub interest_rate: Option<Number<'a>>,
-        /// Of options: volatility of the best bid, in percent.
+        /// Options: volatility of the best bid, in percent.
         pub bid_iv: Option<Number<'a>>,
-        /// Of options: volatility of the best ask, in percent.
+        /// Options: volatility of the best ask, in percent.
         pub ask_iv: Option<Number<'a>>,
-        /// Of options: volatility of the mark price, in percent.
+        /// Options: volatility of the mark price, in percent.
         pub mark_iv: Option<Number<'a>>,
-        /// Of options: the sensitivities.
+        /// Options: sensitivities.
         pub greeks: Option<Greeks<'a>>,
     }
 }
 
 impl<'a> OrderBook<'a> {
-    /// The best levels, with what the ticker says.
+    /// Creates a book from the best levels and the ticker.
     #[must_use]
     pub fn of(
         ticker: Ticker<'a>,
@@ -270,7 +270,7 @@ message! {
 }
 
 message! {
-    /// A trade of anyone: an element of `trades.*` and of `public/get_last_trades_by_*`.
+    /// A public trade: an element of `trades.*` and of `public/get_last_trades_by_*`.
     pub struct PublicTrade<'a> {
         /// Milliseconds since 1970.
         pub timestamp: u64,
@@ -278,35 +278,35 @@ message! {
         pub price: Decimal,
         /// The amount.
         pub amount: Decimal,
-        /// The incoming side.
+        /// Side of the taker.
         pub direction: Direction,
-        /// Price of the index then.
+        /// Index price at the time of the trade.
         pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// Number of the trade within its instrument, one more each.
+        /// Number of the trade within its instrument, consecutive.
         pub trade_seq: u64,
-        /// The mark price then.
+        /// Mark price at the time of the trade.
         pub mark_price: Option<Number<'a>>,
-        /// 0 up, 1 the same after up, 2 down, 3 the same after down.
+        /// Tick direction: 0 up, 1 unchanged after up, 2 down, 3 unchanged after down.
         pub tick_direction: Option<u8>,
-        /// The amount in contracts; of newer servers.
+        /// Amount in contracts; only from newer servers.
         pub contracts: Option<Number<'a>>,
-        /// Number of the combination's trade.
+        /// Trade id of the combination.
         pub combo_trade_id: Option<Id<'a>>,
-        /// The combination that it is a part of.
+        /// Combination that the trade belongs to.
         pub combo_id: Option<Text<'a>>,
-        /// Its id.
+        /// Id of the trade.
         pub trade_id: Text<'a>,
-        /// Of options: volatility, in percent.
+        /// Options: volatility, in percent.
         pub iv: Option<Number<'a>>,
-        /// Which side was liquidated, if one was.
+        /// Side that was liquidated, if any.
         pub liquidation: Option<Liquidity>,
-        /// The trade arranged elsewhere that it is a part of.
+        /// Block trade that the trade belongs to.
         pub block_trade_id: Option<Text<'a>>,
-        /// How many trades that one has.
+        /// Number of trades in the block trade.
         pub block_trade_leg_count: Option<u32>,
-        /// Number of the request for quotes that it came of.
+        /// Number of the block request for quotes that led to the trade.
         pub block_rfq_id: Option<u64>,
     }
 }
@@ -316,23 +316,23 @@ message! {
     pub struct PublicTrades<'a> {
         /// The trades.
         pub trades: List<'a, PublicTrade<'a>>,
-        /// True when there are more in the range.
+        /// True if the range has more trades.
         pub has_more: bool,
     }
 }
 
 message! {
-    /// Data of `deribit_price_index.{index}`, and with other names the result of `public/get_index_price`.
+    /// Data of `deribit_price_index.{index}`, and in other members the result of `public/get_index_price`.
     pub struct IndexPrice<'a> {
-        /// Milliseconds since 1970; of the channel.
+        /// Milliseconds since 1970; only in the channel.
         pub timestamp: Option<u64>,
-        /// The price; of the channel.
+        /// Price; only in the channel.
         pub price: Option<Decimal>,
-        /// The index; of the channel.
+        /// Index; only in the channel.
         pub index_name: Option<Text<'a>>,
-        /// The price; of the reply.
+        /// Price; only in the reply.
         pub index_price: Option<Decimal>,
-        /// Price at which would be delivered now; of the reply.
+        /// Estimated delivery price; only in the reply.
         pub estimated_delivery_price: Option<Decimal>,
     }
 }
@@ -342,7 +342,7 @@ message! {
     pub struct InstrumentStateChange<'a> {
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// The state from now on.
+        /// New state.
         pub state: InstrumentState,
         /// The instrument.
         pub instrument_name: Text<'a>,
@@ -352,11 +352,11 @@ message! {
 message! {
     /// Data of `platform_state`.
     pub struct PlatformState<'a> {
-        /// The index whose instruments are meant.
+        /// Index of the instruments concerned.
         pub price_index: Option<Text<'a>>,
-        /// True when trading of them is locked.
+        /// True while their trading is locked.
         pub locked: bool,
-        /// True during maintenance; of older servers.
+        /// True during maintenance; only from older servers.
         pub maintenance: bool,
     }
 }

@@ -13,15 +13,15 @@ use crate::text::Text;
 /// The price of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrderPrice {
-    /// This one or better.
+    /// Limit price.
     Limit(Decimal),
-    /// Whatever the market is when the trigger fires: the text `market_price`.
+    /// Market price when the trigger fires: the text `market_price`.
     #[default]
     Market,
 }
 
 impl OrderPrice {
-    /// The limit, if it has one.
+    /// The limit price, if any.
     #[must_use]
     pub const fn limit(self) -> Option<Decimal> {
         match self {
@@ -62,124 +62,124 @@ impl<'a> Field<'a> for OrderPrice {
 }
 
 message! {
-    /// An order: result of `private/cancel` and `private/get_order_state`, element of lists of orders, data of
-    /// `user.orders.*`.
+    /// An order: result of `private/cancel` and `private/get_order_state`, element of lists of orders, data
+    /// of `user.orders.*`.
     pub struct Order<'a> {
-        /// The client's text; empty when there is none. Neither unique nor checked.
+        /// The client's label; empty without one. Neither unique nor validated.
         pub label: Option<Text<'a>>,
         /// Its price.
         pub price: Option<OrderPrice>,
         /// The account.
         pub user_id: Option<u64>,
-        /// All of its amount, with what is executed.
+        /// Total amount, including the executed one.
         pub amount: Decimal,
         /// Its side.
         pub direction: Direction,
-        /// How long it stays.
+        /// Time in force.
         pub time_in_force: Option<TimeInForce>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// True when it was entered on the web site.
+        /// True if entered on the web site.
         pub web: bool,
-        /// True when it was entered through the API.
+        /// True if entered through the API.
         pub api: bool,
-        /// The venue's id; edits keep it.
+        /// The venue's id; edits do not change it.
         pub order_id: Text<'a>,
         /// Milliseconds since 1970.
         pub creation_timestamp: u64,
-        /// True once it was edited.
+        /// True once the order was edited.
         pub replaced: bool,
-        /// The executed amount; orders that wait for a trigger have none.
+        /// Executed amount; absent for untriggered orders.
         pub filled_amount: Option<Decimal>,
         /// Milliseconds since 1970.
         pub last_update_timestamp: u64,
-        /// True when it must not take liquidity.
+        /// True if the order must not take liquidity.
         pub post_only: bool,
-        /// True when it must not make the position larger.
+        /// True if the order must not increase the position.
         pub reduce_only: bool,
-        /// Why it was cancelled.
+        /// Reason for the cancellation.
         pub cancel_reason: Option<CancelReason>,
-        /// Mean price of its executions; 0 before the first.
+        /// Average price of the executions; 0 before the first.
         pub average_price: Option<Number<'a>>,
-        /// The price that fires it.
+        /// Trigger price.
         pub trigger_price: Option<Decimal>,
-        /// The price that is watched.
+        /// Price that the trigger watches.
         pub trigger: Option<Trigger>,
-        /// True when market maker protection counts it.
+        /// True if market maker protection includes the order.
         pub mmp: bool,
-        /// Its amount in contracts; of newer servers.
+        /// Amount in contracts; only from newer servers.
         pub contracts: Option<Number<'a>>,
-        /// True when it is refused rather than moved where it would take liquidity; of `post_only` orders.
+        /// True if a `post_only` order is rejected, rather than repriced, when it would take liquidity.
         pub reject_post_only: Option<bool>,
-        /// Where it is in its life.
+        /// State of the order.
         pub order_state: OrderState,
-        /// What it is now.
+        /// Current type.
         pub order_type: OrderType,
-        /// True when it liquidates.
+        /// True for a liquidation order.
         pub is_liquidation: bool,
-        /// True when it lowers the risk of the account.
+        /// True if the order reduces the risk of the account.
         pub risk_reducing: bool,
-        /// What it was entered as, where it became another.
+        /// Original type, if the type has changed.
         pub original_order_type: Option<OrderType>,
-        /// True when market maker protection cancelled it.
+        /// True if market maker protection cancelled the order.
         pub mmp_cancelled: Option<bool>,
-        /// The amount that the book shows.
+        /// Amount displayed in the book.
         pub display_amount: Option<Decimal>,
-        /// The amount that the book shows; of older servers.
+        /// Amount displayed in the book; only from older servers.
         pub max_show: Option<Decimal>,
-        /// Of trailing stops: the distance.
+        /// Trailing stops: the distance.
         pub trigger_offset: Option<Decimal>,
-        /// The price of the trigger when the order was entered.
+        /// Price of the trigger at the entry of the order.
         pub trigger_reference_price: Option<Number<'a>>,
-        /// True once the trigger fired.
+        /// True once the trigger has fired.
         pub triggered: Option<bool>,
-        /// Of an order that a trigger made: the trigger order.
+        /// Triggered orders: the trigger order.
         pub trigger_order_id: Option<Text<'a>>,
-        /// The same as `trigger_price`; of older servers.
+        /// `trigger_price` of older servers.
         pub stop_price: Option<Decimal>,
-        /// Of options: how it is priced.
+        /// Options: pricing.
         pub advanced: Option<Advanced>,
-        /// Of options: volatility, in percent.
+        /// Options: volatility, in percent.
         pub implv: Option<Number<'a>>,
-        /// Of options: price in USD.
+        /// Options: price in USD.
         pub usd: Option<Number<'a>>,
-        /// The application it was entered with.
+        /// Application that entered the order.
         pub app_name: Option<Text<'a>>,
-        /// The orders of which one cancels the others.
+        /// Group of one-cancels-other orders.
         pub oco_ref: Option<Text<'a>>,
-        /// True for a quote of `private/mass_quote`.
+        /// True for a quote from `private/mass_quote`.
         pub quote: Option<bool>,
-        /// Of quotes: the request that it came with.
+        /// Quotes: id of the request.
         pub quote_id: Option<Text<'a>>,
-        /// Of quotes: the set that it is cancelled with.
+        /// Quotes: id of the set, for cancellation.
         pub quote_set_id: Option<Text<'a>>,
-        /// Of quotes: the group of market maker protection.
+        /// Quotes: market maker protection group.
         pub mmp_group: Option<Text<'a>>,
         /// True for an order that another one triggers.
         pub is_secondary_oto: Option<bool>,
-        /// Of an order that another one triggers: which.
+        /// Order that triggers this one.
         pub primary_order_id: Option<Text<'a>>,
-        /// True for an order that triggers two of which one cancels the other.
+        /// True for an order that triggers two one-cancels-other orders.
         pub is_primary_otoco: Option<bool>,
-        /// Of an order that triggers others: which.
+        /// Orders that this one triggers.
         pub oto_order_ids: Option<List<'a, Text<'a>>>,
-        /// True once the server gave it another price: of options that are priced in USD or by volatility.
+        /// True once the server has repriced an option order priced in USD or by volatility.
         pub auto_replaced: Option<bool>,
-        /// True when it balances currencies of a cross collateral account.
+        /// True if the order rebalances currencies of a cross collateral account.
         pub is_rebalance: Option<bool>,
-        /// True when it was entered in the mobile application.
+        /// True if entered in the mobile application.
         pub mobile: Option<bool>,
-        /// Of orders that show a part: what the book shows again once that part is executed.
+        /// Iceberg orders: amount displayed again after each execution of the displayed part.
         pub refresh_amount: Option<Decimal>,
-        /// What it cost so far; of older servers.
+        /// Commission so far; only from older servers.
         pub commission: Option<Number<'a>>,
-        /// What was won by closing a position with it; of older servers.
+        /// Profit from closing a position; only from older servers.
         pub profit_loss: Option<Number<'a>>,
     }
 }
 
 impl<'a> Order<'a> {
-    /// A limit order of nothing, open, to be filled in.
+    /// Creates an open limit order with amount 0, to be filled in.
     #[must_use]
     pub const fn empty(instrument_name: &'a str) -> Order<'a> {
         Order {
@@ -241,13 +241,13 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The executed amount, 0 where none is given.
+    /// Executed amount; 0 if absent.
     #[must_use]
     pub fn filled(&self) -> Decimal {
         self.filled_amount.unwrap_or(Decimal::ZERO)
     }
 
-    /// The client's text, empty where there is none.
+    /// The client's label; empty if absent.
     #[must_use]
     pub fn label_text(&self) -> Text<'a> {
         self.label.unwrap_or(Text::new(""))
@@ -255,13 +255,13 @@ impl<'a> Order<'a> {
 }
 
 message! {
-    /// A trade of the user: element of `user.trades.*` and of lists of trades.
+    /// A trade of the user: an element of `user.trades.*` and of lists of trades.
     pub struct UserTrade<'a> {
-        /// The order's text.
+        /// Label of the order.
         pub label: Option<Text<'a>>,
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// The order's state after it.
+        /// State of the order after the trade.
         pub state: Option<OrderState>,
         /// The price.
         pub price: Decimal,
@@ -269,9 +269,9 @@ message! {
         pub user_id: Option<u64>,
         /// The amount.
         pub amount: Decimal,
-        /// The user's side.
+        /// Side of the user.
         pub direction: Direction,
-        /// Price of the index then.
+        /// Index price at the time of the trade.
         pub index_price: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Text<'a>,
@@ -279,57 +279,57 @@ message! {
         pub trade_seq: u64,
         /// True for an order through the API.
         pub api: bool,
-        /// The mark price then.
+        /// Mark price at the time of the trade.
         pub mark_price: Option<Number<'a>>,
         /// The order.
         pub order_id: Text<'a>,
-        /// 0 up, 1 the same after up, 2 down, 3 the same after down.
+        /// Tick direction: 0 up, 1 unchanged after up, 2 down, 3 unchanged after down.
         pub tick_direction: Option<u8>,
-        /// What was won by closing a position with it.
+        /// Profit from closing a position.
         pub profit_loss: Option<Number<'a>>,
-        /// True when the order must not take liquidity.
+        /// True if the order was post-only.
         pub post_only: bool,
-        /// True when the order must not make the position larger.
+        /// True if the order was reduce-only.
         pub reduce_only: bool,
-        /// True when both sides are the same account; of older servers.
+        /// True if both sides are the same account; only from older servers.
         pub self_trade: Option<bool>,
-        /// True when market maker protection counts the order.
+        /// True if market maker protection includes the order.
         pub mmp: bool,
-        /// The amount in contracts; of newer servers.
+        /// Amount in contracts; only from newer servers.
         pub contracts: Option<Number<'a>>,
-        /// Its id; both sides see the same.
+        /// Trade id, the same for both sides.
         pub trade_id: Text<'a>,
-        /// In which currency its fee is.
+        /// Currency of the fee.
         pub fee_currency: Option<Text<'a>>,
-        /// What was paid; below 0 what was received.
+        /// Fee paid; negative if received.
         pub fee: Option<Number<'a>>,
-        /// What the order is.
+        /// Type of the order.
         pub order_type: Option<OrderType>,
-        /// True when it lowered the risk of the account.
+        /// True if the order reduced the risk of the account.
         pub risk_reducing: bool,
-        /// Whether the order rested or came in.
+        /// Role of the order: maker or taker.
         pub liquidity: Option<Liquidity>,
-        /// Of options: volatility, in percent.
+        /// Options: volatility, in percent.
         pub iv: Option<Number<'a>>,
-        /// Of options: price of the underlying.
+        /// Options: price of the underlying.
         pub underlying_price: Option<Number<'a>>,
-        /// Which side was liquidated, if one was.
+        /// Side that was liquidated, if any.
         pub liquidation: Option<Liquidity>,
-        /// The trade arranged elsewhere that it is a part of.
+        /// Block trade that the trade belongs to.
         pub block_trade_id: Option<Text<'a>>,
-        /// The combination that it is a part of.
+        /// Combination that the trade belongs to.
         pub combo_id: Option<Text<'a>>,
-        /// Number of the combination's trade.
+        /// Trade id of the combination.
         pub combo_trade_id: Option<Id<'a>>,
         /// Always null.
         pub matching_id: Option<Value<'a>>,
-        /// The combination's trades that it is one of.
+        /// Trades of the combination.
         pub legs: Option<Value<'a>>,
-        /// Of quotes: the request that the order came with.
+        /// Quotes: id of the request.
         pub quote_id: Option<Text<'a>>,
-        /// Of quotes: the set that the order is cancelled with.
+        /// Quotes: id of the set, for cancellation.
         pub quote_set_id: Option<Text<'a>>,
-        /// Of options: how the order was priced.
+        /// Options: pricing of the order.
         pub advanced: Option<Advanced>,
     }
 }
@@ -337,21 +337,21 @@ message! {
 message! {
     /// Result of `private/buy`, `private/sell`, `private/edit` and `private/close_position`.
     pub struct OrderReply<'a> {
-        /// The order as it is after the request.
+        /// The order after the request.
         pub order: Order<'a>,
-        /// What it traded at once.
+        /// Immediate trades of the order.
         pub trades: List<'a, UserTrade<'a>>,
     }
 }
 
 impl<'a> OrderReply<'a> {
-    /// Reads the reply and each of its trades in one pass, where the message itself leaves them to be read later; the
-    /// order into `order`.
+    /// Decodes the reply and each of its trades in one pass, with the order into `order`. The message itself
+    /// leaves them to be decoded later.
     ///
-    /// What `order` has and `on_trade` was given counts only when the reply was read to its end.
+    /// `order` and the trades passed to `on_trade` are valid only if the whole reply was decoded.
     ///
     /// # Errors
-    /// [`ScanError`] when it is another value.
+    /// [`ScanError`] if the value has another type.
     pub fn read_each(
         scanner: &mut Scanner<'a>,
         order: &mut Order<'a>,
@@ -404,21 +404,21 @@ message! {
     pub struct UserTrades<'a> {
         /// The trades.
         pub trades: List<'a, UserTrade<'a>>,
-        /// True when there are more in the range.
+        /// True if the range has more trades.
         pub has_more: bool,
     }
 }
 
 message! {
-    /// Data of `user.changes.*`: what belongs to one change, together.
+    /// Data of `user.changes.*`: everything that belongs to one change.
     pub struct UserChanges<'a> {
-        /// Orders as they are now.
+        /// Orders after the change.
         pub orders: List<'a, Order<'a>>,
         /// The instrument.
         pub instrument_name: Option<Text<'a>>,
         /// New trades.
         pub trades: List<'a, UserTrade<'a>>,
-        /// Positions as they are now.
+        /// Positions after the change.
         pub positions: List<'a, Position<'a>>,
     }
 }

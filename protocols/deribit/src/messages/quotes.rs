@@ -11,13 +11,13 @@ plain_message! {
     /// One side of a quote.
     #[derive(Copy)]
     pub struct QuoteSide {
-        /// Its price.
+        /// Price.
         pub price: Option<Decimal>,
-        /// Its amount; 0 cancels it.
+        /// Amount; 0 cancels the side.
         pub amount: Option<Decimal>,
-        /// It must not take liquidity.
+        /// The side must not take liquidity.
         pub post_only: bool,
-        /// It is refused rather than moved; with `post_only`.
+        /// With `post_only`: reject rather than reprice.
         pub reject_post_only: bool,
     }
 }
@@ -27,11 +27,11 @@ plain_message! {
     pub struct QuoteEntry<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// What it can be cancelled by.
+        /// Id of the set, for cancellation.
         pub quote_set_id: Text<'a>,
-        /// What is bought.
+        /// Bid.
         pub bid: Option<QuoteSide>,
-        /// What is sold.
+        /// Ask.
         pub ask: Option<QuoteSide>,
     }
 }
@@ -39,31 +39,31 @@ plain_message! {
 plain_message! {
     /// Params of `private/mass_quote`.
     pub struct MassQuote<'a> {
-        /// The client's text, told with every order of it.
+        /// Client's id of the quote, repeated in each of its orders.
         pub quote_id: Text<'a>,
-        /// The group of market maker protection.
+        /// Market maker protection group.
         pub mmp_group: Text<'a>,
-        /// The quotes, 100 sides at most.
+        /// Quotes, with at most 100 sides.
         pub quotes: List<'a, QuoteEntry<'a>>,
-        /// Answered once all of it is done; so by default.
+        /// Whether the reply waits for completion (the default).
         pub wait_for_response: Option<bool>,
-        /// The result has orders and trades.
+        /// Whether the result includes orders and trades.
         pub detailed: bool,
-        /// Milliseconds since 1970: when the request arrives later it is refused.
+        /// Milliseconds since 1970: the request is rejected if it arrives later.
         pub valid_until: Option<u64>,
     }
 }
 
 plain_message! {
-    /// Why a side of a quote was refused.
+    /// Rejection of a side of a quote.
     pub struct QuoteRefusal<'a> {
         /// The instrument.
         pub instrument_name: Option<Text<'a>>,
         /// `bid` or `ask`.
         pub side: Option<Text<'a>>,
-        /// The set.
+        /// Id of the set.
         pub quote_set_id: Option<Text<'a>>,
-        /// Its code and message, as an error of a reply.
+        /// Error code and message, as in a reply.
         pub error: Value<'a>,
     }
 }
@@ -71,43 +71,43 @@ plain_message! {
 plain_message! {
     /// Result of `private/mass_quote`.
     pub struct MassQuoteResult<'a> {
-        /// What was refused.
+        /// Rejected sides.
         pub errors: List<'a, QuoteRefusal<'a>>,
-        /// How much was refused.
+        /// Number of rejected sides.
         pub errors_count: Option<u32>,
-        /// How many orders there are of it.
+        /// Number of orders.
         pub orders_count: Option<u32>,
-        /// How many trades it made.
+        /// Number of trades.
         pub trades_count: Option<u32>,
-        /// The orders; with `detailed`.
+        /// Orders; only with `detailed`.
         pub orders: Option<List<'a, Order<'a>>>,
-        /// The trades; with `detailed`.
+        /// Trades; only with `detailed`.
         pub trades: Option<List<'a, UserTrade<'a>>>,
     }
 }
 
 plain_message! {
-    /// Params of `private/cancel_quotes`; the result is how many. `cancel_type` says which of the others are needed.
+    /// Params of `private/cancel_quotes`; the result is a count. `cancel_type` determines the members needed.
     pub struct CancelQuotes<'a> {
         /// `delta`, `quote_set_id`, `instrument`, `instrument_kind`, `currency`, `currency_pair` or `all`.
         pub cancel_type: Text<'a>,
-        /// Least delta; of `delta`.
+        /// Minimum delta; for `delta`.
         pub min_delta: Option<Decimal>,
-        /// Greatest delta; of `delta`.
+        /// Maximum delta; for `delta`.
         pub max_delta: Option<Decimal>,
-        /// Of `quote_set_id`.
+        /// Id of the set; for `quote_set_id`.
         pub quote_set_id: Option<Text<'a>>,
-        /// Of `instrument`.
+        /// Instrument; for `instrument`.
         pub instrument_name: Option<Text<'a>>,
-        /// Of `instrument_kind`.
+        /// Kind; for `instrument_kind`.
         pub kind: Option<Kind>,
-        /// Of `currency`, `instrument_kind` and `delta`.
+        /// Currency; for `currency`, `instrument_kind` and `delta`.
         pub currency: Option<Text<'a>>,
-        /// Of `currency_pair`.
+        /// Currency pair; for `currency_pair`.
         pub currency_pair: Option<Text<'a>>,
-        /// The result is a list of reports.
+        /// Return a list of reports.
         pub detailed: bool,
-        /// No new quotes for a second.
+        /// Block new quotes for one second.
         pub freeze_quotes: bool,
     }
 }
@@ -115,13 +115,13 @@ plain_message! {
 plain_message! {
     /// Params of `private/set_mmp_config`.
     pub struct SetMmpConfig<'a> {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,
-        /// Seconds that trades are summed over; 0 ends protection.
+        /// Period over which trades are summed, in seconds; 0 disables protection.
         pub interval: u32,
-        /// Seconds that quoting stops; 0 until it is reset.
+        /// Duration of a stop of quoting, in seconds; 0 means until reset.
         pub frozen_time: u32,
-        /// The most that the quotes of one side may be.
+        /// Maximum total amount of the quotes on one side.
         pub max_quote_quantity: Option<Decimal>,
         /// Traded amount that stops quoting, in the base coin.
         pub quantity_limit: Option<Decimal>,
@@ -129,7 +129,7 @@ plain_message! {
         pub delta_limit: Option<Decimal>,
         /// Traded vega that stops quoting.
         pub vega_limit: Option<Decimal>,
-        /// The group; of mass quotes.
+        /// Group of mass quotes.
         pub mmp_group: Option<Text<'a>>,
     }
 }
@@ -137,9 +137,9 @@ plain_message! {
 plain_message! {
     /// Params of `private/get_mmp_config` and `private/get_mmp_status`.
     pub struct GetMmp<'a> {
-        /// Of this index.
+        /// Index.
         pub index_name: Option<Text<'a>>,
-        /// Of this group.
+        /// Group.
         pub mmp_group: Option<Text<'a>>,
     }
 }
@@ -147,9 +147,9 @@ plain_message! {
 plain_message! {
     /// Params of `private/reset_mmp`.
     pub struct ResetMmp<'a> {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,
-        /// The group; of mass quotes.
+        /// Group of mass quotes.
         pub mmp_group: Option<Text<'a>>,
     }
 }
@@ -157,13 +157,13 @@ plain_message! {
 plain_message! {
     /// Element of the result of `private/set_mmp_config` and `private/get_mmp_config`.
     pub struct MmpConfig<'a> {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,
-        /// The group; of mass quotes.
+        /// Group of mass quotes.
         pub mmp_group: Option<Text<'a>>,
-        /// Seconds that trades are summed over.
+        /// Period over which trades are summed, in seconds.
         pub interval: u32,
-        /// Seconds that quoting stops; 0 until it is reset.
+        /// Duration of a stop of quoting, in seconds; 0 means until reset.
         pub frozen_time: u32,
         /// Traded amount that stops quoting; 0 for none.
         pub quantity_limit: Option<Number<'a>>,
@@ -171,7 +171,7 @@ plain_message! {
         pub delta_limit: Option<Number<'a>>,
         /// Traded vega that stops quoting; 0 for none.
         pub vega_limit: Option<Number<'a>>,
-        /// The most that the quotes of one side may be; 0 for any.
+        /// Maximum total amount of the quotes on one side; 0 for none.
         pub max_quote_quantity: Option<Number<'a>>,
     }
 }
@@ -179,11 +179,11 @@ plain_message! {
 plain_message! {
     /// Element of the result of `private/get_mmp_status`, and data of `user.mmp_trigger.{index}`: quoting has stopped.
     pub struct MmpStatus<'a> {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,
-        /// The group; of mass quotes.
+        /// Group of mass quotes.
         pub mmp_group: Option<Text<'a>>,
-        /// Until when, in milliseconds since 1970; 0 until it is reset.
+        /// End of the stop, in milliseconds since 1970; 0 means until reset.
         pub frozen_until: u64,
     }
 }
@@ -193,7 +193,7 @@ plain_message! {
     pub struct SetSelfTradingConfig<'a> {
         /// `reject_taker` or `cancel_maker`.
         pub mode: Text<'a>,
-        /// For the subaccounts too.
+        /// Whether it applies to subaccounts as well.
         pub extended_to_subaccounts: Option<bool>,
     }
 }

@@ -7,113 +7,113 @@ use crate::scan::Value;
 use crate::text::Text;
 
 message! {
-    /// Params of `private/buy` and `private/sell`. One of amount and contracts is needed.
+    /// Params of `private/buy` and `private/sell`. Either the amount or the contracts must be given.
     pub struct PlaceOrder<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// The amount, as the instrument counts it.
+        /// Amount, in the unit of the instrument.
         pub amount: Option<Decimal>,
-        /// The amount in contracts; where both are given they must agree.
+        /// Amount in contracts; must agree with `amount` if both are given.
         pub contracts: Option<Decimal>,
-        /// What it is; a limit order by default.
+        /// Order type; a limit order by default.
         pub order_type as "type": Option<OrderType>,
-        /// Its price; of types with a limit.
+        /// Limit price; for types with a limit.
         pub price: Option<Decimal>,
-        /// The client's text, at most 64 characters.
+        /// Client's label, at most 64 characters.
         pub label: Option<Text<'a>>,
-        /// How long it stays; until it is cancelled by default. Not with types without a limit.
+        /// Time in force; good til cancelled by default. Not for types without a limit.
         pub time_in_force: Option<TimeInForce>,
-        /// It must not take liquidity.
+        /// Post-only: the order must not take liquidity.
         pub post_only: bool,
-        /// It is refused rather than moved; with `post_only`.
+        /// With `post_only`: reject rather than reprice.
         pub reject_post_only: bool,
-        /// It must not make the position larger.
+        /// Reduce-only: the order must not increase the position.
         pub reduce_only: bool,
-        /// The amount that the book shows.
+        /// Amount displayed in the book.
         pub display_amount: Option<Decimal>,
-        /// The price that is watched; of trigger types.
+        /// Price that the trigger watches; for trigger types.
         pub trigger: Option<Trigger>,
-        /// The price that fires it; of trigger types.
+        /// Trigger price; for trigger types.
         pub trigger_price: Option<Decimal>,
-        /// The distance; of trailing stops.
+        /// Distance; for trailing stops.
         pub trigger_offset: Option<Decimal>,
-        /// How it is priced; of options.
+        /// Pricing; for options.
         pub advanced: Option<Advanced>,
-        /// Market maker protection counts it.
+        /// Whether market maker protection includes the order.
         pub mmp: bool,
-        /// Milliseconds since 1970: when the request arrives later it is refused. It does not end the order.
+        /// Milliseconds since 1970: a later request is rejected. The order itself does not expire then.
         pub valid_until: Option<u64>,
     }
 }
 
 message! {
-    /// Params of `private/edit`. What is not given stays, except the flags.
+    /// Params of `private/edit`. Omitted members stay unchanged, except the flags.
     pub struct EditOrder<'a> {
         /// The order.
         pub order_id: Text<'a>,
-        /// All of its amount, with what is executed.
+        /// Total amount, including the executed one.
         pub amount: Option<Decimal>,
-        /// The same in contracts.
+        /// Total amount in contracts.
         pub contracts: Option<Decimal>,
-        /// The new price.
+        /// New price.
         pub price: Option<Decimal>,
-        /// It must not take liquidity.
+        /// Post-only: the order must not take liquidity.
         pub post_only: bool,
-        /// It must not make the position larger.
+        /// Reduce-only: the order must not increase the position.
         pub reduce_only: bool,
-        /// It is cancelled rather than moved; with `post_only`.
+        /// With `post_only`: cancel rather than reprice.
         pub reject_post_only: bool,
-        /// How it is priced; of options.
+        /// Pricing; for options.
         pub advanced: Option<Advanced>,
-        /// The price that fires it; of trigger types.
+        /// Trigger price; for trigger types.
         pub trigger_price: Option<Decimal>,
-        /// The distance; of trailing stops.
+        /// Distance; for trailing stops.
         pub trigger_offset: Option<Decimal>,
-        /// Market maker protection counts it.
+        /// Whether market maker protection includes the order.
         pub mmp: bool,
-        /// Milliseconds since 1970: when the request arrives later it is refused.
+        /// Milliseconds since 1970: the request is rejected if it arrives later.
         pub valid_until: Option<u64>,
-        /// The amount that the book shows.
+        /// Amount displayed in the book.
         pub display_amount: Option<Decimal>,
     }
 }
 
 message! {
-    /// Params of `private/edit_by_label`. The label must be of one order alone.
+    /// Params of `private/edit_by_label`. The label must identify a single order.
     pub struct EditByLabel<'a> {
-        /// The order's text.
+        /// Label of the order.
         pub label: Text<'a>,
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// All of its amount, with what is executed.
+        /// Total amount, including the executed one.
         pub amount: Option<Decimal>,
-        /// The same in contracts.
+        /// Total amount in contracts.
         pub contracts: Option<Decimal>,
-        /// The new price.
+        /// New price.
         pub price: Option<Decimal>,
-        /// It must not take liquidity.
+        /// Post-only: the order must not take liquidity.
         pub post_only: bool,
-        /// It must not make the position larger.
+        /// Reduce-only: the order must not increase the position.
         pub reduce_only: bool,
-        /// It is cancelled rather than moved; with `post_only`.
+        /// With `post_only`: cancel rather than reprice.
         pub reject_post_only: bool,
-        /// How it is priced; of options.
+        /// Pricing; for options.
         pub advanced: Option<Advanced>,
-        /// The price that fires it; of trigger types.
+        /// Trigger price; for trigger types.
         pub trigger_price: Option<Decimal>,
-        /// The distance; of trailing stops.
+        /// Distance; for trailing stops.
         pub trigger_offset: Option<Decimal>,
-        /// Market maker protection counts it.
+        /// Whether market maker protection includes the order.
         pub mmp: bool,
-        /// Milliseconds since 1970: when the request arrives later it is refused.
+        /// Milliseconds since 1970: the request is rejected if it arrives later.
         pub valid_until: Option<u64>,
-        /// The amount that the book shows.
+        /// Amount displayed in the book.
         pub display_amount: Option<Decimal>,
     }
 }
 
 impl<'a> EditByLabel<'a> {
-    /// The same change of an order that is named by its id.
+    /// Returns the same change for an order identified by its id.
     #[must_use]
     pub fn of_order(&self, order_id: &'a str) -> EditOrder<'a> {
         EditOrder {
@@ -143,85 +143,85 @@ message! {
 }
 
 message! {
-    /// Params of `private/cancel_by_label`; the result is how many.
+    /// Params of `private/cancel_by_label`; the result is a count.
     pub struct CancelByLabel<'a> {
-        /// The orders' text.
+        /// Label of the orders.
         pub label: Text<'a>,
-        /// Only of this currency: cheaper.
+        /// Only orders of this currency, which costs fewer credits.
         pub currency: Option<Text<'a>>,
     }
 }
 
 message! {
-    /// Params of `private/cancel_all`; the result is how many.
+    /// Params of `private/cancel_all`; the result is a count.
     pub struct CancelAll {
-        /// The result is a list of reports.
+        /// Return a list of reports.
         pub detailed: bool,
-        /// No new quotes for a second.
+        /// Block new quotes for one second.
         pub freeze_quotes: bool,
     }
 }
 
 message! {
-    /// Params of `private/cancel_all_by_instrument`; the result is how many.
+    /// Params of `private/cancel_all_by_instrument`; the result is a count.
     pub struct CancelAllByInstrument<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
-        /// Those of combinations with it too.
+        /// Include orders of combinations with the instrument.
         pub include_combos: bool,
-        /// The result is a list of reports.
+        /// Return a list of reports.
         pub detailed: bool,
-        /// No new quotes for a second.
+        /// Block new quotes for one second.
         pub freeze_quotes: bool,
     }
 }
 
 message! {
-    /// Params of `private/cancel_all_by_currency`; the result is how many.
+    /// Params of `private/cancel_all_by_currency`; the result is a count.
     pub struct CancelAllByCurrency<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only orders of this kind.
         pub kind: Option<Kind>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
-        /// The result is a list of reports.
+        /// Return a list of reports.
         pub detailed: bool,
-        /// No new quotes for a second.
+        /// Block new quotes for one second.
         pub freeze_quotes: bool,
     }
 }
 
 message! {
-    /// Params of `private/cancel_all_by_currency_pair`; the result is how many.
+    /// Params of `private/cancel_all_by_currency_pair`; the result is a count.
     pub struct CancelAllByCurrencyPair<'a> {
-        /// The pair, as `btc_usd`.
+        /// Currency pair, such as `btc_usd`.
         pub currency_pair: Text<'a>,
-        /// Only of this kind.
+        /// Only orders of this kind.
         pub kind: Option<Kind>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
-        /// The result is a list of reports.
+        /// Return a list of reports.
         pub detailed: bool,
-        /// No new quotes for a second.
+        /// Block new quotes for one second.
         pub freeze_quotes: bool,
     }
 }
 
 message! {
-    /// Params of `private/cancel_all_by_kind_or_type`; the result is how many.
+    /// Params of `private/cancel_all_by_kind_or_type`; the result is a count.
     pub struct CancelAllByKindOrType<'a> {
-        /// The currency, a list of them, or `any`.
+        /// Currency, list of currencies, or `any`.
         pub currency: Value<'a>,
-        /// Only of this kind.
+        /// Only orders of this kind.
         pub kind: Option<Kind>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
-        /// The result is a list of reports.
+        /// Return a list of reports.
         pub detailed: bool,
-        /// No new quotes for a second.
+        /// Block new quotes for one second.
         pub freeze_quotes: bool,
     }
 }
@@ -233,7 +233,7 @@ message! {
         pub instrument_name: Text<'a>,
         /// `limit` or `market`.
         pub order_type as "type": OrderType,
-        /// Of a limit order.
+        /// Price of a limit order.
         pub price: Option<Decimal>,
     }
 }
@@ -241,9 +241,9 @@ message! {
 message! {
     /// Params of `private/get_open_orders`.
     pub struct GetOpenOrders {
-        /// Only of this kind.
+        /// Only orders of this kind.
         pub kind: Option<Kind>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
     }
 }
@@ -253,7 +253,7 @@ message! {
     pub struct GetOpenOrdersByInstrument<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
     }
 }
@@ -263,9 +263,9 @@ message! {
     pub struct GetOpenOrdersByCurrency<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only orders of this kind.
         pub kind: Option<Kind>,
-        /// Only of this type.
+        /// Only orders of this type.
         pub order_type as "type": Option<OrderFilter>,
     }
 }
@@ -275,7 +275,7 @@ message! {
     pub struct GetOpenOrdersByLabel<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// The orders' text.
+        /// Label of the orders.
         pub label: Option<Text<'a>>,
     }
 }
@@ -293,7 +293,7 @@ message! {
     pub struct GetOrderStateByLabel<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// The orders' text.
+        /// Label of the orders.
         pub label: Option<Text<'a>>,
     }
 }
@@ -303,19 +303,19 @@ message! {
     pub struct GetUserTradesByInstrument<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// First number of a trade.
+        /// First trade number.
         pub start_seq: Option<u64>,
-        /// Last number of a trade.
+        /// Last trade number.
         pub end_seq: Option<u64>,
-        /// Milliseconds since 1970.
+        /// Start time in milliseconds since 1970.
         pub start_timestamp: Option<u64>,
-        /// Milliseconds since 1970.
+        /// End time in milliseconds since 1970.
         pub end_timestamp: Option<u64>,
-        /// At most so many, 10 by default, 1000 at most.
+        /// Maximum number of trades, 10 by default, up to 1000.
         pub count: Option<u32>,
-        /// Older ones, indexed, rather than recent ones.
+        /// Return older, indexed trades instead of recent ones.
         pub historical: Option<bool>,
-        /// Their order.
+        /// Sort order.
         pub sorting: Option<Sorting>,
     }
 }
@@ -325,33 +325,33 @@ message! {
     pub struct GetUserTradesByCurrency<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only trades of this kind.
         pub kind: Option<Kind>,
-        /// First id of a trade.
+        /// First trade id.
         pub start_id: Option<Text<'a>>,
-        /// Last id of a trade.
+        /// Last trade id.
         pub end_id: Option<Text<'a>>,
-        /// Milliseconds since 1970.
+        /// Start time in milliseconds since 1970.
         pub start_timestamp: Option<u64>,
-        /// Milliseconds since 1970.
+        /// End time in milliseconds since 1970.
         pub end_timestamp: Option<u64>,
-        /// At most so many, 10 by default, 1000 at most.
+        /// Maximum number of trades, 10 by default, up to 1000.
         pub count: Option<u32>,
-        /// Older ones, indexed, rather than recent ones.
+        /// Return older, indexed trades instead of recent ones.
         pub historical: Option<bool>,
-        /// Their order.
+        /// Sort order.
         pub sorting: Option<Sorting>,
     }
 }
 
 message! {
-    /// Params of `private/get_user_trades_by_order`; the result is a list of trades, or [`UserTrades`](super::UserTrades).
+    /// Params of `private/get_user_trades_by_order`. Result: a list or [`UserTrades`](super::UserTrades).
     pub struct GetUserTradesByOrder<'a> {
         /// The order.
         pub order_id: Text<'a>,
-        /// Their order.
+        /// Sort order.
         pub sorting: Option<Sorting>,
-        /// Older ones, indexed, rather than recent ones.
+        /// Return older, indexed trades instead of recent ones.
         pub historical: Option<bool>,
     }
 }
@@ -367,11 +367,11 @@ message! {
 message! {
     /// Params of `private/get_positions`.
     pub struct GetPositions<'a> {
-        /// Only of this currency.
+        /// Only positions of this currency.
         pub currency: Option<Text<'a>>,
-        /// Only of this kind.
+        /// Only positions of this kind.
         pub kind: Option<Kind>,
-        /// Of this subaccount.
+        /// Subaccount.
         pub subaccount_id: Option<u64>,
     }
 }
@@ -381,9 +381,9 @@ message! {
     pub struct GetAccountSummary<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Of this subaccount.
+        /// Subaccount.
         pub subaccount_id: Option<u64>,
-        /// With the account's own data.
+        /// Include account details.
         pub extended: Option<bool>,
     }
 }
@@ -393,7 +393,7 @@ message! {
     pub struct GetOrderBook<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// Levels of each side: 1, 5, 10, 20, 50, 100, 1000 or 10000.
+        /// Levels per side: 1, 5, 10, 20, 50, 100, 1000 or 10000.
         pub depth: Option<u32>,
     }
 }
@@ -409,7 +409,7 @@ message! {
 message! {
     /// Params of `public/get_index_price`.
     pub struct GetIndexPrice<'a> {
-        /// The index, as `btc_usd`.
+        /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,
     }
 }
@@ -419,23 +419,23 @@ message! {
     pub struct GetLastTradesByInstrument<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// First number of a trade.
+        /// First trade number.
         pub start_seq: Option<u64>,
-        /// Last number of a trade.
+        /// Last trade number.
         pub end_seq: Option<u64>,
-        /// Milliseconds since 1970.
+        /// Start time in milliseconds since 1970.
         pub start_timestamp: Option<u64>,
-        /// Milliseconds since 1970.
+        /// End time in milliseconds since 1970.
         pub end_timestamp: Option<u64>,
-        /// At most so many, 10 by default, 1000 at most.
+        /// Maximum number of trades, 10 by default, up to 1000.
         pub count: Option<u32>,
-        /// Their order.
+        /// Sort order.
         pub sorting: Option<Sorting>,
     }
 }
 
 impl<'a> PlaceOrder<'a> {
-    /// An order of so much at a price, that stays until it is cancelled.
+    /// Creates a limit order with this amount and price, good til cancelled.
     #[must_use]
     pub const fn limit(instrument_name: &'a str, amount: Decimal, price: Decimal) -> PlaceOrder<'a> {
         PlaceOrder {
@@ -445,7 +445,7 @@ impl<'a> PlaceOrder<'a> {
         }
     }
 
-    /// An order of so much at what the market is.
+    /// Creates a market order with this amount.
     #[must_use]
     pub const fn market(instrument_name: &'a str, amount: Decimal) -> PlaceOrder<'a> {
         PlaceOrder {
@@ -471,7 +471,7 @@ impl<'a> PlaceOrder<'a> {
 }
 
 impl<'a> EditOrder<'a> {
-    /// Changes nothing yet of an order.
+    /// Creates an edit without changes.
     #[must_use]
     pub const fn of(order_id: &'a str) -> EditOrder<'a> {
         EditOrder {

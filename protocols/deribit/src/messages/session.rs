@@ -1,11 +1,11 @@
-//! Who is there: authentication, heartbeats, subscriptions, cancel on disconnect.
+//! Session messages: authentication, heartbeats, subscriptions, cancel on disconnect.
 
 use crate::codes::{CancelOnDisconnectScope, GrantType};
 use crate::field::{Field, List, message};
 use crate::scan::{ScanError, Scanner};
 use crate::text::{Secret, Text};
 
-/// Params of a method that has none; those that are sent all the same are passed over.
+/// Params of a method without params; any that a client sends are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoParams {}
 
@@ -24,27 +24,27 @@ impl<'a> Field<'a> for NoParams {
 }
 
 message! {
-    /// Params of `public/auth`. Which are needed depends on the grant.
+    /// Params of `public/auth`. The grant type determines which are needed.
     pub struct Auth<'a> {
-        /// The way of showing who one is.
+        /// Authentication method.
         pub grant_type: GrantType,
-        /// The key's id.
+        /// Id of the key.
         pub client_id: Option<Text<'a>>,
-        /// The key's secret; of `client_credentials`.
+        /// Secret of the key; for `client_credentials`.
         pub client_secret: Option<Secret<'a>>,
-        /// The token of an earlier reply; of `refresh_token`.
+        /// Token of an earlier reply; for `refresh_token`.
         pub refresh_token: Option<Secret<'a>>,
-        /// Milliseconds since 1970, valid for 60 s; of `client_signature`.
+        /// Milliseconds since 1970, valid for 60 s; for `client_signature`.
         pub timestamp: Option<u64>,
-        /// Lowercase hexadecimal, see [`sign`](crate::sign); of `client_signature`.
+        /// Lowercase hexadecimal, see [`sign`](crate::sign); for `client_signature`.
         pub signature: Option<Secret<'a>>,
-        /// A text used once; of `client_signature`.
+        /// Text that is used only once; for `client_signature`.
         pub nonce: Option<Text<'a>>,
-        /// Signed as well, may be empty; of `client_signature`.
+        /// Additional signed data, may be empty; for `client_signature`.
         pub data: Option<Text<'a>>,
-        /// Echoed.
+        /// Echoed state.
         pub state: Option<Text<'a>>,
-        /// What the token is to allow, separated by spaces.
+        /// Requested scope of the token, separated by spaces.
         pub scope: Option<Text<'a>>,
     }
 }
@@ -65,7 +65,7 @@ impl<'a> Auth<'a> {
         }
     }
 
-    /// By id and secret.
+    /// Authenticates with id and secret.
     #[must_use]
     pub const fn credentials(client_id: &'a str, client_secret: &'a str) -> Auth<'a> {
         Auth {
@@ -75,7 +75,7 @@ impl<'a> Auth<'a> {
         }
     }
 
-    /// By id and a signature of [`sign::client_signature`](crate::sign::client_signature) over empty data.
+    /// Authenticates with a signature of [`client_signature`](crate::sign::client_signature) over empty data.
     #[must_use]
     pub const fn signature(
         client_id: &'a str,
@@ -93,7 +93,7 @@ impl<'a> Auth<'a> {
         }
     }
 
-    /// By the refresh token of an earlier reply, which is then used up.
+    /// Authenticates with the refresh token of an earlier reply, which is then invalid.
     #[must_use]
     pub const fn refresh(refresh_token: &'a str) -> Auth<'a> {
         Auth { refresh_token: Some(Secret::new(refresh_token)), ..Auth::of(GrantType::RefreshToken) }
@@ -103,21 +103,21 @@ impl<'a> Auth<'a> {
 message! {
     /// Result of `public/auth`.
     pub struct AuthResult<'a> {
-        /// Shown with later requests on other connections.
+        /// Token for requests on other connections.
         pub access_token: Secret<'a>,
         /// Always `bearer`.
         pub token_type: Option<Text<'a>>,
-        /// Seconds until the token ends.
+        /// Seconds until the token expires.
         pub expires_in: u64,
-        /// For the next authentication.
+        /// Token for the next authentication.
         pub refresh_token: Secret<'a>,
-        /// What the token allows; it may be less than was asked for.
+        /// Granted scope; it may be narrower than the requested one.
         pub scope: Text<'a>,
         /// Features of the account.
         pub enabled_features: Option<List<'a, Text<'a>>>,
         /// Session id.
         pub sid: Option<Text<'a>>,
-        /// The request's.
+        /// State of the request.
         pub state: Option<Text<'a>>,
     }
 }
@@ -125,7 +125,7 @@ message! {
 message! {
     /// Params of `private/logout`, which has no response.
     pub struct Logout {
-        /// Ends the tokens too (the default).
+        /// Invalidate the tokens as well (the default).
         pub invalidate_token: Option<bool>,
     }
 }
@@ -133,17 +133,17 @@ message! {
 message! {
     /// Params of `public/hello`.
     pub struct Hello<'a> {
-        /// The program.
+        /// Name of the program.
         pub client_name: Text<'a>,
-        /// Its version.
+        /// Version of the program.
         pub client_version: Text<'a>,
     }
 }
 
 message! {
-    /// Params of `public/test`, the answer to a test request.
+    /// Params of `public/test`, the reply to a test request.
     pub struct Test<'a> {
-        /// `exception` asks for an error.
+        /// `exception` requests an error.
         pub expected_result: Option<Text<'a>>,
     }
 }
@@ -151,7 +151,7 @@ message! {
 message! {
     /// Result of `public/hello` and `public/test`.
     pub struct Version<'a> {
-        /// The API's version.
+        /// Version of the API.
         pub version: Text<'a>,
     }
 }
@@ -165,12 +165,12 @@ message! {
 }
 
 impl SetHeartbeat {
-    /// The least interval that the server takes, in seconds.
+    /// Minimum interval that the server accepts, in seconds.
     pub const INTERVAL_MIN: u32 = 10;
 }
 
 message! {
-    /// Params of `public/subscribe` and of every unsubscribe; the result is the list of channels that it was done for.
+    /// Params of `public/subscribe` and of every unsubscribe method; the result lists the channels concerned.
     pub struct Subscribe<'a> {
         /// The channels, see [`Channel`](crate::channel::Channel).
         pub channels: List<'a, Text<'a>>,
@@ -182,7 +182,7 @@ message! {
     pub struct PrivateSubscribe<'a> {
         /// The channels.
         pub channels: List<'a, Text<'a>>,
-        /// Given with every notification; at most 16 characters.
+        /// Label of every notification; at most 16 characters.
         pub label: Option<Text<'a>>,
     }
 }
@@ -190,7 +190,7 @@ message! {
 message! {
     /// Params of `private/enable_cancel_on_disconnect`, `disable_...` and `get_...`.
     pub struct SetCancelOnDisconnect {
-        /// Whose disconnect; this connection's by default.
+        /// Scope; this connection by default.
         pub scope: Option<CancelOnDisconnectScope>,
     }
 }
@@ -198,9 +198,9 @@ message! {
 message! {
     /// Result of `private/get_cancel_on_disconnect`.
     pub struct CancelOnDisconnect {
-        /// Whose disconnect.
+        /// Scope.
         pub scope: CancelOnDisconnectScope,
-        /// True when it cancels orders.
+        /// True if a disconnect cancels orders.
         pub enabled: bool,
     }
 }

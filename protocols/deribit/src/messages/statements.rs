@@ -1,4 +1,4 @@
-//! What was settled, delivered, paid; what instruments did in a day; which currencies there are.
+//! Statements: settlements, deliveries, payments, daily statistics of instruments, and currencies.
 
 use crate::codes::{Direction, Kind, Sorting};
 use crate::field::{List, plain_message};
@@ -10,25 +10,25 @@ use crate::text::Text;
 plain_message! {
     /// Element of the result of `public/get_currencies`.
     pub struct Currency<'a> {
-        /// As instruments name it.
+        /// Currency code, as in instruments.
         pub currency: Text<'a>,
-        /// Its name in full.
+        /// Full name.
         pub currency_long: Option<Text<'a>>,
-        /// On which chain it is.
+        /// Blockchain of the currency.
         pub coin_type: Option<Text<'a>>,
-        /// Digits after the point of fees.
+        /// Decimal places of fees.
         pub fee_precision: Option<u32>,
-        /// Blocks before a deposit counts.
+        /// Blocks required to confirm a deposit.
         pub min_confirmations: Option<u32>,
-        /// Least fee of a withdrawal.
+        /// Minimum fee of a withdrawal.
         pub min_withdrawal_fee: Option<Number<'a>>,
         /// Fee of a withdrawal.
         pub withdrawal_fee: Option<Number<'a>>,
-        /// How fast withdrawals can be, and what that costs.
+        /// Speeds of withdrawals, and their costs.
         pub withdrawal_priorities: Option<Value<'a>>,
-        /// The yearly yield of holding it, where there is one.
+        /// Yearly yield of holding the currency, if any.
         pub apr: Option<Number<'a>>,
-        /// True when it stands in for others.
+        /// True if the currency is part of the cross collateral pool.
         pub in_cross_collateral_pool: Option<bool>,
     }
 }
@@ -47,7 +47,7 @@ plain_message! {
     pub struct GetBookSummaryByCurrency<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only instruments of this kind.
         pub kind: Option<Kind>,
     }
 }
@@ -65,49 +65,49 @@ plain_message! {
     pub struct BookSummary<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// The coin.
+        /// Base currency.
         pub base_currency: Option<Text<'a>>,
-        /// The currency of its prices.
+        /// Currency of the prices.
         pub quote_currency: Option<Text<'a>>,
-        /// When the summary was made, in milliseconds since 1970.
+        /// Time of the summary, in milliseconds since 1970.
         pub creation_timestamp: Option<u64>,
         /// Best bid.
         pub bid_price: Option<Decimal>,
         /// Best ask.
         pub ask_price: Option<Decimal>,
-        /// The middle of both.
+        /// Mean of best bid and best ask.
         pub mid_price: Option<Number<'a>>,
-        /// The price that profit is reckoned at.
+        /// Mark price.
         pub mark_price: Option<Number<'a>>,
-        /// Last trade.
+        /// Price of the last trade.
         pub last: Option<Decimal>,
-        /// Highest price of 24 hours.
+        /// Highest price in 24 hours.
         pub high: Option<Number<'a>>,
-        /// Lowest price of 24 hours.
+        /// Lowest price in 24 hours.
         pub low: Option<Number<'a>>,
-        /// Change of the price in 24 hours, in percent.
+        /// Price change in 24 hours, in percent.
         pub price_change: Option<Number<'a>>,
-        /// Traded in 24 hours, in the base coin.
+        /// Volume in 24 hours, in the base coin.
         pub volume: Option<Number<'a>>,
-        /// Traded in 24 hours, in USD.
+        /// Volume in 24 hours, in USD.
         pub volume_usd: Option<Number<'a>>,
-        /// Traded in 24 hours, in the quote currency.
+        /// Volume in 24 hours, in the quote currency.
         pub volume_notional: Option<Number<'a>>,
-        /// Open positions, in amount.
+        /// Open interest, in amount.
         pub open_interest: Option<Number<'a>>,
-        /// Of perpetuals: the funding rate now.
+        /// Perpetuals: current funding rate.
         pub current_funding: Option<Number<'a>>,
-        /// Of perpetuals: the funding rate of 8 hours.
+        /// Perpetuals: funding rate of 8 hours.
         pub funding_8h: Option<Number<'a>>,
-        /// Price at which it would be delivered now.
+        /// Estimated delivery price.
         pub estimated_delivery_price: Option<Number<'a>>,
-        /// Of options: volatility of the mark price, in percent.
+        /// Options: volatility of the mark price, in percent.
         pub mark_iv: Option<Number<'a>>,
-        /// Of options: price of the underlying.
+        /// Options: price of the underlying.
         pub underlying_price: Option<Number<'a>>,
-        /// Of options: name of the underlying.
+        /// Options: name of the underlying.
         pub underlying_index: Option<Text<'a>>,
-        /// Of options: interest rate used.
+        /// Options: interest rate used.
         pub interest_rate: Option<Number<'a>>,
     }
 }
@@ -117,25 +117,25 @@ plain_message! {
     pub struct GetFundingRate<'a> {
         /// The perpetual.
         pub instrument_name: Text<'a>,
-        /// Milliseconds since 1970.
+        /// Start time in milliseconds since 1970.
         pub start_timestamp: u64,
-        /// Milliseconds since 1970.
+        /// End time in milliseconds since 1970.
         pub end_timestamp: u64,
     }
 }
 
 plain_message! {
-    /// Element of the result of `public/get_funding_rate_history`: an hour.
+    /// Element of the result of `public/get_funding_rate_history`: one hour.
     pub struct FundingRate<'a> {
-        /// Its end, in milliseconds since 1970.
+        /// End of the hour, in milliseconds since 1970.
         pub timestamp: u64,
-        /// Price of the index then.
+        /// Index price at the end.
         pub index_price: Option<Number<'a>>,
-        /// Price of the index at its begin.
+        /// Index price at the start.
         pub prev_index_price: Option<Number<'a>>,
-        /// Funding of the hour, as a part of the value.
+        /// Funding of the hour, as a fraction of the value.
         pub interest_1h: Option<Number<'a>>,
-        /// Funding of the eight hours that end with it.
+        /// Funding of the eight hours up to the end, as a fraction of the value.
         pub interest_8h: Option<Number<'a>>,
     }
 }
@@ -143,21 +143,21 @@ plain_message! {
 plain_message! {
     /// Params of `public/get_delivery_prices`.
     pub struct GetDeliveryPrices<'a> {
-        /// As `btc_usd`.
+        /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,
-        /// So many are left out, 0 by default.
+        /// Number of entries to skip, 0 by default.
         pub offset: Option<u32>,
-        /// At most so many, 10 by default, 1000 at most.
+        /// Maximum number of entries, 10 by default, up to 1000.
         pub count: Option<u32>,
     }
 }
 
 plain_message! {
-    /// A day's delivery.
+    /// Delivery price of one day.
     pub struct DeliveryPrice<'a> {
-        /// As `2026-11-22`.
+        /// Date, such as `2026-11-22`.
         pub date: Text<'a>,
-        /// The price.
+        /// Delivery price.
         pub delivery_price: Number<'a>,
     }
 }
@@ -165,9 +165,9 @@ plain_message! {
 plain_message! {
     /// Result of `public/get_delivery_prices`.
     pub struct DeliveryPrices<'a> {
-        /// Those asked for, the latest first.
+        /// Requested entries, latest first.
         pub data: List<'a, DeliveryPrice<'a>>,
-        /// How many there are.
+        /// Total number of entries.
         pub records_total: u64,
     }
 }
@@ -179,11 +179,11 @@ plain_message! {
         pub instrument_name: Text<'a>,
         /// `settlement`, `delivery` or `bankruptcy`.
         pub kind as "type": Option<Text<'a>>,
-        /// At most so many, 20 by default, 1000 at most.
+        /// Maximum number of entries, 20 by default, up to 1000.
         pub count: Option<u32>,
-        /// Where the page before ended.
+        /// Continuation from the previous page.
         pub continuation: Option<Text<'a>>,
-        /// The latest time, in milliseconds since 1970.
+        /// Latest time, in milliseconds since 1970.
         pub search_start_timestamp: Option<u64>,
     }
 }
@@ -195,11 +195,11 @@ plain_message! {
         pub currency: Text<'a>,
         /// `settlement`, `delivery` or `bankruptcy`.
         pub kind as "type": Option<Text<'a>>,
-        /// At most so many, 20 by default, 1000 at most.
+        /// Maximum number of entries, 20 by default, up to 1000.
         pub count: Option<u32>,
-        /// Where the page before ended.
+        /// Continuation from the previous page.
         pub continuation: Option<Text<'a>>,
-        /// The latest time, in milliseconds since 1970.
+        /// Latest time, in milliseconds since 1970.
         pub search_start_timestamp: Option<u64>,
     }
 }
@@ -211,23 +211,23 @@ plain_message! {
         pub kind as "type": Text<'a>,
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// The instrument; none of bankruptcies.
+        /// The instrument; none for bankruptcies.
         pub instrument_name: Option<Text<'a>>,
         /// Size of the position.
         pub position: Option<Number<'a>>,
-        /// Price of the index then.
+        /// Index price at the time of settlement.
         pub index_price: Option<Number<'a>>,
-        /// The price that profit was reckoned at.
+        /// Mark price at the time of settlement.
         pub mark_price: Option<Number<'a>>,
-        /// What was won in all.
+        /// Total profit.
         pub profit_loss: Option<Number<'a>>,
-        /// What was won since the settlement before.
+        /// Profit since the previous settlement.
         pub session_profit_loss: Option<Number<'a>>,
-        /// Of perpetuals: funding.
+        /// Perpetuals: funding.
         pub funding: Option<Number<'a>>,
-        /// Of bankruptcies: what the insurance fund gave.
+        /// Bankruptcies: amount that the insurance fund paid.
         pub funded: Option<Number<'a>>,
-        /// Of bankruptcies: what was taken from those who won.
+        /// Bankruptcies: amount taken from profitable accounts (socialised loss).
         pub socialized: Option<Number<'a>>,
     }
 }
@@ -235,9 +235,9 @@ plain_message! {
 plain_message! {
     /// Result of `public/get_last_settlements_by_*` and `private/get_settlement_history_by_*`.
     pub struct Settlements<'a> {
-        /// The latest first.
+        /// Settlements, latest first.
         pub settlements: List<'a, Settlement<'a>>,
-        /// Asks for the next page; none where there is no other.
+        /// Continuation for the next page; `None` for the last page.
         pub continuation: Option<Text<'a>>,
     }
 }
@@ -247,19 +247,19 @@ plain_message! {
     pub struct GetLastTradesByCurrency<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only instruments of this kind.
         pub kind: Option<Kind>,
-        /// First id of a trade.
+        /// First trade id.
         pub start_id: Option<Text<'a>>,
-        /// Last id of a trade.
+        /// Last trade id.
         pub end_id: Option<Text<'a>>,
-        /// Milliseconds since 1970.
+        /// Start time in milliseconds since 1970.
         pub start_timestamp: Option<u64>,
-        /// Milliseconds since 1970.
+        /// End time in milliseconds since 1970.
         pub end_timestamp: Option<u64>,
-        /// At most so many, 10 by default, 1000 at most.
+        /// Maximum number of trades, 10 by default, up to 1000.
         pub count: Option<u32>,
-        /// Their order.
+        /// Sort order.
         pub sorting: Option<Sorting>,
     }
 }
@@ -269,17 +269,17 @@ plain_message! {
     pub struct GetTransactionLog<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Milliseconds since 1970.
+        /// Start time in milliseconds since 1970.
         pub start_timestamp: u64,
-        /// Milliseconds since 1970.
+        /// End time in milliseconds since 1970.
         pub end_timestamp: u64,
-        /// Only of this type.
+        /// Only transactions of this type.
         pub query: Option<Text<'a>>,
-        /// At most so many, 100 by default, 1000 at most.
+        /// Maximum number of transactions, 100 by default, up to 1000.
         pub count: Option<u32>,
-        /// Only of this instrument.
+        /// Only transactions of this instrument.
         pub instrument_name: Option<Text<'a>>,
-        /// Where the page before ended.
+        /// Continuation from the previous page.
         pub continuation: Option<u64>,
     }
 }
@@ -287,7 +287,7 @@ plain_message! {
 plain_message! {
     /// A change of a balance: element of [`TransactionLog`].
     pub struct Transaction<'a> {
-        /// Its number.
+        /// Number of the transaction.
         pub id: u64,
         /// `trade`, `settlement`, `delivery` and others.
         pub kind as "type": Text<'a>,
@@ -295,37 +295,37 @@ plain_message! {
         pub timestamp: u64,
         /// The currency.
         pub currency: Text<'a>,
-        /// What it changed.
+        /// Change of the balance.
         pub change: Option<Number<'a>>,
-        /// The balance after it.
+        /// Balance after the transaction.
         pub balance: Option<Number<'a>>,
-        /// The equity after it.
+        /// Equity after the transaction.
         pub equity: Option<Number<'a>>,
-        /// What it cost.
+        /// Commission.
         pub commission: Option<Number<'a>>,
         /// The instrument.
         pub instrument_name: Option<Text<'a>>,
-        /// As `open buy`.
+        /// Side, such as `open buy`.
         pub side: Option<Text<'a>>,
         /// The amount.
         pub amount: Option<Number<'a>>,
         /// The amount in contracts.
         pub contracts: Option<Number<'a>>,
-        /// The position after it.
+        /// Position after the transaction.
         pub position: Option<Number<'a>>,
         /// The price.
         pub price: Option<Number<'a>>,
-        /// The price that profit is reckoned at.
+        /// Mark price.
         pub mark_price: Option<Number<'a>>,
-        /// Price of the index.
+        /// Index price.
         pub index_price: Option<Number<'a>>,
-        /// What it changed without its commission.
+        /// Change of the balance without the commission.
         pub cashflow: Option<Number<'a>>,
-        /// True where profit changes the balance at once.
+        /// True if profit changes the balance at once.
         pub profit_as_cashflow: Option<bool>,
-        /// Funding, of settlements.
+        /// Settlements: funding.
         pub interest_pl: Option<Number<'a>>,
-        /// Profit of the session, of settlements.
+        /// Settlements: profit of the session.
         pub session_rpl: Option<Number<'a>>,
         /// The trade.
         pub trade_id: Option<Text<'a>>,
@@ -335,11 +335,11 @@ plain_message! {
         pub user_role: Option<Text<'a>>,
         /// The account.
         pub user_id: Option<u64>,
-        /// Its name.
+        /// User name.
         pub username: Option<Text<'a>>,
-        /// Number of the change within the account.
+        /// Number of the transaction within the account.
         pub user_seq: Option<u64>,
-        /// More about it.
+        /// Additional data.
         pub info: Option<Value<'a>>,
     }
 }
@@ -347,9 +347,9 @@ plain_message! {
 plain_message! {
     /// Result of `private/get_transaction_log`.
     pub struct TransactionLog<'a> {
-        /// The latest first.
+        /// Transactions, latest first.
         pub logs: List<'a, Transaction<'a>>,
-        /// Asks for the next page; none where there is no other.
+        /// Continuation for the next page; `None` for the last page.
         pub continuation: Option<u64>,
     }
 }
@@ -367,11 +367,11 @@ plain_message! {
 }
 
 plain_message! {
-    /// Result of `private/get_margins`: what an order would hold.
+    /// Result of `private/get_margins`: the margin that an order would require.
     pub struct Margins<'a> {
-        /// Bought.
+        /// Margin of a buy order.
         pub buy: Number<'a>,
-        /// Sold.
+        /// Margin of a sell order.
         pub sell: Number<'a>,
         /// Lower end of the trading band.
         pub min_price: Option<Decimal>,
@@ -384,9 +384,9 @@ plain_message! {
     /// Params of `private/get_account_summaries`.
     #[derive(Copy)]
     pub struct GetAccountSummaries {
-        /// Of this subaccount.
+        /// Subaccount.
         pub subaccount_id: Option<u64>,
-        /// With the account's own data.
+        /// Include account details.
         pub extended: Option<bool>,
     }
 }
@@ -394,19 +394,19 @@ plain_message! {
 plain_message! {
     /// Result of `private/get_account_summaries`.
     pub struct AccountSummaries<'a> {
-        /// The account.
+        /// Account id.
         pub id: Option<u64>,
-        /// Its user's name.
+        /// User name.
         pub username: Option<Text<'a>>,
-        /// Its own name.
+        /// System name of the account.
         pub system_name: Option<Text<'a>>,
         /// `main` or `subaccount`.
         pub account_type as "type": Option<Text<'a>>,
-        /// What happens to orders that would trade with the account itself.
+        /// Self-trade prevention mode.
         pub self_trading_reject_mode: Option<Text<'a>>,
-        /// True when it may quote.
+        /// True if the account may quote.
         pub mmp_enabled: Option<bool>,
-        /// One for each currency.
+        /// One summary per currency.
         pub summaries: List<'a, AccountSummary<'a>>,
     }
 }
@@ -416,19 +416,19 @@ plain_message! {
     pub struct GetOrderHistoryByInstrument<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// At most so many, 20 by default.
+        /// Maximum number of orders, 20 by default.
         pub count: Option<u32>,
-        /// So many are left out, 0 by default.
+        /// Number of orders to skip, 0 by default.
         pub offset: Option<u32>,
-        /// Those that ended more than two days ago too.
+        /// Include orders that ended more than two days ago.
         pub include_old: Option<bool>,
-        /// Those that nothing was executed of too.
+        /// Include orders without any execution.
         pub include_unfilled: Option<bool>,
-        /// Older ones, indexed, rather than recent ones.
+        /// Return older, indexed orders instead of recent ones.
         pub historical: Option<bool>,
-        /// The result is [`OrderHistory`].
+        /// Return an [`OrderHistory`].
         pub with_continuation: Option<bool>,
-        /// Where the page before ended.
+        /// Continuation from the previous page.
         pub continuation: Option<Text<'a>>,
     }
 }
@@ -438,88 +438,88 @@ plain_message! {
     pub struct GetOrderHistoryByCurrency<'a> {
         /// The currency.
         pub currency: Text<'a>,
-        /// Only of this kind.
+        /// Only orders of this kind.
         pub kind: Option<Kind>,
-        /// At most so many, 20 by default.
+        /// Maximum number of orders, 20 by default.
         pub count: Option<u32>,
-        /// So many are left out, 0 by default.
+        /// Number of orders to skip, 0 by default.
         pub offset: Option<u32>,
-        /// Those that ended more than two days ago too.
+        /// Include orders that ended more than two days ago.
         pub include_old: Option<bool>,
-        /// Those that nothing was executed of too.
+        /// Include orders without any execution.
         pub include_unfilled: Option<bool>,
-        /// Older ones, indexed, rather than recent ones.
+        /// Return older, indexed orders instead of recent ones.
         pub historical: Option<bool>,
-        /// The result is [`OrderHistory`].
+        /// Return an [`OrderHistory`].
         pub with_continuation: Option<bool>,
-        /// Where the page before ended.
+        /// Continuation from the previous page.
         pub continuation: Option<Text<'a>>,
     }
 }
 
 plain_message! {
-    /// Result of `private/get_order_history_by_*` with `with_continuation`; without it the orders alone.
+    /// Result of `private/get_order_history_by_*` with `with_continuation`; without it, a list of orders.
     pub struct OrderHistory<'a> {
-        /// The latest first.
+        /// Orders, latest first.
         pub orders: List<'a, super::Order<'a>>,
-        /// Asks for the next page; none where there is no other.
+        /// Continuation for the next page; `None` for the last page.
         pub continuation: Option<Text<'a>>,
     }
 }
 
 plain_message! {
-    /// Element of the result of cancel requests with `detailed`: the orders of an instrument.
+    /// Element of the result of cancel requests with `detailed`: the orders of one instrument.
     pub struct CancelReport<'a> {
         /// The instrument.
         pub instrument_name: Option<Text<'a>>,
-        /// Its currency.
+        /// Currency of the instrument.
         pub currency: Option<Text<'a>>,
-        /// Which orders: `limit` or `trigger`.
+        /// Type of the orders: `limit` or `trigger`.
         pub kind as "type": Option<Text<'a>>,
-        /// The orders as they are now.
+        /// The orders after cancellation.
         pub result: List<'a, super::Order<'a>>,
     }
 }
 
 plain_message! {
-    /// An element of `otoco_config` of `private/buy` and `private/sell`: an order that is linked with the one entered.
+    /// An element of `otoco_config` of `private/buy` and `private/sell`: an order linked with the main one.
     pub struct LinkedOrder<'a> {
-        /// Its side.
+        /// Side of the order.
         pub direction: Direction,
-        /// Its amount; that of the primary order by default.
+        /// Amount; by default that of the primary order.
         pub amount: Option<Decimal>,
-        /// What it is; a limit order by default.
+        /// Order type; a limit order by default.
         pub order_type as "type": Option<crate::codes::OrderType>,
-        /// Its price.
+        /// Limit price.
         pub price: Option<Decimal>,
-        /// The client's text.
+        /// Client's label.
         pub label: Option<Text<'a>>,
-        /// How long it stays.
+        /// Time in force.
         pub time_in_force: Option<crate::codes::TimeInForce>,
-        /// It must not take liquidity.
+        /// Post-only: the order must not take liquidity.
         pub post_only: bool,
-        /// It is refused rather than moved; with `post_only`.
+        /// With `post_only`: reject rather than reprice.
         pub reject_post_only: bool,
-        /// It must not make the position larger.
+        /// Reduce-only: the order must not increase the position.
         pub reduce_only: bool,
-        /// The price that is watched.
+        /// Price that the trigger watches.
         pub trigger: Option<crate::codes::Trigger>,
-        /// The price that fires it.
+        /// Trigger price.
         pub trigger_price: Option<Decimal>,
-        /// The distance; of trailing stops.
+        /// Trailing stops: the distance.
         pub trigger_offset: Option<Decimal>,
     }
 }
 
 plain_message! {
-    /// The params of `private/buy` and `private/sell` that link other orders with the one entered; beside those of
-    /// [`PlaceOrder`](super::PlaceOrder), in the same object.
+    /// The params of `private/buy` and `private/sell` that link other orders with the primary order. They are
+    /// in the same object as those of [`PlaceOrder`](super::PlaceOrder).
     pub struct Links<'a> {
         /// `one_triggers_other`, `one_cancels_other` or `one_triggers_one_cancels_other`.
         pub linked_order_type: Option<Text<'a>>,
-        /// When the others are let go: `first_hit`, `complete_fill` or `incremental`.
+        /// Condition that releases the linked orders: `first_hit`, `complete_fill` or `incremental`.
         pub trigger_fill_condition: Option<Text<'a>>,
-        /// The others.
+        /// The linked orders.
         pub otoco_config: Option<List<'a, LinkedOrder<'a>>>,
     }
 }

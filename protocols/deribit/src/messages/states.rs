@@ -1,4 +1,4 @@
-//! States of the venue, of indices and of an account; candles.
+//! States of the venue, of indices and of an account, and candles.
 
 use crate::field::{List, plain_message};
 use crate::number::{Decimal, Number};
@@ -12,17 +12,17 @@ plain_message! {
         pub refresh_token: Secret<'a>,
         /// The account.
         pub subject_id: u64,
-        /// What the token is to allow.
+        /// Requested scope of the token.
         pub scope: Option<Text<'a>>,
     }
 }
 
 plain_message! {
-    /// Params of `public/fork_token`: a token for a session of its own.
+    /// Params of `public/fork_token`: a token for a separate session.
     pub struct ForkToken<'a> {
-        /// The token of an earlier reply, of a session.
+        /// Refresh token of an earlier reply with a session.
         pub refresh_token: Secret<'a>,
-        /// The new session.
+        /// Name of the new session.
         pub session_name: Text<'a>,
     }
 }
@@ -30,9 +30,9 @@ plain_message! {
 plain_message! {
     /// Result of `public/status`.
     pub struct Status<'a> {
-        /// `true`, `partial` or `false`, as a text or not.
+        /// `true`, `partial` or `false`, either as text or as JSON literal.
         pub locked: Value<'a>,
-        /// The indices whose instruments cannot be traded.
+        /// Indices with locked instruments.
         pub locked_indices: Option<List<'a, Text<'a>>>,
     }
 }
@@ -41,9 +41,9 @@ plain_message! {
     /// Params of `public/get_order_book_by_instrument_id`.
     #[derive(Copy)]
     pub struct GetOrderBookByInstrumentId {
-        /// The instrument's number.
+        /// The venue's number of the instrument.
         pub instrument_id: u64,
-        /// Levels of each side: 1, 5, 10, 20, 50, 100, 1000 or 10000.
+        /// Levels per side: 1, 5, 10, 20, 50, 100, 1000 or 10000.
         pub depth: Option<u32>,
     }
 }
@@ -53,29 +53,29 @@ plain_message! {
     pub struct PerpetualState<'a> {
         /// Milliseconds since 1970.
         pub timestamp: u64,
-        /// The funding rate now.
+        /// Current funding rate.
         pub interest: Number<'a>,
-        /// Price of the index.
+        /// Index price.
         pub index_price: Option<Number<'a>>,
     }
 }
 
 plain_message! {
-    /// Data of `chart.trades.{instrument}.{resolution}`: a candle as it is now.
+    /// Data of `chart.trades.{instrument}.{resolution}`: the current state of a candle.
     pub struct Candle<'a> {
-        /// Its begin, in milliseconds since 1970.
+        /// Start of the candle, in milliseconds since 1970.
         pub tick: u64,
-        /// First price.
+        /// Opening price.
         pub open: Decimal,
         /// Highest price.
         pub high: Decimal,
         /// Lowest price.
         pub low: Decimal,
-        /// Last price.
+        /// Closing price.
         pub close: Decimal,
-        /// Traded, in the base coin.
+        /// Volume in the base coin.
         pub volume: Number<'a>,
-        /// Traded, in the quote currency.
+        /// Volume in the quote currency.
         pub cost: Number<'a>,
     }
 }
@@ -86,34 +86,34 @@ plain_message! {
     pub struct GetTradingviewChartData<'a> {
         /// The instrument.
         pub instrument_name: Text<'a>,
-        /// From when on candles begin, in milliseconds since 1970.
+        /// Earliest start of a candle, in milliseconds since 1970.
         pub start_timestamp: u64,
-        /// Until when they do, in milliseconds since 1970.
+        /// Latest start of a candle, in milliseconds since 1970.
         pub end_timestamp: u64,
-        /// Their length in minutes, or `1D`.
+        /// Length of the candles in minutes, or `1D`.
         pub resolution: Text<'a>,
     }
 }
 
 plain_message! {
-    /// Result of `public/get_tradingview_chart_data`: of each list the element at one place is of the same candle, the
-    /// earliest first.
+    /// Result of `public/get_tradingview_chart_data`. Elements at the same position of all lists belong to
+    /// the same candle, earliest first.
     pub struct ChartData<'a> {
         /// `ok`, or `no_data`.
         pub status: Text<'a>,
-        /// Their begins, in milliseconds since 1970.
+        /// Starts of the candles, in milliseconds since 1970.
         pub ticks: List<'a, u64>,
-        /// First prices.
+        /// Opening prices.
         pub open: List<'a, Decimal>,
         /// Highest prices.
         pub high: List<'a, Decimal>,
         /// Lowest prices.
         pub low: List<'a, Decimal>,
-        /// Last prices.
+        /// Closing prices.
         pub close: List<'a, Decimal>,
-        /// Traded, in the base coin.
+        /// Volumes in the base coin.
         pub volume: List<'a, Number<'a>>,
-        /// Traded, in the quote currency.
+        /// Volumes in the quote currency.
         pub cost: List<'a, Number<'a>>,
     }
 }
@@ -121,11 +121,11 @@ plain_message! {
 plain_message! {
     /// Data of `estimated_expiration_price.{index}`.
     pub struct EstimatedExpirationPrice<'a> {
-        /// True in the half hour that the price is the mean of.
+        /// True during the half hour over which the price is averaged.
         pub is_estimated: bool,
         /// The price.
         pub price: Number<'a>,
-        /// Until the next expiry.
+        /// Seconds until the next expiry.
         pub seconds: u64,
     }
 }
@@ -137,9 +137,9 @@ plain_message! {
         pub timestamp: u64,
         /// The option.
         pub instrument_name: Text<'a>,
-        /// The price that profit is reckoned at.
+        /// Mark price.
         pub mark_price: Number<'a>,
-        /// Its volatility, as a part of one.
+        /// Implied volatility, as a fraction.
         pub iv: Option<Number<'a>>,
     }
 }
@@ -148,7 +148,7 @@ plain_message! {
     /// Data of `platform_state.public_methods_state`.
     #[derive(Copy)]
     pub struct PublicMethodsState {
-        /// Whether clients who are not authenticated may ask.
+        /// Whether unauthenticated clients may call public methods.
         pub allow_unauthenticated_public_requests: bool,
     }
 }
@@ -158,7 +158,7 @@ plain_message! {
     pub struct UserLock<'a> {
         /// True while the account cannot trade.
         pub locked: bool,
-        /// In which currency; `ALL` for any.
+        /// Currency of the lock; `ALL` for all currencies.
         pub currency: Option<Text<'a>>,
     }
 }
@@ -166,21 +166,21 @@ plain_message! {
 plain_message! {
     /// Data of `user.access_log`.
     pub struct AccessLog<'a> {
-        /// Its number.
+        /// Number of the entry.
         pub id: Option<u64>,
         /// Milliseconds since 1970.
         pub timestamp: u64,
         /// Address of the client.
         pub ip: Option<Text<'a>>,
-        /// What happened, as `success` or `failure`.
+        /// Result of the event, such as `success` or `failure`.
         pub result: Option<Text<'a>>,
-        /// More about it.
+        /// Description of the event.
         pub log: Option<Text<'a>>,
-        /// Where the address is.
+        /// Country of the address.
         pub country: Option<Text<'a>>,
-        /// Where the address is.
+        /// City of the address.
         pub city: Option<Text<'a>>,
-        /// Further members of what happened.
+        /// Additional members of the event.
         pub data: Option<Value<'a>>,
     }
 }

@@ -1,21 +1,21 @@
-//! The two numbers that end a level, read at one look: books are little else.
+//! Reads the two numbers at the end of a level in one pass, because books consist mostly of these.
 
 use tickpath_lockfree::cpu;
 
 use super::{Decimal, digit_values, value_of_last};
 
-/// Bytes looked at. A price, an amount and what stands around them are seldom more than 20.
+/// Number of bytes read. A price, an amount and the text around them rarely exceed 20.
 const WINDOW_LEN: usize = 32;
-/// Characters of a number that is read here, its point included.
+/// Maximum length of a number read here, including its point.
 const NUMBER_LEN_MAX: usize = 8;
 
-/// The price and the amount at `at`, and where the bracket behind them ends: `37394.0,42670.0]`. None where one of them has
-/// a sign, no point or more than eight characters, or anything else is unusual: other readers know what it is.
+/// The price and amount at `at`, and the end of the bracket after them: `37394.0,42670.0]`. `None` if either
+/// has a sign, no point or over eight characters, or another unusual form, for other readers.
 ///
-/// All ends are found before the digits are looked at, so that no number waits for the one before it.
+/// All ends are located before any digit is decoded, so that the numbers do not depend on each other.
 #[inline(always)]
 pub(crate) fn price_amount(frame: &[u8], at: usize) -> Option<(Decimal, Decimal, usize)> {
-    // Near the end of the frame it begins before the price.
+    // Near the end of the frame, the window starts before the price.
     let window_at = at.min(frame.len().checked_sub(WINDOW_LEN)?);
     let window: &[u8; WINDOW_LEN] = frame.get(window_at..)?.first_chunk()?;
     let start = at - window_at;
@@ -25,7 +25,7 @@ pub(crate) fn price_amount(frame: &[u8], at: usize) -> Option<(Decimal, Decimal,
     let behind_comma = without_first(behind_first);
     let ends = [others, behind_first, behind_comma, without_first(behind_comma)];
     let [point, comma, second_point, end] = ends.map(|places| places.trailing_zeros() as usize);
-    // The bracket is the first that is no digit with another one behind it: so there are digits around the points.
+    // The bracket is the first non-digit followed by another one: thus both points are between digits.
     let first_of_two = (others & others >> 1).trailing_zeros() as usize;
     if end >= WINDOW_LEN || first_of_two != end || point == start {
         return None;
@@ -37,7 +37,7 @@ pub(crate) fn price_amount(frame: &[u8], at: usize) -> Option<(Decimal, Decimal,
         return None;
     }
     let price = decimal(window, start, point, comma)?;
-    // Most amounts are whole numbers: what is behind the point is passed over.
+    // Most amounts are integers: the decimals are skipped.
     let is_whole = second_point + 2 == end && window[(second_point + 1) % WINDOW_LEN] == b'0';
     let amount = match is_whole {
         true => whole(window, comma + 1, second_point)?,
@@ -46,7 +46,7 @@ pub(crate) fn price_amount(frame: &[u8], at: usize) -> Option<(Decimal, Decimal,
     Some((price, amount, window_at + end + 1))
 }
 
-/// The digits from `start` to `end`.
+/// Reads the digits from `start` to `end`.
 #[inline(always)]
 fn whole(window: &[u8; WINDOW_LEN], start: usize, end: usize) -> Option<Decimal> {
     let word = digit_values(window.get(start..)?.first_chunk()?);
@@ -56,13 +56,13 @@ fn whole(window: &[u8; WINDOW_LEN], start: usize, end: usize) -> Option<Decimal>
     is_usual.then_some(Decimal { mantissa: value_of_last(text) as i64, scale: 0 })
 }
 
-/// By how many bits the last of so many characters goes into the highest byte, where the type's width is left out.
+/// Shift in bits, modulo the word size, that moves the last of `count` characters to the highest byte.
 #[inline(always)]
 const fn highest(count: usize) -> u32 {
     (8 * count as u32).wrapping_neg()
 }
 
-/// The number from `start` to `end`: digits, and a point between two of them.
+/// Reads the number from `start` to `end`: digits, with a point between two of them.
 #[inline(always)]
 fn decimal(window: &[u8; WINDOW_LEN], start: usize, point: usize, end: usize) -> Option<Decimal> {
     let word = digit_values(window.get(start..)?.first_chunk()?);
@@ -70,11 +70,11 @@ fn decimal(window: &[u8; WINDOW_LEN], start: usize, point: usize, end: usize) ->
     if len > NUMBER_LEN_MAX || (word & 0xff == 0 && point - start > 1) {
         return None;
     }
-    // The last character goes into the highest byte, and the digits before the point up to those behind it.
+    // Shift the last character to the highest byte, and the digits before the point to those after it.
     let text = word.wrapping_shl(highest(len));
     let behind = u64::MAX.wrapping_shl(highest(places));
     let digits = (text << 8) ^ ((text << 8 ^ text) & behind);
-    // One zero at the end does not count; more are seldom written.
+    // One trailing zero is dropped; servers rarely write more.
     let dropped = usize::from(digits >> 56 == 0);
     if dropped == 1 && places > 1 {
         return None;
@@ -147,7 +147,7 @@ mod tests {
             ("[\"change\",104567.5,254870.0],[\"delete\",36809.5,0.0]", "104567.5", "254870"),
             ("[\"delete\",0.0045,0.0],[\"new\",0.004,61.6]", "0.0045", "0"),
         ] {
-            // A level stands in a frame.
+            // A level always lies within a frame.
             let frame = format!("{{\"type\":\"change\",\"bids\":[{level}");
             let at = frame.len() - level.len() + level.find(',').expect("a comma") + 1;
             let read = price_amount(frame.as_bytes(), at).map(|(price, amount, _)| (price, amount));

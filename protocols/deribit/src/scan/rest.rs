@@ -1,4 +1,4 @@
-//! Reading the form that servers write, in one look.
+//! Single-pass reading of the form that servers write.
 
 use tickpath_lockfree::cpu::string_stops;
 
@@ -6,14 +6,14 @@ use super::{DEPTH_MAX, Scanner, Value};
 use crate::number::number_len;
 use crate::text::Text;
 
-/// What of a frame is still to be read, for readers of the form that servers write: plain names and strings, no spaces.
-/// They take what they know, checked, or nothing.
+/// The unread rest of a frame, for readers of the form that servers write: plain names and strings, no
+/// spaces. They read and validate known forms, or return nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Rest<'a> {
     pub(super) frame: &'a str,
-    /// The end of the frame, from the next byte on.
+    /// The rest of the frame.
     pub(super) bytes: &'a [u8],
-    /// Containers that may be opened within each other from here on.
+    /// Number of containers that may still be nested.
     pub(super) room: u64,
 }
 
@@ -23,13 +23,13 @@ impl<'a> Rest<'a> {
         Rest { frame, bytes, room }
     }
 
-    /// What [`new`](Rest::new) makes it of.
+    /// The arguments of [`new`](Rest::new).
     #[inline(always)]
     pub(crate) const fn parts(self) -> (&'a str, &'a [u8], u64) {
         (self.frame, self.bytes, self.room)
     }
 
-    /// Its bytes.
+    /// Bytes of the rest.
     #[must_use]
     #[inline(always)]
     pub const fn bytes(&self) -> &'a [u8] {
@@ -42,52 +42,52 @@ impl<'a> Rest<'a> {
         self.frame
     }
 
-    /// True when a container may be opened.
+    /// True if a container may be opened.
     #[inline(always)]
     pub(crate) const fn has_room(&self) -> bool {
         self.room > 0
     }
 
-    /// Bytes of the frame before it.
+    /// Offset in the frame.
     #[inline(always)]
     pub(crate) const fn at(&self) -> usize {
         self.frame.len() - self.bytes.len()
     }
 
-    /// The rest behind `literal`, if it starts with that.
+    /// The rest after `literal`, if it starts with `literal`.
     #[must_use]
     #[inline(always)]
     pub fn after(self, literal: &'static str) -> Option<Rest<'a>> {
         if starts_with(self.bytes, literal.as_bytes()) { self.skip(literal.len()) } else { None }
     }
 
-    /// The first `len` bytes and the rest behind them.
+    /// The first `len` bytes, and the rest after them.
     #[inline(always)]
     pub(crate) fn split(self, len: usize) -> Option<(&'a str, Rest<'a>)> {
         let at = self.at();
         Some((self.frame.get(at..at + len)?, self.skip(len)?))
     }
 
-    /// The rest behind the first `len` bytes.
+    /// The rest after the first `len` bytes.
     #[inline(always)]
     pub(crate) fn skip(self, len: usize) -> Option<Rest<'a>> {
         Some(Rest { bytes: self.bytes.get(len..)?, ..self })
     }
 
-    /// The rest behind the bracket that opens a container; none when there are too many open.
+    /// The rest after the bracket that opens a container; `None` if it is nested too deeply.
     #[inline(always)]
     pub(crate) fn open(self, bracket: &'static str) -> Option<Rest<'a>> {
         let rest = self.after(bracket)?;
         Some(Rest { room: self.room.checked_sub(1)?, ..rest })
     }
 
-    /// The rest behind a container, which is closed.
+    /// The rest after a container is closed.
     #[inline(always)]
     pub(crate) const fn close(self) -> Rest<'a> {
         Rest { room: self.room + 1, ..self }
     }
 
-    /// A value of any kind, to be read later.
+    /// Reads a value of any type, for later decoding.
     #[inline]
     pub(crate) fn value(self) -> Option<(Value<'a>, Rest<'a>)> {
         let end = match self.after("null") {
@@ -100,7 +100,7 @@ impl<'a> Rest<'a> {
     /// The value from here to the start of `end`.
     #[inline(always)]
     pub(crate) const fn value_to(self, end: Rest<'a>) -> Value<'a> {
-        // Frames of 4 GiB are refused long before by every transport.
+        // Every transport rejects frames of 4 GiB before.
         Value {
             frame: self.frame,
             start: self.at() as u32,
@@ -110,7 +110,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// A string.
+    /// Reads a string.
     #[inline(always)]
     pub(crate) fn string(self) -> Option<(Text<'a>, Rest<'a>)> {
         let at = self.at();
@@ -119,7 +119,7 @@ impl<'a> Rest<'a> {
         Some((Text::borrowed(text, has_escapes), self.skip(len)?))
     }
 
-    /// The name of a member, and the rest behind its colon.
+    /// Reads the name of a member, and the rest after its colon.
     #[inline(always)]
     pub(crate) fn name(self) -> Option<(&'a str, Rest<'a>)> {
         let (at, len) = (self.at(), key_len(self.bytes));
@@ -127,13 +127,13 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Length of the name that `bytes` start with, its quotes and its colon included; 0 where there is none.
+/// Length of the name at the start of `bytes`, including quotes and colon; 0 if there is none.
 #[inline(never)]
 fn key_len(bytes: &[u8]) -> usize {
     quick_key_end(bytes, 0).unwrap_or(0)
 }
 
-/// The first quote, backslash or control character from `at` on; the end when there is none.
+/// Position of the first quote, backslash or control character from `at` on; the end if there is none.
 #[inline(always)]
 pub(super) fn string_stop(bytes: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -146,8 +146,8 @@ pub(super) fn string_stop(bytes: &[u8], mut at: usize) -> usize {
     string_stop_near_end(bytes, at)
 }
 
-/// True when `bytes` start with a text that is known when the program is built. Its first eight bytes are looked at
-/// before the others: members that are not there are told by them.
+/// True if `bytes` start with a constant text. Compares the first eight bytes first, because they identify
+/// absent members.
 #[inline(always)]
 pub(crate) fn starts_with(bytes: &[u8], literal: &'static [u8]) -> bool {
     let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
@@ -157,8 +157,8 @@ pub(crate) fn starts_with(bytes: &[u8], literal: &'static [u8]) -> bool {
     }
 }
 
-/// Length of the string at a place of the frame, its quotes included, and if it has escapes; 0 for what is no string. One
-/// function for all fields: a message's code must not crowd the cache.
+/// Length of the string at an offset of the frame, including quotes, and whether it has escapes; 0 for no
+/// string. One function for all fields keeps the code of messages small for the cache.
 #[inline(never)]
 fn string_len(frame: &str, at: usize) -> (usize, bool) {
     let bytes = frame.as_bytes();
@@ -169,7 +169,7 @@ fn string_len(frame: &str, at: usize) -> (usize, bool) {
     if bytes.get(stop) == Some(&b'"') { (stop + 1 - at, false) } else { escaped_string_len(frame, at) }
 }
 
-/// [`string_len`] of what is no plain string.
+/// [`string_len`] for strings that are not plain.
 #[cold]
 fn escaped_string_len(frame: &str, at: usize) -> (usize, bool) {
     let mut scanner = Scanner { at, ..Scanner::new(frame) };
@@ -187,10 +187,10 @@ fn string_stop_near_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the value at `at` ends, when it is written without spaces and escapes, with at most `room` containers within
-/// each other. None for any other value, and what is no value.
+/// End of the value at `at`, if it has no spaces or escapes and at most `room` nested containers. `None` for
+/// any other value or invalid JSON.
 fn quick_value_end(bytes: &[u8], mut at: usize, room: u64) -> Option<usize> {
-    // One bit for each container opened here: 1 for an object.
+    // One bit per container opened here: 1 for an object.
     let (mut kinds, mut depth) = (0_u64, 0);
     loop {
         match *bytes.get(at)? {
@@ -214,7 +214,7 @@ fn quick_value_end(bytes: &[u8], mut at: usize, room: u64) -> Option<usize> {
             b'n' if bytes[at..].starts_with(b"null") => at += 4,
             _ => return None,
         }
-        // To the next value, or out of every container that ends here.
+        // Continue to the next value, or leave every container that ends here.
         while depth > 0 {
             match (*bytes.get(at)?, kinds & 1) {
                 (b',', 0) => {
@@ -235,14 +235,14 @@ fn quick_value_end(bytes: &[u8], mut at: usize, room: u64) -> Option<usize> {
     }
 }
 
-/// Where the string ends whose content starts at `at`, behind its quote.
+/// End of the string after its closing quote; its content starts at `at`.
 #[inline(always)]
 fn quick_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let end = string_stop(bytes, at);
     if bytes.get(end) == Some(&b'"') { Some(end + 1) } else { None }
 }
 
-/// Where the name at `at` ends, behind its colon.
+/// End of the name at `at`, after its colon.
 #[inline(always)]
 fn quick_key_end(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'"') {

@@ -1,9 +1,9 @@
-//! What a token allows, as far as a client cares.
+//! Scope of a token, to the extent that a client needs it.
 
-/// The word without which no order is taken.
+/// Scope element that is required for orders.
 pub(super) const TRADE: &str = "trade:read_write";
 
-/// Whether what was granted has a word that was asked for, or a stronger one of the same kind.
+/// True if the granted scope includes a requested element, or a stronger one of the same kind.
 fn has(granted: &str, asked: &str) -> bool {
     let mut words = granted.split_ascii_whitespace();
     match asked.rsplit_once(':') {
@@ -12,12 +12,12 @@ fn has(granted: &str, asked: &str) -> bool {
                 .is_some_and(|(own, access)| own == kind && matches!(access, "read" | "read_write"))
         }),
         Some((_, "read_write")) => words.any(|word| word == asked),
-        // What the server names otherwise, or asks less of.
+        // Elements that the server renames, or requires less for.
         _ => true,
     }
 }
 
-/// The first word that was asked for and not granted.
+/// First element that was requested but not granted.
 pub(super) fn missing<'s>(asked: &'s str, granted: &str) -> Option<&'s str> {
     asked.split_ascii_whitespace().find(|word| !has(granted, word))
 }

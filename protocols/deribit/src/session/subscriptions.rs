@@ -1,4 +1,4 @@
-//! Which channels are wanted, and what became of asking for them.
+//! Requested channels, and the state of their subscriptions.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::method::Method;
 use crate::request::REQUEST_LEN_MAX;
 use crate::text::Text;
 
-/// Most channels in one request.
+/// Maximum number of channels per request.
 pub const BATCH_CHANNELS_MAX: usize = 500;
-/// Longest name of a channel.
+/// Maximum length of a channel name.
 const NAME_LEN_MAX: usize = 256;
-/// Bytes of a request beside its channels, at most.
+/// Maximum length of a request without its channels, in bytes.
 const FRAME_LEN: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum State {
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     channels: BTreeMap<String, State>,
-    /// True when a channel may have become due since it was last looked.
+    /// True if a channel may have become due since the last check.
     may_be_due: bool,
 }
 
@@ -78,7 +78,7 @@ impl Subscriptions {
         true
     }
 
-    /// Those that the server did not subscribe to, although it was asked.
+    /// Channels that the server refused to subscribe.
     pub fn refused(&self) -> impl Iterator<Item = &str> {
         self.channels.iter().filter(|(_, state)| **state == State::Refused).map(|(name, _)| name.as_str())
     }
@@ -87,7 +87,7 @@ impl Subscriptions {
         self.channels.values().filter(|state| **state == State::Active).count()
     }
 
-    /// Those that are to end and of which the server has not said that they did.
+    /// Number of channels whose subscription is ending without confirmation so far.
     pub fn ending_count(&self) -> usize {
         let is_ending = |state: &&State| {
             matches!(state, State::Unwanted { again: false } | State::Unsubscribing { again: false, .. })
@@ -99,14 +99,14 @@ impl Subscriptions {
         self.may_be_due
     }
 
-    /// True when there is something to ask for.
+    /// True if a channel request is due.
     pub fn is_due(&mut self) -> bool {
         let is_due = |state: &State| matches!(state, State::Wanted | State::Unwanted { .. });
         self.may_be_due = self.may_be_due && self.channels.values().any(is_due);
         self.may_be_due
     }
 
-    /// Appends the next request about channels, ends of subscriptions first.
+    /// Appends the next channel request, unsubscribe requests first.
     pub fn write_request(
         &mut self,
         id: i64,
@@ -152,7 +152,7 @@ impl Subscriptions {
         Some(method)
     }
 
-    /// The channels of the request are subscribed: how many are, and how many are not.
+    /// Processes a subscribe reply. Returns the numbers of accepted and refused channels.
     pub fn on_subscribed(&mut self, id: i64, names: &List<'_, Text<'_>>) -> (usize, usize) {
         let (mut accepted, mut refused) = (0, 0);
         for name in names.iter().map_while(Result::ok) {
@@ -169,7 +169,7 @@ impl Subscriptions {
         (accepted, refused)
     }
 
-    /// The channels of the request are no longer subscribed; those that are to be subscribed anew are due then.
+    /// Processes an unsubscribe reply; channels to subscribe again become due.
     pub fn on_unsubscribed(&mut self, id: i64) {
         self.may_be_due = true;
         self.channels.retain(|_, state| match *state {
@@ -181,7 +181,7 @@ impl Subscriptions {
         });
     }
 
-    /// The request was refused: how many channels are not subscribed.
+    /// Processes a rejected request. Returns the number of channels that are not subscribed.
     pub fn on_error(&mut self, id: i64, is_retryable: bool) -> usize {
         self.on_unsubscribed(id);
         let state_then = if is_retryable { State::Wanted } else { State::Refused };
@@ -189,7 +189,7 @@ impl Subscriptions {
         asked.map(|state| *state = state_then).count()
     }
 
-    /// The request may have been done or not: subscriptions are ended first, as a second one gives no snapshot.
+    /// Handles an unknown outcome: unsubscribes first, as a duplicate subscription yields no snapshot.
     pub fn on_timeout(&mut self, id: i64) {
         self.may_be_due = true;
         for state in self.channels.values_mut() {
@@ -201,7 +201,7 @@ impl Subscriptions {
         }
     }
 
-    /// A new connection has no subscriptions.
+    /// Resets all states for a new connection, which has no subscriptions.
     pub fn reset(&mut self) {
         self.channels.retain(|_, state| {
             let is_wanted = !matches!(
