@@ -1,5 +1,5 @@
-//! What a live channel costs for each message: two lines of full packets in memory, arbitration, decoding, full books of a
-//! whole day, with and without updates. The books must end as the same messages leave them one by one.
+//! Cost of a live channel per message: two lines of full packets in memory, arbitration, decoding, and books
+//! of a whole day, with and without updates. The books must equal those of the messages applied singly.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder, Session};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence};
 
-/// Packets of one line taken before those of the other, as a batch off a socket.
+/// Packets of one line handled before those of the other, like a batch from a socket.
 const BATCH: usize = 32;
 
 struct Updates(u64);
@@ -31,7 +31,7 @@ fn limits(config: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(config.symbols as u16), config.live * 2 + 1_000)
 }
 
-/// The day in full packets, and the digest of the books that it leads to.
+/// Returns the day in full packets, and the hash of the resulting books.
 fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
     let mut twin = BookBuilder::new(DirectBooks::new(limits(&config)));
@@ -51,7 +51,7 @@ fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     (packets, twin.books().state_hash())
 }
 
-/// Nanoseconds a message.
+/// Returns the nanoseconds per message.
 fn pass(packets: &[Vec<u8>], config: &ItchDayConfig, hash: u64, out: &mut impl UpdateListener) -> f64 {
     let core = ChannelConfig::new(ArbiterConfig::default(), Some(1 << 16));
     let books = BookBuilder::new(DirectBooks::new(limits(config)));
@@ -70,7 +70,7 @@ fn pass(packets: &[Vec<u8>], config: &ItchDayConfig, hash: u64, out: &mut impl U
 }
 
 fn main() {
-    // `cargo test --benches` passes no `--bench`: run once, small, to see that it still works.
+    // `cargo test --benches` passes no `--bench`: then run once, on a small input, as a smoke test.
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let config = ItchDayConfig::itch_8000().scaled(if is_bench { 20 } else { 2_000 });
     let (packets, hash) = packets(config);

@@ -1,7 +1,7 @@
-//! What the feed's core costs for each message: arbitration, decoding, books, and the update that leaves.
+//! Cost of the feed's core per message: arbitration, decoding, books, and the outgoing update.
 //!
-//! The messages are those of a venue that a seeded crowd trades at, one packet for each command that caused
-//! any. Every pass ends in the venue's own books, which is checked.
+//! The messages come from a venue with seeded background flow, one packet for each command that caused any.
+//! Every pass must end in the venue's own books.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -55,7 +55,7 @@ fn instruments() -> Vec<Instrument> {
         .collect()
 }
 
-/// Packets of a venue that took `actions` of a crowd, and the hash of its books.
+/// Returns the packets of a venue after `actions` of background flow, and the hash of its books.
 fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let instruments = instruments();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
@@ -87,7 +87,7 @@ fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
 }
 
 fn main() {
-    // `cargo test --benches` passes no `--bench`: run once, small, to see that it still works.
+    // `cargo test --benches` passes no `--bench`: then run once, on a small input, as a smoke test.
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let (packets, messages, hash) = packets(if is_bench { 400_000 } else { 4_000 });
     let mut best = f64::INFINITY;

@@ -1,7 +1,7 @@
-//! What NYSE's Integrated Feed costs for each message: a capture in memory, its packets' headers and numbers, decoding, and
-//! full books.
+//! Cost of NYSE's Integrated Feed per message: a capture in memory, the packets' headers and numbers,
+//! decoding, and full books.
 //!
-//! The capture is a synthetic day. Every pass must end in the books of the plain twin.
+//! The capture is a synthetic day. Every pass must end in the books of the reference model.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -22,7 +22,7 @@ const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
 /// Record header, Ethernet, IPv4, UDP.
 const BEFORE_PAYLOAD: usize = 16 + 14 + 20 + 8;
 
-/// A capture up to the close, and how many messages it has in how many packets.
+/// Returns a capture up to the close, and its numbers of messages and packets.
 fn capture(config: XdpDayConfig) -> (Vec<u8>, u64, u64) {
     let mut bytes = pcap_header().to_vec();
     let mut day = XdpDay::new(config).unwrap();
@@ -35,7 +35,7 @@ fn capture(config: XdpDayConfig) -> (Vec<u8>, u64, u64) {
     (bytes, messages, packets)
 }
 
-/// The messages of a capture whose packets lie in the row of their channels.
+/// The messages of a capture, with the packets of each channel in sequence.
 struct Walk<'a> {
     rest: &'a [u8],
     channel: Channel,
@@ -76,7 +76,7 @@ fn pass<B: BooksById>(config: &ItchDayConfig, capture: &[u8], messages: u64) -> 
     (elapsed.as_nanos() as f64 / messages as f64, builder.instruments().books().state_hash())
 }
 
-// Functions of their own, so that a profiler can count inside of each alone.
+// Separate functions, so that a profiler attributes costs to each.
 #[inline(never)]
 fn direct_pass(config: &ItchDayConfig, capture: &[u8], messages: u64) -> (f64, u64) {
     pass::<DirectBooks>(config, capture, messages)
@@ -87,7 +87,7 @@ fn indexed_pass(config: &ItchDayConfig, capture: &[u8], messages: u64) -> (f64, 
     pass::<Indexed<FastBooks<()>>>(config, capture, messages)
 }
 
-/// The same flow in ITCH, beside which the figures stand: nanoseconds a message.
+/// Measures the same flow in ITCH for comparison, in nanoseconds per message.
 #[inline(never)]
 fn itch_pass(config: &ItchDayConfig, file: &[u8]) -> f64 {
     let limits = BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000);
@@ -100,7 +100,7 @@ fn itch_pass(config: &ItchDayConfig, file: &[u8]) -> f64 {
 }
 
 fn main() {
-    // `cargo test --benches` passes no `--bench`: run once, small, to see that it still works.
+    // `cargo test --benches` passes no `--bench`: then run once, on a small input, as a smoke test.
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let (divisor, passes) = if is_bench { (4, 7) } else { (1_000, 1) };
     let flow = ItchDayConfig::itch_500().scaled(divisor);

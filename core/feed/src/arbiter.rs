@@ -1,4 +1,4 @@
-//! Two lines in, one gap-free sequence out.
+//! Arbitration of lines A and B into one gap-free sequence.
 
 use tickpath_faults::failpoint;
 use tickpath_nasdaq::moldudp64::Session;
@@ -10,25 +10,25 @@ use crate::hold::HoldBuffer;
 use crate::line::{Line, MAX_AHEAD};
 use crate::marks::Marks;
 
-/// Packets of one foreign session, in a row and on lines A and B, after which the publisher has started anew.
+/// Consecutive packets of one other session, on either line, that prove that the publisher changed session.
 pub const FOREIGN_PACKETS: u32 = 3;
-/// A session that was left is gone back to only after so long without a packet of the present one: two publishers on one
-/// group would otherwise have it turn to the one and the other all the while.
+/// Minimum silence of the present session before the arbiter returns to the session that it left. Without it,
+/// two publishers on one group would make the arbiter alternate between their sessions.
 pub const RETURN_AFTER: Nanos = Nanos::from_secs(3);
-/// Packets of one line, in a row, that begin again further back than the line had come, while nothing new comes by any
-/// line: the publisher numbers from an earlier place on, and did not say so.
+/// Consecutive packets of one line that renumber from an earlier sequence while neither line brings anything
+/// new. After them, the arbiter treats the change as an unannounced sequence reset.
 pub const JUMP_BACK_PACKETS: u32 = 16;
-/// Two packets that both begin the numbering are copies of one when they were sent less than this apart.
+/// Packets that both begin the numbering are duplicates if sent less than this apart, in nanoseconds.
 const RESTART_APART_NS: u64 = 1_000_000_000;
-/// How often the wait for an answer doubles: a lost datagram is asked for again soon, and a server that has to read old
-/// messages from a disk is not asked for the same all the while.
+/// Maximum number of doublings of the request timeout. A lost datagram is requested again soon, and a server
+/// that reads old messages from disk does not receive the same request continually.
 const WAIT_DOUBLINGS_MAX: u32 = 6;
 
-/// What leaves an [`Arbiter`], strictly in sequence. `S` names a session as the protocol does.
+/// The output of an [`Arbiter`], strictly in sequence. `S` is the protocol's session identifier.
 pub trait MessageListener<S = Session> {
-    /// The next message of the session.
+    /// Receives the next message of the session.
     fn on_message(&mut self, sequence: Sequence, message: &[u8]);
-    /// The next messages of the session, the first with this number: what one packet brought.
+    /// Receives the next messages of the session, which came in one packet; the first has the number `first`.
     #[inline(always)]
     fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let mut sequence = first;
@@ -41,17 +41,17 @@ pub trait MessageListener<S = Session> {
     fn on_lost(&mut self, first: Sequence, count: u64);
     /// The publisher ended the session; every message of it was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
-    /// The lines have gone over to another session: [`FOREIGN_PACKETS`] came and none of this one between them.
-    /// Nothing more of this session is to be expected, and what was built of it is of the past. Packets of the
-    /// other session are dropped until the arbiter is [told to follow](Arbiter::start_anew).
+    /// The lines have changed to another session: [`FOREIGN_PACKETS`] of it came in a row. No more messages
+    /// of the present session are to be expected, and state built from it is obsolete. The arbiter drops
+    /// packets of the other session until it is [reset](Arbiter::start_anew).
     fn on_foreign_session(&mut self, session: S) {
         let _ = session;
     }
-    /// The publisher numbers anew, within the same session: because it said so, or because [`JUMP_BACK_PACKETS`] came of
-    /// numbers that had been. What was built is of the past, and the next message is the first one.
+    /// The numbering restarts within the same session. The publisher announced it, or [`JUMP_BACK_PACKETS`]
+    /// packets repeated earlier numbers. State built so far is obsolete; the next message is the first one.
     fn on_restart(&mut self) {}
-    /// The lines brought different bytes under the same numbers, from `first` on. What came first was delivered; these
-    /// are the others.
+    /// The lines brought different bytes under the same sequence numbers, from `first` on. The bytes that
+    /// came first were delivered; `messages` are the others.
     fn on_disagreement<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
         let _ = (first, messages);
     }
@@ -60,28 +60,28 @@ pub trait MessageListener<S = Session> {
 /// Bounds and waiting times of an [`Arbiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterConfig {
-    /// Messages held while a gap before them is open; later ones are dropped, counted, and asked for again.
+    /// Messages held while a gap before them is open. Later ones are dropped, counted, and requested again.
     pub hold_messages: usize,
-    /// How long the other line may take to close a gap before retransmission is requested.
+    /// Time that the other line has to fill a gap before retransmission is requested.
     pub reorder_wait: Nanos,
-    /// How long the answer to a first request may take before it is repeated. Each repetition is given twice as long as
-    /// the one before, up to 64 times this.
+    /// Time to wait for an answer before the first request is repeated. Each repetition doubles the wait, up
+    /// to 64 times this value.
     pub request_timeout: Nanos,
-    /// Requests without any answer after which the missing messages count as lost; none for who has nobody to ask.
+    /// Requests without any answer after which the missing messages count as lost; 0 without a server.
     pub max_requests: u32,
-    /// Messages asked for in one request.
+    /// Maximum number of messages per request.
     pub max_request_messages: u16,
-    /// A gap of more messages than these is given up without a request, once the other line has had its time: they
-    /// would take longer than a snapshot. None is while there are no snapshots.
+    /// Longest gap, in messages, for which retransmission is requested; unlimited without snapshots. A longer
+    /// one takes more time than a snapshot and is given up after `reorder_wait`.
     pub max_gap_messages: u64,
-    /// Compare the bytes of what both lines bring, where their packets begin and end alike: a hash of every packet, some
-    /// 2 ns a message. What comes while a gap is open is compared in any case.
+    /// Compare the bytes that both lines bring where their packets begin and end alike. This hashes every
+    /// packet, about 2 ns per message. Messages that arrive during a gap are always compared.
     pub compare_lines: bool,
 }
 
 impl Default for ArbiterConfig {
-    /// Gives a gap up 2.2 s after something of it came last: a venue takes up to 2 s for messages that it has to read
-    /// from its journal, and until then says nothing.
+    /// Gives a gap up 2.2 s after the last part of it came. A venue takes up to 2 s for messages that it must
+    /// read from its journal, and sends nothing until then.
     fn default() -> Self {
         ArbiterConfig {
             hold_messages: 65_536,
@@ -100,28 +100,28 @@ impl Default for ArbiterConfig {
 struct Gap {
     opened: Nanos,
     act_at: Nanos,
-    /// Requests made since something of what was missing came.
+    /// Requests made since part of the missing messages last came.
     requests: u32,
-    /// A request was made since it opened: what is shown stays of before it until all of it has come.
+    /// A request was made since the gap opened. Until it is filled, the books shown predate it.
     is_asked: bool,
     /// One past the last message of the latest request.
     asked_end: u64,
 }
 
-/// State that is reset when the numbering starts again.
+/// State that is reset when the numbering restarts.
 #[derive(Default)]
 struct Numbering {
-    /// The number that would have been next at the end of the session.
+    /// The sequence that would follow the last message of the session.
     end_of_session: Option<u64>,
     ended: bool,
-    /// The start of the latest packet that was too far ahead.
+    /// The first sequence of the latest packet that was too far ahead.
     far_ahead: Option<u64>,
-    /// When the packet was sent that the numbering began with, and the latest one, by the publisher's clock.
+    /// Send time of the packet that began the numbering, and of the latest packet, by the publisher's clock.
     started_ns: u64,
     newest_ns: u64,
 }
 
-/// Packets of one foreign session in a row.
+/// Consecutive packets of one other session.
 #[derive(Clone, Copy)]
 struct ForeignRun<S> {
     session: S,
@@ -131,11 +131,11 @@ struct ForeignRun<S> {
 }
 
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
-/// gap-free sequence, whatever protocol numbers the messages.
+/// gap-free sequence, for any protocol that numbers its messages.
 ///
-/// The first copy of a message wins; a packet of copies alone is dropped by its header. Performs no IO and reads no clock: packets and time come in through
-/// `handle_*`; messages leave through the listener in sequence order; requests to send and the next
-/// deadline leave through `poll_*`, to be polled after each `handle_*`.
+/// The first copy of a message wins. A packet that holds only duplicates is dropped by its header. Performs
+/// no IO and reads no clock: packets and time enter through `handle_*`. Messages leave through the listener
+/// in order. Requests and the next deadline leave through `poll_*`, to be polled after each `handle_*`.
 pub struct Arbiter<F: Framing = MoldUdp64> {
     config: ArbiterConfig,
     session: Option<F::Session>,
@@ -144,12 +144,12 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     end: u64,
     held: HoldBuffer<F::Room>,
     gap: Option<Gap>,
-    /// Nothing is missing, so nothing is held; the session goes on; and no line is still at numbers that have been left.
+    /// True in the normal case: no gap, no end of session, and no line still before a restart.
     is_plain: bool,
     request_due: bool,
     /// Packets of another session since the last of this one.
     foreign: Option<ForeignRun<F::Session>>,
-    /// The session before this one.
+    /// The previous session.
     left: Option<F::Session>,
     numbering: Numbering,
     marks: Marks,
@@ -177,8 +177,8 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Forgets the session and its numbers, and goes on with whatever other session the next packet names, from its first
-    /// message on; with the same one only after [`RETURN_AFTER`]. The counters go on.
+    /// Forgets the session and its numbers and follows the next other session from its first message on.
+    /// Returns to the same session only after [`RETURN_AFTER`]. The counters keep their values.
     pub fn start_anew(&mut self) {
         self.left = self.session.take();
         self.foreign = None;
@@ -186,9 +186,9 @@ impl<F: Framing> Arbiter<F> {
         self.counters.lines.iter_mut().for_each(|line| line.restart(true));
     }
 
-    /// Takes one datagram from `line`.
+    /// Handles one datagram from `line`.
     ///
-    /// Never inlined: what is received and what is rehearsed run the same code.
+    /// Never inlined, so that the warm-up runs the same code as live input.
     #[inline(never)]
     pub fn handle_packet(
         &mut self,
@@ -257,7 +257,7 @@ impl<F: Framing> Arbiter<F> {
         self.settle(now, line, next, out);
     }
 
-    /// True for a packet whose numbers are those of before a restart, or too far ahead; it is counted.
+    /// Returns true for a packet whose numbers predate a restart or are too far ahead, and counts it.
     #[inline]
     fn is_out_of_place(&mut self, line: Line, first: u64) -> bool {
         let next = self.next;
@@ -270,7 +270,7 @@ impl<F: Framing> Arbiter<F> {
         is_far_ahead
     }
 
-    /// Lets time pass: decides that a request is due, or that messages are lost.
+    /// Advances time: makes a request due, or gives the missing messages up as lost.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         let Some(mut gap) = self.gap.filter(|gap| now >= gap.act_at) else { return };
         let missing_end = self.missing_end();
@@ -287,7 +287,7 @@ impl<F: Framing> Arbiter<F> {
         self.settle(now, Line::Recovery, missing_end, out);
     }
 
-    /// Whoever was asked for the messages that are missing refused: they are lost.
+    /// Handles a refusal by the retransmission server: the missing messages are lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl MessageListener<F::Session>) {
         if self.gap.is_some() {
             let missing_end = self.missing_end();
@@ -296,7 +296,7 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// The request to send now, if one is due.
+    /// Returns the request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
         if !std::mem::take(&mut self.request_due) || self.gap.is_none() {
             return None;
@@ -312,7 +312,7 @@ impl<F: Framing> Arbiter<F> {
         Some(F::request(session, Sequence(self.next), count))
     }
 
-    /// When [`handle_timeout`](Arbiter::handle_timeout) has something to do next.
+    /// Returns the time at which [`handle_timeout`](Arbiter::handle_timeout) must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.gap.map(|gap| gap.act_at)
@@ -330,8 +330,8 @@ impl<F: Framing> Arbiter<F> {
         self.session
     }
 
-    /// True from the first request for messages that are missing until none is: also while the rest of a long gap is still
-    /// to be asked for.
+    /// Returns true from the first request for missing messages until none are missing, even while the rest
+    /// of a long gap is not yet requested.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.gap.is_some_and(|gap| gap.is_asked)
@@ -343,13 +343,13 @@ impl<F: Framing> Arbiter<F> {
         self.gap.is_some()
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counters(&self) -> &ArbiterCounters {
         &self.counters
     }
 
-    /// The next `count` messages are lost for good.
+    /// Reports the next `count` messages as lost for good.
     fn give_up(&mut self, count: u64, out: &mut impl MessageListener<F::Session>) {
         let first = Sequence(self.next);
         self.counters.gaps_lost += 1;
@@ -387,8 +387,8 @@ impl<F: Framing> Arbiter<F> {
         self.foreign = Some(run);
     }
 
-    /// True when a packet that begins the numbering is no copy of the one that began it: it was sent after everything
-    /// else, and well after that.
+    /// Returns true if a packet that begins the numbering restarts it. A duplicate of the first packet does
+    /// not: a restart is sent after every other packet, and [`RESTART_APART_NS`] or more after the first.
     fn is_restart(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         line != Line::Recovery
             && self.end > header.end()
@@ -420,7 +420,7 @@ impl<F: Framing> Arbiter<F> {
         self.marks.clear();
     }
 
-    /// Takes a packet that has nothing new, by its header alone.
+    /// Handles a packet that brings nothing new, by its header alone.
     #[inline]
     fn take_copies(
         &mut self,
@@ -443,7 +443,7 @@ impl<F: Framing> Arbiter<F> {
             }
         }
         if self.line(line).back_run >= u64::from(JUMP_BACK_PACKETS) {
-            // From the first message on: what of it is not on the lines any more is a gap like any other.
+            // Restart at the first message: those that are no longer on the lines form an ordinary gap.
             self.counters.jumps_back += 1;
             self.restart(line, header, out);
         }
@@ -457,7 +457,7 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// The publisher does not have these messages any more: what of them is next is lost now.
+    /// Handles a notice that the publisher no longer has these messages: those that are next count as lost.
     #[cold]
     fn take_unavailable(
         &mut self,
@@ -473,19 +473,19 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// True when a packet that begins far ahead begins near the latest other one that did.
+    /// Returns true if a packet far ahead begins near the previous packet that was far ahead.
     #[cold]
     fn is_confirmed(&mut self, first: u64) -> bool {
         let latest = self.numbering.far_ahead.replace(first);
         latest.is_some_and(|latest| first.abs_diff(latest) <= MAX_AHEAD)
     }
 
-    /// One past the last message of the run that is missing from `next` on.
+    /// Returns the end (exclusive) of the run of missing messages that begins at `next`.
     fn missing_end(&mut self) -> u64 {
         self.held.first_held(self.next, self.end).unwrap_or(self.end)
     }
 
-    /// True for messages that come when nothing is missing, and of which some are next: as nearly always.
+    /// Returns true for the usual case: no gap is open, and a packet of a line overlaps or follows `next`.
     #[inline(always)]
     fn goes_on(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         failpoint!(DuplicatesDelivered => return false);
@@ -496,7 +496,7 @@ impl<F: Framing> Arbiter<F> {
             && line != Line::Recovery
     }
 
-    /// Delivers what is new of a packet that [goes on](Self::goes_on).
+    /// Delivers the new messages of a packet that is [in sequence](Self::goes_on).
     #[inline(always)]
     fn take_next<'a>(
         &mut self,
@@ -516,7 +516,7 @@ impl<F: Framing> Arbiter<F> {
         out.on_messages(Sequence(next), messages);
     }
 
-    /// Takes the messages of a packet one by one: some are next, some are held, some have been.
+    /// Handles the messages of a packet one by one: each is delivered, held, or dropped as a duplicate.
     fn take_apart<'a>(
         &mut self,
         line: Line,
@@ -546,7 +546,7 @@ impl<F: Framing> Arbiter<F> {
         }
     }
 
-    /// Delivers what is held and has become next, then opens, keeps or closes the gap.
+    /// Delivers held messages that are next in sequence, then opens, keeps or closes the gap.
     fn settle(
         &mut self,
         now: Nanos,
@@ -589,8 +589,8 @@ impl<F: Framing> Arbiter<F> {
                 let act_at = now + self.config.reorder_wait;
                 self.gap = Some(Gap { opened: now, act_at, requests: 0, is_asked: false, asked_end: 0 });
             }
-            // What is missing now is something else. What follows an answer is asked for at once, and the rest of one that
-            // comes in several packets is waited for. Of what follows on a line the other one has its time to bring it.
+            // The gap has moved. After a complete answer, request the rest at once; wait for the rest of a
+            // partial one. After progress on a line, give the other line time to bring the rest.
             Some(gap) if self.next > before_packet => {
                 let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.asked_end;
                 let wait = match line {
@@ -621,7 +621,7 @@ impl<F: Framing> Arbiter<F> {
         &mut self.counters.lines[line as usize]
     }
 
-    /// Counts a packet with messages, and when it came.
+    /// Counts a packet with messages, and records its arrival time.
     #[inline(always)]
     fn note_line(&mut self, now: Nanos, line: Line, header: &PacketHeader<F::Session>, datagram: &[u8]) {
         self.count_line(line, header);

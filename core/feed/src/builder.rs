@@ -12,16 +12,16 @@ use crate::instruments::{Change, Instruments, UpdateListener};
 use crate::look_ahead::{coming_of, handle_in_groups, new_order_of};
 use crate::message_books::MessageBooks;
 
-/// Builds order-by-order books from ITCH messages in sequence, and says of each whether it can be believed.
+/// Builds order-by-order books from ITCH messages in sequence, and tracks whether each book can be trusted.
 ///
-/// A message that contradicts its book is counted, applied as far as it makes sense, and makes the book
-/// [`Suspect`](tickpath_types::BookHealth::Suspect); lost messages make every book
-/// [`Stale`](tickpath_types::BookHealth::Stale). Nothing is silently wrong.
+/// A message that contradicts its book is counted and applied as far as it makes sense. The book becomes
+/// [`Suspect`](tickpath_types::BookHealth::Suspect). Lost messages make every book
+/// [`Stale`](tickpath_types::BookHealth::Stale). No inconsistency goes unreported.
 pub struct BookBuilder<B> {
     instruments: Instruments<B>,
 }
 
-/// Where every message has the instrument that it is about.
+/// Position of the stock locate (instrument number) in every message.
 const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 
 impl<B: BooksById> BookBuilder<B> {
@@ -31,15 +31,15 @@ impl<B: BooksById> BookBuilder<B> {
         BookBuilder { instruments: Instruments::new(books) }
     }
 
-    /// Expects these symbols of the instruments from 1 on: see [`Instruments::expecting`].
+    /// Sets the expected symbols of the instruments from 1 on: see [`Instruments::expecting`].
     #[must_use]
     pub fn expecting(self, symbols: &[Symbol]) -> BookBuilder<B> {
         BookBuilder { instruments: self.instruments.expecting(symbols) }
     }
 
-    /// Applies messages that wait together, in order, the first with the number `first`; the same as
-    /// [`handle_message`](MessageBooks::handle_message) for each, but the memory that they need is fetched beforehand. Returns how many
-    /// there were.
+    /// Applies queued messages in order; `first` is the sequence of the first. The result is that of
+    /// [`handle_message`](MessageBooks::handle_message) for each, but their memory is prefetched. Returns the
+    /// number of messages.
     #[inline]
     pub fn handle_batch<'a>(
         &mut self,
@@ -62,8 +62,8 @@ impl<B: BooksById> BookBuilder<B> {
         )
     }
 
-    /// Applies messages one after the other.
-    // A separate loop, which has all the CPU's registers.
+    /// Applies messages one after another.
+    // A separate loop, so that all CPU registers are available to it.
     #[inline(never)]
     fn handle_all(&mut self, first: Sequence, messages: &[&[u8]], out: &mut impl UpdateListener) {
         let mut sequence = first;
@@ -117,19 +117,19 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// The instrument that a message is about; 0 for one about none, or too short to say.
+/// The instrument that a message refers to; 0 if it refers to none or is too short.
 #[inline]
 pub(crate) fn instrument_of(message: &[u8]) -> InstrumentId {
     InstrumentId(message.get(STOCK_LOCATE).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]])))
 }
 
-/// One message being applied.
+/// The application of one message.
 struct Apply<'a, B, L> {
     instruments: &'a mut Instruments<B>,
     out: &'a mut L,
 }
 
-/// Enters the order of an add, with or without the name of its member.
+/// Enters the order of an add message, with or without attribution.
 macro_rules! add {
     ($self:ident, $message:ident) => {
         let Some(side) = $message.side.side() else {

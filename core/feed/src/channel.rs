@@ -1,4 +1,4 @@
-//! One live channel: lines, books, and what heals them.
+//! One live channel: lines, books, and snapshot recovery.
 
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, SuspectReason};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -12,29 +12,29 @@ use crate::instruments::UpdateListener;
 use crate::line::Line;
 use crate::message_books::MessageBooks;
 
-/// How often one suspect book is read anew without having been asked for it: a snapshot that contradicts itself would be
-/// read for ever.
+/// Maximum number of automatic resyncs of one suspect book. The bound prevents an endless loop on a snapshot
+/// that contradicts itself.
 pub const RESYNCS_MAX: u8 = 3;
 
 /// Bounds of a [`Channel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelConfig {
-    /// Of the arbitration of the lines.
+    /// Configuration of the line arbitration.
     pub arbiter: ArbiterConfig,
-    /// Messages held for books that wait for a snapshot; `None` where there are no snapshots, so that books that lost
-    /// messages stay stale.
+    /// Messages held for books that wait for a snapshot. `None` where there are no snapshots: books that lost
+    /// messages then stay stale.
     pub hold_snapshot: Option<usize>,
-    /// Read suspect books anew, each three times at most.
+    /// Resync suspect books from snapshots, each at most three times.
     pub resync_suspects: bool,
-    /// Make the books suspect of which the lines brought different bytes under the same numbers.
+    /// Mark a book suspect when the lines brought different bytes for it under the same sequence numbers.
     pub suspect_disagreements: bool,
     /// Follow the lines to another session, with empty books. Otherwise the books stay stale, and
-    /// [`poll_session_change`](Channel::poll_session_change) reports it.
+    /// [`poll_session_change`](Channel::poll_session_change) reports the change.
     pub follow_sessions: bool,
 }
 
 impl ChannelConfig {
-    /// A channel of any number of sessions, which recovers from everything that it can.
+    /// Creates the configuration of a channel that follows session changes and uses every kind of recovery.
     #[must_use]
     pub const fn new(arbiter: ArbiterConfig, hold_snapshot: Option<usize>) -> ChannelConfig {
         let (resync_suspects, suspect_disagreements, follow_sessions) = (true, true, true);
@@ -42,47 +42,47 @@ impl ChannelConfig {
     }
 }
 
-/// Counts of a [`Channel`] beside those of its arbiter, its books and its snapshots.
+/// Counters of a [`Channel`] that its arbiter, books and snapshot recovery do not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ChannelCounters {
-    /// Sessions that the channel has followed after its first.
+    /// Session changes that the channel followed.
     pub session_changes: u64,
-    /// Sessions that ended in good order.
+    /// Sessions that ended in the regular way.
     pub ended_sessions: u64,
-    /// Books that were begun to be read anew because they were suspect.
+    /// Automatic resyncs of suspect books.
     pub resyncs: u64,
-    /// The same, because somebody asked.
+    /// Resyncs on request.
     pub resyncs_asked: u64,
 }
 
-/// The books of one channel from the packets of its lines: arbitration, gaps, health, snapshots.
+/// The books of one channel, built from the packets of its lines: arbitration, gaps, health, snapshots.
 ///
-/// Packets and time come in through `handle_*`, updates leave through the listener, requests through `poll_*`. Performs no
-/// IO and reads no clock. A client for snapshots asks [`needs_snapshot`](Self::needs_snapshot) and feeds
-/// [`healer`](Self::healer).
+/// Packets and time enter through `handle_*`, updates leave through the listener, and requests through
+/// `poll_*`. The channel performs no IO and reads no clock. A snapshot client checks
+/// [`needs_snapshot`](Self::needs_snapshot) and feeds [`healer`](Self::healer).
 pub struct Channel<B, F: Framing = MoldUdp64> {
     arbiter: Arbiter<F>,
     content: Content<B, F>,
 }
 
-/// What the messages go to.
+/// The receiver of the arbitrated messages.
 struct Content<B, F: Framing> {
     config: ChannelConfig,
     books: B,
     healer: Option<SnapshotHealer<F::Room>>,
-    /// Messages of a short packet that wait for their turn.
+    /// Deferred messages of a short packet.
     deferred: Deferred<F::Room>,
-    /// The session that the lines have gone over to.
+    /// The session to which the lines have changed.
     foreign: Option<F::Session>,
-    /// Books of which the reading anew has been begun so often.
+    /// Automatic resyncs so far, by book.
     resyncs: Box<[u8]>,
     suspected: u64,
     counters: ChannelCounters,
 }
 
 impl<B: MessageBooks, F: Framing> Channel<B, F> {
-    /// Starts with `books` before the first message of whatever session comes.
+    /// Creates a channel with `books`, before the first message of any session.
     #[must_use]
     pub fn new(config: &ChannelConfig, books: B) -> Channel<B, F> {
         let last = books.instruments().ids().last().unwrap_or_default();
@@ -102,15 +102,15 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         }
     }
 
-    /// Takes one datagram from `line`.
+    /// Handles one datagram from `line`.
     #[inline]
     pub fn handle_packet(&mut self, now: Nanos, line: Line, datagram: &[u8], out: &mut impl UpdateListener) {
         self.take_packet(now, line, datagram, false, out);
     }
 
-    /// The same. Where `defers`, which is for packets of up to [`DEFERRED_MAX`](crate::DEFERRED_MAX) messages, of those that are next
-    /// only the first is applied: the others wait for [`apply_deferred`](Self::apply_deferred), which comes before any other
-    /// input.
+    /// Handles one datagram from `line`. With `defers`, for packets of up to
+    /// [`DEFERRED_MAX`](crate::DEFERRED_MAX) messages, it applies only the first message that is next.
+    /// [`apply_deferred`](Self::apply_deferred) applies the others and must run before any other input.
     #[inline(always)]
     pub fn take_packet(
         &mut self,
@@ -127,20 +127,20 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.settle(out);
     }
 
-    /// Applies the next message that waits; false when none does.
+    /// Applies the next deferred message; returns false if there is none.
     #[inline]
     pub fn apply_deferred(&mut self, out: &mut impl UpdateListener) -> bool {
         self.content.apply_deferred(out)
     }
 
-    /// True while messages of a short packet wait.
+    /// Returns true while messages of a short packet are deferred.
     #[inline]
     #[must_use]
     pub const fn has_deferred(&self) -> bool {
         !self.content.deferred.is_empty()
     }
 
-    /// Takes the next messages of a stream that loses none, the first with this number.
+    /// Handles the next messages of a lossless stream; `first` is the sequence of the first.
     pub fn handle_stream<'a>(
         &mut self,
         first: Sequence,
@@ -151,21 +151,21 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         self.settle(out);
     }
 
-    /// Lets time pass for the arbiter.
+    /// Advances the arbiter's time.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_timeout(now, &mut Deliver { content, delivery: Delivery::All, out });
         self.settle(out);
     }
 
-    /// The server refused the messages that are missing: they are lost.
+    /// Handles a refusal by the server: the missing messages are lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_refused(now, &mut Deliver { content, delivery: Delivery::All, out });
         self.settle(out);
     }
 
-    /// The session that the lines have gone over to, once, where it is not followed.
+    /// Returns the session to which the lines have changed, once, if the channel does not follow it.
     #[inline(always)]
     pub fn poll_session_change(&mut self) -> Option<F::Session> {
         let session = self.content.foreign?;
@@ -173,33 +173,33 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         Some(session)
     }
 
-    /// The request to send now, if one is due.
+    /// Returns the request to send now, if one is due.
     pub fn poll_request(&mut self) -> Option<F::Request> {
         self.arbiter.poll_request()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do next.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) must be called next.
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.arbiter.poll_timeout()
     }
 
-    /// True while a book waits for a snapshot.
+    /// Returns true while a book waits for a snapshot.
     #[inline]
     #[must_use]
     pub fn needs_snapshot(&self) -> bool {
         self.content.healer.as_ref().is_some_and(SnapshotHealer::needs_snapshot)
     }
 
-    /// What reads snapshots, and the books that it reads them into; `None` where there are no snapshots.
+    /// Returns the snapshot recovery and the books that it loads; `None` where there are no snapshots.
     pub fn healer(&mut self) -> Option<(&mut SnapshotHealer<F::Room>, &mut B)> {
         let Content { healer, books, .. } = &mut self.content;
         healer.as_mut().map(|healer| (healer, books))
     }
 
-    /// Begins to read one book anew, because somebody asks: until it is healed it is suspect and says so. False when there
-    /// are no snapshots or no such instrument; true as well when it waits for one already.
+    /// Starts a resync of one book on request; the book is suspect until it has recovered. Returns false
+    /// without snapshots or without such an instrument, and true if the book waits for a snapshot already.
     pub fn resync(&mut self, id: InstrumentId, out: &mut impl UpdateListener) -> bool {
         let next = self.arbiter.next_sequence();
         let content = &mut self.content;
@@ -221,43 +221,43 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         &self.content.books
     }
 
-    /// The books, with which the channel ends.
+    /// Returns the books and drops the channel.
     #[must_use]
     pub fn into_books(self) -> B {
         self.content.books
     }
 
-    /// The books, to be changed by who feeds them otherwise.
+    /// Returns the books for changes by another source than the lines.
     #[must_use]
     pub const fn books_mut(&mut self) -> &mut B {
         &mut self.content.books
     }
 
-    /// What joins the lines.
+    /// Returns the arbiter of the lines.
     #[must_use]
     pub const fn arbiter(&self) -> &Arbiter<F> {
         &self.arbiter
     }
 
-    /// What happened on the lines.
+    /// Returns the counters of the lines.
     #[must_use]
     pub fn line_counters(&self) -> &ArbiterCounters {
         self.arbiter.counters()
     }
 
-    /// What happened to snapshots; `None` where there are none.
+    /// Returns the snapshot recovery; `None` where there are no snapshots.
     #[must_use]
     pub const fn snapshots(&self) -> Option<&SnapshotHealer<F::Room>> {
         self.content.healer.as_ref()
     }
 
-    /// What else happened.
+    /// Returns the channel's other counters.
     #[must_use]
     pub const fn counters(&self) -> &ChannelCounters {
         &self.content.counters
     }
 
-    /// After each input: follows another session, reports a gap, and resyncs suspect books.
+    /// Runs after each input: follows a session change, reports gap recovery, and resyncs suspect books.
     #[inline]
     fn settle(&mut self, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = &*self;
@@ -287,7 +287,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         }
     }
 
-    /// Goes over to another session: the books begin anew.
+    /// Follows the lines to another session with empty books.
     #[cold]
     pub fn follow(&mut self, out: &mut impl UpdateListener) {
         self.content.foreign = None;
@@ -312,7 +312,7 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
         }
     }
 
-    /// Takes the next message to its book.
+    /// Applies the next message to its book, or passes it to snapshot recovery.
     #[inline]
     fn apply(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         match &self.healer {
@@ -333,7 +333,7 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
         }
     }
 
-    /// Reads every suspect book anew, as often as it may be.
+    /// Starts a resync of every suspect book that has attempts left.
     #[cold]
     fn heal_suspects(&mut self, next: Sequence) {
         let Some(healer) = &mut self.healer else { return };
@@ -363,15 +363,15 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
 /// Delivery of the messages of one packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delivery {
-    /// All are applied.
+    /// Apply all messages.
     All,
-    /// The first is applied, the others are deferred.
+    /// Apply the first message and defer the others.
     First,
-    /// The first was applied.
+    /// The first message is applied; defer the others.
     Later,
 }
 
-/// The arbiter's messages on their way to the books.
+/// Delivers the arbiter's messages to the books.
 struct Deliver<'a, B, F: Framing, L> {
     content: &'a mut Content<B, F>,
     delivery: Delivery,
@@ -388,7 +388,7 @@ impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session>
                 return self.content.books.prefetch(message);
             }
             Delivery::Later => {
-                // Cannot wait: so nothing before it can.
+                // This message cannot be deferred, so apply those deferred before it first.
                 self.delivery = Delivery::All;
                 while self.content.apply_deferred(self.out) {}
             }

@@ -1,45 +1,45 @@
-//! What happened on the lines of a channel.
+//! Counters of the lines of a channel.
 
 use tickpath_types::Nanos;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::MAX_AHEAD;
 
-/// Counts of one line.
+/// Counters of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct LineCounters {
-    /// Datagrams taken from the line.
+    /// Datagrams received on the line.
     pub packets: u64,
     /// Messages of which this line brought the first copy.
     pub first_messages: u64,
-    /// Messages that had already come by another way.
+    /// Messages that had already arrived from another source.
     pub duplicate_messages: u64,
     /// Messages that the line's own numbering skipped: lost on this line.
     pub missed_messages: u64,
-    /// Datagrams that were not of the protocol.
+    /// Datagrams that do not follow the protocol.
     pub malformed: u64,
     /// Datagrams of another session.
     pub wrong_session: u64,
-    /// Datagrams that began further ahead than [`MAX_AHEAD`](crate::MAX_AHEAD) when no other did; dropped.
+    /// Datagrams dropped because they began over [`MAX_AHEAD`](crate::MAX_AHEAD) ahead without confirmation.
     pub far_ahead: u64,
-    /// Datagrams that began before where the line had come by its own numbering.
+    /// Datagrams that began before the end of an earlier one on the line.
     pub backward: u64,
-    /// How far the line was behind, for packets that the other line had brought.
+    /// Delay of this line behind the other, for packets that the other line brought first.
     pub skew: Skew,
-    /// What the line should bring next; 0 before its first datagram.
+    /// The sequence that the line should bring next; 0 before its first datagram.
     pub(crate) next_sequence: u64,
-    /// What it would bring next if it had begun again further back, how many packets in a row say so, and what was known
-    /// to exist when the first of them came.
+    /// State for the detection of an unannounced sequence reset: the next sequence after it, the number of
+    /// consecutive packets that show it, and the known end of the stream when the latest of them came.
     back_next: u64,
     pub(crate) back_run: u64,
     back_known_end: u64,
-    /// Where it had come in numbers that have been left for others, until it leaves them too; 0 when it has.
+    /// The line's next sequence before a restart, until the line also restarts; 0 when it has.
     left_behind: u64,
 }
 
 impl LineCounters {
-    /// A datagram came that does not begin where the one before it ended; messages before `known_end` are known to exist.
+    /// Counts a datagram that does not begin where the previous one ended; all before `known_end` exists.
     pub(crate) fn count_step(&mut self, first: u64, end: u64, known_end: u64) {
         if first > self.next_sequence {
             if self.next_sequence != 0 {
@@ -48,7 +48,7 @@ impl LineCounters {
         } else if end > first {
             self.backward += 1;
             let is_old = end <= known_end;
-            // Something new by the other line says that only this one repeats itself.
+            // A new message on the other line means that this line only repeats itself.
             let goes_on = first >= self.back_next
                 && first - self.back_next <= MAX_AHEAD
                 && known_end == self.back_known_end;
@@ -58,19 +58,19 @@ impl LineCounters {
         self.next_sequence = self.next_sequence.max(end);
     }
 
-    /// The numbering has started again, on this line or on the other one.
+    /// Resets the line's numbering after a restart, which came on this line (`is_here`) or on the other one.
     pub(crate) fn restart(&mut self, is_here: bool) {
         self.left_behind = if is_here { 0 } else { self.next_sequence.max(self.left_behind) };
         (self.next_sequence, self.back_next, self.back_run, self.back_known_end) = (0, 0, 0, 0);
     }
 
-    /// True while the line has not come to the numbers of the latest restart, as far as is known.
+    /// Returns true while the line is not known to have reached the numbers of the latest restart.
     pub(crate) const fn is_elsewhere(&self) -> bool {
         self.left_behind != 0
     }
 
-    /// True for a packet that begins at `first` and is still of the numbers before the latest restart, which the line has
-    /// not come to: it goes on where it was. Never true once the new numbers have come as far, `next` being the next.
+    /// Returns true for a packet from `first` on that still has numbers from before the latest restart.
+    /// Always false once `next`, the next sequence of the new numbering, has reached the line's old numbers.
     pub(crate) const fn is_left_behind(&mut self, first: u64, next: u64) -> bool {
         if first < self.left_behind || next >= self.left_behind {
             self.left_behind = 0;
@@ -79,21 +79,21 @@ impl LineCounters {
     }
 }
 
-/// How long after the first copy of a packet the second one came, packet by packet.
+/// Distribution of the delay between the first copy of a packet and its duplicate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Skew {
-    /// Packets of which both copies came, and this line's was the second.
+    /// Packets that both lines brought, this one second.
     pub count: u64,
-    /// The sum of how far it was behind.
+    /// Sum of the delays.
     pub sum: Nanos,
-    /// The furthest.
+    /// Maximum delay.
     pub max: Nanos,
-    /// How many were behind by 2^n to 2^(n+1) nanoseconds, at place n, those of less at 0 and those of more at the last.
+    /// Packets by delay: 2^n to 2^(n+1) nanoseconds at index n, with the rest in the first and last.
     pub buckets: [u32; SKEW_BUCKETS],
 }
 
-/// Places of [`Skew::buckets`]: the last one begins at two seconds.
+/// Number of [`Skew::buckets`]; the last one begins at two seconds.
 pub const SKEW_BUCKETS: usize = 32;
 const LAST_BUCKET: usize = SKEW_BUCKETS - 1;
 
@@ -108,13 +108,14 @@ impl Skew {
         self.buckets[place.min(LAST_BUCKET)] += 1;
     }
 
-    /// The mean; zero when there is none.
+    /// Returns the mean delay; zero without packets.
     #[must_use]
     pub fn mean(&self) -> Nanos {
         self.sum.0.checked_div(self.count).map_or(Nanos::ZERO, Nanos)
     }
 
-    /// What `per_mille` of 1000 packets did not exceed, to a factor of two: the end of its bucket, at most the maximum.
+    /// Returns the delay that `per_mille` of 1000 packets did not exceed, within a factor of two: the upper
+    /// bound of its bucket, limited to the maximum.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> Nanos {
         let total: u64 = self.buckets.iter().map(|&count| u64::from(count)).sum();
@@ -131,53 +132,52 @@ impl Skew {
     }
 }
 
-/// Counts of one [`Arbiter`](crate::Arbiter).
+/// Counters of one [`Arbiter`](crate::Arbiter).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ArbiterCounters {
     /// By [`Line`](crate::Line): A, B, Recovery.
     pub lines: [LineCounters; 3],
-    /// Gaps seen: a later message came before an earlier one from any line.
+    /// Gaps opened: a later message came before an earlier one on both lines.
     pub gaps_opened: u64,
-    /// Gaps that the other line closed.
+    /// Gaps that the other line filled.
     pub gaps_healed_by_line: u64,
-    /// Gaps that an answer of the retransmission server closed.
+    /// Gaps that the retransmission server filled.
     pub gaps_healed_by_retransmission: u64,
-    /// Runs of messages given up.
+    /// Runs of messages given up as lost.
     pub gaps_lost: u64,
-    /// Messages given up.
+    /// Messages given up as lost.
     pub messages_lost: u64,
-    /// Requests for retransmission.
+    /// Retransmission requests.
     pub requests: u64,
-    /// Messages dropped because the hold buffer's window did not reach them, or that came twice.
+    /// Messages dropped because they were beyond the reorder buffer's window or already held.
     pub not_held: u64,
-    /// Times that the lines went over to another session: the publisher started anew.
+    /// Session changes of the lines.
     pub foreign_sessions: u64,
-    /// Times that the publisher began to number from 1 again, within a session, and said so.
+    /// Restarts of the numbering at 1 within a session that the publisher announced.
     pub restarts: u64,
-    /// Times that the lines went on with numbers that had been, and nobody said why.
+    /// Unannounced sequence resets: the lines continued with earlier numbers.
     pub jumps_back: u64,
-    /// Packets that were dropped because they are of numbers that have been left: their line has not come to the new ones
-    /// yet.
+    /// Packets dropped because their line still used the numbers from before a restart.
     pub left_behind: u64,
-    /// Packets, or messages held, that differ from what the other line brought under the same numbers.
+    /// Packets or held messages that differ from the other line's under the same sequence numbers.
     pub disagreements: u64,
-    /// Messages that the publisher said it does not have any more.
+    /// Messages that the publisher reported as no longer available.
     pub unavailable: u64,
-    /// Packets that are not part of the numbered stream.
+    /// Out-of-band packets, which are not part of the numbered stream.
     pub aside: u64,
     /// Longest time from the opening of a gap to its close.
     pub longest_gap: Nanos,
 }
 
 impl ArbiterCounters {
-    /// Gaps that were closed with every message delivered.
+    /// Returns the number of gaps that were filled with every message delivered.
     #[must_use]
     pub const fn gaps_healed(&self) -> u64 {
         self.gaps_healed_by_line + self.gaps_healed_by_retransmission
     }
 
-    /// Messages that one line lost and that were delivered all the same.
+    /// Returns the number of messages that one line lost and that were delivered nevertheless.
     #[must_use]
     pub const fn line_losses(&self) -> u64 {
         self.lines[0].missed_messages + self.lines[1].missed_messages

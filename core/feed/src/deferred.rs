@@ -1,8 +1,8 @@
-//! Messages of a packet that wait for a later duty cycle.
+//! Messages of a packet that are deferred to a later duty cycle.
 
 use crate::hold::{HeldMessage, MessageRoom};
 
-/// Messages that can wait: a packet with more of them is a burst, in which the sum counts and not the first.
+/// Largest packet, in messages, that can be deferred. A larger one is a burst, where throughput matters.
 pub const DEFERRED_MAX: usize = 8;
 
 /// A short queue of messages, in sequence.
@@ -22,7 +22,7 @@ impl<R: MessageRoom> Deferred<R> {
         self.next == self.end
     }
 
-    /// Keeps a message; false when it is too long, or too many wait.
+    /// Appends a message; returns false if it is too long or the queue is full.
     #[inline]
     pub(crate) fn push(&mut self, sequence: u64, message: &[u8]) -> bool {
         if self.is_empty() {
@@ -33,7 +33,7 @@ impl<R: MessageRoom> Deferred<R> {
         is_kept
     }
 
-    /// Takes the oldest message out.
+    /// Removes and returns the oldest message.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<HeldMessage<R>> {
         if self.is_empty() {

@@ -1,4 +1,4 @@
-//! Books healed by snapshots, while the live messages wait.
+//! Snapshot recovery of books, while the live messages are held.
 
 use std::collections::VecDeque;
 
@@ -11,57 +11,57 @@ use crate::builder::instrument_of;
 use crate::hold::{HeldMessage, MAX_HELD_MESSAGE, MessageRoom};
 use crate::{BooksAlone, MessageBooks, UpdateListener};
 
-/// How far ahead of the next live message a snapshot may end, in messages: some seconds of the busiest market. Live messages
-/// up to there are skipped, so that one that names any number would leave its book unchanged and live for good. A reader that
-/// is really so far behind is served by a later snapshot, once it has come nearer.
+/// Furthest that a snapshot may end ahead of the next live message, in messages: some seconds of the busiest
+/// market. Live messages up to the end are skipped, so a corrupt end number would freeze a live book for
+/// good. A reader that really is so far behind uses a later snapshot, once it is closer.
 pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
 
-/// What a snapshot is of.
+/// The contents of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
-    /// The whole market: an instrument that it does not name has an empty book. Begun by
+    /// The whole market: an instrument that it does not name has an empty book. It starts with
     /// [`begin`](SnapshotHealer::begin).
     Market,
-    /// One instrument, whose directory message begins it.
+    /// One instrument. Its directory message begins the snapshot.
     Instrument,
 }
 
-/// What came of a snapshot that has ended.
+/// The result of a snapshot that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotOutcome {
-    /// So many books are live again.
+    /// Number of books that are live again.
     Healed(u32),
-    /// It ends before the first message that is held: a later one is needed.
+    /// The snapshot ends before the first held message: a later one is needed.
     TooOld,
-    /// It ends more than [`SNAPSHOT_AHEAD_MAX`] messages ahead of the live ones, and is not believed.
+    /// The snapshot ends more than [`SNAPSHOT_AHEAD_MAX`] messages ahead of the live ones, so it is rejected.
     TooFarAhead,
-    /// It was not needed, or not seen from its beginning.
+    /// The snapshot was not needed, or its beginning was missed.
     Ignored,
 }
 
-/// Counts of one [`SnapshotHealer`].
+/// Counters of one [`SnapshotHealer`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct HealerCounters {
-    /// Books that are live again.
+    /// Books that recovered and are live again.
     pub healed: u64,
-    /// Snapshots that ended before the first message that was held.
+    /// Snapshots that ended before the first held message.
     pub too_old: u64,
-    /// Snapshots that ended too far ahead of the live messages to be believed.
+    /// Snapshots rejected because they ended too far ahead of the live messages.
     pub too_far_ahead: u64,
-    /// Snapshots that were cut off.
+    /// Snapshots that were interrupted.
     pub abandoned: u64,
-    /// Messages dropped because too many waited: the snapshots must be newer than these.
+    /// Held messages dropped because the buffer was full: only newer snapshots are usable.
     pub dropped: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Live messages are applied, from this number on.
+    /// Live messages from this number on are applied.
     From(u64),
-    /// Live messages are held until there is a snapshot.
+    /// Live messages are held until a snapshot comes.
     Waiting,
-    /// The same, and a snapshot is being read into the book, without a contradiction so far or with one.
+    /// Live messages are held while a snapshot is loaded; `is_suspect` after a contradiction in it.
     Loading { is_suspect: bool },
 }
 
@@ -73,48 +73,48 @@ impl Stage {
     }
 }
 
-/// From one instrument's snapshot to its next one, with those of all other instruments between them.
+/// A cycle of snapshots of one instrument each, from one instrument's snapshot to its next.
 #[derive(Clone, Copy)]
 struct Turn {
     first: InstrumentId,
-    /// Where the first snapshot ends.
+    /// The end of the cycle's first snapshot.
     end: u64,
 }
 
-/// Heals books after messages were lost for good: reads snapshots into them and joins the live messages to these
-/// where they end.
+/// Recovers books after messages were lost for good: loads snapshots and continues with the live messages
+/// from the end of each snapshot.
 ///
-/// The messages of books that wait are held; when there are too many the oldest is dropped and only newer snapshots are
-/// of use. Each book is healed by itself, so that one snapshot of the market and snapshots of one instrument after
-/// another are the same to it. An instrument that was never heard of and that a whole turn of the latter does not name
-/// was not there when the turn began: its book is empty, up to where the turn's first snapshot ends. Performs no IO and
+/// Live messages for waiting books are held. When the buffer is full, the oldest is dropped, and only newer
+/// snapshots are usable. Each book recovers separately, so a market snapshot and a series of instrument
+/// snapshots work alike. An unknown instrument that a whole cycle of the latter does not name was not listed
+/// when the cycle began. Its book is empty up to the end of the cycle's first snapshot. Performs no IO and
 /// reads no clock.
 ///
-/// The snapshots of ITCH go in whole by [`handle_snapshot`](Self::handle_snapshot); those of other protocols by
+/// ITCH snapshots enter as a whole through [`handle_snapshot`](Self::handle_snapshot). Other protocols use
 /// [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or [`begin_all`](Self::begin_all),
-/// [`load`](Self::load) for each message, and [`end`](Self::end).
+/// then [`load`](Self::load) for each message, and [`end`](Self::end).
 pub struct SnapshotHealer<R = [u8; MAX_HELD_MESSAGE]> {
     stages: Box<[Stage]>,
     waiting: u32,
     held: VecDeque<(InstrumentId, HeldMessage<R>)>,
     held_max: usize,
-    /// Every message from this number on was applied or is held.
+    /// Every message from this number on is applied or held.
     floor: u64,
     /// Number of the next live message.
     next: u64,
-    /// Some books are ahead of the live messages up to here.
+    /// End of the range in which some books are ahead of the live messages.
     ahead_until: u64,
-    /// The scope of the snapshot at hand.
+    /// The scope of the current snapshot.
     scope: Option<SnapshotScope>,
-    /// The instrument whose snapshot came last.
+    /// The instrument of the latest snapshot.
     latest: InstrumentId,
-    /// The turn at hand of snapshots of one instrument, of which none was missed so far.
+    /// The current cycle of instrument snapshots; `None` after an interruption.
     turn: Option<Turn>,
     counters: HealerCounters,
 }
 
 impl<R: MessageRoom> SnapshotHealer<R> {
-    /// For books of instruments up to `max_instrument`; holds up to `held_max` messages, at least one.
+    /// Creates snapshot recovery for instruments up to `max_instrument`; holds at least one message.
     #[must_use]
     pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotHealer<R> {
         let held_max = held_max.max(1);
@@ -133,32 +133,32 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         }
     }
 
-    /// True while live messages must pass through [`handle_message`](Self::handle_message).
+    /// Returns true while live messages must pass through [`handle_message`](Self::handle_message).
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.waiting > 0 || self.next < self.ahead_until
     }
 
-    /// True while a book waits for a snapshot.
+    /// Returns true while a book waits for a snapshot.
     #[must_use]
     pub const fn needs_snapshot(&self) -> bool {
         self.waiting > 0
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     #[must_use]
     pub const fn counters(&self) -> &HealerCounters {
         &self.counters
     }
 
-    /// Books that wait.
+    /// Returns the number of books that wait.
     #[must_use]
     pub const fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Every message before `next` that was not applied is lost: every book waits for a snapshot.
+    /// Handles the loss of every message before `next` that was not applied: every book waits for a snapshot.
     pub fn handle_lost(&mut self, next: Sequence) {
         self.abandon();
         self.stages[1..].fill(Stage::Waiting);
@@ -167,14 +167,14 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         (self.floor, self.next) = (next.0, next.0);
     }
 
-    /// The book of one instrument is to be read anew: it waits for a snapshot that ends at `next`, the next live message, or
-    /// later. False when there is no such instrument, or it waits already.
+    /// Makes the book of one instrument wait for a snapshot that ends at `next`, the next live message, or
+    /// later. Returns false if there is no such instrument or its book already waits or is ahead of `next`.
     pub fn resync(&mut self, id: InstrumentId, next: Sequence) -> bool {
         let Some(stage @ Stage::From(_)) = self.stages.get_mut(usize::from(id.0)).filter(|_| id.0 != 0)
         else {
             return false;
         };
-        // A book that is ahead of the live messages is as good as new.
+        // A book that is ahead of the live messages comes from a recent snapshot.
         if matches!(stage, Stage::From(first) if *first > next.0) {
             return false;
         }
@@ -183,25 +183,25 @@ impl<R: MessageRoom> SnapshotHealer<R> {
             self.held.clear();
         }
         self.waiting += 1;
-        // What came before is in the book that is given up, and not held.
+        // Earlier messages are only in the discarded book; they are not held.
         (self.floor, self.next) = (self.floor.max(next.0), next.0);
         true
     }
 
-    /// True while the book of this instrument waits for a snapshot.
+    /// Returns true while the book of this instrument waits for a snapshot.
     #[must_use]
     pub fn is_waiting(&self, id: InstrumentId) -> bool {
         self.stages.get(usize::from(id.0)).is_some_and(|stage| !matches!(stage, Stage::From(_)))
     }
 
-    /// The first instrument whose book waits for a snapshot.
+    /// Returns the first instrument whose book waits for a snapshot.
     #[must_use]
     pub fn first_waiting(&self) -> Option<InstrumentId> {
         let place = self.stages.iter().position(|stage| *stage == Stage::Waiting)?;
         Some(InstrumentId(place as u16))
     }
 
-    /// The numbering starts again and the books with it: nothing waits.
+    /// Resets everything after a restart of the numbering: no book waits.
     pub fn restart(&mut self) {
         self.abandon();
         self.stages.fill(Stage::From(0));
@@ -210,13 +210,13 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         (self.floor, self.next, self.ahead_until) = (0, 0, 0);
     }
 
-    /// The least number that a snapshot may end with to be of use: that of the first message that is held, or next.
+    /// Returns the lowest usable end of a snapshot: the number of the first held message, or of the next.
     #[must_use]
     pub const fn floor(&self) -> Sequence {
         Sequence(self.floor)
     }
 
-    /// Takes the next live message: it is applied, held, or known to its book already.
+    /// Handles the next live message: applies it, holds it, or skips it if its book contains it.
     pub fn handle_message(
         &mut self,
         sequence: Sequence,
@@ -245,12 +245,12 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         if held.set(sequence, message) {
             self.held.push_back((instrument, held));
         } else {
-            // No message that is known is that long: whatever it was to say is in a later snapshot.
+            // No known message is that long; a later snapshot includes its effect.
             self.floor = sequence + 1;
         }
     }
 
-    /// A snapshot of the market begins.
+    /// Begins a snapshot of this scope.
     pub fn begin(&mut self, scope: SnapshotScope) {
         if self.scope.is_some() {
             self.abandon();
@@ -258,7 +258,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         self.scope = Some(scope);
     }
 
-    /// The snapshot at hand was cut off, or one before it was missed. The next one begins anew.
+    /// Discards the current snapshot, after an interruption or a missed snapshot. The cycle starts over.
     pub fn abandon(&mut self) {
         self.turn = None;
         if self.scope.take().is_none() {
@@ -272,7 +272,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         self.counters.abandoned += u64::from(is_cut);
     }
 
-    /// What follows is the snapshot of this instrument's book, which is emptied if it waits for one.
+    /// Begins the snapshot of this instrument's book, and empties the book if it waits for one.
     pub fn begin_instrument(&mut self, instrument: InstrumentId, builder: &mut impl MessageBooks) {
         let id = usize::from(instrument.0);
         if self.scope.is_some()
@@ -283,23 +283,23 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         }
     }
 
-    /// What follows is the snapshot of every book: all that wait for one are emptied.
+    /// Begins a snapshot of every book, and empties all books that wait for one.
     pub fn begin_all(&mut self, builder: &mut impl MessageBooks) {
         self.begin(SnapshotScope::Market);
         self.load_unnamed(SnapshotScope::Market, builder);
     }
 
-    /// Takes a message of the snapshot at hand: of a book that waits for it it is applied.
+    /// Handles a message of the current snapshot; applies it if its book waits for the snapshot.
     pub fn load(&mut self, instrument: InstrumentId, message: &[u8], builder: &mut impl MessageBooks) {
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(usize::from(instrument.0)) {
             let before = builder.instruments().contradictions();
-            // A book that catches up tells nobody before it has.
+            // A book publishes no updates until it has caught up.
             builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
             *is_suspect |= builder.instruments().contradictions() != before;
         }
     }
 
-    /// Takes the next message of an ITCH snapshot; says what came of it when it has ended.
+    /// Handles the next message of an ITCH snapshot; returns the result at its end.
     pub fn handle_snapshot(
         &mut self,
         scope: SnapshotScope,
@@ -323,7 +323,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         None
     }
 
-    /// The snapshot at hand has ended; `end` is the number of the first live message that is not in it.
+    /// Ends the current snapshot; `end` is the number of the first live message that it does not include.
     pub fn end(
         &mut self,
         end: Option<Sequence>,
@@ -359,8 +359,8 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         if healed == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Healed(healed) }
     }
 
-    /// Snapshots of all instruments have come, the first of which ends at `end`: instruments that nobody has heard of
-    /// have empty books. Returns how many.
+    /// Ends a full cycle of snapshots, the first of which ends at `end`: instruments still unknown have empty
+    /// books. Returns the number of books that recovered.
     pub fn end_turn(
         &mut self,
         end: Sequence,
@@ -375,8 +375,8 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         self.join(end.0, builder, out)
     }
 
-    /// Books that still wait were not named: they are empty. Of a turn that is said only of instruments that nobody has
-    /// heard of.
+    /// Empties the books that the snapshots did not name. For a cycle (`Instrument`), that applies only to
+    /// instruments without a symbol.
     fn load_unnamed(&mut self, scope: SnapshotScope, builder: &mut impl MessageBooks) {
         for (id, stage) in self.stages.iter_mut().enumerate().filter(|(_, stage)| **stage == Stage::Waiting) {
             let id = InstrumentId(id as u16);
@@ -388,10 +388,10 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         }
     }
 
-    /// The latest snapshot of one instrument has ended: perhaps the turn has, too. What an instrument that was added
-    /// since it began has published is held.
+    /// Ends the snapshot of one instrument, and the cycle if it is complete. Messages of an instrument that
+    /// was added since the cycle began are held.
     ///
-    /// Only snapshots of ITCH go by turns; whoever reads others knows when all have come, see [`end_turn`](Self::end_turn).
+    /// Only ITCH snapshots come in cycles; readers of other protocols call [`end_turn`](Self::end_turn).
     fn turn(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
         if self.latest == InstrumentId(0) {
             return 0;
@@ -405,7 +405,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         self.join(end, builder, out)
     }
 
-    /// Applies what is held of the books that were loaded; from now on they are live.
+    /// Applies the held messages of the loaded books, which are live from now on.
     fn join(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
         let stages = &mut self.stages;
         for (id, stage) in stages.iter().enumerate() {

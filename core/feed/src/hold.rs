@@ -1,11 +1,11 @@
-//! Messages that came before their turn.
+//! Reorder buffer for messages ahead of their turn.
 
-/// Longest ITCH message that can be held; the longest that there is has 50 bytes.
+/// Maximum length of a held ITCH message, in bytes; the longest that exists has 50.
 pub const MAX_HELD_MESSAGE: usize = 54;
 
-/// Room for one message: an array as long as the protocol's longest.
+/// Storage for one message: an array with the length of the protocol's longest message.
 pub trait MessageRoom: Copy + AsRef<[u8]> + AsMut<[u8]> {
-    /// Room without a message.
+    /// Storage without a message.
     const EMPTY: Self;
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct HeldMessage<R> {
 impl<R: MessageRoom> HeldMessage<R> {
     pub(crate) const NONE: HeldMessage<R> = HeldMessage { sequence: 0, len: 0, bytes: R::EMPTY };
 
-    /// Keeps a message; false, and nothing changes, when it is too long.
+    /// Stores a message; returns false and changes nothing if it is too long.
     #[inline]
     pub(crate) fn set(&mut self, sequence: u64, message: &[u8]) -> bool {
         let Some(bytes) = self.bytes.as_mut().get_mut(..message.len()) else { return false };
@@ -42,23 +42,23 @@ impl<R: MessageRoom> HeldMessage<R> {
 
 /// A window of messages by sequence, of fixed size.
 ///
-/// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates are one
-/// access each. A message beyond the window is refused: it is asked for again when its turn nears.
+/// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates take one access
+/// each. A message beyond the window is refused and requested again later.
 pub(crate) struct HoldBuffer<R> {
     slots: Box<[HeldMessage<R>]>,
     count: usize,
-    /// No message before this one is held: a long gap is not searched again for each packet that fills some of it.
+    /// No message before this one is held; avoids a new search of a long gap for each packet in it.
     lowest: u64,
 }
 
 impl<R: MessageRoom> HoldBuffer<R> {
-    /// Room for `capacity` messages, at least one.
+    /// Creates a buffer of `capacity` messages, at least one.
     pub(crate) fn new(capacity: usize) -> HoldBuffer<R> {
         HoldBuffer { slots: vec![HeldMessage::NONE; capacity.max(1)].into(), count: 0, lowest: 0 }
     }
 
-    /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long.
-    /// True when it was not held before and now is.
+    /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long. Returns true
+    /// if it was not held before and is held now.
     pub(crate) fn hold(&mut self, next: u64, sequence: u64, message: &[u8]) -> bool {
         if sequence - next >= self.slots.len() as u64 {
             return false;
@@ -74,7 +74,7 @@ impl<R: MessageRoom> HoldBuffer<R> {
         true
     }
 
-    /// Forgets everything that is held.
+    /// Removes all messages.
     pub(crate) fn clear(&mut self) {
         if self.count > 0 {
             self.slots.iter_mut().for_each(|slot| slot.sequence = 0);
@@ -82,13 +82,13 @@ impl<R: MessageRoom> HoldBuffer<R> {
         }
     }
 
-    /// The message of `sequence`, if it is held; it stays.
+    /// Returns the message of `sequence` if it is held, and keeps it.
     pub(crate) fn peek(&self, sequence: u64) -> Option<&[u8]> {
         let slot = &self.slots[self.index(sequence)];
         (slot.sequence == sequence && sequence != 0).then(|| slot.message())
     }
 
-    /// Takes the message of `sequence` if it is held.
+    /// Removes and returns the message of `sequence` if it is held.
     pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
         if self.count == 0 {
             return None;
@@ -104,7 +104,7 @@ impl<R: MessageRoom> HoldBuffer<R> {
         Some(slot.message())
     }
 
-    /// The lowest held sequence in `next..end`.
+    /// Returns the lowest held sequence in `next..end`.
     pub(crate) fn first_held(&mut self, next: u64, end: u64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages come in any order around a window that moves on by what is next, or over a loss.
+        /// Messages come in any order around a window that advances as messages become next or are lost.
         #[test]
         fn the_first_message_held_is_found_whatever_came_before(
             steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)
@@ -162,9 +162,9 @@ mod tests {
                         let is_new = sequence < next + CAPACITY && plain.insert(sequence);
                         prop_assert_eq!(held.hold(next, sequence, b"m"), is_new);
                     }
-                    // The next one comes by itself.
+                    // The next message arrives directly.
                     5 | 6 => next += 1,
-                    // What is missing is lost.
+                    // The missing messages are lost.
                     _ => next = plain.first().copied().unwrap_or(end),
                 }
                 while held.take(next).is_some() {

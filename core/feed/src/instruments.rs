@@ -1,4 +1,4 @@
-//! The books of a feed's instruments, and whether each can be believed, whatever protocol they come by.
+//! The books of a feed's instruments and their health, for any protocol.
 
 use tickpath_book::{AddError, BooksById, Coming, Order};
 use tickpath_types::{
@@ -11,35 +11,35 @@ use crate::line::Line;
 
 /// Receives each message's effect after it was applied.
 pub trait UpdateListener {
-    /// False for who wants the books alone: no update is made then, and `on_update` is never called.
+    /// False for a listener that needs only the books: no update is built, and `on_update` is not called.
     const WANTS_UPDATES: bool = true;
 
-    /// True for a listener to each message of a [`Channel`](crate::Channel), which then applies them one by one.
+    /// True for a listener to each message of a [`Channel`](crate::Channel); disables batches.
     const WANTS_MESSAGES: bool = false;
 
-    /// A message was applied, or the health of a book changed.
+    /// Reports that a message was applied, or that the health of a book changed.
     fn on_update(&mut self, update: &MarketUpdate);
 
-    /// A channel takes a packet of this line.
+    /// Reports that a channel handles a packet of this line.
     #[inline(always)]
     fn on_packet(&mut self, line: Line) {
         let _ = line;
     }
 
-    /// A channel is about to apply the message of this sequence to its books.
+    /// Reports that a channel is about to apply the message of this sequence to its books.
     #[inline(always)]
     fn on_apply(&mut self, sequence: Sequence) {
         let _ = sequence;
     }
 
-    /// A channel has applied the message of this sequence, or holds it for a book that waits for a snapshot.
+    /// Reports that a channel has applied this message, or holds it for a book that waits for a snapshot.
     #[inline(always)]
     fn on_applied(&mut self, sequence: Sequence) {
         let _ = sequence;
     }
 }
 
-/// For who wants the books alone: no update is made.
+/// A listener that ignores updates, for callers that need only the books.
 #[derive(Clone, Copy, Debug)]
 pub struct BooksAlone;
 
@@ -50,86 +50,86 @@ impl UpdateListener for BooksAlone {
     fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
-/// What a feed knows of one instrument.
+/// The state of one instrument in a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstrumentState {
     /// Its symbol, once the directory named it.
     pub symbol: Option<Symbol>,
     /// Its trading state, once one was published.
     pub trading: Option<TradingState>,
-    /// Whether its book can be believed.
+    /// The health of its book.
     pub health: BookHealth,
-    /// Why it cannot, while it is [`Suspect`](BookHealth::Suspect).
+    /// The reason while the book is [`Suspect`](BookHealth::Suspect).
     pub reason: Option<SuspectReason>,
 }
 
-/// An instrument that the directory names otherwise than is expected.
+/// An instrument that the directory lists under another symbol than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherSymbol {
     /// Its number.
     pub instrument: InstrumentId,
-    /// What it was expected to be.
+    /// The expected symbol.
     pub expected: Symbol,
-    /// What the directory named.
+    /// The symbol in the directory.
     pub named: Symbol,
 }
 
-/// Counts of one builder of books.
+/// Counters of one builder of books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct BuilderCounters {
-    /// Messages taken.
+    /// Messages handled.
     pub messages: u64,
-    /// Messages that are not of the protocol, or not as long as their type says.
+    /// Messages that do not follow the protocol, or do not have the length of their type.
     pub malformed: u64,
     /// Messages of a type that the protocol does not list.
     pub unknown_type: u64,
-    /// Messages about an order that does not rest.
+    /// Messages about an order that is not in the book.
     pub unknown_order: u64,
-    /// Adds of an order that rests already.
+    /// Adds of an order that is already in the book.
     pub duplicate_order: u64,
-    /// Executions or reductions beyond what is left of the order.
+    /// Executions or reductions beyond the remaining quantity.
     pub beyond_qty: u64,
-    /// Adds that the books' bounds refused, and values that no order can have.
+    /// Adds beyond the books' limits, and values that no order can have.
     pub refused: u64,
-    /// Orders that crossed a book in trading, and books that were crossed when trading began.
+    /// Orders that crossed a book during trading, and books that were crossed when trading began.
     pub crossed: u64,
-    /// Instruments that the directory names otherwise than is [expected](Instruments::expecting).
+    /// Instruments that the directory lists under another symbol than [expected](Instruments::expecting).
     pub other_symbols: u64,
-    /// Messages about a number that no symbol was mapped to.
+    /// Messages about a number without a symbol mapping.
     pub unmapped: u64,
-    /// Times that an instrument's own numbering skipped messages.
+    /// Gaps in an instrument's own numbering.
     pub symbol_gaps: u64,
 }
 
-/// What one message did, before the prices that it left are added.
+/// The effect of one message, without the best prices after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// Whose book it changed.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Time of the event at the venue, since midnight.
     pub ts: Nanos,
-    /// What it did.
+    /// The kind of the effect.
     pub kind: UpdateKind,
-    /// The order that it is about; 0 when none.
+    /// The order; 0 for none.
     pub order_id: OrderId,
     /// Side of the resting order.
     pub side: Side,
     /// Price of the order or trade.
     pub price: Price,
-    /// Quantity added, traded or taken away.
+    /// Quantity added, traded or removed.
     pub qty: Qty,
 }
 
 impl Change {
-    /// A change of state alone.
+    /// Creates a change of status alone.
     #[must_use]
     pub const fn status(instrument: InstrumentId, ts: Nanos) -> Change {
         let (order_id, price, qty) = (OrderId(0), Price(0), Qty::ZERO);
         Change { instrument, ts, kind: UpdateKind::Status, order_id, side: Side::Buy, price, qty }
     }
 
-    /// The update about it, with the best prices that it left in a book so healthy.
+    /// Builds the update for the change, with the best prices after it and the health of the book.
     #[inline]
     pub fn update(&self, sequence: u64, books: &impl BooksById, health: BookHealth) -> MarketUpdate {
         let best = |side| {
@@ -155,12 +155,13 @@ impl Change {
     }
 }
 
-/// Books of a feed's instruments with what is known of each, and the updates that are made of both.
+/// The books of a feed's instruments, the state of each, and the updates built from both.
 ///
-/// The builder of each protocol's books stands on this: it decodes, and this changes the books, judges and reports. A
-/// message begins with [`begin_message`](Self::begin_message) and ends with [`end_message`](Self::end_message). What
-/// contradicts its book is counted, applied as far as it makes sense, and makes the book
-/// [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages make every book [`Stale`](BookHealth::Stale).
+/// Each protocol's builder uses this: the builder decodes, and this type changes the books, checks and
+/// reports. A message begins with [`begin_message`](Self::begin_message) and ends with
+/// [`end_message`](Self::end_message). One that contradicts its book is counted and applied as far as it
+/// makes sense. The book becomes [`Suspect`](BookHealth::Suspect) with a [`SuspectReason`]; lost messages
+/// make every book [`Stale`](BookHealth::Stale).
 pub struct Instruments<B> {
     books: B,
     states: Box<[InstrumentState]>,
@@ -169,21 +170,21 @@ pub struct Instruments<B> {
     sequence: Sequence,
     /// The instrument whose fronts were refreshed last.
     refreshed: InstrumentId,
-    /// The instrument of whose book the message at hand left less to believe.
+    /// The instrument whose book lost health by the current message.
     worsened: Option<InstrumentId>,
-    /// Times that a book became suspect.
+    /// Number of times that a book became suspect.
     suspected: u64,
-    /// Symbols of the instruments from 1 on.
+    /// Expected symbols of the instruments from 1 on.
     expected: Box<[Symbol]>,
 }
 
-/// The number that no instrument has, and whose state is that of all without a book.
+/// The number of no instrument; its state covers all instruments without a book.
 const NOBODY: InstrumentId = InstrumentId(0);
 
-/// Instruments whose fronts are refreshed by one call.
+/// Instruments whose fronts one call refreshes.
 const FRONTS_PER_CALL: usize = 8;
 
-/// Functions that count a contradiction and make the book of an instrument suspect.
+/// Defines functions that count a contradiction and make the book of an instrument suspect.
 macro_rules! contradictions {
     ($($(#[$doc:meta])* $visibility:vis $name:ident: $counter:ident, $reason:ident;)*) => {
         $($(#[$doc])*
@@ -214,23 +215,23 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Expects these symbols of the instruments from 1 on, and none in particular of those beyond.
+    /// Sets the expected symbols of the instruments from 1 on; those beyond have none.
     ///
-    /// Messages know an instrument by its number alone. The book of one that the directory names otherwise is
-    /// [`Suspect`](BookHealth::Suspect) for good: no snapshot heals it, and no later directory message does.
+    /// Messages identify an instrument only by its number. If the directory lists another symbol, its book is
+    /// [`Suspect`](BookHealth::Suspect) for good: no snapshot or later directory message changes that.
     #[must_use]
     pub fn expecting(self, symbols: &[Symbol]) -> Instruments<B> {
         Instruments { expected: symbols.into(), ..self }
     }
 
-    /// The message of `sequence` is to be applied.
+    /// Begins the message of `sequence`.
     #[inline(always)]
     pub fn begin_message(&mut self, sequence: Sequence) {
         self.sequence = sequence;
         self.counters.messages += 1;
     }
 
-    /// It has been; tells of the book that it left less believable, if there is one.
+    /// Ends the message; reports the status of the book whose health it reduced, if any.
     #[inline(always)]
     pub fn end_message(&mut self, out: &mut impl UpdateListener) {
         if self.worsened.is_some() {
@@ -245,8 +246,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Nobody knows what a damaged message was to change: the book that it names, or each if it names none (`0`) or
-    /// one that does not exist, is suspect.
+    /// Handles a damaged message: the book that it names is suspect. If it names none (`0`) or one that does
+    /// not exist, every book is suspect.
     #[cold]
     pub fn handle_malformed(&mut self, instrument: InstrumentId, out: &mut impl UpdateListener) {
         self.counters.malformed += 1;
@@ -257,13 +258,13 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Counts a message of a type that the protocol does not list; it changes nothing.
+    /// Counts a message of a type that the protocol does not list, and ignores it.
     #[cold]
     pub fn count_unknown_type(&mut self) {
         self.counters.unknown_type += 1;
     }
 
-    /// Every book is suspect, and says so.
+    /// Makes every book suspect and reports it.
     #[cold]
     pub fn suspect_all(&mut self, reason: SuspectReason, out: &mut impl UpdateListener) {
         self.worsen_all(BookHealth::Suspect, Some(reason), out);
@@ -282,24 +283,24 @@ impl<B: BooksById> Instruments<B> {
         self.worsened = None;
     }
 
-    /// The numbers that an instrument may have.
+    /// Returns the valid instrument numbers.
     pub fn ids(&self) -> impl Iterator<Item = InstrumentId> + use<B> {
         (1..=self.books.limits().max_instrument.0).map(InstrumentId)
     }
 
-    /// Messages were lost for good before the next one.
+    /// Handles the loss of messages before the next one: every book is stale.
     pub fn handle_lost(&mut self, out: &mut impl UpdateListener) {
         self.worsen_all(BookHealth::Stale, None, out);
     }
 
-    /// Messages of one instrument were lost for good.
+    /// Handles the loss of messages of one instrument: its book is stale.
     #[cold]
     pub fn handle_lost_of(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
         self.worsen(id, BookHealth::Stale, None);
         self.end_message(out);
     }
 
-    /// Empties the book of an instrument: what follows is a snapshot of it. Its health stays as it is.
+    /// Empties the book of an instrument before its snapshot. Its health does not change.
     pub fn clear(&mut self, id: InstrumentId) {
         for side in Side::BOTH {
             while let Some(order) = self.books.front(id, side) {
@@ -308,26 +309,26 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// False once a message came that is about an instrument without a book: beyond their bound, or never mapped. True
-    /// again after [`set_whole`](Self::set_whole), or a [`restart`](Self::restart).
+    /// Returns false after a message about an instrument without a book (beyond the limit, or never mapped).
+    /// True again after [`set_whole`](Self::set_whole) or [`restart`](Self::restart).
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         matches!(self.states[NOBODY.0 as usize].health, BookHealth::Live)
     }
 
-    /// A message came about an instrument without a book.
+    /// Notes a message about an instrument without a book.
     #[cold]
     pub(crate) fn note_bookless(&mut self) {
         self.suspect(NOBODY, SuspectReason::Refused);
     }
 
-    /// A snapshot has named every instrument: from now on each has a book, as far as is known.
+    /// Notes that a snapshot has named every instrument, so that none is known to lack a book.
     pub fn set_whole(&mut self) {
         self.set_health(NOBODY, BookHealth::Live, None);
     }
 
-    /// Says whether the book of an instrument can be believed, and why not; that of another symbol than is expected never
-    /// can. Tells nobody: [`report_status`](Self::report_status) does.
+    /// Sets the health of an instrument's book and the reason. A book under another symbol than expected
+    /// stays suspect. Publishes nothing; [`report_status`](Self::report_status) does.
     pub fn set_health(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
         let is_other = self.other_symbol(id).is_some();
         if let Some(state) = self.states.get_mut(usize::from(id.0)) {
@@ -338,8 +339,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// The numbering starts again: every book is empty, and live but for another symbol than is expected; no trading
-    /// state is known.
+    /// Restarts the numbering: every book is empty, and live unless its symbol is not the expected one.
+    /// Trading states are unknown.
     pub fn restart(&mut self, out: &mut impl UpdateListener) {
         for id in self.ids() {
             self.clear(id);
@@ -351,14 +352,14 @@ impl<B: BooksById> Instruments<B> {
         self.worsened = None;
     }
 
-    /// Times so far that a book became suspect.
+    /// Returns the number of times so far that a book became suspect.
     #[must_use]
     #[inline]
     pub const fn suspected(&self) -> u64 {
         self.suspected
     }
 
-    /// Messages so far that contradicted their book or made no sense.
+    /// Returns the number of messages so far that contradicted their book or made no sense.
     #[must_use]
     pub const fn contradictions(&self) -> u64 {
         let of = &self.counters;
@@ -366,14 +367,14 @@ impl<B: BooksById> Instruments<B> {
         of.malformed + of_orders + of.unmapped + of.symbol_gaps
     }
 
-    /// Whether all books are shown as recovering.
+    /// Returns true if all books are shown as recovering.
     #[must_use]
     #[inline(always)]
     pub(crate) const fn is_recovering(&self) -> bool {
         self.recovering
     }
 
-    /// A gap opened that the lines do not close (`true`), or the last one closed (`false`).
+    /// Notes that a gap opened that the lines do not fill (`true`), or that the last one closed (`false`).
     pub fn handle_recovering(&mut self, recovering: bool, out: &mut impl UpdateListener) {
         if std::mem::replace(&mut self.recovering, recovering) != recovering {
             for id in self.ids() {
@@ -389,27 +390,27 @@ impl<B: BooksById> Instruments<B> {
         &self.books
     }
 
-    /// The books, to be changed by who reports what changed.
+    /// Returns the books for changes that the caller reports.
     #[must_use]
     #[inline(always)]
     pub const fn books_mut(&mut self) -> &mut B {
         &mut self.books
     }
 
-    /// What is known of an instrument; `None` beyond the books' bound.
+    /// Returns the state of an instrument; `None` beyond the books' limit.
     #[must_use]
     pub fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
         self.states.get(usize::from(id.0)).map(|state| InstrumentState { health: self.health(id), ..*state })
     }
 
-    /// The instrument that the directory named so, if it did. Walks all of them.
+    /// Returns the instrument that the directory lists under this symbol, if any, by a linear search.
     #[must_use]
     pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
         self.ids().find(|id| self.states[usize::from(id.0)].symbol == Some(symbol))
     }
 
-    /// Instruments that the directory names otherwise than is [expected](Self::expecting), in the order of their
-    /// numbers.
+    /// Returns the instruments that the directory lists under another symbol than
+    /// [expected](Self::expecting), in the order of their numbers.
     pub fn other_symbols(&self) -> impl Iterator<Item = OtherSymbol> {
         self.ids().filter_map(|id| self.other_symbol(id))
     }
@@ -421,8 +422,7 @@ impl<B: BooksById> Instruments<B> {
         (named != expected).then_some(OtherSymbol { instrument: id, expected, named })
     }
 
-    /// Takes the symbol of an instrument. One that is not the expected one stays: what comes after it would be
-    /// believed otherwise.
+    /// Sets the symbol of an instrument. An unexpected one stays: a later one would restore trust.
     #[cold]
     pub fn name(&mut self, id: InstrumentId, symbol: Symbol) {
         if self.other_symbol(id).is_some() {
@@ -438,7 +438,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     #[must_use]
     pub const fn counters(&self) -> &BuilderCounters {
         &self.counters
@@ -449,13 +449,13 @@ impl<B: BooksById> Instruments<B> {
         if self.recovering { own.max(BookHealth::Recovering) } else { own }
     }
 
-    /// The book of an instrument contradicts what came, and is suspect. [`end_message`](Self::end_message) tells of it.
+    /// Makes the book of an instrument suspect. [`end_message`](Self::end_message) reports it.
     #[cold]
     pub fn suspect(&mut self, id: InstrumentId, reason: SuspectReason) {
         self.worsen(id, BookHealth::Suspect, Some(reason));
     }
 
-    /// What is about no book that there is goes to that of nobody: see [`is_whole`](Self::is_whole).
+    /// Reduces the health of a book. Numbers without a book share one: see [`is_whole`](Self::is_whole).
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
         let id = if usize::from(id.0) < self.states.len() { id } else { NOBODY };
@@ -467,7 +467,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Tells of an instrument's state, once it has a symbol.
+    /// Reports the status of an instrument, once it has a symbol.
     pub fn report_status(&self, id: InstrumentId, out: &mut impl UpdateListener) {
         if self.states.get(usize::from(id.0)).is_some_and(|state| state.symbol.is_some()) {
             self.report_state(id, Nanos::ZERO, out);
@@ -483,7 +483,7 @@ impl<B: BooksById> Instruments<B> {
         out.on_update(&MarketUpdate { side, reason, trading, ..self.update(&Change::status(id, ts)) });
     }
 
-    /// Tells of a trade that the feed reports without an order: which side came in is not stated.
+    /// Reports a trade that the feed publishes without an order; its aggressor side is not stated.
     pub(crate) fn report_trade<L: UpdateListener>(
         &self,
         instrument: InstrumentId,
@@ -497,7 +497,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Takes the trading state of an instrument and tells of it; of one beyond the bound there is nothing to tell.
+    /// Sets the trading state of an instrument and reports it; ignores one beyond the limit.
     pub fn set_trading(
         &mut self,
         id: InstrumentId,
@@ -511,13 +511,13 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Takes the trading state of an instrument and tells nobody; false of one beyond the bound.
+    /// Sets the trading state of an instrument without a report; returns false for one beyond the limit.
     pub(crate) fn note_trading(&mut self, id: InstrumentId, trading: Option<TradingState>) -> bool {
         let state = self.states.get_mut(usize::from(id.0));
         state.map(|state| state.trading = trading).is_some()
     }
 
-    /// Tells of a change, with the best prices that it left.
+    /// Reports a change, with the best prices after it.
     #[inline(always)]
     pub fn report<L: UpdateListener>(&self, change: &Change, out: &mut L) {
         if L::WANTS_UPDATES {
@@ -530,7 +530,7 @@ impl<B: BooksById> Instruments<B> {
         change.update(self.sequence.0, &self.books, self.health(change.instrument))
     }
 
-    /// A book that is crossed while the instrument trades contradicts itself.
+    /// Checks the book of a trading instrument: a crossed book contradicts itself.
     #[cold]
     pub fn check_crossed(&mut self, id: InstrumentId) {
         let best = |side| self.books.best(id, side).map(|level| level.price);
@@ -543,28 +543,28 @@ impl<B: BooksById> Instruments<B> {
     }
 
     contradictions! {
-        /// A value that no order can have, or an order that the books' bounds refuse.
+        /// Counts a value that no order can have, or an order beyond the books' limits.
         pub refuse: refused, Refused;
-        /// A message about a number that no symbol was mapped to. Where a book has the number it is suspect.
+        /// Counts a message about a number without a symbol mapping. A book with that number is suspect.
         pub count_unmapped: unmapped, UnmappedIndex;
-        /// The instrument's own numbering skipped messages.
+        /// Counts a gap in the instrument's own numbering.
         pub count_symbol_gap: symbol_gaps, SymbolGap;
-        /// An order that rests already came.
+        /// Counts an add of an order that is already in the book.
         count_duplicate: duplicate_order, DuplicateOrder;
-        /// A message is about an order that does not rest.
+        /// Counts a message about an order that is not in the book.
         count_unknown: unknown_order, UnknownOrder;
-        /// More was executed or taken away than is left of an order.
+        /// Counts an execution or a reduction beyond an order's remaining quantity.
         count_beyond_qty: beyond_qty, BeyondQty;
     }
 
-    /// Begins to fetch what a message that will be handled soon refers to; a hint.
+    /// Prefetches the memory that a later message needs; a hint.
     #[inline]
     pub fn prefetch(&self, coming: &Coming) {
         self.books.announce(coming);
     }
 
-    /// Fetches the orders that trade next, those at the front of the best levels, and what finds them: of some
-    /// instruments at each call, in turn. For quiet moments.
+    /// Prefetches the orders that trade next, at the front of the best levels, and their index entries. Each
+    /// call covers some of the instruments in turn; meant for idle moments.
     pub fn refresh_fronts(&mut self) {
         let last = self.states.len() - 1;
         for _ in 0..FRONTS_PER_CALL.min(last) {
@@ -579,8 +579,8 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// Enters the order of an add; a book that refuses it is suspect. Tells nobody.
-    // `inline(always)`: what nobody asks for is then not even looked up.
+    /// Enters the order of an add without a report; a book that refuses it is suspect.
+    // `inline(always)`: a result that the caller ignores is then not even looked up.
     #[inline(always)]
     pub fn add(&mut self, change: &Change) {
         if self.enter(change) {
@@ -588,7 +588,7 @@ impl<B: BooksById> Instruments<B> {
         }
     }
 
-    /// The same without judging whether the book is crossed then: true where the order crosses what rests on the other side.
+    /// Enters an order without a check for a crossed book; returns true if it crosses the opposite side.
     #[inline(always)]
     pub(crate) fn enter(&mut self, change: &Change) -> bool {
         let &Change { instrument, order_id, side, price, qty, .. } = change;
@@ -601,7 +601,7 @@ impl<B: BooksById> Instruments<B> {
         crosses
     }
 
-    /// The resting order of a reference, which must be in the book of `instrument`; else the book is suspect.
+    /// Returns the order of a reference; if it is not in the book of `instrument`, that is suspect.
     #[inline]
     pub fn resting(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
         let found = self.books.find(order_id).filter(|order| order.instrument == instrument);
@@ -611,7 +611,7 @@ impl<B: BooksById> Instruments<B> {
         found
     }
 
-    /// Takes the order of a reference out of the book of `instrument`; when it is not there the book is suspect.
+    /// Removes an order from the book of `instrument`; if it is not there, the book is suspect.
     #[inline(always)]
     pub fn take(&mut self, instrument: InstrumentId, order_id: OrderId) -> Option<Order<()>> {
         let taken = self.books.remove(instrument, order_id);
@@ -621,7 +621,7 @@ impl<B: BooksById> Instruments<B> {
         taken
     }
 
-    /// Takes `qty` off an order, all of it when it has less: then the book is suspect.
+    /// Reduces an order by `qty`. If less remains, removes the order and makes the book suspect.
     pub fn reduce(&mut self, order: &Order<()>, qty: Qty) {
         if qty > order.qty {
             self.count_beyond_qty(order.instrument);
@@ -629,7 +629,7 @@ impl<B: BooksById> Instruments<B> {
         self.books.reduce(order.instrument, order.id, qty.min(order.qty));
     }
 
-    /// A resting order traded `qty`, at `price` when that is not its own; tells of it.
+    /// Executes `qty` of a resting order, at `price` if that is not its own, and reports it.
     pub fn execute(
         &mut self,
         instrument: InstrumentId,

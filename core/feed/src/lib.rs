@@ -1,10 +1,10 @@
 //! Line arbitration, gap recovery and book health for multicast market data.
 //!
 //! [`Arbiter`] joins lines A and B and the retransmission server's answers into one gap-free sequence of
-//! messages; [`BookBuilder`] turns that sequence into order-by-order books and market updates, and says
-//! of every book whether it can be believed; [`SnapshotHealer`] heals books by snapshots when messages are lost for
-//! good. A [`RecoveryClient`] of each protocol asks its servers for messages and snapshots: [`itch`], [`iex`], [`xdp`].
-//! [`LossModel`] decides which packets a test loses. None of them performs IO or reads a clock.
+//! messages. [`BookBuilder`] turns that sequence into order-by-order books and updates, and tracks whether
+//! each book can be trusted. [`SnapshotHealer`] recovers books from snapshots when messages are lost for
+//! good. Each protocol's [`RecoveryClient`] requests messages and snapshots from its servers: [`itch`],
+//! [`iex`], [`xdp`]. [`LossModel`] decides which packets a test loses. None performs IO or reads a clock.
 //!
 //! ```
 //! use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};

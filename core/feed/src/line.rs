@@ -1,7 +1,7 @@
-//! The lines of a channel, and how far they may be apart.
+//! The lines of a channel, and the maximum distance between them.
 
-/// Greatest distance from the last message that is known to exist to the start of a packet. One that begins further on, as
-/// after a long silence or as damage would have it, counts only when the next such one begins near it: a single
+/// Maximum distance from the last message known to exist to the start of a packet. A packet further ahead,
+/// after a long silence or from damage, counts only when the next such packet begins near it. A single
 /// datagram cannot make the arbiter give up the messages between.
 pub const MAX_AHEAD: u64 = 1 << 16;
 

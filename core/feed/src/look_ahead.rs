@@ -1,4 +1,4 @@
-//! Finding the orders that waiting messages refer to, so that they can be fetched beforehand.
+//! Prefetch of the orders that queued messages refer to.
 
 use std::hint::select_unpredictable;
 
@@ -6,17 +6,17 @@ use tickpath_book::{Announced, BooksById, Coming};
 use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
 use tickpath_types::{InstrumentId, OrderId, Price, Side};
 
-/// Waiting messages that are looked at together: enough for their cache misses to run side by side, few enough for what was
-/// fetched to stay in the nearest cache until its turn comes.
+/// Queued messages per group: enough to overlap their cache misses, few enough that prefetched data stays in
+/// the nearest cache until it is used.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
-/// Open orders below which looking ahead for all that a message needs costs more than it saves, since most of the books
-/// is in the caches anyway; then only the place of the message's order is fetched.
+/// Number of open orders below which a full prefetch costs more than it saves, since most of the books is
+/// cached anyway. Then only the index entry of the message's order is prefetched.
 const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
-/// Applies messages that wait together, in groups of [`LOOK_AHEAD_LEN`], and fetches the memory that a group needs before it
-/// is applied. `look` says what a message is about, `new_order` which order rests after it, where that is another one. Returns
-/// their number.
+/// Applies queued messages in groups of [`LOOK_AHEAD_LEN`], and prefetches the memory that a group needs
+/// before it is applied. `look` returns the order that a message refers to, `new_order` the order that
+/// replaces it, if any. Returns the number of messages.
 #[inline(always)]
 pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     target: &mut T,
@@ -58,10 +58,10 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     }
 }
 
-/// What a message is about, as far as it can be told without looking at its type. Bytes that are no message do no harm.
+/// Returns the order that a message refers to, without a test of its type. Arbitrary bytes do no harm.
 ///
-/// No branch depends on what the message is, since they come in no order that a CPU could predict. Each is taken for an
-/// add and for a message about an order at once: an add's reference leads to no order, and then the rest counts.
+/// No branch depends on the content, since a CPU cannot predict the order of message types. Each message is
+/// read both as an add and as an order message: an add's reference finds no order, so the other fields count.
 #[inline(always)]
 pub(crate) fn coming_of(message: &[u8]) -> Coming {
     let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
@@ -75,15 +75,15 @@ pub(crate) fn coming_of(message: &[u8]) -> Coming {
     }
 }
 
-/// The order that rests after a replace message; `None` for other messages, nearly all of which have another length.
+/// Returns the order that a replace message creates; `None` for others, nearly all of another length.
 #[inline(always)]
 pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
     (message[0] == OrderReplace::TYPE).then(|| OrderId(u64::from_be_bytes(part(message, HEAD_LEN))))
 }
 
-/// Every message about an order begins with type, locate, tracking number, time and reference; an add goes on with
-/// its side, shares, symbol and price.
+/// Offsets: every order message begins with type, locate, tracking number, time and reference. An add
+/// continues with its side, shares, symbol and price.
 const ORDER_REF: usize = 11;
 const HEAD_LEN: usize = 19;
 const PRICE: usize = 13;
@@ -92,7 +92,7 @@ const NO_ADD: [u8; ADD_LEN] = [0; ADD_LEN];
 
 const _: () = assert!(OrderDelete::LEN == HEAD_LEN && AddOrder::LEN == HEAD_LEN + ADD_LEN);
 
-/// `N` of the bytes, from `at` on.
+/// Returns `N` of the bytes, from `at` on.
 #[inline(always)]
 pub(crate) fn part<const N: usize, const LEN: usize>(bytes: &[u8; LEN], at: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes[at + index])

@@ -1,4 +1,4 @@
-//! Which packets of a multicast channel get lost on which of its lines.
+//! Simulated packet loss on the lines of a multicast channel.
 
 /// Parts per million in the whole.
 const PPM: u128 = 1_000_000;
@@ -6,7 +6,7 @@ const PPM: u128 = 1_000_000;
 /// Probabilities of a [`LossModel`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossConfig {
-    /// Chooses which packets are lost.
+    /// Seed that selects the lost packets.
     pub seed: u64,
     /// Probability that a packet is lost on a line, in parts per million; the same for every line. Above a
     /// million counts as a million.
@@ -22,8 +22,8 @@ pub struct LossConfig {
 /// probability `p * c`, and otherwise on each line independently with `q = p (1 - c) / (1 - p c)`, so that
 /// each line loses `p` in total and two lines lose the same packet with `p c + (1 - p c) q^2`.
 ///
-/// The answer is a pure function of seed, line and sequence, so that receivers agree without sharing state
-/// and a run can be repeated; the same packet offered twice meets the same fate.
+/// The result is a pure function of seed, line and sequence. Receivers therefore agree without shared state,
+/// runs repeat exactly, and a packet offered twice gets the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LossModel {
     seed: u64,
@@ -34,7 +34,7 @@ pub struct LossModel {
 }
 
 impl LossModel {
-    /// A model of the stated probabilities, each exact to 2^-64.
+    /// Creates a model of the stated probabilities, each exact to 2^-64.
     #[must_use]
     pub fn new(config: &LossConfig) -> LossModel {
         let loss = u128::from(config.loss_ppm).min(PPM);
@@ -47,7 +47,7 @@ impl LossModel {
         LossModel { seed: config.seed, common: common * (1 << 64) / whole, single }
     }
 
-    /// True when the packet whose first message has this sequence is lost on this line (0 for A, 1 for B).
+    /// Returns true if this line (0 for A, 1 for B) loses the packet whose first message is `sequence`.
     #[must_use]
     pub fn drops(&self, line: usize, sequence: u64) -> bool {
         self.falls_below(self.common, 0, sequence) || self.falls_below(self.single, line as u64 + 1, sequence)
@@ -73,7 +73,7 @@ mod tests {
 
     const PACKETS: u64 = 1_000_000;
 
-    /// Losses on line A, on line B, and on both.
+    /// Returns the losses on line A, on line B, and on both.
     fn losses(config: &LossConfig) -> (f64, f64, f64) {
         let model = LossModel::new(config);
         let (mut a, mut b, mut both) = (0_u32, 0_u32, 0_u32);
@@ -86,7 +86,7 @@ mod tests {
         (f64::from(a), f64::from(b), f64::from(both))
     }
 
-    /// Within 5 standard deviations of a binomial count.
+    /// Returns true within 5 standard deviations of a binomial count.
     fn is_near(count: f64, probability: f64) -> bool {
         let packets = PACKETS as f64;
         let deviation = (packets * probability * (1.0 - probability)).sqrt();

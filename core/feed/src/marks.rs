@@ -1,4 +1,4 @@
-//! When and how the latest packets came first.
+//! Skew tracker: arrival times and hashes of the latest packets.
 
 use tickpath_types::Nanos;
 use xxhash_rust::xxh3::xxh3_64;
@@ -6,15 +6,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::Line;
 use crate::framing::PacketHeader;
 
-/// Packets that are remembered: a line that is further behind than so many packets has its skew not counted.
+/// Number of packets remembered. The skew of a line further behind than this is not counted.
 const MARKS: usize = 1 << MARKS_LOG2;
 const MARKS_LOG2: u32 = 8;
-/// Spreads the numbers of first messages, which come at distances that repeat.
+/// Spreads the numbers of first messages, which come at regular distances.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy)]
 struct Mark {
-    /// 0 when there is none.
+    /// Sequence of the first message; 0 for an empty entry.
     first: u64,
     count: u32,
     line: Line,
@@ -22,11 +22,11 @@ struct Mark {
     hash: u64,
 }
 
-/// What a second copy of a packet says beside the first.
+/// The comparison of a duplicate packet with the first copy.
 pub(crate) struct SecondCopy {
-    /// How much later it came.
+    /// Delay after the first copy.
     pub(crate) behind: Nanos,
-    /// Its bytes are others.
+    /// True if its bytes differ.
     pub(crate) differs: bool,
 }
 
@@ -46,19 +46,19 @@ impl Marks {
         self.marks.iter_mut().for_each(|mark| mark.first = 0);
     }
 
-    /// Notes a packet with something new in it.
+    /// Records a packet that brought something new.
     #[inline(always)]
     pub(crate) fn note<S>(&mut self, now: Nanos, line: Line, header: &PacketHeader<S>, body: &[u8]) {
         let hash = if self.hashes { xxh3_64(body) } else { 0 };
         let mark = &mut self.marks[place(header.first)];
         if mark.first == header.first {
-            // The other line's copy came while both wait for what is missing before them.
+            // The other line's duplicate arrived while both wait for an earlier gap to be filled.
             return;
         }
         *mark = Mark { first: header.first, count: header.count as u32, line, at: now, hash };
     }
 
-    /// Compares a packet that the other line has brought already, if it is remembered.
+    /// Compares a packet with the other line's copy, if that is remembered.
     #[inline(always)]
     pub(crate) fn compare<S>(
         &mut self,

@@ -1,4 +1,4 @@
-//! What books of every protocol have in common.
+//! The interface of the books of all protocols.
 
 use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, Sequence};
@@ -8,16 +8,15 @@ use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateLi
 /// Books that take the messages of one protocol in sequence, as a [`Channel`](crate::Channel) and a
 /// [`SnapshotHealer`](crate::SnapshotHealer) need them.
 pub trait MessageBooks {
-    /// The books of all instruments.
     type Books: BooksById;
 
-    /// The books with what is known of each instrument.
+    /// Returns the books with the state of each instrument.
     fn instruments(&self) -> &Instruments<Self::Books>;
 
-    /// The same, to be changed.
+    /// Returns the same for changes.
     fn instruments_mut(&mut self) -> &mut Instruments<Self::Books>;
 
-    /// Looks at a datagram of a line before the arbiter does; false for one of another feed.
+    /// Checks a datagram of a line before the arbiter; returns false for one of another feed.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         let _ = datagram;
@@ -27,7 +26,7 @@ pub trait MessageBooks {
     /// Applies the message of `sequence` and reports its effect.
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener);
 
-    /// Applies messages that came together, the first with this number.
+    /// Applies messages that came together; `first` is the sequence of the first.
     #[inline]
     fn handle_messages<'a>(
         &mut self,
@@ -42,43 +41,43 @@ pub trait MessageBooks {
         }
     }
 
-    /// Begins to fetch what a message that will be handled soon refers to; a hint.
+    /// Prefetches the memory that a later message needs; a hint.
     #[inline]
     fn prefetch(&self, message: &[u8]) {
         let _ = message;
     }
 
-    /// The instrument whose book a message is about; 0 for one that is about none, or that is to be applied whatever the
-    /// book waits for. A symbol that is named for the first time gets its number by this.
+    /// Returns the instrument whose book a message refers to; 0 for one that refers to none, or that applies
+    /// even while a book waits for a snapshot. Assigns a number to a symbol that is named for the first time.
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId;
 
-    /// The books.
+    /// Returns the books.
     #[inline(always)]
     fn books(&self) -> &Self::Books {
         self.instruments().books()
     }
 
-    /// The state of an instrument; `None` beyond the books' bound.
+    /// Returns the state of an instrument; `None` beyond the books' limit.
     fn instrument(&self, id: InstrumentId) -> Option<InstrumentState> {
         self.instruments().instrument(id)
     }
 
-    /// Counts so far.
+    /// Returns the counters so far.
     fn counters(&self) -> &BuilderCounters {
         self.instruments().counters()
     }
 
-    /// Messages were lost for good before the next one.
+    /// Handles the loss of messages before the next one.
     fn handle_lost(&mut self, out: &mut impl UpdateListener) {
         self.instruments_mut().handle_lost(out);
     }
 
-    /// The numbering starts again: every book is empty and live, and nothing of the state before is known.
+    /// Restarts the numbering: every book is empty and live, and all earlier state is cleared.
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
         self.instruments_mut().restart(out);
     }
 
-    /// Empties the book of an instrument: what follows is a snapshot of it.
+    /// Empties the book of an instrument before its snapshot.
     fn begin_snapshot(&mut self, id: InstrumentId) {
         self.instruments_mut().clear(id);
     }

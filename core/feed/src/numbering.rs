@@ -1,16 +1,16 @@
-//! Numbers of instruments that a feed names otherwise.
+//! Instrument numbers for feeds that use other identifiers.
 
 use tickpath_types::InstrumentId;
 
-/// An odd number whose ones are spread.
+/// An odd multiplier with well-distributed bits.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A name of an instrument in its feed.
+/// An instrument's identifier in its feed.
 pub(crate) trait Name: Copy + Eq {
-    /// Places of the table for each name.
+    /// Table slots per identifier.
     const PLACES_PER_NAME: usize;
 
-    /// The place of the name in a table whose length is `1 << (64 - shift)`.
+    /// Returns the slot of the identifier in a table of length `1 << (64 - shift)`.
     fn place(self, shift: u32) -> usize;
 }
 
@@ -24,8 +24,8 @@ impl Name for u64 {
     }
 }
 
-/// The index of a symbol. A venue numbers its symbols one after the other, so the place of an index is its low bits. Where a venue chose indexes
-/// that collide, a look-up would be a walk over its own symbols.
+/// The index of a symbol. A venue numbers its symbols consecutively, so the slot of an index is its low bits.
+/// If a venue chose colliding indexes, a look-up would walk over its own symbols.
 impl Name for u32 {
     const PLACES_PER_NAME: usize = 2;
 
@@ -35,9 +35,9 @@ impl Name for u32 {
     }
 }
 
-/// Numbers names from 1 on in the order of their first naming, up to a bound. Nothing is allocated after creation.
+/// Numbers identifiers from 1 in the order of first use, up to a limit. Allocates only at creation.
 pub(crate) struct Numbering<K> {
-    /// Names and their numbers, 0 in a free place. Of two names for one place the later has the next place.
+    /// Identifiers and their numbers, 0 in a free slot. A colliding identifier takes the next free slot.
     places: Box<[(K, u16)]>,
     shift: u32,
     count: u16,
@@ -45,20 +45,20 @@ pub(crate) struct Numbering<K> {
 }
 
 impl<K: Name + Default> Numbering<K> {
-    /// Numbers up to `last`.
+    /// Creates a table for numbers up to `last`.
     pub(crate) fn new(last: InstrumentId) -> Numbering<K> {
         let len = ((usize::from(last.0) + 1) * K::PLACES_PER_NAME).next_power_of_two();
         let places = vec![(K::default(), 0); len].into();
         Numbering { places, shift: u64::BITS - len.ilog2(), count: 0, last }
     }
 
-    /// The number of a name; 0 when it has none.
+    /// Returns the number of an identifier; 0 if it has none.
     #[inline(always)]
     pub(crate) fn find(&self, name: K) -> InstrumentId {
         InstrumentId(self.places[self.place(name)].1)
     }
 
-    /// The place of a name: its own, or the free one where it would be entered. At least half of the places are free.
+    /// Returns the slot of an identifier, or the free slot for it. At least half of the slots are free.
     #[inline(always)]
     fn place(&self, name: K) -> usize {
         let mut place = name.place(self.shift);
@@ -71,7 +71,7 @@ impl<K: Name + Default> Numbering<K> {
         }
     }
 
-    /// The number of a name, the next one if it has none; `None` when there is none left.
+    /// Returns the number of an identifier, and assigns the next one if needed; `None` when none is left.
     #[cold]
     pub(crate) fn find_or_enter(&mut self, name: K) -> Option<InstrumentId> {
         let place = self.place(name);
@@ -85,12 +85,12 @@ impl<K: Name + Default> Numbering<K> {
         Some(InstrumentId(self.places[place].1))
     }
 
-    /// The numbers that are taken.
+    /// Returns the assigned numbers.
     pub(crate) fn ids(&self) -> impl Iterator<Item = InstrumentId> + use<K> {
         (1..=self.count).map(InstrumentId)
     }
 
-    /// How many numbers are taken.
+    /// Returns the count of assigned numbers.
     pub(crate) const fn count(&self) -> u16 {
         self.count
     }
@@ -132,7 +132,7 @@ mod tests {
     fn indexes_are_numbered_as_they_come_up_to_the_bound() {
         let mut indexes = Numbering::<u32>::new(InstrumentId(3));
         assert_eq!(indexes.find(77), InstrumentId(0));
-        // The first two share a place: the table has eight. The index 0 is one like others.
+        // The first two collide: the table has eight slots. Index 0 is an ordinary index.
         for (index, number) in [(77, Some(1)), (77 + 8, Some(2)), (0, Some(3)), (5, None), (77 + 8, Some(2))]
         {
             assert_eq!(indexes.find_or_enter(index), number.map(InstrumentId), "{index}");

@@ -1,4 +1,4 @@
-//! The interface between a recovery client, which is pure, and the sockets that it needs.
+//! The interface between a recovery client, which is pure, and its sockets.
 
 use tickpath_types::{Nanos, Sequence};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -7,41 +7,41 @@ use crate::channel::Channel;
 use crate::framing::Framing;
 use crate::message_books::MessageBooks;
 
-/// Multicast groups of a recovery client at most.
+/// Maximum number of multicast groups of a recovery client.
 pub const RECOVERY_GROUPS_MAX: usize = 2;
 
-/// Counts of recovery.
+/// Counters of recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct RecoveryCounters {
-    /// Requests for messages that were sent.
+    /// Message requests sent.
     pub requests: u64,
     /// Requests that the server refused.
     pub refusals: u64,
     /// Packets of answers.
     pub answers: u64,
-    /// Datagrams from an address that was not asked, or may not send.
+    /// Datagrams from an unauthorised source, or from an address without a request.
     pub strangers: u64,
     /// Connections to servers.
     pub connections: u64,
-    /// Connections that ended before they had done their work.
+    /// Connections that ended early.
     pub failures: u64,
-    /// Requests for snapshots, or refreshes.
+    /// Requests for snapshots or refreshes.
     pub snapshot_requests: u64,
-    /// Snapshots that were complete.
+    /// Complete snapshots.
     pub snapshots: u64,
 }
 
-/// Counts of the sockets of a recovery client.
+/// Counters of the sockets of a recovery client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounters {
-    /// Answers of the server to requests by datagrams.
+    /// The server's answers to requests by datagram.
     pub answers: u64,
-    /// Datagrams to the request socket from other addresses than the server's.
+    /// Datagrams to the request socket from addresses other than the server's.
     pub unasked: u64,
-    /// Datagrams to the groups from addresses that may not send.
+    /// Datagrams to the groups from unauthorised addresses.
     pub unauthorised: u64,
-    /// Connections that were begun.
+    /// Connections started.
     pub connections: u64,
     /// Connections that failed.
     pub failures: u64,
@@ -49,7 +49,7 @@ pub struct SocketCounters {
     pub joins: u64,
 }
 
-/// Counts of a client whose server is the only source of its channel.
+/// Counters of a client whose server is the only source of its channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounters {
     /// Number of the next message.
@@ -60,9 +60,9 @@ pub struct StreamCounters {
     pub messages: u64,
     /// Messages that the server no longer has.
     pub lost: u64,
-    /// Times that the server continued with earlier numbers.
+    /// Unannounced sequence resets by the server to earlier numbers.
     pub jumps_back: u64,
-    /// Sessions that ended in good order.
+    /// Sessions that ended in the regular way.
     pub ended_sessions: u64,
 }
 
@@ -78,93 +78,93 @@ pub struct SocketNeeds {
 /// The effect of the bytes that a server sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamProgress {
-    /// This many bytes were taken, more than 0.
+    /// Number of bytes consumed, more than 0.
     Taken(usize),
-    /// The same, and the server accepts the client: waits start again from the shortest.
+    /// Number of bytes consumed, and the server accepts the client: waits start again from the shortest.
     Accepted(usize),
-    /// The bytes are no whole message yet.
+    /// The bytes are not a whole message yet.
     Incomplete,
     /// The connection has served its purpose.
     Finished,
-    /// The server has nothing yet: the client asks again after a wait.
+    /// The server has nothing yet: the client requests again after a wait.
     NotYet,
-    /// The client waits until then and connects again.
+    /// The client waits until this time and connects again.
     WaitUntil(Nanos),
-    /// The server refused, or sent what it must not.
+    /// The server refused, or violated the protocol.
     Failed,
 }
 
 /// A client of the servers that recover what the lines of a channel lost. Performs no IO and reads no clock.
 ///
-/// [`RecoveryInput`] has its other half: input that changes the channel.
+/// [`RecoveryInput`] is the other half: input that changes the channel.
 pub trait RecoveryClient {
     /// A request for messages that were lost.
     type Request: Copy;
-    /// Messages of the server taken in one turn.
+    /// Maximum number of messages handled from the server per turn.
     const MESSAGES_PER_TURN: usize;
-    /// Datagrams of one group taken in one turn.
+    /// Maximum number of datagrams handled from one group per turn.
     const DATAGRAMS_PER_TURN: usize = 16;
 
-    /// Messages are missing: the next output requests them.
+    /// Notes that messages are missing: the next output requests them.
     fn handle_request(&mut self, request: Self::Request);
 
-    /// The sockets that are needed now.
+    /// Returns the sockets that are needed now.
     fn needs(&self) -> SocketNeeds;
 
-    /// A group that is needed could not be joined.
+    /// Handles the failure to join a group that is needed.
     fn handle_join_failure(&mut self, now: Nanos) {
         let _ = now;
     }
 
-    /// Writes the next datagram to the server into `buffer`, which has room for any; returns its length, 0 for none. The
-    /// answers are packets of the channel.
+    /// Writes the next datagram to the server into `buffer`, which has room for any; returns its length, 0
+    /// for none. The answers are packets of the channel.
     fn poll_datagram(&mut self, buffer: &mut [u8]) -> usize {
         let _ = buffer;
         0
     }
 
-    /// True when the server has been silent for too long.
+    /// Returns true if the server has been silent for too long.
     fn is_silent(&mut self, now: Nanos) -> bool;
 
-    /// Counts so far.
+    /// Returns the counters so far.
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters;
 
-    /// Counts of the stream, of a client whose server is the only source of its channel.
+    /// Returns the stream counters of a client whose server is the only source of its channel.
     fn stream(&self) -> Option<StreamCounters> {
         None
     }
 }
 
-/// The input of a [`RecoveryClient`] that changes its target: a channel, or what stands for one.
+/// The input of a [`RecoveryClient`] that changes its target: a channel, or a substitute for one.
 ///
 /// In each turn its driver calls [`begin_turn`](Self::begin_turn), opens and closes sockets as the client
 /// [`needs`](RecoveryClient::needs), exchanges bytes and datagrams, and calls [`end_turn`](Self::end_turn).
 pub trait RecoveryInput<C>: RecoveryClient {
-    /// Time passes, and the target may have changed.
+    /// Begins a turn: advances time and checks whether the target has changed.
     fn begin_turn(&mut self, now: Nanos, target: &mut C) {
         let _ = (now, target);
     }
 
-    /// Everything that arrived in this turn has been handled.
+    /// Ends a turn, after everything that arrived in it was handled.
     fn end_turn(&mut self, now: Nanos, target: &mut C) {
         let _ = (now, target);
     }
 
-    /// Takes a datagram of the group of this number, of a sender that may send.
+    /// Handles a datagram of the group of this index from an authorised sender.
     fn handle_datagram(&mut self, now: Nanos, group: usize, datagram: &[u8], target: &mut C) {
         let _ = (now, group, datagram, target);
     }
 
-    /// The connection is established.
+    /// Handles an established connection.
     fn handle_connected(&mut self, now: Nanos, target: &mut C);
 
-    /// Writes the next bytes to the server into `buffer`, which has room for any message; returns their number, 0 for none.
+    /// Writes the next bytes to the server into `buffer`, which fits any message; returns the length.
     fn poll_transmit(&mut self, now: Nanos, target: &mut C, buffer: &mut [u8]) -> usize;
 
-    /// Takes the first message of `bytes`, which are all that arrived and were not taken.
+    /// Handles the first message of `bytes`, which are all bytes received and not yet consumed.
     fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], target: &mut C) -> StreamProgress;
 
-    /// The connection failed, or could not be established.
+    /// Handles a failed connection, established or not.
     fn handle_disconnected(&mut self, now: Nanos, target: &mut C);
 }
 
@@ -177,7 +177,7 @@ pub struct Recovering<'a, B, F: Framing, L> {
 }
 
 impl<B: MessageBooks, F: Framing, L> Recovering<'_, B, F, L> {
-    /// Drops the snapshot that is being read.
+    /// Discards the snapshot that is being read.
     pub(crate) fn abandon_snapshot(&mut self) {
         if let Some((healer, _)) = self.channel.healer() {
             healer.abandon();

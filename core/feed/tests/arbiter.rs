@@ -1,4 +1,4 @@
-//! Stories of an arbiter: what comes on which line, and what leaves it.
+//! Scenarios of an arbiter: packets on each line, and the messages that it delivers.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -152,12 +152,12 @@ fn an_unanswered_request_is_repeated_and_then_the_messages_are_lost() {
     assert!(!channel.arbiter.has_gap());
 }
 
-/// What a venue may take for messages that it has to read from its journal.
+/// Maximum time that a venue takes for messages that it must read from its journal, in microseconds.
 const JOURNAL_MICROS: u64 = 2_000_000;
-/// Requests that a venue keeps for its journal, from all who ask.
+/// Requests that a venue queues for its journal, for all clients together.
 const JOURNAL_REQUESTS: usize = 16;
 
-/// A feed by the default bounds that lost message 2 and asks until `end`; the times of its requests, in microseconds.
+/// Lets a default feed that lost message 2 request until `end`; returns the request times, in microseconds.
 fn asks_until(channel: &mut Channel, end: u64) -> Vec<u64> {
     channel.takes(0, Line::A, &packet(1..2));
     channel.takes(0, Line::A, &packet(3..4));
@@ -220,7 +220,7 @@ fn who_has_nobody_to_ask_waits_for_the_other_line_alone() {
     assert_eq!(channel.arbiter.poll_request(), None);
 }
 
-/// Line A loses every other message and B brings them later than the next one is missed, so that the gap never closes.
+/// Line A loses every other message, and B brings each after A skips the next, so the gap never closes.
 #[test]
 fn the_other_line_has_its_time_for_each_message_that_it_brings() {
     const INTERVAL: u64 = 60;
@@ -237,7 +237,7 @@ fn the_other_line_has_its_time_for_each_message_that_it_brings() {
             assert_eq!(channel.waits(at + INTERVAL - 1), [], "{pair}");
             assert_eq!(channel.arbiter.poll_request(), None, "{pair}");
         }
-        // The last one is lost on both.
+        // The last message is lost on both lines.
         assert_eq!(channel.waits(99 * INTERVAL + INTERVAL / 2 + 99), []);
         let out = channel.waits(99 * INTERVAL + INTERVAL / 2 + 100);
         match max_requests {
@@ -303,7 +303,7 @@ fn a_message_that_is_held_when_its_turn_comes_by_another_packet_came_first_with_
     assert_eq!((lines[0].first_messages, lines[0].duplicate_messages), (2, 0));
     assert_eq!((lines[1].first_messages, lines[1].duplicate_messages), (3, 2));
     assert!(!channel.arbiter.has_gap());
-    // Nothing of it is left behind to be delivered in another message's place.
+    // No held message stays behind to be delivered in place of another.
     assert_eq!(channel.takes(2, Line::A, &packet(7..15)), []);
     assert_eq!(channel.takes(3, Line::B, &packet(6..7)), messages(6..14));
 }
@@ -334,7 +334,7 @@ fn a_number_at_the_bound_counts_and_one_beyond_is_to_be_confirmed() {
     };
     assert!(at_once(MAX_AHEAD) && !at_once(MAX_AHEAD + 1));
 
-    // Who comes late hears of the present number by two packets, and asks for what it missed.
+    // A late joiner learns the current number from two packets, and requests what it missed.
     let mut channel = Channel::new(CONFIG);
     let now = 10 * MAX_AHEAD;
     channel.takes(0, Line::A, &packet(now..now + 1));
@@ -343,7 +343,7 @@ fn a_number_at_the_bound_counts_and_one_beyond_is_to_be_confirmed() {
     assert!(channel.arbiter.has_gap());
     assert_eq!(channel.arbiter.counters().lines[0].far_ahead, 1);
 
-    // The second must be near the first.
+    // The second packet must be near the first.
     let mut channel = Channel::new(CONFIG);
     for sequence in [now, now + MAX_AHEAD + 1, now - 1] {
         channel.takes(0, Line::A, Header::heartbeat(session(), Sequence(sequence)).as_bytes());
@@ -364,7 +364,7 @@ fn lines_that_go_over_to_another_session_are_noticed_once() {
         for _ in 0..strays {
             assert_eq!(channel.takes(1, Line::A, other.as_bytes()), []);
         }
-        // Its own session goes on: the others were strays.
+        // Its own session continues: the others were stray packets.
         channel.takes(2, Line::B, &packet(1..2));
     }
     for _ in 0..FOREIGN_PACKETS {
@@ -394,7 +394,7 @@ fn two_publishers_on_one_group_do_not_have_it_turn_to_the_one_and_the_other() {
         }
     }
     assert_eq!(channel.arbiter.counters().foreign_sessions, 1);
-    // The other one has ended.
+    // The other session has ended.
     let told = channel.takes(20 * quiet, Line::A, &packet(1..3));
     assert_eq!(told, [Out::Foreign(session())]);
     channel.arbiter.start_anew();
@@ -402,8 +402,8 @@ fn two_publishers_on_one_group_do_not_have_it_turn_to_the_one_and_the_other() {
 }
 
 proptest! {
-    /// Whatever is lost, doubled or reordered on the lines: once the retransmission server answers, every
-    /// message comes once and in order.
+    /// For any loss, duplication or reordering on the lines, every message is delivered once and in order
+    /// when the retransmission server answers.
     #[test]
     fn every_message_comes_once_and_in_order(
         arrivals in prop::collection::vec((0_usize..60, prop::bool::ANY), 0..200),

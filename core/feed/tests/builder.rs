@@ -1,4 +1,4 @@
-//! Stories of books built from ITCH messages, and of what makes them suspect.
+//! Scenarios of books built from ITCH messages, and of messages that make them suspect.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -30,7 +30,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// A feed of one instrument that trades.
+    /// Creates a feed of one instrument that trades.
     fn open() -> Feed {
         let books = Indexed::new(BookLimits::new(InstrumentId(2), 8));
         let mut feed = Feed { builder: BookBuilder::new(books), updates: Updates::default(), next: 1 };
@@ -101,7 +101,7 @@ fn each_message_reports_its_effect_and_the_best_prices_that_it_leaves() {
     assert_eq!(feed.builder.books().order_count(), 1);
 }
 
-/// Each contradiction is counted under its own name and makes the book suspect.
+/// Each contradiction has its own counter and makes the book suspect.
 #[test]
 fn contradictions_are_never_silent() {
     type Contradiction = (&'static str, fn(&mut Feed), fn(&BuilderCounters) -> u64);
@@ -198,7 +198,7 @@ fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
     };
     let health =
         |builder: &BookBuilder<_>| [1, 2, 3].map(|id| builder.instrument(InstrumentId(id)).unwrap().health);
-    // Of the third no symbol is expected.
+    // No symbol is expected for the third instrument.
     for (id, symbol) in [(1, alpha), (3, gamma)] {
         assert_eq!(name(&mut builder, id, symbol), []);
     }
@@ -206,7 +206,7 @@ fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
     assert_eq!((builder.instruments().other_symbols().count(), builder.counters().other_symbols), (0, 0));
 
     assert_eq!(name(&mut builder, 2, gamma), [(2, BookHealth::Suspect)]);
-    // Neither the same again nor the right one makes it better or worse.
+    // Neither the same symbol again nor the right one changes its health.
     for symbol in [gamma, bravo] {
         assert_eq!(name(&mut builder, 2, symbol), []);
     }
@@ -215,7 +215,7 @@ fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
     assert_eq!(builder.instruments().other_symbols().collect::<Vec<_>>(), [other]);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 0));
 
-    // Beyond the books, and about no instrument.
+    // One instrument beyond the books, and no instrument.
     name(&mut builder, 4, gamma);
     name(&mut builder, 0, gamma);
     assert_eq!((builder.counters().other_symbols, builder.counters().refused), (1, 1));

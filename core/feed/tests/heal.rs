@@ -1,4 +1,4 @@
-//! Stories of books that lost messages and are healed by snapshots.
+//! Scenarios of books that lost messages and recover from snapshots.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -33,7 +33,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// A session's messages, and snapshots of it at any place.
+/// A session's messages, with snapshots of it at any position.
 struct Recording {
     table: InstrumentTable,
     messages: Vec<Vec<u8>>,
@@ -66,7 +66,7 @@ impl Recording {
         &self.messages[sequence as usize - 1]
     }
 
-    /// Books before the message `next`.
+    /// Returns the books before the message `next`.
     fn books(&self, next: u64) -> BookBuilder<Books> {
         let mut builder = builder();
         for sequence in 1..next {
@@ -75,7 +75,7 @@ impl Recording {
         builder
     }
 
-    /// What a snapshot before the message `next` says of some instruments, without its end.
+    /// Returns a snapshot of some instruments before the message `next`, without its end.
     fn state(&self, next: u64, instruments: impl IntoIterator<Item = u16>) -> Vec<Vec<u8>> {
         let builder = self.books(next);
         let mut messages = vec![];
@@ -110,7 +110,7 @@ fn end(next: u64) -> Vec<u8> {
     EndOfSnapshot::of(Sequence(next)).as_bytes().to_vec()
 }
 
-/// A feed that heals.
+/// A feed with snapshot recovery.
 struct Feed<'a> {
     recording: &'a Recording,
     builder: BookBuilder<Books>,
@@ -120,7 +120,7 @@ struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// One that has read the messages before `next`, and lost those up to `then`.
+    /// Creates a feed that read the messages before `next` and lost those up to `then`.
     fn that_lost(recording: &'a Recording, next: u64, then: u64, held_max: usize) -> Feed<'a> {
         let healer = SnapshotHealer::new(InstrumentId(INSTRUMENTS), held_max);
         let mut feed = Feed {
@@ -175,7 +175,7 @@ impl<'a> Feed<'a> {
         self.builder.instrument(InstrumentId(id)).unwrap().health
     }
 
-    /// To the end: the books are the venue's, order by order.
+    /// Plays the rest: the books must equal the venue's, order by order.
     fn check(mut self) {
         let end = self.recording.len() + 1;
         self.live_until(end);
@@ -189,7 +189,7 @@ impl<'a> Feed<'a> {
 #[test]
 fn a_snapshot_of_the_market_joins_what_was_held_wherever_it_ends() {
     let recording = Recording::new();
-    // In what was lost's place, in the middle of what is held, at its end, and ahead of it.
+    // At the lost messages, within the held messages, at their end, and ahead of them.
     for snapshot in [400, 401, 450, 500, 560] {
         let mut feed = Feed::that_lost(&recording, 300, 400, 256);
         feed.live_until(500);
@@ -237,7 +237,7 @@ fn a_snapshot_that_ends_before_what_is_held_is_of_no_use() {
     feed.check();
 }
 
-/// Were it believed, the book would be live and stay as it is for good.
+/// If it were accepted, the book would be live but never change again.
 #[test]
 fn a_snapshot_that_ends_too_far_ahead_of_the_lines_is_not_believed() {
     let recording = Recording::new();
@@ -247,7 +247,7 @@ fn a_snapshot_that_ends_too_far_ahead_of_the_lines_is_not_believed() {
         feed.say(scope, &state);
         feed.say(scope, &[end(next)])
     };
-    // The end of a snapshot has room for twenty digits.
+    // The end of a snapshot has space for twenty digits.
     for next in [420 + SNAPSHOT_AHEAD_MAX + 1, u64::MAX] {
         let mut feed = Feed::that_lost(&recording, 300, 400, 256);
         feed.live_until(420);
@@ -337,7 +337,7 @@ fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
     let mut expected: Vec<Symbol> = recording.table.iter().map(|instrument| instrument.symbol).collect();
     expected[1] = Symbol::new("BRAVO").unwrap();
     let healths = |feed: &Feed| [1, 2, 3].map(|id| feed.health(id));
-    // Named by the lines before messages were lost, and by the snapshot alone.
+    // Named by the lines before the loss, and named only by the snapshot.
     for next in [300, 1] {
         for scope in [MARKET, INSTRUMENT] {
             let mut feed = Feed::that_lost(&recording, 1, 400, 256);
@@ -367,7 +367,7 @@ fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
 /// Instruments that the venue may add later.
 const SPARE: u16 = 2;
 
-/// A feed with room for more instruments than there are, which comes late and has heard of what follows.
+/// Creates a feed with capacity for more instruments than there are, which joins late at `then`.
 fn with_room(recording: &Recording, then: u64, held_max: usize) -> Feed<'_> {
     let max_instrument = InstrumentId(INSTRUMENTS + SPARE);
     let builder = BookBuilder::new(Books::new(BookLimits::new(max_instrument, 1_024)));
@@ -423,7 +423,7 @@ fn a_turn_of_which_something_is_missed_says_nothing_of_who_is_not_there() {
     let mut feed = with_room(&recording, 400, 256);
     feed.live_until(430);
     feed.one(1, 420);
-    // A packet was lost between two snapshots, and then one in the middle of a third.
+    // A packet between two snapshots is lost, and then one in the middle of a third.
     feed.healer.abandon();
     for (id, snapshot) in [(3, 421), (1, 422)] {
         feed.one(id, snapshot);
@@ -507,7 +507,7 @@ fn engines_hear_of_a_healed_book_once_and_of_nothing_before() {
     }
 }
 
-/// Snapshots that are read by message say nothing of the instruments between them, until all of them have come.
+/// Snapshots read message by message recover no unnamed instrument until all of them have come.
 #[test]
 fn snapshots_without_turns_heal_nobody_else() {
     let recording = Recording::new();

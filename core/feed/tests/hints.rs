@@ -1,4 +1,4 @@
-//! Hints to the processor's caches take anything, go everywhere and change nothing.
+//! Cache prefetch hints accept any message, reach every instrument, and change nothing.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::cell::RefCell;
@@ -14,12 +14,12 @@ use tickpath_types::{
 };
 use zerocopy::IntoBytes;
 
-/// Books that note who was asked for.
+/// Books that record the orders and fronts that are accessed.
 struct Noting {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     announced: RefCell<Vec<OrderId>>,
-    /// Orders that they claim to have at least.
+    /// Minimum order count that they report.
     claimed: u32,
 }
 
@@ -91,7 +91,7 @@ fn listed(id: u16) -> Instrument {
     Instrument::in_cents(InstrumentId(id), Symbol::new("ALPHA").unwrap(), Price(1_000_000))
 }
 
-/// Two orders at each best price of every instrument: the first of instrument 3 are number 300 and 301.
+/// Creates two orders at each best price of every instrument: those of instrument 3 are 300 and 301.
 fn builder(instrument_count: u16) -> BookBuilder<Noting> {
     let books = Noting::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
     let mut builder = BookBuilder::new(books);

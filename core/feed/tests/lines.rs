@@ -1,4 +1,4 @@
-//! Stories of what lines do that they should not: copies that differ, numbers that go back, sessions that begin again.
+//! Scenarios of faulty lines: duplicates that differ, numbers that go back, sessions that restart.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -52,7 +52,7 @@ fn mold(range: std::ops::Range<u64>, text: &str) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// A segment of IEX-TP, sent at `sent` seconds.
+/// Returns an IEX-TP segment sent at `sent` seconds.
 fn segment(range: std::ops::Range<u64>, sent: u64) -> Vec<u8> {
     let (id, offset) = (Feed::Deep10.protocol_id(), (range.start - 1) * 3);
     let mut builder = SegmentBuilder::resuming([0; 256], id, 1, 9, Sequence(range.start), offset);
@@ -75,7 +75,7 @@ fn how_far_a_line_is_behind_is_measured_packet_by_packet() {
     arbiter.handle_packet(at(13), Line::B, &mold(1..3, "a"), &mut seen);
     arbiter.handle_packet(at(20), Line::B, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(29), Line::A, &mold(3..5, "a"), &mut seen);
-    // The same line twice, and a packet that is cut otherwise, say nothing of the other line.
+    // A repetition on the same line, or a packet cut differently, shows no difference between the lines.
     arbiter.handle_packet(at(30), Line::A, &mold(3..5, "a"), &mut seen);
     arbiter.handle_packet(at(31), Line::A, &mold(4..5, "a"), &mut seen);
     let [a, b, _] = arbiter.counters().lines;
@@ -124,7 +124,7 @@ fn lines_that_go_on_further_back_begin_anew_and_late_copies_do_not() {
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
     }
-    // Line B is far behind, and goes on where it was: nothing is odd about that.
+    // Line B is far behind and continues with the old numbers, which is normal.
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(300 + first), Line::B, &mold(first..first + 2, "a"), &mut seen);
     }
@@ -138,7 +138,7 @@ fn lines_that_go_on_further_back_begin_anew_and_late_copies_do_not() {
     }
     assert_eq!(seen.0, [Out::Restart]);
     assert_eq!((arbiter.counters().jumps_back, arbiter.counters().restarts), (1, 0));
-    // What came before is asked for like any gap, and the numbers go on from there.
+    // Earlier messages are requested like any gap, and the numbers continue from there.
     let first = 11 + 2 * steps;
     arbiter.handle_packet(at(2_000), Line::B, &mold(first..first + 2, "b"), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
@@ -177,14 +177,14 @@ fn numbers_that_start_again_are_told_from_old_copies_by_when_they_were_sent() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::A, &segment(3..5, 101), &mut seen);
-    // The copy of line B is late, and was sent a little later than that of line A.
+    // The copy on line B is late, and was sent a little later than that on line A.
     arbiter.handle_packet(at(3), Line::B, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(4), Line::B, &segment(3..5, 101), &mut seen);
     assert_eq!(arbiter.counters().restarts, 0);
     arbiter.handle_packet(at(5), Line::A, &segment(1..2, 200), &mut seen);
     arbiter.handle_packet(at(6), Line::A, &segment(2..4, 201), &mut seen);
     arbiter.handle_packet(at(7), Line::B, &segment(1..2, 200), &mut seen);
-    // An answer about what was is none about what is.
+    // An answer from before the restart does not answer the new request.
     arbiter.handle_packet(at(8), Line::Recovery, &segment(1..3, 300), &mut seen);
     let mut expected = messages(1..5);
     expected.push(Out::Restart);
@@ -202,13 +202,13 @@ fn a_line_that_has_not_come_to_the_new_numbers_brings_nothing_of_the_old_ones() 
     arbiter.handle_packet(at(2), Line::B, &segment(1..5, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::Recovery, &segment(3..5, 100), &mut seen);
     arbiter.handle_packet(at(3), Line::A, &segment(1..3, 200), &mut seen);
-    // Of the old numbering: what line A lost of it, a heartbeat, an answer.
+    // From the old numbering: messages that line A lost, a heartbeat, an answer.
     arbiter.handle_packet(at(4), Line::B, &segment(5..7, 101), &mut seen);
     arbiter.handle_packet(at(5), Line::B, &segment(7..7, 102), &mut seen);
     arbiter.handle_packet(at(6), Line::Recovery, &segment(6..7, 101), &mut seen);
     assert_eq!(arbiter.counters().left_behind, 3);
     assert!(!arbiter.has_gap());
-    // And of the new one.
+    // From the new numbering.
     arbiter.handle_packet(at(7), Line::B, &segment(1..3, 200), &mut seen);
     arbiter.handle_packet(at(8), Line::B, &segment(3..7, 201), &mut seen);
     arbiter.handle_packet(at(9), Line::A, &segment(3..7, 201), &mut seen);
@@ -216,7 +216,7 @@ fn a_line_that_has_not_come_to_the_new_numbers_brings_nothing_of_the_old_ones() 
     expected.push(Out::Restart);
     expected.extend(messages(1..7));
     assert_eq!(seen.0, expected);
-    // One that missed all of the new numbers up to its old place is heard again once they have come that far.
+    // A line that missed all new numbers up to its old position is accepted again once they have reached it.
     let restart = segment(1..2, 300);
     arbiter.handle_packet(at(10), Line::A, &restart, &mut seen);
     arbiter.handle_packet(at(11), Line::A, &segment(2..9, 301), &mut seen);
@@ -236,7 +236,7 @@ fn a_start_that_was_lost_on_both_lines_is_seen_by_what_follows() {
         arbiter.handle_packet(at(500 + step), Line::A, &segment(first..first + 2, 200), &mut seen);
     }
     assert_eq!(seen.0, [Out::Restart]);
-    // What began again is asked for from its first message on.
+    // The restarted numbering is requested from its first message on.
     arbiter.handle_packet(at(600), Line::A, &segment(35..37, 201), &mut seen);
     arbiter.handle_timeout(at(1_000_000), &mut seen);
     assert_eq!(arbiter.poll_request().map(|request| (request.first, request.last)), Some((1, 34)));
@@ -333,11 +333,11 @@ fn books_begin_anew_with_numbers_that_have_been() {
     send(&mut channel, 100, 1..JUMP_BACK_PACKETS as u64 + 1);
     assert_eq!(channel.line_counters().jumps_back, 1);
     assert_eq!(health(&channel), (0, BookHealth::Live), "what was built is of the past");
-    // Nobody can be asked for the messages that said so, and what follows does not make up for them.
+    // The messages that showed the restart cannot be requested, and later ones do not replace them.
     send(&mut channel, 200, 17..18);
     channel.handle_timeout(Nanos::from_secs(1), &mut BooksAlone);
     assert_eq!(health(&channel), (1, BookHealth::Stale));
-    // From the first message on there is nothing to ask for.
+    // A restart seen from its first message on leaves no gap to request.
     send(&mut channel, 2_000_000, 1..JUMP_BACK_PACKETS as u64 + 1);
     send(&mut channel, 3_000_000, 1..18);
     assert_eq!(channel.line_counters().jumps_back, 2);

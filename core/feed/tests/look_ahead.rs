@@ -1,4 +1,4 @@
-//! Messages taken together end as messages taken one by one, whatever they are.
+//! Any messages give the same result together as one by one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// What a venue publishes at which a crowd trades.
+/// Returns the messages that a venue publishes for background flow.
 fn messages(actions: usize) -> Vec<Vec<u8>> {
     let instruments: Vec<Instrument> = (1..=INSTRUMENTS)
         .map(|id| {
@@ -56,13 +56,13 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
     events.iter().map(encode).collect()
 }
 
-/// A short one, to be damaged.
+/// A short recording, to be damaged.
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 
-/// What messages led to.
+/// The result of messages.
 type End = (Vec<MarketUpdate>, BuilderCounters, u64);
 
-/// Updates, counts and books after the messages, taken in groups of so many.
+/// Returns updates, counters and books after the messages, applied in groups of this size.
 fn taken<B: BooksById>(messages: &[Vec<u8>], group: usize) -> End {
     let mut builder = BookBuilder::new(B::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 17)));
     let mut updates = Updates::default();
@@ -92,7 +92,7 @@ fn a_market_ends_the_same_in_groups_of_any_size() {
     }
 }
 
-/// So many orders that everything is looked at beforehand; then they leave, and others come and are replaced.
+/// Enough orders to enable full prefetch; then they are deleted, and others are added and replaced.
 #[test]
 fn large_books_end_the_same() {
     const ORDERS: u64 = 80_000;

@@ -8,15 +8,15 @@ use super::{Framing, PacketHeader, PacketKind};
 
 /// Segments of one channel of an IEX feed.
 ///
-/// The lines may cut segments differently: messages are counted one by one. A segment that begins at 1 and was sent
-/// well after all others begins the numbering again.
+/// The lines may cut segments differently, so messages are counted one by one. A segment that begins at 1 and
+/// was sent well after all others restarts the numbering.
 #[derive(Clone, Copy, Debug)]
 pub struct IexTp;
 
-/// What names a run of numbers: feed, channel and session.
+/// The identifier of a numbering: feed, channel and session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IexStream {
-    /// Message Protocol ID, which names the feed and its version.
+    /// Message Protocol ID, which identifies the feed and its version.
     pub protocol_id: u16,
     /// Channel ID.
     pub channel: u32,
@@ -24,14 +24,14 @@ pub struct IexStream {
     pub session: u32,
 }
 
-/// Messages that were lost, as gap fill is asked for them.
+/// A gap fill request for lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IexRequest {
-    /// Of what.
+    /// The stream that lost them.
     pub stream: IexStream,
-    /// Number of the first.
+    /// Number of the first message.
     pub first: u64,
-    /// Number of the last.
+    /// Number of the last message.
     pub last: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How the packets of a protocol number their messages.
+//! The interface to each protocol's packet format and message numbering.
 
 use std::fmt::Debug;
 
@@ -12,68 +12,68 @@ mod moldudp64;
 pub use iex_tp::{IexRequest, IexStream, IexTp};
 pub use moldudp64::MoldUdp64;
 
-/// What a packet is for.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// It carries at least one message.
+    /// Carries at least one message.
     Messages,
-    /// It says that the line is alive and which number comes next.
+    /// Shows that the line is alive, and which number comes next.
     Heartbeat,
-    /// It says that the session is over and which number would have come next.
+    /// Reports the end of the session and the number that would come next.
     EndOfSession,
-    /// It says that the publisher does not have these messages any more: they are lost for good.
+    /// Reports that the publisher no longer has these messages: they are lost for good.
     Unavailable,
-    /// It is not part of the numbered stream, and an arbiter drops it: a snapshot's, for example.
+    /// Out-of-band: not part of the numbered stream, such as a snapshot's packet. An arbiter drops it.
     Aside,
 }
 
-/// What the header of a packet says.
+/// The contents of a packet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHeader<S> {
-    /// Names the run of numbers that the packet belongs to.
+    /// Identifies the numbering that the packet belongs to.
     pub session: S,
-    /// What the packet is for.
+    /// The kind of the packet.
     pub kind: PacketKind,
-    /// Number of the first message; of the next one to come when there is none.
+    /// Number of the first message, or of the next message if the packet has none.
     pub first: u64,
-    /// How many messages it carries, or speaks of; `first + count` does not overflow.
+    /// Number of messages that it carries or reports as unavailable; `first + count` does not overflow.
     pub count: u64,
-    /// When the publisher sent it, in nanoseconds of a clock that runs on from packet to packet; 0 where the protocol does not
-    /// say.
+    /// Send time by the publisher, in nanoseconds of a clock that runs on from packet to packet; 0 where the
+    /// protocol does not state it.
     pub sent_ns: u64,
-    /// It begins the numbering: the first packet of a session, or of numbers that start again.
+    /// True if it begins the numbering: the first packet of a session or after a restart.
     pub starts_anew: bool,
 }
 
 impl<S> PacketHeader<S> {
-    /// Number of the message after its last.
+    /// Returns the number after that of its last message.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.first + self.count
     }
 }
 
-/// The packets of one protocol, as far as an [`Arbiter`](crate::Arbiter) has to know them.
+/// The properties of one protocol's packets that an [`Arbiter`](crate::Arbiter) needs.
 pub trait Framing {
-    /// Names a run of numbers; packets of another one are foreign. `()` where the protocol has no name for it.
+    /// Identifies a numbering; `()` where the protocol has no identifier for it.
     type Session: Copy + Eq + Debug;
-    /// A request for messages that were lost.
+    /// A request for lost messages.
     type Request: Copy + Debug;
-    /// Room for the longest message that can be held until its turn comes.
+    /// Storage for the longest message that can be held.
     type Room: MessageRoom;
-    /// A request is answered by one packet, as many messages as that holds, and not by as many packets as it takes.
+    /// True if one packet answers a request, with the messages that fit; false for as many packets as needed.
     const ANSWERS_ARE_ONE_PACKET: bool;
 
-    /// Reads the header of a packet; `None` when there is none, or it contradicts itself. `near` is the number that is
+    /// Reads the header of a packet; `None` if it is missing or inconsistent. `near` is the number that is
     /// expected next, for protocols that send only the low part of a number.
     fn header(datagram: &[u8], near: u64) -> Option<PacketHeader<Self::Session>>;
 
-    /// The messages of a packet whose header was read, in order: as many as it says, each whole; `None` when they are not.
+    /// Returns the messages of a packet with a valid header, in order; `None` unless all are whole.
     fn messages(datagram: &[u8]) -> Option<impl Iterator<Item = &[u8]>>;
 
-    /// What of a packet is the same on both lines: all but what its header says of the sending.
+    /// Returns the part of a packet that is equal on both lines, without the header's transmission fields.
     fn body(datagram: &[u8]) -> &[u8];
 
-    /// The request for `count` messages from `first` on.
+    /// Returns the request for `count` messages from `first` on.
     fn request(session: Self::Session, first: Sequence, count: u16) -> Self::Request;
 }

@@ -1,4 +1,4 @@
-//! One message being applied.
+//! The application of one message.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_iex::{
@@ -11,7 +11,7 @@ use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side,
 use super::state::{Held, PRICE_MAX, State, Transition};
 use crate::instruments::{Change, UpdateListener};
 
-/// The order that stands for a level of DEEP, or with price 0 for a side of TOPS.
+/// The id of the order that represents a level of DEEP, or with price 0 a side of TOPS.
 #[inline(always)]
 const fn level_id(id: InstrumentId, side: Side, price: Price) -> OrderId {
     OrderId(((id.0 as u64) << 48) | ((side as u64) << 47) | price.0 as u64)
@@ -44,7 +44,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         instruments.report_state(id, ts, &mut Held { transitions, out: self.out });
     }
 
-    /// Gives the order that stands for a level its size, and says what that did: nothing when all is as it was.
+    /// Sets the size of the order that represents a level, and returns the effect; `None` if nothing changes.
     #[inline(always)]
     fn set_level(&mut self, order: Order<()>) -> Option<(UpdateKind, Qty)> {
         let Order { id, instrument, price, qty, .. } = order;
@@ -78,7 +78,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         Some(change)
     }
 
-    /// Begins, goes on with or ends the change of a DEEP book. True when it ended one of several levels.
+    /// Begins, continues or ends the change of a DEEP book. Returns true at the end of one of several levels.
     #[inline(always)]
     fn pass_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
         let place = usize::from(id.0);
@@ -96,7 +96,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         }
     }
 
-    /// The state that follows from what the listing market and IEX say; told when it is another than before.
+    /// Derives the trading state from the statuses of the listing market and IEX; reports a change.
     fn settle_status(&mut self, id: InstrumentId, timestamp: wire::Timestamp) {
         let status = self.state.statuses[usize::from(id.0)];
         let trading = if status.is_halted_here { Some(TradingState::Halted) } else { status.told };
@@ -159,7 +159,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
             self.state.instruments.check_crossed(instrument);
         }
         if L::WANTS_UPDATES {
-            // The last of a change is told even where it changed nothing: it shows the best prices of all of it.
+            // Report the last part of a change even without effect: it shows the resulting best prices.
             let (kind, qty) = set.unwrap_or((UpdateKind::Reduce, Qty::ZERO));
             let (ts, order_id) = (self.ts(message.timestamp), OrderId(0));
             self.report(&Change { instrument, ts, kind, order_id, side, price, qty });
@@ -170,7 +170,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_quote_update(&mut self, message: &QuoteUpdate) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.state.statuses[usize::from(id.0)].has_book = true;
-        // A quote says all of its book.
+        // A quote contains its whole book.
         if self.state.instruments.instrument(id).is_some_and(|state| state.health != BookHealth::Live) {
             self.state.instruments.set_health(id, BookHealth::Live, None);
         }
@@ -231,7 +231,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
             }
             self.report(&Change { kind: UpdateKind::Reduce, qty: by, ..change });
         } else {
-            // More at a price, or another price, is behind what rests there already.
+            // More quantity, or another price, moves the order behind those already at the price.
             instruments.take(instrument, order_id);
             self.enter(&change);
             self.report(&change);
@@ -258,7 +258,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         instruments.execute(instrument, ts, order_id, qty, price, &mut Held { transitions, out: self.out });
     }
 
-    /// What was wrong with the book went away with its orders.
+    /// Clears the book; its inconsistencies are gone with its orders, so it is live.
     fn on_clear_book(&mut self, message: &ClearBook) {
         let Some(id) = self.id_of(message.symbol) else { return };
         self.state.empty(id);
@@ -273,7 +273,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 }
 
 impl<B: BooksById, L> Apply<'_, B, L> {
-    /// Enters an order of DEEP+. Within an event the book may be crossed; behind it is judged.
+    /// Enters a DEEP+ order. The book may be crossed within an event; it is checked after it.
     fn enter(&mut self, change: &Change) {
         let instruments = &mut self.state.instruments;
         if instruments.enter(change) && !self.state.transitions[usize::from(change.instrument.0)].is_open {
@@ -281,7 +281,7 @@ impl<B: BooksById, L> Apply<'_, B, L> {
         }
     }
 
-    /// Of two orders of one number the later one is right.
+    /// Replaces the older of two orders with the same number.
     #[cold]
     fn replace_duplicate(&mut self, change: &Change) {
         let books = self.state.instruments.books_mut();

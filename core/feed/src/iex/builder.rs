@@ -9,25 +9,25 @@ use super::state::{AT_REST, Held, State, Status, UNTOLD, symbol_of};
 use crate::instruments::{BuilderCounters, Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
 
-/// Builds books from the messages of one feed in sequence, and says of each whether it can be believed.
+/// Builds books from the messages of one feed in sequence, and tracks whether each book can be trusted.
 ///
-/// Symbols are numbered in the order of their first naming. A price level of DEEP, and a side of a quote of TOPS, is one
-/// order of its size in the books: its order count says nothing. While several levels of a DEEP book change together, the
-/// updates keep the best prices from before until the last of them came, because no market has seen those between. So they
-/// do within an event of DEEP+, as far as its messages [came together](Self::handle_next).
+/// Symbols are numbered in the order of their first use. A price level of DEEP, and a side of a TOPS quote,
+/// is one order of its size in the books, so its order count has no meaning. While several levels of a DEEP
+/// book change, updates keep the previous best prices until the last level, because the market never had
+/// those between. The same holds within a DEEP+ event, for messages that [came together](Self::handle_next).
 ///
-/// A message that contradicts its book is counted, applied as far as it makes sense, and makes the book
-/// [`Suspect`](BookHealth::Suspect); lost messages make every book [`Stale`](BookHealth::Stale). A quote of TOPS says all
-/// of its book and heals it; so does a Clear Book of DEEP+.
+/// A message that contradicts its book is counted and applied as far as it makes sense. The book becomes
+/// [`Suspect`](BookHealth::Suspect). Lost messages make every book [`Stale`](BookHealth::Stale). A TOPS quote
+/// contains its whole book and makes it live; so does a DEEP+ Clear Book.
 pub struct BookBuilder<B> {
     pub(super) feed: Feed,
-    /// By the type of a message: whether the feed has it.
+    /// By message type: true if the feed has it.
     listed: [bool; 256],
     pub(super) state: State<B>,
 }
 
 impl<B: BooksById> BookBuilder<B> {
-    /// Starts with empty books, of which one is taken by each symbol that is named.
+    /// Creates a builder with empty books; each new symbol takes one of them.
     #[must_use]
     pub fn new(feed: Feed, books: B) -> BookBuilder<B> {
         BookBuilder {
@@ -37,23 +37,23 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// Gives a symbol the next number, before any message names it.
+    /// Assigns the next number to a symbol before any message names it.
     pub fn name(&mut self, symbol: Symbol) {
         self.state.id_of(symbol);
     }
 
-    /// Gives times in updates since this midnight, itself since the Unix epoch. Without it they are since the epoch.
+    /// Makes times in updates relative to this midnight (since the Unix epoch) instead of the epoch.
     #[must_use]
     pub fn since(mut self, midnight: Nanos) -> BookBuilder<B> {
         self.state.midnight = midnight;
         self
     }
 
-    /// Applies the message of `sequence`, behind which another one may wait already, and reports its effect.
+    /// Applies the message of `sequence` and reports its effect. `waiting` is a next message, if any.
     ///
-    /// DEEP+ says nowhere that a change is complete: all messages of one event about a symbol have one time stamp. So while
-    /// the message that waits goes on with the event, updates keep the best prices from before, and the book may be crossed.
-    /// What does not wait yet is not waited for.
+    /// DEEP+ does not mark the end of a change, but all messages of one event for a symbol have one
+    /// timestamp. While the next message belongs to the event, updates keep the previous best prices, and the
+    /// book may be crossed. The builder does not wait for a next message that has not arrived.
     #[inline(always)]
     pub fn handle_next(
         &mut self,
@@ -69,7 +69,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// One of perhaps several messages of one event of DEEP+.
+    /// Applies one message of a DEEP+ event, which may have several.
     fn handle_part(
         &mut self,
         sequence: Sequence,
@@ -79,7 +79,7 @@ impl<B: BooksById> BookBuilder<B> {
     ) {
         let id = self.state.named_by(message);
         if id.0 == 0 {
-            // Nothing rests there yet.
+            // The book is still empty.
             return self.apply(sequence, message, out);
         }
         let goes_on = waiting.is_some_and(|waiting| is_same_event(message, waiting));
@@ -99,7 +99,7 @@ impl<B: BooksById> BookBuilder<B> {
                 self.state.instruments.end_message(out);
             }
             if untold(self.state.instruments.counters()) != untold(&before) {
-                // The last message may have told nothing, and then nobody was told of those before it.
+                // The last message may have published no update; then the earlier changes are unreported too.
                 self.state.instruments.report_status(id, out);
             }
         }
@@ -108,7 +108,7 @@ impl<B: BooksById> BookBuilder<B> {
     #[inline(always)]
     fn apply(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         self.state.instruments.begin_message(sequence);
-        // An empty message takes a number and says nothing.
+        // An empty message takes a number and has no effect.
         let Some(&message_type) = message.first() else { return };
         if !self.listed[usize::from(message_type)] {
             self.state.instruments.count_unknown_type();
@@ -128,7 +128,7 @@ impl<B: BooksById> BookBuilder<B> {
         instruments.handle_malformed(id, &mut Held { transitions, out });
     }
 
-    /// The book of an instrument is empty and live, and nothing else of it is known.
+    /// Resets an instrument: its book is empty and live, and all its other state is cleared.
     pub fn restart(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
         if let Some(status) = self.state.statuses.get_mut(usize::from(id.0)) {
             let has_book = status.has_book;
@@ -140,13 +140,13 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// The number of a symbol, once it was named.
+    /// Returns the number of a symbol, if it has one.
     #[must_use]
     pub fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
         self.state.find(symbol)
     }
 
-    /// The number of symbols that were named.
+    /// Returns the number of symbols named so far.
     #[must_use]
     pub const fn symbol_count(&self) -> u16 {
         self.state.symbols.count()
@@ -164,7 +164,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         &mut self.state.instruments
     }
 
-    /// Too short a datagram to name its feed is left to the arbiter, which counts it as malformed.
+    /// A datagram too short to name its feed passes to the arbiter, which counts it as malformed.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         datagram.get(2..4).is_none_or(|id| id == self.feed.protocol_id().to_le_bytes())
@@ -210,7 +210,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// True when both messages of DEEP+ are of one event: of one symbol, of one time, and both about orders and trades.
+/// Returns true if both DEEP+ messages are parts of one event: same symbol, same time, on orders or trades.
 fn is_same_event(message: &[u8], next: &[u8]) -> bool {
     const TIME_AND_SYMBOL: std::ops::Range<usize> = 2..18;
     let is_part = |message: &[u8]| message.first().is_some_and(|kind| b"aMRLT".contains(kind));

@@ -1,7 +1,7 @@
 //! Books from the messages of IEX: price levels of DEEP, orders of DEEP+, quotes of TOPS.
 //!
-//! [`BookBuilder`] takes messages in sequence; [`IexTp`](crate::IexTp) lets an [`Arbiter`](crate::Arbiter) follow one line or join two,
-//! and see when the numbering began anew.
+//! [`BookBuilder`] handles messages in sequence. With [`IexTp`](crate::IexTp), an [`Arbiter`](crate::Arbiter)
+//! follows one line or joins two, and detects a restart of the numbering.
 //!
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};

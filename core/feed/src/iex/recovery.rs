@@ -1,4 +1,4 @@
-//! Lost messages from gap fill over UDP, and lost books from SNAP over TCP.
+//! Recovery of lost messages by gap fill over UDP, and of lost books by SNAP over TCP.
 
 use tickpath_iex::gap_fill::{Range, Request};
 use tickpath_iex::snap::{self, ErrorCode, Frame, SnapshotRequest};
@@ -13,25 +13,25 @@ use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// After this time without a frame the client leaves the server.
+/// Time without a frame after which the client disconnects.
 const SILENCE_MAX: Nanos = Nanos::from_secs(5);
 
 type Target<'a, B, L> = Recovering<'a, B, IexTp, L>;
 
-/// Recovers an IEX channel: asks gap fill for messages, and SNAP for a snapshot while books need one.
+/// Recovers an IEX channel: requests messages from gap fill, and a SNAP snapshot while books need one.
 pub struct IexRecovery {
     token: Alpha<40>,
     request: Option<IexRequest>,
     needs_snapshot: bool,
-    /// The connection is established, and the request for a snapshot still to be sent.
+    /// The connection is established, and the snapshot request is not yet sent.
     is_request_due: bool,
-    /// When the server counts as silent.
+    /// The time at which the server counts as silent.
     deadline: Nanos,
     counters: RecoveryCounters,
 }
 
 impl IexRecovery {
-    /// A client with this token for SNAP.
+    /// Creates a client with this token for SNAP.
     #[must_use]
     pub fn new(token: Alpha<40>) -> IexRecovery {
         IexRecovery {
@@ -100,7 +100,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
             token: self.token,
             channel: stream.channel,
             session: stream.session,
-            // The snapshot's last message is the one before the first that is held, or later.
+            // The snapshot must include every message before the first held one.
             minimum: Sequence(floor.saturating_sub(1)),
         };
         snap::encode(&Frame::Request(request), buffer).expect("the buffer has room for any message")

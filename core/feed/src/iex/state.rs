@@ -1,4 +1,4 @@
-//! The symbols, books and counts of one feed of IEX: all that its messages change.
+//! The state of one IEX feed: symbols, books and counters.
 
 use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, PriceLevel, Side, Symbol, TradingState};
@@ -6,25 +6,25 @@ use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, PriceLevel, Side,
 use crate::instruments::{Instruments, UpdateListener};
 use crate::numbering::Numbering;
 
-/// The highest price of a level of DEEP: 47 bits of 10^-4 dollars. A level beyond it is refused.
+/// The highest price of a DEEP level: 47 bits of 10^-4 dollars. A higher one is refused.
 pub const PRICE_MAX: Price = Price((1 << 47) - 1);
 
-/// Best prices of a book while it is between two states.
+/// Best prices of a book during a change.
 #[derive(Clone, Copy)]
 pub(super) struct Transition {
     pub(super) is_open: bool,
-    /// The best price before, of each side.
+    /// The best price of each side before the change.
     pub(super) best: [PriceLevel; 2],
 }
 
-/// The statuses of a symbol from which its trading state follows.
+/// The statuses that determine a symbol's trading state.
 #[derive(Clone, Copy)]
 pub(super) struct Status {
-    /// The state at the listing market; `None` until a message gave it.
+    /// The state at the listing market; `None` before the first message with it.
     pub(super) told: Option<TradingState>,
-    /// Whether IEX itself halted it.
+    /// True if IEX itself halted it.
     pub(super) is_halted_here: bool,
-    /// Whether anything may rest in its book: books that nothing came to are not touched.
+    /// True if its book may contain orders; other books are not accessed.
     pub(super) has_book: bool,
 }
 
@@ -33,22 +33,22 @@ pub(super) const AT_REST: Transition =
 
 pub(super) const UNTOLD: Status = Status { told: None, is_halted_here: false, has_book: false };
 
-/// The symbols, books and counts of one feed.
+/// The symbols, books and counters of one feed.
 pub(super) struct State<B> {
     pub(super) instruments: Instruments<B>,
-    /// By the characters of each symbol, in the order of their first naming.
+    /// By the characters of each symbol, in the order of first use.
     pub(super) symbols: Numbering<u64>,
     pub(super) transitions: Box<[Transition]>,
     pub(super) statuses: Box<[Status]>,
-    /// Of the exchange's day, since the Unix epoch.
+    /// Midnight of the exchange's day, since the Unix epoch.
     pub(super) midnight: Nanos,
 }
 
-/// The place of the symbol in every message but the System Event.
+/// Position of the symbol in every message but the System Event.
 const SYMBOL: std::ops::Range<usize> = 10..18;
 
 impl<B: BooksById> State<B> {
-    /// Empty books, and no symbol named.
+    /// Creates empty books without symbols.
     pub(super) fn new(books: B) -> State<B> {
         let max = books.limits().max_instrument;
         let count = usize::from(max.0) + 1;
@@ -61,13 +61,13 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// The number of a symbol, once it was named.
+    /// Returns the number of a symbol, if it has one.
     #[inline(always)]
     pub(super) fn find(&self, symbol: Symbol) -> Option<InstrumentId> {
         Some(self.symbols.find(u64::from_le_bytes(symbol.0))).filter(|id| id.0 != 0)
     }
 
-    /// The number of a symbol, which takes the next one if it has none; `None` when there is none left.
+    /// Returns the number of a symbol, and assigns the next one if needed; `None` when none is left.
     #[inline(always)]
     pub(super) fn id_of(&mut self, symbol: Symbol) -> Option<InstrumentId> {
         match self.find(symbol) {
@@ -86,7 +86,7 @@ impl<B: BooksById> State<B> {
         entered
     }
 
-    /// The instrument whose symbol is where every message but one has it; 0 where none is known.
+    /// Returns the instrument at the usual symbol position of a message; 0 if none is known there.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         symbol_of(message).and_then(|symbol| self.find(symbol)).unwrap_or(InstrumentId(0))
     }
@@ -104,7 +104,7 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// Empties every book and tells of it: the day is over, or a snapshot follows.
+    /// Empties every book and reports it, at the end of the day or before a snapshot.
     pub(super) fn clear_all(&mut self, out: &mut impl UpdateListener) {
         for id in self.symbols.ids() {
             self.empty(id);
@@ -113,12 +113,12 @@ impl<B: BooksById> State<B> {
     }
 }
 
-/// The symbol that every message but the System Event has at one place.
+/// Returns the symbol at the position that all messages but the System Event share.
 pub(super) fn symbol_of(message: &[u8]) -> Option<Symbol> {
     message.get(SYMBOL)?.try_into().ok().map(Symbol)
 }
 
-/// Gives updates of a book in transition the best prices from before.
+/// Substitutes the previous best prices in updates of a book during a change.
 pub(super) struct Held<'a, L> {
     pub(super) transitions: &'a [Transition],
     pub(super) out: &'a mut L,

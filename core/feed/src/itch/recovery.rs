@@ -12,9 +12,9 @@ use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// The client leaves the server after this time without a message of a snapshot. Heartbeats recover no book.
+/// Time without a snapshot message after which the client disconnects. Heartbeats do not extend it.
 const SILENCE_MAX: Nanos = Nanos::from_secs(2);
-/// Time in the group of snapshots before the server is tried again.
+/// Time in the snapshot group before the next attempt at the server.
 const GROUP_TURN: Nanos = Nanos::from_secs(10);
 /// Time from a failure to the next attempt.
 const RETRY_WAIT: Nanos = Nanos::from_millis(20);
@@ -27,7 +27,7 @@ enum Source {
 
 enum State {
     Idle,
-    /// Nothing is tried until then.
+    /// Idle until this time.
     Waiting {
         until: Nanos,
         next: Source,
@@ -46,8 +46,8 @@ enum State {
 
 type Target<'a, B, L> = Recovering<'a, B, MoldUdp64, L>;
 
-/// Asks the MoldUDP64 request server for messages, and gets snapshots while books need one: of the market by GLIMPSE, or when
-/// that fails of one instrument after another from a group.
+/// Requests messages from the MoldUDP64 request server, and reads snapshots while books need one. GLIMPSE
+/// provides the whole market. If it fails, a multicast group provides one instrument after another.
 pub struct ItchRecovery {
     login: LoginRequest,
     has_glimpse: bool,
@@ -59,7 +59,7 @@ pub struct ItchRecovery {
 }
 
 impl ItchRecovery {
-    /// A client with a GLIMPSE server, a group of snapshots, both, or neither. `login` is for the server.
+    /// Creates a client with a GLIMPSE server, a snapshot group, both, or neither. `login` is for the server.
     #[must_use]
     pub const fn new(login: LoginRequest, has_glimpse: bool, has_group: bool) -> ItchRecovery {
         let (state, request, requests, has_healed) = (State::Idle, None, 0, false);
@@ -73,7 +73,7 @@ impl ItchRecovery {
         }
     }
 
-    /// Begins with the wanted source, or with the other one if it is the only one.
+    /// Starts with the wanted source, or with the only one there is.
     fn start(&mut self, now: Nanos, wanted: Source) {
         self.state = match (wanted, self.has_glimpse, self.has_group) {
             (Source::Glimpse, true, _) | (_, true, false) => State::Connecting,
@@ -146,7 +146,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
         let healed = target.channel.snapshots().map_or(0, |healer| healer.counters().healed);
         self.has_healed |= healed > 0;
         if !target.channel.needs_snapshot() {
-            // The next turn may be long after: the group is left now.
+            // The next turn may be much later, so leave the group now.
             return self.stop(target);
         }
         if let State::InGroup { until, .. } = self.state
@@ -158,7 +158,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
         }
     }
 
-    /// A packet of snapshots.
+    /// Handles a packet of snapshots.
     fn handle_datagram(&mut self, _: Nanos, _: usize, datagram: &[u8], target: &mut Target<'_, B, L>) {
         let (State::InGroup { next, .. }, Ok(packet)) = (&mut self.state, Packet::parse(datagram)) else {
             return;
@@ -214,7 +214,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
                     }
                     // The group may have a better one.
                     Some(SnapshotOutcome::TooFarAhead) => return StreamProgress::Failed,
-                    // The server took it too early. The next one will be later.
+                    // The server took this snapshot too early; a later one will do.
                     Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
                         healer.abandon();
                         self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Glimpse };
@@ -230,7 +230,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
         StreamProgress::Taken(used)
     }
 
-    /// The server failed: the turn is the group's.
+    /// Handles a server failure: the group is next.
     fn handle_disconnected(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
         target.abandon_snapshot();
         self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Group };

@@ -14,30 +14,30 @@ use crate::recovery::{
     StreamProgress,
 };
 
-/// Time from the end of a session to the next login.
+/// Wait between the end of a session and the next login.
 const ENDED_WAIT: Nanos = Nanos::from_secs(10);
 
 type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, MoldUdp64, L>;
 
-/// One stream of ITCH messages, which loses none: after a lost connection it continues where it was.
+/// One lossless stream of ITCH messages, which resumes after a lost connection.
 pub struct SoupStream {
     login: LoginRequest,
-    /// The login of the connection, while there is one.
+    /// The login session of the connection, if there is one.
     connection: Option<Box<ClientSession>>,
-    /// The session of the books.
+    /// The session that the books were built from.
     session: Option<Session>,
-    /// The server no longer has that session: the client asks for the current one.
+    /// The server no longer has that session: the client requests the current one.
     is_session_gone: bool,
-    /// The server has to be asked for the whole session.
+    /// The client must request the session from its first message.
     is_incomplete: bool,
-    /// The session ended in good order, and nothing of it is missing.
+    /// The session ended in the regular way, and none of its messages is missing.
     has_ended: bool,
     counters: StreamCounters,
     refusals: u64,
 }
 
 impl SoupStream {
-    /// A stream from the start of the server's current session.
+    /// Creates a stream from the start of the server's current session.
     #[must_use]
     pub fn new(login: LoginRequest) -> SoupStream {
         SoupStream {
@@ -52,7 +52,7 @@ impl SoupStream {
         }
     }
 
-    /// The server continues with this message of this session.
+    /// Handles the server's login response, which continues with this message of this session.
     fn log_on<B: BooksById, L: UpdateListener>(
         &mut self,
         session: Session,
@@ -66,7 +66,7 @@ impl SoupStream {
             channel.follow(out);
             (self.counters.next, self.has_ended) = (Sequence(1), false);
         } else if next < self.counters.next {
-            // The messages that the books were built of never happened.
+            // The server withdrew the messages from which the books were built.
             self.counters.jumps_back += 1;
             channel.books_mut().handle_restart(out);
             self.counters.next = Sequence(1);
@@ -78,7 +78,7 @@ impl SoupStream {
         let books = channel.books_mut();
         books.instruments_mut().handle_recovering(false, out);
         if next > self.counters.next {
-            // The server does not have the messages between.
+            // The server no longer has the messages between.
             self.counters.lost += next.0 - self.counters.next.0;
             books.handle_lost(out);
         }

@@ -1,4 +1,4 @@
-//! One message of XDP being applied.
+//! The application of one XDP message.
 
 use tickpath_book::BooksById;
 use tickpath_nyse::{
@@ -13,17 +13,17 @@ use super::message::Channel;
 use super::state::State;
 use crate::instruments::{Change, UpdateListener};
 
-/// One message being applied.
+/// The application of one message.
 pub(super) struct Apply<'a, B, L> {
     pub(super) state: &'a mut State<B>,
     pub(super) channel: Channel,
-    /// The instrument of a message about an order, when it was looked up before; else 0.
+    /// The instrument of an order message, if it was looked up before; else 0.
     pub(super) instrument: InstrumentId,
     pub(super) out: &'a mut L,
 }
 
 impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
-    /// The instrument of a symbol index, its number taken; `None` for one that is not mapped, which is counted.
+    /// Returns the instrument of a symbol index and records the message's number; counts an unmapped index.
     #[inline(always)]
     fn instrument(&mut self, symbol_index: u32, symbol_seq_num: u32) -> Option<InstrumentId> {
         let known = self.instrument;
@@ -38,7 +38,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
 
     #[inline(always)]
     fn time(&self, source_time_ns: u32) -> Nanos {
-        // Nobody wants it of the books alone.
+        // Without updates, the time is not needed.
         if L::WANTS_UPDATES {
             self.state.clocks[usize::from(self.channel.0)].time(source_time_ns)
         } else {
@@ -56,7 +56,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         self.state.instruments.report(change, self.out);
     }
 
-    /// Enters an order and tells of it.
+    /// Reports an entered order.
     #[inline(always)]
     fn entered(&mut self, change: Option<Change>, id: InstrumentId) {
         match change {
@@ -68,16 +68,16 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
         }
     }
 
-    /// A trade of no order that rests.
+    /// Reports a trade without a resting order.
     fn traded(&mut self, id: InstrumentId, source_time_ns: u32, units: u32, volume: u32) {
-        // No update can tell a price that is finer than the project's; no book has it.
+        // Updates and books cannot represent a price with more than four decimals.
         let Some(price) = self.price(id, units) else { return };
         let (ts, qty) = (self.time(source_time_ns), Qty(u64::from(volume)));
         self.state.instruments.report_trade(id, ts, (price, qty), self.out);
     }
 }
 
-/// The instrument of a message, its number taken; leaves the function for one that is not mapped.
+/// Returns the instrument of a message and records its number; returns from the function if it is unmapped.
 macro_rules! instrument {
     ($self:ident, $message:ident) => {
         match $self.instrument($message.symbol_index.get(), $message.symbol_seq_num.get()) {
@@ -163,7 +163,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let qty = Qty(u64::from(message.volume.get()));
         self.state.instruments.reduce(&order, qty);
         let ts = self.time(message.source_time_ns.get());
-        // No update can tell a price that is finer than the project's: what can be said is that the order has less.
+        // Updates cannot represent a price with more than four decimals, so report a reduction of the order.
         let (kind, price) = match self.price(id, message.price.get()) {
             Some(price) => (UpdateKind::Trade, price),
             None => (UpdateKind::Reduce, order.price),
@@ -193,7 +193,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         if id.0 == 0 {
             return self.state.instruments.count_unmapped(id);
         }
-        // Its number is that of the last message that it covers, not one of its own.
+        // A refresh has no own number: it states the last message that it covers.
         self.state.row_mut(id).next_seq = message.symbol_seq_num.get().wrapping_add(1);
         let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
         add!(self, message, id, ts);
@@ -223,7 +223,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let id = instrument!(self, message);
         let ts = self.state.full_time(message.source_time.get(), message.source_time_ns.get());
         if message.security_status == SecurityStatusCode::CLOSED {
-            // What is left vanishes without a word.
+            // The remaining orders expire without messages.
             self.state.instruments.clear(id);
         }
         let before = self.state.instruments.instrument(id).and_then(|state| state.trading);
@@ -262,7 +262,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     }
 }
 
-/// The state that a status leads to; `None` when it says nothing about it.
+/// Returns the trading state that a status leads to; `None` when it does not state one.
 #[must_use]
 pub fn trading_state(message: &SecurityStatus) -> Option<TradingState> {
     let halted = match message.halt_condition {

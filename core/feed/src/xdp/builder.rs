@@ -1,4 +1,4 @@
-//! Applying XDP's messages to books.
+//! Application of XDP messages to books.
 
 use std::hint::select_unpredictable;
 
@@ -14,27 +14,28 @@ use crate::instruments::{Instruments, UpdateListener};
 use crate::look_ahead::{handle_in_groups, part};
 use crate::message_books::MessageBooks;
 
-/// Builds order-by-order books from the messages of any number of channels, each in sequence, and says of each book whether
-/// it can be believed.
+/// Builds order-by-order books from the messages of any number of channels, each in sequence, and tracks
+/// whether each book can be trusted.
 ///
-/// A symbol index means the instrument that its first mapping made, in the order of the mappings; messages about others are
-/// counted as unmapped. A message that contradicts its book is counted, applied as far as it makes sense, and makes the book
-/// [`Suspect`](BookHealth::Suspect), and so does a gap in a symbol's own numbers. Lost messages make the books of their
-/// channel [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it live again: whatever rests is told
-/// anew. At the close the orders that are left vanish.
+/// A symbol index denotes the instrument that its first mapping created, in mapping order. Messages about
+/// other indexes count as unmapped. A message that contradicts its book is counted and applied as far as it
+/// makes sense. It makes the book [`Suspect`](BookHealth::Suspect), as does a gap in a symbol's own numbers.
+/// Lost messages make their channel's books [`Stale`](BookHealth::Stale). A symbol clear empties the book and
+/// makes it live: the feed sends its orders again. At the close the remaining orders expire.
 ///
-/// Books have prices of four decimals. An order with more makes its book suspect. Books of several
-/// channels are fed by the methods that name a channel: as [`MessageBooks`] all messages are of channel 0, and what is lost or
-/// begins again is lost or begins again in every book.
+/// Books have prices of four decimals. An order with more decimals makes its book suspect. Books of several
+/// channels use the methods with a channel argument. Through [`MessageBooks`] all messages belong to channel
+/// 0, and a loss or a restart affects every book.
 pub struct BookBuilder<B> {
     pub(super) state: State<B>,
 }
 
-/// The channel of books of one channel.
+/// The channel for books of a single channel.
 const ONLY: Channel = Channel(0);
 
 impl<B: BooksById> BookBuilder<B> {
-    /// Starts with empty books. `midnight` is that of the exchange's day, since the Unix epoch: updates count from it.
+    /// Creates a builder with empty books. `midnight` is that of the exchange's day, since the Unix epoch;
+    /// times in updates are relative to it.
     #[must_use]
     pub fn new(books: B, midnight: Nanos) -> BookBuilder<B> {
         BookBuilder { state: State::new(books, midnight) }
@@ -47,8 +48,8 @@ impl<B: BooksById> BookBuilder<B> {
         self.handle_batch(messages.map(|(sequence, message)| Message::new(channel, sequence, message)), out);
     }
 
-    /// Applies messages that wait together, in order; the same as [`handle_message_on`](Self::handle_message_on) for each, but the
-    /// memory that they need is fetched beforehand. Returns how many there were.
+    /// Applies queued messages in order. The result is that of [`handle_message_on`](Self::handle_message_on)
+    /// for each, but their memory is prefetched. Returns the number of messages.
     #[inline]
     pub fn handle_batch<'a>(
         &mut self,
@@ -70,8 +71,8 @@ impl<B: BooksById> BookBuilder<B> {
         )
     }
 
-    /// Applies messages whose instruments were looked up before.
-    // A separate loop, which has all the CPU's registers.
+    /// Applies messages whose instruments are already known.
+    // A separate loop, so that all CPU registers are available to it.
     #[inline(never)]
     fn apply_all(&mut self, messages: &[(Message<'_>, InstrumentId)], out: &mut impl UpdateListener) {
         for (message, instrument) in messages {
@@ -80,8 +81,8 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// The subject of a message about an order; nothing for other messages. No branch depends on which of them it is, since they
-    /// come in no order that a CPU could predict: each is taken for an add and for a message about an order at once.
+    /// Returns the subject of an order message; nothing for others. Free of branches on the type, which a CPU
+    /// cannot predict: each message is read both as an add and as a message about an existing order.
     #[inline(always)]
     fn coming_of(&self, message: &[u8]) -> Coming {
         let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
@@ -101,7 +102,7 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// The next messages of a channel were sent at this time: it has to do for theirs until there is a time reference.
+    /// Sets the send time of a packet, which serves its messages until there is a time reference.
     #[inline]
     pub fn begin_packet(&mut self, channel: Channel, sent: SendTime) {
         self.state.clocks[usize::from(channel.0)].begin_packet(sent, self.state.midnight_secs);
@@ -119,7 +120,7 @@ impl<B: BooksById> BookBuilder<B> {
         self.apply(channel, sequence, message, InstrumentId(0), out);
     }
 
-    /// The same, of which the instrument is known if it is about an order; 0 where it is not.
+    /// Applies a message; `instrument` is that of an order message, or 0 if unknown.
     #[inline(always)]
     fn apply(
         &mut self,
@@ -137,7 +138,7 @@ impl<B: BooksById> BookBuilder<B> {
         state.instruments.end_message(out);
     }
 
-    /// Messages of a channel were lost for good before the next one.
+    /// Handles the loss of messages of a channel before the next one.
     pub fn handle_lost_on(&mut self, channel: Channel, out: &mut impl UpdateListener) {
         for id in self.state.symbols.ids() {
             if self.state.row(id).channel == channel.0 {
@@ -146,8 +147,8 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// The numbers of a channel begin again, and with them those of its symbols: their books are empty and live, and no
-    /// trading state is known.
+    /// Restarts the numbering of a channel and of its symbols: their books are empty and live, and their
+    /// trading states unknown.
     pub fn handle_restart_on(&mut self, channel: Channel, out: &mut impl UpdateListener) {
         for id in self.state.symbols.ids() {
             let row = self.state.row_mut(id);
@@ -162,33 +163,32 @@ impl<B: BooksById> BookBuilder<B> {
         }
     }
 
-    /// The instrument of a symbol index; `None` while it is not mapped.
+    /// Returns the instrument of a symbol index; `None` while it is unmapped.
     #[must_use]
     pub fn find(&self, symbol_index: u32) -> Option<InstrumentId> {
         self.state.instrument_of(symbol_index)
     }
 
-    /// The index that a symbol was mapped to; `None` beyond the mapped instruments.
+    /// Returns the index that was mapped to an instrument; `None` beyond the mapped instruments.
     #[must_use]
     pub fn symbol_index(&self, id: InstrumentId) -> Option<u32> {
         (1..=self.state.symbols.count()).contains(&id.0).then(|| self.state.row(id).index)
     }
 
-    /// SymbolSeqNum of the next message about an instrument; 0 until one came.
+    /// Returns the SymbolSeqNum of the next message about an instrument; 0 before the first.
     #[must_use]
     pub fn next_symbol_seq(&self, id: InstrumentId) -> u32 {
         self.state.row(id).next_seq
     }
 
-    /// What is known of an instrument is up to this SymbolSeqNum: a refresh said so.
+    /// Sets the last SymbolSeqNum that an instrument's state includes, as a refresh stated it.
     pub fn set_symbol_seq(&mut self, id: InstrumentId, last: u32) {
         if self.symbol_index(id).is_some() {
             self.state.row_mut(id).next_seq = last.wrapping_add(1);
         }
     }
 
-    /// The instrument whose symbol a message names, whatever the message; 0 for one that names none or one that is not
-    /// mapped.
+    /// Returns the instrument that any message names; 0 if it names none or an unmapped one.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         match message.get(2..8) {
             Some(&[3, 0, a, b, c, d]) => self.state.symbols.find(u32::from_le_bytes([a, b, c, d])),
@@ -208,7 +208,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         &mut self.state.instruments
     }
 
-    /// Every packet says when it was sent: until there is a time reference its messages have that time.
+    /// Uses the packet's send time for its messages until there is a time reference.
     #[inline]
     fn admits(&mut self, datagram: &[u8]) -> bool {
         if let Ok((header, _)) = Header::ref_from_prefix(datagram)
@@ -241,7 +241,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         self.handle_batch(numbered, out);
     }
 
-    /// The symbols' own numbers begin again as well.
+    /// The symbols' own numbers restart as well.
     fn handle_restart(&mut self, out: &mut impl UpdateListener) {
         self.state.instruments.restart(out);
         for id in self.state.symbols.ids() {
@@ -249,8 +249,8 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
         }
     }
 
-    /// A mapping is applied whatever the book waits for: without it nothing about the symbol can be understood. A clear
-    /// says all of its book, but it is not the whole of what a refresh says, so it waits with the others.
+    /// A mapping applies even while the book waits, since messages about the symbol are unreadable without
+    /// it. A clear waits like other messages: it covers the book, but not all that a refresh contains.
     #[inline]
     fn instrument_of(&mut self, message: &[u8]) -> InstrumentId {
         match message.get(2..4) {
@@ -260,7 +260,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// The order that rests after a replace message; `None` for other messages.
+/// Returns the order that a replace message creates; `None` for other messages.
 #[inline(always)]
 fn new_order_of(message: &[u8]) -> Option<OrderId> {
     let (head, rest) = message.split_first_chunk::<HEAD_LEN>()?;
@@ -268,8 +268,8 @@ fn new_order_of(message: &[u8]) -> Option<OrderId> {
     (u16::from_le_bytes(part(head, 2)) == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(*id)))
 }
 
-/// Every message about an order begins with size, type, time, symbol, the symbol's number and the order; an add continues with
-/// its price, volume and side, a replace with the order that comes.
+/// Every order message begins with size, type, time, symbol, the symbol's number and the order. An add
+/// continues with its price, volume and side, a replace with the new order.
 const HEAD_LEN: usize = 24;
 const MORE_LEN: usize = 9;
 const NO_MORE: [u8; MORE_LEN] = [0; MORE_LEN];

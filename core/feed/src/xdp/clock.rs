@@ -1,14 +1,14 @@
-//! From the seconds and nanoseconds of a channel to times of the day.
+//! Conversion of a channel's seconds and nanoseconds to times of the day.
 
 use tickpath_nyse::SendTime;
 use tickpath_types::Nanos;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The time of one channel: a message has nanoseconds alone, and the second comes from the last time reference.
+/// The clock of one channel: messages state only nanoseconds; the second is that of the last time reference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChannelClock {
-    /// Nanoseconds from midnight to the second that holds; before the first reference that of the packet.
+    /// Current second, in nanoseconds since midnight; the packet's before the first reference.
     second_ns: u64,
     has_reference: bool,
     /// Nanoseconds within the second at which the packet was sent, while there is no reference.
@@ -16,14 +16,14 @@ pub(super) struct ChannelClock {
 }
 
 impl ChannelClock {
-    /// A time reference came.
+    /// Handles a time reference.
     #[inline]
     pub fn refer(&mut self, source_time: u32, midnight_secs: u64) {
         self.has_reference = true;
         self.second_ns = since_midnight(source_time, midnight_secs);
     }
 
-    /// A packet came. Until there is a time reference its own time has to do.
+    /// Begins a packet. Its send time applies until there is a time reference.
     #[inline]
     pub fn begin_packet(&mut self, sent: SendTime, midnight_secs: u64) {
         if !self.has_reference {
@@ -32,20 +32,20 @@ impl ChannelClock {
         }
     }
 
-    /// The time of a message, since midnight.
+    /// Returns the time of a message since midnight.
     #[inline(always)]
     pub fn time(&self, source_time_ns: u32) -> Nanos {
         let nanos = u64::from(source_time_ns);
         if self.has_reference {
             return Nanos(self.second_ns + nanos);
         }
-        // Nothing is sent before it happened: it was in the second before.
+        // A message cannot be sent before its event, so the event was in the previous second.
         let is_earlier = source_time_ns > self.sent_nanos;
         Nanos((self.second_ns + nanos).saturating_sub(if is_earlier { NANOS_PER_SECOND } else { 0 }))
     }
 }
 
-/// Nanoseconds since midnight at a second of the Unix epoch; zero for one before.
+/// Returns the nanoseconds from midnight to a second of the Unix epoch; zero if it is earlier.
 pub(super) const fn since_midnight(secs: u32, midnight_secs: u64) -> u64 {
     (secs as u64).saturating_sub(midnight_secs) * NANOS_PER_SECOND
 }

@@ -1,10 +1,10 @@
-//! Channels, and messages with their place in one.
+//! Channels, and messages with their position in one.
 
 /// A channel of the feed: one partition of the matching engine, with its own numbers and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel(pub u8);
 
-/// A message of a channel with its number.
+/// A message of a channel and its number.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The channel.
@@ -16,7 +16,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// A message of these.
+    /// Creates a message from its parts.
     #[inline]
     #[must_use]
     pub const fn new(channel: Channel, sequence: u32, bytes: &'a [u8]) -> Message<'a> {

@@ -1,4 +1,4 @@
-//! NYSE's Integrated Feed: its packets as an [`Arbiter`](crate::Arbiter) sees them, and books from its messages.
+//! NYSE's Integrated Feed: its packets for an [`Arbiter`](crate::Arbiter), and books from its messages.
 //!
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};

@@ -1,4 +1,4 @@
-//! XDP's packets as an arbiter sees them.
+//! XDP packets for an arbiter.
 
 use tickpath_nyse::{DeliveryFlag, HEADER_LEN, MESSAGE_LEN_MAX, Message, Packet, SequenceNumberReset};
 use tickpath_types::Sequence;
@@ -7,18 +7,18 @@ use crate::framing::{Framing, PacketHeader, PacketKind};
 
 /// The packets of one channel of NYSE's Integrated Feed.
 ///
-/// Numbers have 32 bits and wrap: the arbiter's go on in 64. A sequence number reset begins the numbers again at 1, whether
-/// in the morning or in a failover. Packets of a refresh have numbers of their own and are aside of the row.
+/// Numbers have 32 bits and wrap; the arbiter extends them to 64. A sequence number reset restarts them at 1,
+/// in the morning or in a failover. Refresh packets have separate numbers and are out-of-band.
 #[derive(Clone, Copy, Debug)]
 pub struct Packets;
 
-/// Messages that both lines lost, for a [`RetransmissionRequest`](tickpath_nyse::RetransmissionRequest): what it says
-/// beside them, who asks and of which channel, is known where it is sent.
+/// Messages that both lines lost, for a [`RetransmissionRequest`](tickpath_nyse::RetransmissionRequest). The
+/// sender adds the client and the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Number of the first.
+    /// Number of the first message.
     pub begin_seq_num: u32,
-    /// Number of the last.
+    /// Number of the last message.
     pub end_seq_num: u32,
 }
 
@@ -65,19 +65,19 @@ impl Framing for Packets {
     }
 }
 
-/// The number of 64 bits that is nearest to `near` and ends in these 32.
+/// Returns the 64-bit number that is nearest to `near` and ends in these 32 bits.
 #[inline]
 #[must_use]
 pub const fn widened(sequence: u32, near: u64) -> u64 {
     let ahead = sequence.wrapping_sub(near as u32).cast_signed() as i64;
     match near.checked_add_signed(ahead) {
         Some(wide) => wide,
-        // Before the first number there is none, so it is a large one ahead.
+        // No number precedes the first, so this is a large number ahead.
         None => sequence as u64,
     }
 }
 
-/// The header of a packet that is no ordinary one.
+/// Returns the header of a packet of an unusual kind.
 #[cold]
 fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader<()>> {
     let flag = packet.delivery_flag();
@@ -89,7 +89,7 @@ fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader
         let Ok(Message::MessageUnavailable(message)) = Message::parse(message) else { return None };
         let (begin, end) = (message.begin_seq_num.get(), message.end_seq_num.get());
         let count = u64::from(end.wrapping_sub(begin)) + 1;
-        // The numbers are near what was asked for, which is near what is expected.
+        // The numbers are close to the request, which is close to the expected number.
         let first = widened(begin, header.first);
         return Some(PacketHeader { kind: PacketKind::Unavailable, first, count, ..header });
     }

@@ -1,4 +1,4 @@
-//! The request server of XDP, over TCP: it answers by retransmissions and refreshes, each in a group.
+//! The XDP request server, over TCP: retransmissions and refreshes, each in a multicast group.
 
 use tickpath_book::BooksById;
 use tickpath_nyse::{
@@ -18,12 +18,12 @@ use crate::recovery::{
     Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 
-/// The server sends a heartbeat every minute. After this time without a packet it is lost.
+/// The server sends a heartbeat every minute. After this time without a packet it counts as lost.
 const SILENCE_MAX: Nanos = Nanos::from_secs(150);
 
 type Target<'a, B, L> = Recovering<'a, BookBuilder<B>, Packets, L>;
 
-/// The client and the channel as requests name them.
+/// The client and the channel in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSource {
     /// The client.
@@ -34,18 +34,18 @@ pub struct RequestSource {
     pub channel_id: u8,
 }
 
-/// Recovers an XDP channel: asks the request server for messages, and for refreshes while books need one.
+/// Recovers an XDP channel: requests messages from the request server, and refreshes while books need one.
 pub struct XdpRecovery {
     source: RequestSource,
     /// Number of the next packet to the server.
     number: u32,
-    /// A request that waits for the connection.
+    /// A request queued for the connection.
     waiting: Option<Missing>,
     /// Number of the latest request for messages.
     requested: Option<u32>,
-    /// Heartbeats of the server that are still to be answered.
+    /// Server heartbeats without an answer yet.
     heartbeats: u32,
-    /// When the latest packet of the server arrived.
+    /// Arrival time of the latest packet of the server.
     received_at: Nanos,
     needs_refresh: bool,
     refresh: Refresh,
@@ -58,7 +58,7 @@ impl XdpRecovery {
     /// The group of refreshes.
     pub const REFRESH_GROUP: usize = 1;
 
-    /// A client that asks in this name.
+    /// Creates a client with this identity.
     #[must_use]
     pub fn new(source: RequestSource) -> XdpRecovery {
         XdpRecovery {
@@ -74,7 +74,7 @@ impl XdpRecovery {
         }
     }
 
-    /// Writes a packet of one message; its number and its length.
+    /// Writes a packet of one message; returns its number and its length.
     fn write(
         &mut self,
         now: Nanos,
@@ -149,7 +149,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
             return;
         }
         self.counters.answers += 1;
-        // Answers to other clients are of use too. Heartbeats there are of another numbering's state.
+        // Answers to other clients are useful too. Heartbeats there belong to another numbering.
         let near = channel.arbiter().next_sequence().0;
         if Packets::header(datagram, near).is_some_and(|header| header.count > 0) {
             channel.handle_packet(now, Line::Recovery, datagram, out);

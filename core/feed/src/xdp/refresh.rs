@@ -12,18 +12,18 @@ use crate::heal::{SnapshotHealer, SnapshotScope};
 use crate::instruments::{BooksAlone, UpdateListener};
 use crate::message_books::MessageBooks;
 
-/// The request for a refresh is repeated when no packet arrives for this time, each time after twice as long.
+/// Time without a packet after which a refresh request is repeated; it doubles with each repetition.
 const SILENCE_MIN: Nanos = Nanos::from_secs(2);
 const DOUBLINGS_MAX: u32 = 6;
-/// Time from a refresh to the next request, for books that still wait.
+/// Wait between a refresh and the next request, for books that still need one.
 const NEXT_WAIT: Nanos = Nanos::from_millis(100);
-/// Up to this number of waiting books each is refreshed by itself; of more, all are.
+/// Maximum number of waiting books that are refreshed singly; beyond it, one refresh covers all.
 const SINGLE_MAX: u32 = 4;
 
-/// The reader of refreshes: a channel's snapshot healer.
+/// The snapshot recovery of a channel, which receives the refreshes.
 type Healer = SnapshotHealer<<Packets as Framing>::Room>;
 
-/// The request for a refresh that was sent, and when it is given up.
+/// The refresh request that was sent, and its deadline.
 #[derive(Clone, Copy)]
 struct Requested {
     deadline: Nanos,
@@ -43,13 +43,13 @@ struct Loading {
     last_symbol_seq: u32,
 }
 
-/// Asks for refreshes while books wait, and reads them.
+/// Requests refreshes while books wait, and reads them.
 #[derive(Default)]
 pub(super) struct Refresh {
     requested: Option<Requested>,
     failures: u32,
     loading: Option<Loading>,
-    /// The end of the first symbol of a refresh of all, while none of its packets was missed.
+    /// The end of the first symbol in a refresh of all, while none of its packets was missed.
     all: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Refresh {
         Nanos(SILENCE_MIN.0 << self.failures.min(DOUBLINGS_MAX))
     }
 
-    /// The request that is due: the index of one symbol, or `None` for all symbols.
+    /// Returns the request that is due: the index of one symbol, or `None` for all symbols.
     pub(super) fn poll_request<B: BooksById>(
         &mut self,
         now: Nanos,
@@ -75,12 +75,12 @@ impl Refresh {
         Some(single.and_then(|id| channel.books().symbol_index(id)))
     }
 
-    /// The request that was due has been sent.
+    /// Notes that the request that was due has been sent.
     pub(super) fn handle_requested(&mut self, now: Nanos, number: u32, is_of_all: bool) {
         self.requested = Some(Requested { deadline: now + self.silence_max(), number, is_of_all });
     }
 
-    /// The server refused the request of this number.
+    /// Handles the server's refusal of the request of this number.
     pub(super) fn handle_refused(&mut self, now: Nanos, number: u32) {
         if let Some(requested) = self.requested.filter(|requested| requested.number == number) {
             self.failures += 1;
@@ -88,7 +88,7 @@ impl Refresh {
         }
     }
 
-    /// Takes a packet of the group; true when it completes a refresh of one symbol, or of all.
+    /// Handles a packet of the group; returns true if it completes a refresh of one symbol or of all.
     pub(super) fn handle_packet<B: BooksById>(
         &mut self,
         now: Nanos,
@@ -118,7 +118,7 @@ impl Refresh {
             }
             let is_mapping = matches!(parsed, Ok(Message::SymbolIndexMapping(_)));
             if is_mapping {
-                // Without it no other message about the symbol can be read.
+                // Without it, the other messages about the symbol are unreadable.
                 books.handle_message(Sequence(near), message, &mut BooksAlone);
             }
             if let Some(refresh) = header {
@@ -131,7 +131,7 @@ impl Refresh {
         header.is_some() && self.end_packet(now, flag, healer, books, out)
     }
 
-    /// The first message of a packet that names its symbol.
+    /// Handles the first message of a packet, which names its symbol.
     fn begin<B: BooksById>(
         &mut self,
         refresh: RefreshHeader,
@@ -153,7 +153,7 @@ impl Refresh {
                 let end = widened(last, near) + 1;
                 self.loading = Some(Loading { instrument, packet, packets, end, last_symbol_seq });
             }
-            // A packet was missed: the symbol waits for the next refresh.
+            // A packet was missed, so the symbol waits for the next refresh.
             _ => {
                 healer.abandon();
                 (self.loading, self.all) = (None, None);
@@ -161,7 +161,7 @@ impl Refresh {
         }
     }
 
-    /// The last message of a packet was read; true when it completes a refresh of one symbol, or of all.
+    /// Ends a packet after its last message; returns true if it completes a refresh of one symbol or of all.
     fn end_packet<B: BooksById>(
         &mut self,
         now: Nanos,
@@ -189,7 +189,7 @@ impl Refresh {
         if let Some(end) = self.all.take().filter(|_| is_of_all && flag == DeliveryFlag::REFRESH_END) {
             healer.end_turn(Sequence(end), books, out);
         }
-        // The next request, for the books that still wait, is due soon: the server may have answered too early for them.
+        // The next request, for books that still wait, is due soon: this refresh may have been too early.
         if let Some(requested) = &mut self.requested {
             requested.deadline = now + NEXT_WAIT;
         }

@@ -1,4 +1,4 @@
-//! The symbols, books and counts of an XDP feed: all that its messages change.
+//! The state of an XDP feed: symbols, books and counters.
 
 use tickpath_book::{AddError, BooksById, Order};
 use tickpath_nyse::{PriceScale, SymbolIndexMapping};
@@ -9,16 +9,16 @@ use super::message::Channel;
 use crate::instruments::{Change, Instruments};
 use crate::numbering::Numbering;
 
-/// Channels that there can be.
+/// Maximum number of channels.
 const CHANNELS: usize = 1 << u8::BITS;
 
-/// What is known of a mapped symbol.
+/// The state of a mapped symbol.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) scale: PriceScale,
     /// The venue's index.
     pub(super) index: u32,
-    /// SymbolSeqNum of the next message, 0 until one came.
+    /// SymbolSeqNum of the next message, 0 before the first.
     pub(super) next_seq: u32,
     /// The channel that mapped it.
     pub(super) channel: u8,
@@ -26,26 +26,26 @@ pub(super) struct Row {
 
 const UNKNOWN: Row = Row { scale: PriceScale::FOUR_DECIMALS, index: 0, next_seq: 0, channel: 0 };
 
-/// The symbols, books and counts of any number of channels.
+/// The symbols, books and counters of any number of channels.
 pub(super) struct State<B> {
     pub(super) instruments: Instruments<B>,
-    /// By the index of each symbol, in the order of their mappings.
+    /// By the index of each symbol, in mapping order.
     pub(super) symbols: Numbering<u32>,
-    /// By instrument; that of no instrument at 0.
+    /// By instrument; index 0 is no instrument.
     rows: Box<[Row]>,
     pub(super) clocks: Box<[ChannelClock; CHANNELS]>,
     pub(super) midnight_secs: u64,
-    /// Orders in the books whose number another symbol's order had when they came.
+    /// Orders in the books whose number another symbol's order already had when they came.
     shared: u32,
 }
 
 /// Bytes of the symbol index in messages about orders and trades.
 const SYMBOL_INDEX: std::ops::Range<usize> = 8..12;
-/// The same in messages with the whole time.
+/// Bytes of the symbol index in messages with a full timestamp.
 const SYMBOL_INDEX_FULL_TIME: std::ops::Range<usize> = 12..16;
 
 impl<B: BooksById> State<B> {
-    /// Empty books, and no symbol mapped.
+    /// Creates empty books without mapped symbols.
     pub(super) fn new(books: B, midnight: Nanos) -> State<B> {
         State {
             symbols: Numbering::new(books.limits().max_instrument),
@@ -57,7 +57,7 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// The instrument of an order, a trade or a symbol's state, whatever the rest of the message; 0 for none.
+    /// Returns the instrument of an order, a trade or a symbol's status from any message; 0 for none.
     pub(super) fn named_by(&self, message: &[u8]) -> InstrumentId {
         let place = match message.get(2..4) {
             Some([100..=104 | 110..=114, 0]) => SYMBOL_INDEX,
@@ -68,7 +68,7 @@ impl<B: BooksById> State<B> {
         index.map_or(InstrumentId(0), |bytes| self.symbols.find(u32::from_le_bytes(*bytes)))
     }
 
-    /// The instrument of a symbol index; `None` while it is not mapped.
+    /// Returns the instrument of a symbol index; `None` while it is unmapped.
     pub(super) fn instrument_of(&self, symbol_index: u32) -> Option<InstrumentId> {
         Some(self.symbols.find(symbol_index)).filter(|id| id.0 != 0)
     }
@@ -83,7 +83,7 @@ impl<B: BooksById> State<B> {
         &mut self.rows[usize::from(id.0)]
     }
 
-    /// Takes the number of a message among those about its symbol.
+    /// Records the number of a message among those about its symbol.
     #[inline(always)]
     pub(super) fn note_seq(&mut self, id: InstrumentId, symbol_seq_num: u32) {
         let row = self.row_mut(id);
@@ -96,14 +96,14 @@ impl<B: BooksById> State<B> {
     #[cold]
     fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
         let health = self.instruments.instrument(id).map_or(BookHealth::Suspect, |state| state.health);
-        // Nothing is missing before the first message of a symbol, and a stale book lacks messages anyway.
+        // Nothing is missing before a symbol's first message, and a stale book lacks messages anyway.
         if expected != 0 && health < BookHealth::Stale {
             self.instruments.count_symbol_gap(id);
         }
     }
 
-    /// The number under which the books have an order. Numbers are unique within a symbol only: of two that are the same
-    /// the second is kept under another one, which no order of a venue has.
+    /// Returns the number under which the books hold an order. Numbers are unique only within a symbol: a
+    /// second order with the same number is kept under another one, which no venue uses.
     #[inline(always)]
     pub(super) fn key(&self, id: InstrumentId, order_id: u64) -> OrderId {
         if self.shared == 0 { OrderId(order_id) } else { self.shared_key(id, order_id) }
@@ -136,12 +136,12 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// The number rests already: of another symbol, or twice.
+    /// Enters an order whose number is already in the books, from another symbol or from a duplicate.
     #[cold]
     fn add_beside(&mut self, change: &Change) {
         let resting = self.instruments.books().find(change.order_id);
         if resting.is_some_and(|order| order.instrument == change.instrument) {
-            // Counts it as a duplicate.
+            // This counts it as a duplicate.
             self.instruments.add(change);
             return;
         }
@@ -150,14 +150,14 @@ impl<B: BooksById> State<B> {
             .add(&Change { order_id: shared_key(change.instrument, change.order_id.0), ..*change });
     }
 
-    /// Takes an order out of its book; one that is not there makes the book suspect.
+    /// Removes an order from its book; if it is not there, the book is suspect.
     #[inline(always)]
     pub(super) fn take(&mut self, instrument: InstrumentId, order_id: u64) -> Option<Order<()>> {
         let key = self.key(instrument, order_id);
         self.instruments.take(instrument, key)
     }
 
-    /// Takes what a symbol index means.
+    /// Applies the mapping of a symbol index.
     #[cold]
     pub(super) fn map(&mut self, channel: Channel, message: &SymbolIndexMapping) {
         let index = message.symbol_index.get();
@@ -180,13 +180,13 @@ impl<B: BooksById> State<B> {
         self.instruments.name(id, symbol);
     }
 
-    /// The time of a message with its whole time, since midnight.
+    /// Returns the time since midnight of a message with a full timestamp.
     pub(super) const fn full_time(&self, secs: u32, nanos: u32) -> Nanos {
         Nanos(since_midnight(secs, self.midnight_secs) + nanos as u64)
     }
 }
 
-/// The name of an instrument whose symbol is none of at most eight characters: `#` and its index in base 36.
+/// Returns the name of an instrument whose symbol exceeds eight characters: `#` and its index in base 36.
 fn unnamed(mut index: u32) -> Symbol {
     let mut name = *b"#0000000";
     for place in name[1..].iter_mut().rev() {
@@ -196,8 +196,8 @@ fn unnamed(mut index: u32) -> Symbol {
     Symbol(name)
 }
 
-/// The number under which an order is kept whose own number another symbol's order has. Markets have numbers below 16 and
-/// the highest byte is zero, so the bits that are changed are zero in an order's own number.
+/// Returns the number for an order whose own number another symbol's order has. Markets have numbers below 16
+/// and the highest byte is zero, so the changed bits are zero in any order's own number.
 const fn shared_key(InstrumentId(id): InstrumentId, order_id: u64) -> OrderId {
     let id = id as u64;
     OrderId(order_id ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 36 | (id >> 12) << 44))

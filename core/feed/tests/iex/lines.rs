@@ -30,7 +30,7 @@ fn segment(first: u64, count: usize, sent_s: u64) -> Vec<u8> {
     builder.finish(Nanos::from_secs(sent_s)).to_vec()
 }
 
-/// The lines may cut their segments differently: what counts is the number of each message.
+/// The lines may cut their segments differently: only the number of each message counts.
 #[test]
 fn lines_that_cut_differently_make_one_sequence() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
@@ -58,7 +58,7 @@ fn a_lost_tail_is_seen_by_the_heartbeat_and_asked_for() {
     assert_eq!((seen.numbers.len(), seen.lost), (5, 0));
 }
 
-/// A request is answered by as many segments as it takes: nothing of it is asked for twice unless it stays away.
+/// Several segments may answer a request: the arbiter requests the rest again only if it stays away.
 #[test]
 fn the_rest_of_an_answer_is_waited_for() {
     let config =

@@ -1,4 +1,4 @@
-//! Books of IEX: stories of levels, orders and quotes, and twins on seeded messages.
+//! Books of IEX: scenarios of levels, orders and quotes, and a reference model on seeded messages.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -25,7 +25,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// A channel into plain books.
+/// A channel into reference books.
 pub(crate) struct Channel {
     pub(crate) builder: BookBuilder<Indexed<ReferenceBooks>>,
     pub(crate) updates: Updates,
@@ -38,7 +38,7 @@ impl Channel {
         Channel { builder: BookBuilder::new(feed, books), updates: Updates::default(), next: 1 }
     }
 
-    /// A channel on which ALPHA trades.
+    /// Creates a channel on which ALPHA trades.
     pub(crate) fn trading(feed: Feed) -> Channel {
         let mut channel = Channel::new(feed);
         channel.status("ALPHA", TradingCode::TRADING);
@@ -56,7 +56,7 @@ impl Channel {
         self.updates.0.clone()
     }
 
-    /// Messages that came in one packet.
+    /// Sends messages that came in one packet.
     pub(crate) fn send_together(&mut self, messages: &[&[u8]]) -> Vec<MarketUpdate> {
         self.updates.0.clear();
         self.builder.handle_messages(Sequence(self.next), messages.iter().copied(), &mut self.updates);

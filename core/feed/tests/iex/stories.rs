@@ -1,4 +1,4 @@
-//! What each kind of message does, and what makes a book suspect.
+//! Scenarios of each kind of message, and of messages that make a book suspect.
 
 use tickpath_book::BooksById;
 use tickpath_feed::MessageBooks;
@@ -39,7 +39,7 @@ fn a_level_is_set_not_added_to_and_goes_away_with_size_zero() {
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 500, 100))), (UpdateKind::Add, 100, bid(500)));
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 150, 100))), (UpdateKind::Reduce, 350, bid(150)));
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 0, 100))), (UpdateKind::Delete, 150, None));
-    // Of a level that is not there: no contradiction.
+    // Removal of a level that does not exist is no contradiction.
     assert_eq!(seen(deep.send(&level(Side::Buy, true, 0, 100))), (UpdateKind::Reduce, 0, None));
     assert_eq!(deep.health("ALPHA"), BookHealth::Live);
 }
@@ -49,7 +49,7 @@ fn best_prices_change_when_the_last_level_of_a_change_came() {
     let mut deep = Channel::trading(Feed::Deep10);
     deep.send(&level(Side::Buy, true, 100, 100));
     deep.send(&level(Side::Sell, true, 100, 110));
-    // A trade takes the bid, and the ask follows down: between them the book is not the market's.
+    // A trade removes the bid, and the ask moves down: between the two, the book is not the market's.
     let update = deep.send(&level(Side::Buy, false, 0, 100))[0];
     assert_eq!((update.kind(), best(&update)), (Some(UpdateKind::Delete), (Some(100), Some(110))));
     assert_eq!(best(&deep.send(&level(Side::Buy, false, 50, 90))[0]), (Some(100), Some(110)));
@@ -70,7 +70,7 @@ fn a_book_that_is_crossed_while_it_trades_is_suspect_and_one_that_passes_through
     let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), update.reason())).collect();
     assert_eq!(told, [(UpdateKind::Add, None), (UpdateKind::Status, Some(SuspectReason::Crossed))]);
     assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
-    // Each change that leaves it crossed is counted, and the book says it once.
+    // Each change that leaves the book crossed is counted; its health is reported once.
     assert_eq!(deep.send(&level(Side::Buy, true, 100, 96)).len(), 1);
     assert_eq!(deep.builder.counters().crossed, 2);
 }
@@ -87,7 +87,7 @@ fn the_state_of_trading_follows_from_both_that_may_halt() {
     assert_eq!(states(deep.halt("ALPHA", OperationalHalt::HALTED)), [TradingState::Halted]);
     assert_eq!(states(deep.status("ALPHA", TradingCode::ORDER_ACCEPTANCE)), []);
     assert_eq!(states(deep.halt("ALPHA", OperationalHalt::NOT_HALTED)), [TradingState::QuotationOnly]);
-    // Crossed before it trades is no contradiction; crossed when trading begins is.
+    // A crossed book before trading is no contradiction; one at the start of trading is.
     deep.send(&level(Side::Buy, true, 100, 100));
     deep.send(&level(Side::Sell, true, 100, 99));
     assert_eq!(deep.health("ALPHA"), BookHealth::Live);
@@ -164,7 +164,7 @@ fn orders_keep_or_lose_their_place_as_the_flag_says() {
     deep.send(&modify(3, 0x01, 100, 51));
     deep.send(&modify(1, 0x01, 70, 50));
     assert_eq!(queue(&deep), [(3, 51, 100), (2, 50, 40), (1, 50, 70)]);
-    // At its own level, whatever the price of the trade.
+    // At its own level, regardless of the price of the trade.
     let executed = OrderExecuted::new(SaleFlags(0), Nanos(9), ticker("ALPHA"), OrderId(3), 30, 52, 9);
     let update = deep.send(&executed)[0];
     assert_eq!((update.kind(), update.price, update.qty), (Some(UpdateKind::Trade), 52, 30));
@@ -172,12 +172,12 @@ fn orders_keep_or_lose_their_place_as_the_flag_says() {
     deep.send(&OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(2)));
     deep.send(&modify(1, 0x00, 0, 50));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![], BookHealth::Live));
-    // A number may come again.
+    // A number may be used again.
     deep.send(&add(2, Side::Buy, 5, 49));
     assert_eq!((queue(&deep), deep.health("ALPHA")), (vec![(2, 49, 5)], BookHealth::Live));
 }
 
-/// One event, told by several messages that came together: no best price between them was ever the market's.
+/// One event in several messages that came together: no best price between them was ever the market's.
 #[test]
 fn messages_of_one_time_change_the_best_prices_together() {
     let mut deep = Channel::trading(Feed::DeepPlus10);
@@ -189,7 +189,7 @@ fn messages_of_one_time_change_the_best_prices_together() {
     let updates = deep.send_together(&[executed.as_bytes(), behind.as_bytes()]);
     let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update))).collect();
     assert_eq!(told, [(UpdateKind::Trade, (Some(50), Some(60))), (UpdateKind::Add, (None, Some(50)))]);
-    // Another time, another symbol, or another kind of message: each its own event.
+    // Another time, another symbol, or another kind of message begins a separate event.
     let later = AddOrder::new(Side::Buy, Nanos(10), symbol, OrderId(4), 5, 40);
     let other = AddOrder::new(Side::Buy, Nanos(11), ticker("BRAVO"), OrderId(5), 5, 41);
     let status = TradingStatus::new(TradingCode::TRADING, Nanos(11), ticker("BRAVO"), Alpha(*b"    "));
@@ -281,12 +281,12 @@ fn what_is_not_of_the_feed_is_counted_and_skipped() {
     deep.send_bytes(&[]);
     assert_eq!(deep.builder.counters().unknown_type, 2);
     assert_eq!(deep.health("ALPHA"), BookHealth::Live);
-    // Longer than is known is no damage.
+    // A message longer than its type's known length is not malformed.
     let mut grown = level(Side::Buy, true, 5, 50).as_bytes().to_vec();
     grown.extend([1, 2, 3]);
     deep.send_bytes(&grown);
     assert_eq!(deep.builder.books().order_count(), 1);
-    // A damaged message that names no book may have been about any.
+    // A damaged message without a symbol may concern any book.
     deep.status("BRAVO", TradingCode::TRADING);
     deep.send_bytes(&level(Side::Buy, true, 5, 50).as_bytes()[..17]);
     assert_eq!([deep.health("ALPHA"), deep.health("BRAVO")], [BookHealth::Suspect; 2]);

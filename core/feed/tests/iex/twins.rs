@@ -1,4 +1,4 @@
-//! Seeded messages into the builder and into a twin that is a map: the same books after each of them.
+//! Seeded messages to the builder and to a reference model that is a map: equal books after each message.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn levels_are_a_map_from_price_to_size() {
     let mut twin = Levels::new();
     for step in 0..STEPS {
         let (index, side) = (random.below(3) as usize, random.side());
-        // Prices near and far, so that places and arrays of the fast books both come into it.
+        // Prices near and far, so that both the slots and the arrays of the fast books are used.
         let spread = if random.below(4) == 0 { 5_000 } else { 40 };
         let price = i64::from(100 + random.below(spread));
         let size = random.below(4).saturating_sub(1) * random.below(900);
@@ -83,7 +83,7 @@ fn levels_are_a_map_from_price_to_size() {
     assert_eq!(fast.counters(), plain.counters());
 }
 
-/// What a plain map of orders knows.
+/// An order in the plain map.
 #[derive(Clone, Copy)]
 struct Resting {
     index: usize,

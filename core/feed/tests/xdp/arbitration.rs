@@ -67,7 +67,7 @@ fn a_request_names_the_first_and_the_last_number() {
     assert_eq!((missing.begin_seq_num, missing.end_seq_num), (5, 14));
 }
 
-/// Losses of one line come by the other, and what both lose is told.
+/// Messages lost on one line come on the other, and those lost on both are reported.
 #[test]
 fn two_lines_with_losses_give_one_row() {
     let flow = ItchDayConfig { messages: 30_000, symbols: 20, live: 1_000, seed: 5 };
@@ -82,7 +82,7 @@ fn two_lines_with_losses_give_one_row() {
         last = packet.ts_ns;
         arbiter.handle_timeout(Nanos(packet.ts_ns), &mut seen);
         arbiter.handle_packet(Nanos(packet.ts_ns), line, packet.bytes(), &mut seen);
-        // Nobody answers.
+        // No server answers.
         while arbiter.poll_request().is_some() {}
     }
     for second in 1..60 {
@@ -90,7 +90,7 @@ fn two_lines_with_losses_give_one_row() {
         while arbiter.poll_request().is_some() {}
     }
     assert!(day.counters().lost > 100);
-    // What line A lost came by line B.
+    // Line B brought the messages that line A lost.
     assert!(arbiter.counters().lines[1].first_messages > 300, "{:?}", arbiter.counters());
     assert_eq!(seen.count + seen.lost, day.counters().messages);
     assert!(seen.lost > 0 && seen.lost < day.counters().messages / 100, "{}", seen.lost);

@@ -18,7 +18,7 @@ fn limits() -> BookLimits {
     BookLimits::new(InstrumentId(FLOW.symbols as u16), 2 * FLOW.live)
 }
 
-/// Levels of all books before the first message at or after `until`, by the day's ITCH messages.
+/// Returns all levels before the first message at or after `until`, from the day's ITCH messages.
 fn itch_levels(until: Nanos) -> Vec<Vec<Level>> {
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits()));
     let mut day = ItchDay::new(FLOW).unwrap();

@@ -1,4 +1,4 @@
-//! What each message does to its book.
+//! Scenarios of the effect of each message on its book.
 
 use tickpath_feed::MessageBooks;
 use tickpath_nyse as xdp;
@@ -129,7 +129,7 @@ fn a_damaged_message_makes_the_book_suspect_that_it_names() {
     check_suspect(&feed, SuspectReason::Malformed);
     let beta = feed.builder.instruments().instrument(InstrumentId(2)).unwrap();
     assert_eq!(beta.health, BookHealth::Live);
-    // One that names none may have been about any.
+    // A message that names no symbol may concern any book.
     feed.send_bytes(&[9]);
     let beta = feed.builder.instruments().instrument(InstrumentId(2)).unwrap();
     assert_eq!((beta.health, beta.reason), (BookHealth::Suspect, Some(SuspectReason::Malformed)));
@@ -141,7 +141,7 @@ fn an_index_that_was_never_mapped_is_counted() {
     feed.send(&add_of(9, 1, 10, Side::Buy, 100_000, 1));
     assert_eq!(feed.builder.instruments().counters().unmapped, 1);
     check_health(&feed, BookHealth::Live, None);
-    // The third symbol has no room.
+    // The books have no capacity for the third symbol.
     feed.send(&mapping(2, "GAMMA", 4));
     feed.send(&add_of(2, 1, 10, Side::Buy, 100_000, 1));
     assert_eq!(feed.builder.instruments().counters().unmapped, 2);
@@ -172,7 +172,7 @@ fn prices_are_those_of_the_scale_exactly() {
     feed.send(&add(1, 10, Side::Buy, 10_010_000, 1_200));
     assert_eq!(feed.orders(1, Side::Buy), [(10, 100_100, 1_200)]);
     check_health(&feed, BookHealth::Live, None);
-    // A trade between two prices changes the order all the same; the price is told by nobody.
+    // A trade at a price with more decimals still changes the order, but no update states its price.
     feed.send(&execution(2, 10, 10_010_050, 200));
     assert_eq!((feed.last().kind(), feed.last().qty), (Some(UpdateKind::Reduce), 200));
     check_health(&feed, BookHealth::Live, None);
@@ -193,7 +193,7 @@ fn numbers_of_orders_are_a_symbols_own() {
     assert_eq!(feed.last().order_id, 10, "the venue's number is told");
     feed.send(&add_of(1, 4, 10, Side::Buy, 50_000, 2));
     feed.send(&delete(3, 10));
-    // The second order rests under another number of ours, the first one's is free: it is the same order nevertheless.
+    // The second order rests under a substitute number, and the first one's is free: still the same order.
     feed.send(&add_of(1, 5, 10, Side::Buy, 50_000, 2));
     assert_eq!(feed.builder.instruments().counters().duplicate_order, 1);
     feed.send(&xdp::OrderExecution::new(
@@ -256,7 +256,7 @@ fn lost_messages_make_a_channels_books_stale_until_they_are_told_anew() {
     feed.builder.handle_lost_on(CHANNEL, &mut feed.updates);
     check_health(&feed, BookHealth::Stale, None);
     assert_eq!(feed.last().health(), BookHealth::Stale);
-    // That numbers of the symbol are missing is no news then.
+    // A gap in the symbol's own numbers is then not counted.
     feed.send(&add(5, 12, Side::Buy, 99_000, 1));
     check_health(&feed, BookHealth::Stale, None);
     assert_eq!(feed.builder.instruments().counters().symbol_gaps, 0);

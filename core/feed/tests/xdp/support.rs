@@ -30,14 +30,14 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Books for so many symbols of which none is mapped.
+    /// Creates books for this number of symbols, none of them mapped.
     pub fn new(symbols: u16) -> Feed {
         let books = DirectBooks::new(BookLimits::new(InstrumentId(symbols), 1_000));
         let builder = BookBuilder::new(books, Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
         Feed { builder, updates: Updates::default(), sequence: 0 }
     }
 
-    /// Books for two symbols with four decimals that trade.
+    /// Creates books for two symbols with four decimals that trade.
     pub fn trading() -> Feed {
         let mut feed = Feed::new(2);
         for place in 0..2 {
@@ -57,13 +57,13 @@ impl Feed {
         self.builder.handle_message_on(CHANNEL, Sequence(self.sequence), message, &mut self.updates);
     }
 
-    /// Orders of a side from the front: number, price, quantity.
+    /// Returns the orders of a side from the front: number, price, quantity.
     pub fn orders(&self, id: u16, side: Side) -> Vec<(u64, i64, u64)> {
         let orders = self.builder.instruments().books().orders(InstrumentId(id), side);
         orders.map(|order| (order.id.0, order.price.0, order.qty.0)).collect()
     }
 
-    /// The last update.
+    /// Returns the last update.
     pub fn last(&self) -> MarketUpdate {
         *self.updates.0.last().unwrap()
     }

@@ -1,4 +1,4 @@
-//! The builder against a plain one of maps and lists, on random messages of which some make no sense.
+//! The builder against a reference model of maps and lists, on random messages of which some make no sense.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,11 +21,11 @@ struct Resting {
     side: Side,
     price: u32,
     volume: u32,
-    /// Later orders have larger ones.
+    /// Priority: later orders have larger values.
     place: u64,
 }
 
-/// One book as the specification has it.
+/// One book as the specification defines it.
 #[derive(Default)]
 struct Plain {
     orders: HashMap<(u32, u64), Resting>,
@@ -90,7 +90,7 @@ impl Plain {
         }
     }
 
-    /// Price and volume of the orders of a side from the front.
+    /// Returns price and volume of the orders of a side from the front.
     fn orders(&self, symbol: u32, side: Side) -> Vec<(i64, u64)> {
         let mut sorted = BTreeMap::new();
         for ((of, _), order) in &self.orders {
@@ -141,7 +141,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             5..=6 => Step::Modify { symbol, id, price, volume, lost: flag },
             7..=8 => Step::Delete { symbol, id },
             9 => Step::Execute { symbol, id, volume },
-            // One number twice in a message is for no venue.
+            // No venue sends one number twice in a message.
             _ => Step::Replace { symbol, id, new_id, price, volume },
         },
     );
