@@ -1,8 +1,8 @@
-//! Nanoseconds from a market update to the requests that it causes, with the code warm.
+//! Nanoseconds from a market update to the resulting requests, with warm code.
 //!
-//! `cargo bench -p tickpath-trading --bench decide`. The maker moves both quotes on every update, the taker
-//! follows every trade; answers come between, outside the time. Without `--bench`, or with `--test`, it runs a
-//! little of it as a test.
+//! `cargo bench -p tickpath-trading --bench decide`. The maker moves both quotes on every update, and the
+//! taker follows every trade. Venue answers come between updates and are not timed. Without `--bench`, or
+//! with `--test`, it runs a short version as a test.
 #![allow(clippy::disallowed_methods)] // a bench reads the clock
 
 use std::hint::black_box;
@@ -46,7 +46,7 @@ fn instruments() -> Vec<Instrument> {
     (1..=INSTRUMENTS).map(instrument).collect()
 }
 
-/// The market goes up three ticks and down again.
+/// The market rises three ticks and falls again.
 fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
     let bid = 1_000_000 + (step / u64::from(INSTRUMENTS) % 2) as i64 * 3 * TICK;
     MarketUpdate {
@@ -59,7 +59,7 @@ fn update(step: u64, kind: UpdateKind) -> MarketUpdate {
     }
 }
 
-/// What the venue says: quotes rest, IOC orders find nothing.
+/// Returns the venue's answers: quotes rest, and IOC orders find no liquidity.
 fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
     match *request {
         OrderRequest::Enter(order) => {
@@ -94,7 +94,7 @@ fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
     }
 }
 
-/// Prints the median nanoseconds of an update; `requests_expected` are caused by all of them.
+/// Prints the median nanoseconds per update; checks that all updates cause `requests_expected` requests.
 fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64, requests_expected: u64) {
     let limits =
         vec![Limits { threshold: 1, max_position: Qty(100_000), ..Limits::default() }; INSTRUMENTS.into()];
@@ -106,7 +106,7 @@ fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64, re
     engine.handle_start(Nanos(1), &mut sink);
     for step in 0..steps {
         let update = black_box(update(step, kind));
-        // The order rate allows one request in a nanosecond.
+        // The order rate allows one request per nanosecond.
         let now = Nanos::from_micros(step);
         let start = Instant::now();
         engine.handle_market(&update, now, &mut sink);
@@ -143,7 +143,7 @@ fn main() {
     let maker = MarketMaker::new(MakerConfig::default());
     measure("maker, quotes move", maker, UpdateKind::Add, steps, 2 * steps);
     let taker = LiquidityTaker::new(INSTRUMENTS.into());
-    // The first trade of an instrument met a best price that nobody knows.
+    // The best price before an instrument's first trade is unknown, so that trade is not followed.
     let followed = steps - u64::from(INSTRUMENTS);
     measure("taker, a large trade", taker, UpdateKind::Trade, steps, followed);
 }

@@ -11,24 +11,24 @@ pub struct EngineConfig {
     pub first_user_ref: UserRefNum,
     /// Text sent with every order.
     pub client_order_id: ClientOrderId,
-    /// Orders open at once in all instruments; beyond it orders are refused. At most
+    /// Maximum number of open orders in all instruments; further orders are refused. At most
     /// [`EngineConfig::MAX_OPEN_ORDERS`].
     pub max_open_orders: usize,
-    /// New orders and replacements per second, on average; beyond it they are refused. Cancels always go.
+    /// New orders and replacements per second, on average; the excess is refused. Cancels are not limited.
     pub orders_per_second: u32,
-    /// New orders and replacements at once after a quiet time.
+    /// New orders and replacements in one burst after a quiet time.
     pub order_burst: u32,
-    /// Cancel everything and stop when no market data came for so long; `None` never.
+    /// Cancel everything and stop after this time without market data; `None` never.
     pub silence_stop: Option<Nanos>,
-    /// Stop when the connection to the venue is lost for so long, or the first login takes so long; `None` never.
-    /// Orders that are open then stay open at the venue, and are cancelled should it come back.
+    /// Stop when a lost connection to the venue, or the first login, takes this long; `None` never. Open
+    /// orders then stay open at the venue, and are cancelled if the connection returns.
     pub disconnect_stop: Option<Nanos>,
-    /// Where open positions are valued.
+    /// Price at which open positions are valued.
     pub mark_to: MarkTo,
 }
 
 impl EngineConfig {
-    /// The largest `max_open_orders` that is accepted.
+    /// Maximum valid `max_open_orders`.
     pub const MAX_OPEN_ORDERS: usize = 1 << 20;
 }
 
@@ -47,16 +47,16 @@ impl Default for EngineConfig {
     }
 }
 
-/// A trade engine cannot be made of these settings.
+/// The settings of a trade engine are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Ids must be 1, 2, 3 and so on: sort the instrument file.
     #[error("instrument {found} stands at place {expected}: list instruments by id, dense from 1")]
     InstrumentsNotDense {
-        /// The id that the place asks for.
+        /// The id required at this position.
         expected: usize,
-        /// The id that is there.
+        /// The id found there.
         found: InstrumentId,
     },
     /// Tick and lot must be above zero.
@@ -65,9 +65,9 @@ pub enum ConfigError {
     /// Give limits for each instrument.
     #[error("{limits} sets of limits for {instruments} instruments: give one for each")]
     LimitsMissing {
-        /// Sets of limits.
+        /// Number of sets of limits.
         limits: usize,
-        /// Instruments.
+        /// Number of instruments.
         instruments: usize,
     },
     /// Choose `max_open_orders` from 1 to [`EngineConfig::MAX_OPEN_ORDERS`].

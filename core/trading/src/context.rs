@@ -1,4 +1,4 @@
-//! What a strategy sees and does during a call.
+//! The interface of a strategy to its engine during a call.
 
 use std::ops::Deref;
 
@@ -12,14 +12,14 @@ use crate::{
     Bbo, Desk, Limits, NewOrder, OpenOrders, OrderError, OwnOrder, Position, Proposed, QueueFull, RiskResult,
 };
 
-/// Why a request of a strategy was not sent. Every refusal is counted.
+/// The reason why a request of a strategy was not sent. Every refusal is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A risk limit would be broken.
+    /// It would break a risk limit.
     #[error("refused by risk: {}", .0.name())]
     Risk(RiskResult),
-    /// The order manager could not make the request.
+    /// The order manager could not build the request.
     #[error(transparent)]
     Order(#[from] OrderError),
     /// No such instrument.
@@ -31,19 +31,19 @@ pub enum Refusal {
     /// Outside the instrument's collar.
     #[error("the price is outside the collar")]
     PriceOutsideCollar,
-    /// Zero, not a multiple of the lot size, or above the instrument's largest.
+    /// Zero, not a multiple of the lot size, or above the instrument's maximum.
     #[error("the quantity is zero, not a multiple of the lot size, or above the instrument's largest")]
     InvalidQty,
-    /// More orders in this second than configured: ask again later.
+    /// The order rate limit is reached: retry later.
     #[error("more orders than orders_per_second")]
     RateLimited,
-    /// The queue to the venue is full: ask again later.
+    /// The queue to the venue is full: retry later.
     #[error("the queue to the order gateway is full")]
     QueueFull,
-    /// The engine has stopped: only cancels go.
+    /// The engine has stopped: only cancels are sent.
     #[error("the engine has stopped")]
     Stopped,
-    /// The connection to the venue is lost: ask again when it is back. Nothing goes meanwhile, cancels neither.
+    /// The connection to the venue is lost: retry when it is back. Until then not even cancels are sent.
     #[error("the connection to the venue is lost")]
     NotConnected,
 }
@@ -54,7 +54,7 @@ impl From<QueueFull> for Refusal {
     }
 }
 
-/// The engine as a strategy sees it during one call: the [`Desk`] to read, and requests to make.
+/// The engine's interface during one call: the [`Desk`] to read, and requests to make.
 pub struct Context<'a> {
     desk: &'a mut Desk,
     outlet: &'a mut dyn Outlet,
@@ -67,49 +67,49 @@ impl<'a> Context<'a> {
         Context { desk, outlet, now, is_timed }
     }
 
-    /// The time of this call, on the program's clock.
+    /// Returns the time of this call, on the program's clock.
     #[must_use]
     pub const fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Best bid and ask of an instrument; neither side when there is no such instrument.
+    /// Returns best bid and ask of an instrument; both are empty when there is no such instrument.
     #[must_use]
     pub fn bbo(&self, instrument: InstrumentId) -> Bbo {
         self.desk.features(instrument).map_or(Bbo::default(), |features| *features.bbo())
     }
 
-    /// The position in an instrument; `None` when there is no such instrument.
+    /// Returns the position in an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn position(&self, instrument: InstrumentId) -> Option<&Position> {
         self.desk.positions.get(instrument)
     }
 
-    /// The limits of an instrument; `None` when there is no such instrument.
+    /// Returns the limits of an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn limits(&self, instrument: InstrumentId) -> Option<&Limits> {
         self.desk.risk.limits(instrument)
     }
 
-    /// An own open order.
+    /// Returns an own open order.
     #[must_use]
     pub fn order(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
         self.desk.orders.order(user_ref)
     }
 
-    /// Own open orders of an instrument and side, oldest first.
+    /// Returns own open orders of an instrument and side, oldest first.
     #[must_use]
     pub fn orders(&self, instrument: InstrumentId, side: Side) -> OpenOrders<'_> {
         self.desk.orders.open(instrument, side)
     }
 
-    /// Number of own open orders of an instrument, both sides.
+    /// Returns the number of own open orders of an instrument, both sides.
     #[must_use]
     pub fn open_count(&self, instrument: InstrumentId) -> u32 {
         self.desk.orders.open_count(instrument)
     }
 
-    /// Enters an order that rests for the day.
+    /// Enters a buy order that rests for the day.
     ///
     /// # Errors
     /// As [`Context::enter`].
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
         self.enter(&NewOrder::limit(instrument, Side::Buy, qty, price))
     }
 
-    /// Enters an order that rests for the day.
+    /// Enters a sell order that rests for the day.
     ///
     /// # Errors
     /// As [`Context::enter`].
@@ -125,46 +125,46 @@ impl<'a> Context<'a> {
         self.enter(&NewOrder::limit(instrument, Side::Sell, qty, price))
     }
 
-    /// Enters an order; it is on its way when this returns.
+    /// Enters an order, and sends it before it returns.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent; nothing has changed then but a counter.
+    /// A [`Refusal`] when it was not sent; only a counter has changed then.
     pub fn enter(&mut self, order: &NewOrder) -> Result<UserRefNum, Refusal> {
         let result = self.try_enter(order);
         self.count(result)
     }
 
-    /// Gives an order another price and intended size, counting what it executed already. It loses its
-    /// place in the queue, and goes on under the number that is returned.
+    /// Replaces an order's price and intended size, which includes the quantity already executed. The order
+    /// loses its place in the queue and continues under the returned number.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent: nothing has changed then but a counter.
+    /// A [`Refusal`] when it was not sent; only a counter has changed then.
     pub fn replace(&mut self, user_ref: UserRefNum, qty: Qty, price: Price) -> Result<UserRefNum, Refusal> {
         let result = self.try_replace(user_ref, qty, price);
         self.count(result)
     }
 
-    /// Cancels an order. Neither risk, rate nor a stop holds a cancel back.
+    /// Cancels an order. Neither risk limits, the rate limit nor a stop block a cancel.
     ///
     /// # Errors
-    /// A [`Refusal`] when it was not sent: the order is not open, its cancel is under way, the queue is full, or
-    /// the connection is lost.
+    /// A [`Refusal`] when it was not sent: the order is not open, its cancel is pending, the queue is full,
+    /// or the connection is lost.
     pub fn cancel(&mut self, user_ref: UserRefNum) -> Result<(), Refusal> {
         self.reduce(user_ref, Qty::ZERO)
     }
 
-    /// Reduces an order to an intended size, counting what it executed already; it keeps its place.
+    /// Reduces an order to an intended size, including the executed quantity; it keeps its place.
     ///
     /// # Errors
-    /// As [`Context::cancel`], and when the size is not between what executed and the present one
+    /// As [`Context::cancel`], and when the size is not between the executed and the present one
     /// ([`OrderError::InvalidQty`]) or not in lots ([`Refusal::InvalidQty`]): the venue answers neither.
     pub fn reduce(&mut self, user_ref: UserRefNum, qty: Qty) -> Result<(), Refusal> {
         let result = self.try_reduce(user_ref, qty);
         self.count(result)
     }
 
-    /// Cancels every open order whose cancel is not under way, until the queue is full; returns how many
-    /// are still to be cancelled: all of them while the connection is lost.
+    /// Cancels every open order without a pending cancel, until the queue is full. Returns the number still
+    /// to be cancelled: all of them while the connection is lost.
     pub fn cancel_all(&mut self) -> usize {
         if !self.desk.is_connected {
             return self.desk.orders.total_open();

@@ -1,4 +1,4 @@
-//! Everything that a trade engine knows, except its strategy.
+//! The state of a trade engine, except its strategy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,65 +14,65 @@ use crate::{
 };
 
 tickpath_types::enumerated! {
-    /// Why an engine no longer trades.
+    /// The reason why an engine no longer trades.
     #[non_exhaustive]
     pub enum StopReason {
-        /// Someone or something pulled the kill switch.
+        /// The kill switch was pulled.
         Killed,
         /// No market data came for [`EngineConfig::silence_stop`].
         Silence,
-        /// The connection to the venue was lost and did not come back, or there was no first login, for
+        /// The connection to the venue was lost, or there was no first login, for
         /// [`EngineConfig::disconnect_stop`].
         Disconnected,
-        /// The program ends.
+        /// The program shuts down.
         Shutdown,
     }
 }
 
 impl StopReason {
-    /// A number for it, from 1.
+    /// Returns the reason's code, from 1.
     #[must_use]
     pub const fn code(self) -> u64 {
         self as u64 + 1
     }
 
-    /// The reason of a number; `None` for 0 and what is none.
+    /// Returns the reason of a code; `None` for 0 and unknown codes.
     #[must_use]
     pub fn from_code(code: u64) -> Option<StopReason> {
         StopReason::ALL.into_iter().find(|reason| reason.code() == code)
     }
 }
 
-/// Tells an engine from outside to cancel its orders and stop; clones share one switch.
+/// Makes an engine cancel its orders and stop; clones share one switch.
 #[derive(Clone, Debug, Default)]
 pub struct KillSwitch(Arc<AtomicBool>);
 
 impl KillSwitch {
-    /// Pulls it, for good.
+    /// Pulls the switch permanently.
     pub fn pull(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// True once it was pulled.
+    /// Returns true once it was pulled.
     #[must_use]
     pub fn is_pulled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What an engine did, in numbers.
+/// Counters of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct EngineCounters {
-    /// Market updates taken.
+    /// Market updates received.
     pub market_updates: u64,
-    /// Market updates of instruments that it does not know; ignored.
+    /// Market updates of unknown instruments; ignored.
     pub unknown_instruments: u64,
-    /// Answers of the venue taken.
+    /// Answers of the venue received.
     pub order_events: u64,
     /// Executions of own orders.
     pub fills: u64,
-    /// Orders that the venue rejected, and cancels.
+    /// Orders and cancels that the venue rejected.
     pub rejects: u64,
     /// New orders sent.
     pub enters: u64,
@@ -80,9 +80,9 @@ pub struct EngineCounters {
     pub replaces: u64,
     /// Cancels and reductions sent.
     pub cancels: u64,
-    /// Refused: off tick, outside the collar, or not a quantity that trades.
+    /// Refused: off tick, outside the collar, or an invalid quantity.
     pub refused_invalid: u64,
-    /// Refused by a risk limit; which one is counted by [`Risk`].
+    /// Refused by a risk limit; [`Risk`] counts them by limit.
     pub refused_risk: u64,
     /// Refused by the order manager: full, unknown or pending.
     pub refused_order: u64,
@@ -94,9 +94,9 @@ pub struct EngineCounters {
     pub refused_stopped: u64,
     /// Refused because the connection to the venue was lost.
     pub refused_disconnected: u64,
-    /// Requests that the order gateway gave back, because the connection was lost before it could send them.
+    /// Requests returned by the order gateway, because the connection was lost before it could send them.
     pub unsent: u64,
-    /// Requests that were sent before the connection was lost and given up after the next one.
+    /// Requests sent before the connection was lost, and given up after the reconnect.
     pub unanswered: u64,
 }
 
@@ -146,7 +146,7 @@ impl Desk {
         })
     }
 
-    /// False when the update's instrument is unknown.
+    /// Applies an update; returns false if its instrument is unknown.
     pub(crate) fn apply_market(&mut self, update: &MarketUpdate) -> bool {
         self.counters.market_updates += 1;
         let index = index_of(update.instrument());
@@ -184,14 +184,14 @@ impl Desk {
         Some(update)
     }
 
-    /// What the latest order event changed besides its own order.
+    /// Returns the side effect of the latest order event on another order, if any.
     pub(crate) fn poll_orphan(&mut self) -> Option<OrderUpdate> {
         let orphan = self.orders.poll_orphan()?;
         self.counters.rejects += 1;
         Some(orphan)
     }
 
-    /// A request that never left: what it asked for is undone.
+    /// Undoes a request that was never sent.
     pub(crate) fn apply_unsent(&mut self, request: &OrderRequest) -> Option<OrderUpdate> {
         let (user_ref, reason) = (request.user_ref(), RejectReason::NotConnected);
         self.counters.unsent += 1;
@@ -201,7 +201,7 @@ impl Desk {
         }
     }
 
-    /// The next order at or after a place whose request is in doubt is given up; with its place.
+    /// Gives up the next order at or after a slot whose request has an unknown status; returns both.
     pub(crate) fn give_up_next(&mut self, from: usize) -> Option<(usize, Option<OrderUpdate>)> {
         let (place, user_ref) = self.orders.next_in_doubt(from)?;
         let update = self.orders.give_up(user_ref);
@@ -209,7 +209,7 @@ impl Desk {
         Some((place, update))
     }
 
-    /// Where an instrument stands when an order of a side is checked.
+    /// Returns the exposure of an instrument for the check of an order of this side.
     #[must_use]
     pub fn exposure(&self, instrument: InstrumentId, side: Side) -> Exposure {
         Exposure {
@@ -221,19 +221,19 @@ impl Desk {
         }
     }
 
-    /// All instruments, by id.
+    /// Returns all instruments, by id.
     #[must_use]
     pub fn instruments(&self) -> &[Instrument] {
         &self.instruments
     }
 
-    /// The definition of an instrument; `None` when there is no such instrument.
+    /// Returns the definition of an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn instrument(&self, instrument: InstrumentId) -> Option<&Instrument> {
         self.instruments.get(index_of(instrument))
     }
 
-    /// Market and features of an instrument; `None` when there is no such instrument.
+    /// Returns market and features of an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn features(&self, instrument: InstrumentId) -> Option<&Features> {
         self.features.get(index_of(instrument))
@@ -251,25 +251,25 @@ impl Desk {
         &self.orders
     }
 
-    /// Limits, and how the checks ended.
+    /// Limits and the counts of check results.
     #[must_use]
     pub const fn risk(&self) -> &Risk {
         &self.risk
     }
 
-    /// Why it no longer trades; `None` while it does.
+    /// Returns the reason why it no longer trades; `None` while it does.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.stopped
     }
 
-    /// False while the connection to the venue is lost: own orders may execute, and every request is refused.
+    /// Returns false while the connection to the venue is lost; requests are refused, own orders may fill.
     #[must_use]
     pub const fn is_connected(&self) -> bool {
         self.is_connected
     }
 
-    /// What it did.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> &EngineCounters {
         &self.counters

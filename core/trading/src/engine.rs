@@ -1,4 +1,4 @@
-//! The engine: market data, answers and time in; requests out.
+//! The trade engine. Inputs are market data, answers and time; outputs are requests.
 
 use tickpath_faults::failpoint;
 use tickpath_timing::{Function, Sampler, Tracer};
@@ -12,7 +12,7 @@ use crate::{
     Strategy,
 };
 
-/// One market update in `2^FUNCTION_TIMER_SHIFT` has its functions timed.
+/// The functions of one market update in `2^FUNCTION_TIMER_SHIFT` are timed.
 const FUNCTION_TIMER_SHIFT: u32 = 4;
 
 /// Runs one strategy on one session of one venue.
@@ -33,10 +33,10 @@ pub struct TradeEngine<S, T> {
 }
 
 impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
-    /// An engine for all `instruments`, with `limits` in their order.
+    /// Creates an engine for all `instruments`, with `limits` in the same order.
     ///
     /// # Errors
-    /// [`ConfigError`] when the settings contradict one another.
+    /// [`ConfigError`] when the settings are inconsistent.
     pub fn new(
         config: &EngineConfig,
         instruments: &[Instrument],
@@ -56,14 +56,14 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         })
     }
 
-    /// The venue says which number the user's next order is to have: those before it were used by an earlier run, of
-    /// which nothing else is known. To be called before the start.
+    /// Sets the number of the user's next order, as the venue states it. An earlier run used those before it,
+    /// and nothing else of that run is known. To be called before the start.
     #[cold]
     pub fn handle_numbering(&mut self, first: UserRefNum) {
         self.desk.orders.number_from(first);
     }
 
-    /// The session is logged in and the strategy may begin; silence counts from here.
+    /// Starts the strategy after the session's login; silence counts from here.
     pub fn handle_start(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.heard_at = Some(now);
         self.disconnected_at = None;
@@ -72,8 +72,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Takes the passing of time before the start, while there is no connection to the venue yet: stops when that
-    /// takes as long as a lost connection may.
+    /// Handles the passage of time before the first connection to the venue. Stops when that takes as long as
+    /// a lost connection may.
     #[cold]
     pub fn handle_wait(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.disconnected_at.get_or_insert(now);
@@ -82,9 +82,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Takes one market update.
+    /// Handles one market update.
     ///
-    /// Never inlined: what trades and what is warmed up run the same code.
+    /// Never inlined, so that the warm-up runs the same code as live trading.
     #[inline(never)]
     pub fn handle_market(&mut self, update: &MarketUpdate, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.heard_at = Some(now);
@@ -104,8 +104,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Market updates were lost. Each carries the best prices, so the next one of each instrument makes the engine right
-    /// again; until then its books count as stale.
+    /// Handles lost market updates. Each carries the best prices, so the next one of each instrument corrects
+    /// the state. Until then its book counts as stale.
     #[cold]
     pub fn handle_lost_updates(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         for instrument in 1..=self.desk.instruments.len() {
@@ -116,7 +116,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Takes one answer of the venue, given at `ts_event` by the venue's clock.
+    /// Handles one answer of the venue, given at `ts_event` by the venue's clock.
     #[inline(never)]
     pub fn handle_order_event(
         &mut self,
@@ -132,7 +132,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.tell(orphan, now, sink);
     }
 
-    /// Takes what the order gateway says.
+    /// Handles an event of the order gateway.
     pub fn handle_gateway_event(&mut self, event: &GatewayEvent, now: Nanos, sink: &mut impl RequestSink<T>) {
         match event {
             GatewayEvent::Answer { kind, ts } => self.handle_order_event(kind, *ts, now, sink),
@@ -144,9 +144,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// The connection to the venue is lost. Own orders may execute meanwhile, and what becomes of them is told
-    /// later; requests are refused until [`handle_reconnect`](Self::handle_reconnect). Requests that were not
-    /// answered are in doubt until their answer or [`handle_settled`](Self::handle_settled).
+    /// Handles a lost connection to the venue. Own orders may execute meanwhile, and their reports come
+    /// later. Requests are refused until [`handle_reconnect`](Self::handle_reconnect). Unanswered requests
+    /// have an unknown status until their answer or [`handle_settled`](Self::handle_settled).
     #[cold]
     pub fn handle_disconnect(&mut self, now: Nanos) {
         self.disconnected_at.get_or_insert(now);
@@ -154,14 +154,14 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.desk.orders.doubt_pending();
     }
 
-    /// The venue dropped a request without an answer, and nobody knows which: those that were not answered are in doubt
-    /// until their answer or [`handle_settled`](Self::handle_settled).
+    /// Handles an unknown request that the venue dropped without an answer. All unanswered requests have an
+    /// unknown status until their answer or [`handle_settled`](Self::handle_settled).
     #[cold]
     pub fn handle_doubt(&mut self) {
         self.desk.orders.doubt_pending();
     }
 
-    /// The connection to the venue stands again.
+    /// Handles the restored connection to the venue.
     #[cold]
     pub fn handle_reconnect(&mut self) {
         self.disconnected_at = None;
@@ -169,9 +169,9 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         failpoint!(OrdersForgottenAtReconnect => self.desk.orders.forget_open());
     }
 
-    /// The venue has answered everything that it got before the connection was lost, or before it dropped something: what
-    /// is in doubt still did not reach it, or was dropped. The strategy is told as if the venue had refused it: a new
-    /// order is rejected, the cancel of an order too, and the order stands.
+    /// Reconciles requests after the venue has answered all it received before a loss. Those still unknown
+    /// did not reach it or were dropped. The strategy receives a rejection by the venue: a new order is
+    /// rejected, or the cancel of an order is, and the order stays open.
     #[cold]
     pub fn handle_settled(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         failpoint!(UnansweredWaitForEver => return);
@@ -182,8 +182,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// A request of this engine was not sent, because the connection was lost before it could be: the strategy
-    /// is told as if the venue had refused it.
+    /// Handles a request of this engine that was not sent, because the connection was lost first. The
+    /// strategy receives a rejection, as from the venue.
     #[cold]
     pub fn handle_unsent(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
         let update = self.desk.apply_unsent(request);
@@ -196,8 +196,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Takes the passing of time; every few milliseconds is often enough. After a stop it sends again the
-    /// cancels for which the queue had no room.
+    /// Handles the passage of time; a call every few milliseconds suffices. After a stop it resends the
+    /// cancels for which the queue had no capacity.
     pub fn handle_timer(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         if self.is_silent(now) {
             self.stop(StopReason::Silence, now, sink);
@@ -210,7 +210,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// The kill switch: cancels every own order and sends no new one from now on. The first reason stays.
+    /// Stops trading: cancels every own order and sends no new one from now on. The first reason stays.
     pub fn stop(&mut self, reason: StopReason, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.desk.stopped.get_or_insert(reason);
         self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
@@ -224,7 +224,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.is_over(now, self.disconnect_stop, self.disconnected_at)
     }
 
-    /// True when the engine trades and so much time has passed since then.
+    /// Returns true if the engine trades and `limit` has passed since then.
     fn is_over(&self, now: Nanos, limit: Option<Nanos>, since: Option<Nanos>) -> bool {
         self.desk.stopped.is_none()
             && limit.zip(since).is_some_and(|(limit, since)| now.since(since) >= limit)
@@ -241,45 +241,45 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         call(&mut self.strategy, &mut Context::new(&mut self.desk, &mut port, now, is_timed));
     }
 
-    /// The strategy.
+    /// Returns the strategy.
     #[must_use]
     pub const fn strategy(&self) -> &S {
         &self.strategy
     }
 
-    /// The strategy, to change its settings between calls.
+    /// Returns the strategy, to change its settings between calls.
     pub const fn strategy_mut(&mut self) -> &mut S {
         &mut self.strategy
     }
 
-    /// Markets, positions, orders, limits and counters.
+    /// Returns markets, positions, orders, limits and counters.
     #[must_use]
     pub const fn desk(&self) -> &Desk {
         &self.desk
     }
 
-    /// Begins to fetch what the next order needs and no order has touched for long: for quiet moments.
+    /// Prefetches memory for the next order that no recent order has used; for idle moments.
     pub fn prefetch(&self) {
         self.desk.orders.prefetch();
     }
 
-    /// Forgets all own orders and resets their numbers: for a warm-up, which has no venue.
+    /// Removes all own orders and resets their numbers: for a warm-up, which has no venue.
     pub(crate) fn forget_orders(&mut self) {
         self.desk.orders.forget();
     }
 
-    /// The engine's tracer.
+    /// Returns the engine's tracer.
     #[must_use]
     pub const fn tracer(&self) -> &T {
         &self.tracer
     }
 
-    /// The engine's tracer, for stamps around its calls.
+    /// Returns the engine's tracer, for stamps around its calls.
     pub const fn tracer_mut(&mut self) -> &mut T {
         &mut self.tracer
     }
 
-    /// Why it no longer trades; `None` while it does.
+    /// Returns the reason why it no longer trades; `None` while it does.
     #[must_use]
     pub const fn stopped(&self) -> Option<StopReason> {
         self.desk.stopped()

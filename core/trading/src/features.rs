@@ -1,4 +1,4 @@
-//! What strategies read off the market besides its best prices.
+//! Market features for strategies, beyond the best prices.
 
 use tickpath_types::{BookHealth, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
 
@@ -15,7 +15,7 @@ pub struct Bbo {
 }
 
 impl Bbo {
-    /// The best price and its quantity on a side.
+    /// Returns the best price and its quantity on a side.
     #[must_use]
     pub const fn best(&self, side: Side) -> Option<(Price, Qty)> {
         match side {
@@ -24,15 +24,15 @@ impl Bbo {
         }
     }
 
-    /// The price between the best bid and ask that leans to the side with less quantity:
+    /// Returns the price between best bid and ask, weighted towards the side with less quantity:
     /// `(bid * ask_qty + ask * bid_qty) / (bid_qty + ask_qty)`.
     ///
-    /// Exact in integers, then rounded to the nearest price unit, halves up. `None` without both sides,
-    /// or when spread times quantity does not fit 127 bits (no market that trades).
+    /// Exact in integers, then rounded to the nearest price unit, halves up. `None` without both sides, or
+    /// when spread times quantity does not fit 127 bits (no real market).
     #[must_use]
     pub fn fair_price(&self) -> Option<Price> {
         let ((bid, bid_qty), (ask, ask_qty)) = (self.bid?, self.ask?);
-        // The same as bid + (ask - bid) * bid_qty / total, which keeps the numbers small.
+        // Equals bid + (ask - bid) * bid_qty / total, which keeps the numbers small.
         let total = i128::from(bid_qty.0) + i128::from(ask_qty.0);
         let spread = i128::from(ask.0) - i128::from(bid.0);
         let twice = spread.checked_mul(2 * i128::from(bid_qty.0))?.checked_add(total)?;
@@ -44,22 +44,22 @@ impl Bbo {
     }
 }
 
-/// The latest trade by an incoming order, measured against what it met.
+/// The latest trade by an incoming order, relative to the liquidity before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggressiveTrade {
-    /// Side of the order that came in.
+    /// Side of the incoming order.
     pub aggressor: Side,
-    /// What it traded so far: every execution of one incoming order carries the same venue time, so
-    /// executions of one side and one time count together.
+    /// Quantity traded so far. Every execution of one incoming order has the same venue time, so executions
+    /// of one side and one time count together.
     pub qty: Qty,
     /// Quantity at the best price of the side that it hit, before its first execution.
     pub best_qty: Qty,
-    /// The venue's time of it, since midnight.
+    /// The venue's time of the trade, since midnight.
     pub ts_event: Nanos,
 }
 
 impl AggressiveTrade {
-    /// Traded quantity in parts per million of the quantity that stood at the best; saturates.
+    /// Returns the traded quantity in parts per million of the quantity at the best price; saturates.
     #[must_use]
     pub fn ratio_ppm(&self) -> u64 {
         let ratio = u128::from(self.qty.0) * u128::from(PPM) / u128::from(self.best_qty.0.max(1));
@@ -67,7 +67,7 @@ impl AggressiveTrade {
     }
 }
 
-/// The state of one instrument's market and the features computed of it.
+/// The market state of one instrument and its computed features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Features {
     bbo: Bbo,
@@ -78,7 +78,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Takes the next update of the instrument.
+    /// Applies the next update of the instrument.
     pub fn apply(&mut self, update: &MarketUpdate) {
         if update.kind() == Some(UpdateKind::Trade) {
             self.apply_trade(update);
@@ -90,8 +90,8 @@ impl Features {
         self.is_known = true;
     }
 
-    /// Runs before the new best prices are taken, so that the trade is measured against what it met. A trade whose
-    /// aggressor the feed does not state tells nothing of it.
+    /// Runs before the new best prices are applied, so that the trade is compared with the liquidity before
+    /// it. A trade without a stated aggressor is ignored.
     fn apply_trade(&mut self, update: &MarketUpdate) {
         let (Some(resting), ts_event) = (update.side(), Nanos(update.ts_event)) else { return };
         let aggressor = resting.opposite();
@@ -110,32 +110,32 @@ impl Features {
         }
     }
 
-    /// Best bid and ask after the latest update.
+    /// Returns best bid and ask after the latest update.
     #[must_use]
     pub const fn bbo(&self) -> &Bbo {
         &self.bbo
     }
 
-    /// True when the latest update changed the best prices, the quantities there, or whether they can be
-    /// believed. Most updates change none of these.
+    /// Returns true if the latest update changed the best prices, their quantities, or whether the book can
+    /// be trusted. Most updates change none of these.
     #[must_use]
     pub const fn is_news(&self) -> bool {
         self.is_news
     }
 
-    /// The latest aggressive trade; `None` before the first, and after one that met an unknown best.
+    /// Returns the latest aggressive trade; `None` before the first, or if the best price was unknown.
     #[must_use]
     pub const fn aggressive_trade(&self) -> Option<&AggressiveTrade> {
         self.aggressive_trade.as_ref()
     }
 
-    /// True when at least one update came and the book behind the latest can be believed.
+    /// Returns true if at least one update came and the book after the latest can be trusted.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_known && self.health == BookHealth::Live
     }
 
-    /// Health of the book as of the latest update.
+    /// Returns the health of the book as of the latest update.
     #[must_use]
     pub const fn health(&self) -> BookHealth {
         self.health

@@ -1,4 +1,4 @@
-//! The latest executions of own orders, for those that the venue makes void.
+//! The latest executions of own orders, for reversal if the venue breaks one.
 
 use tickpath_types::{MatchId, Price, Qty, UserRefNum};
 
@@ -8,13 +8,13 @@ use crate::OwnOrder;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
     pub(crate) match_id: MatchId,
-    /// The order after it.
+    /// The order after the execution.
     pub(crate) order: OwnOrder,
     pub(crate) qty: Qty,
     pub(crate) price: Price,
 }
 
-/// A bounded number of them, the latest; an older one is forgotten.
+/// A bounded number of the latest executions; older ones are dropped.
 #[derive(Debug)]
 pub(crate) struct Fills {
     places: Box<[Option<Fill>]>,
@@ -31,7 +31,7 @@ impl Fills {
         self.next = (self.next + 1) % self.places.len();
     }
 
-    /// Takes out the execution of this number, once. Numbers begin anew each day: the latest is meant.
+    /// Removes and returns the latest execution with this number. Numbers restart each day.
     #[cold]
     pub(crate) fn take(&mut self, user_ref: UserRefNum, match_id: MatchId) -> Option<Fill> {
         let (later, earlier) = self.places.split_at_mut(self.next);

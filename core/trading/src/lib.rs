@@ -1,9 +1,9 @@
 //! Trading on one venue: features, order manager, pre-trade risk, positions, and the [`Strategy`] trait
 //! with its strategies.
 //!
-//! A [`TradeEngine`] takes market updates, answers of the venue and time through `handle_*`; requests leave
-//! through a [`RequestSink`], each at the moment the strategy makes it. It performs no IO and reads no
-//! clock, so the same inputs give the same requests, live, simulated or replayed.
+//! A [`TradeEngine`] handles market updates, answers of the venue and time through `handle_*`. Requests leave
+//! through a [`RequestSink`] as soon as the strategy makes them. It performs no IO and reads no clock, so the
+//! same inputs give the same requests, live, simulated or replayed.
 //!
 //! ```
 //! use tickpath_timing::NoTrace;

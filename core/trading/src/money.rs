@@ -16,16 +16,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub struct Money(pub i128);
 
 impl Money {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Money = Money(0);
 
-    /// What `qty` costs at `price`.
+    /// Returns the value of `qty` at `price`.
     #[must_use]
     pub const fn notional(price: Price, qty: Qty) -> Money {
         Money(price.0 as i128 * qty.0 as i128)
     }
 
-    /// For charts and people; exact up to 2^53 units.
+    /// Converts to a float for display; exact up to 2^53 units.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Price::SCALE as f64

@@ -1,11 +1,11 @@
-//! Own orders, and what happens to them.
+//! Own orders and their state changes.
 
 use tickpath_types::{
     BrokenReason, CancelReason, EnterOrder, InstrumentId, Liquidity, Nanos, OrderId, Price, Qty,
     RejectReason, Side, TimeInForce, UserRefNum,
 };
 
-/// Where an own order stands, as far as answers have come.
+/// The state of an own order, according to the answers so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnState {
     /// Sent, not yet answered.
@@ -25,30 +25,30 @@ pub enum OwnState {
 pub struct OwnOrder {
     /// Its number.
     pub user_ref: UserRefNum,
-    /// The venue's reference; 0 until accepted.
+    /// The venue's order id; 0 until accepted.
     pub order_id: OrderId,
-    /// What is traded.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Buy or sell.
     pub side: Side,
-    /// How long it may rest.
+    /// Time in force.
     pub time_in_force: TimeInForce,
-    /// Its limit.
+    /// Limit price.
     pub price: Price,
-    /// Intended size: what executed, in the orders that it replaced too, and what may still.
+    /// Intended size: executed quantity, including that of replaced orders, plus open quantity.
     pub qty: Qty,
-    /// What executed, in the orders that it replaced too.
+    /// Executed quantity, including that of replaced orders.
     pub cum_qty: Qty,
-    /// Where it stands.
+    /// Its state.
     pub state: OwnState,
-    /// Cancelled rather than traded when it would trade on entry.
+    /// If set, the order is cancelled instead of trading on entry.
     pub post_only: bool,
     /// The order that it replaces, until the replacement is answered.
     pub replaces: Option<UserRefNum>,
 }
 
 impl OwnOrder {
-    /// An order that was just sent.
+    /// Creates an order that was just sent.
     pub(crate) const fn sent(order: &EnterOrder) -> OwnOrder {
         OwnOrder {
             user_ref: order.user_ref,
@@ -65,83 +65,83 @@ impl OwnOrder {
         }
     }
 
-    /// What may still execute.
+    /// Returns the quantity that may still execute.
     #[must_use]
     pub const fn leaves_qty(&self) -> Qty {
         Qty(self.qty.0.saturating_sub(self.cum_qty.0))
     }
 
-    /// True until it is filled, cancelled, replaced or rejected.
+    /// Returns true until it is filled, cancelled, replaced or rejected.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         !matches!(self.state, OwnState::Dead)
     }
 
-    /// True when nothing that was sent about it waits for an answer.
+    /// Returns true if no request about it waits for an answer.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         matches!(self.state, OwnState::Live | OwnState::Dead)
     }
 }
 
-/// What changed about an own order.
+/// A change of an own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderUpdate {
     /// The order after the change.
     pub order: OwnOrder,
-    /// What happened to it.
+    /// The change.
     pub change: OrderChange,
-    /// The venue's time of it, since midnight; zero when the venue said nothing. What one request caused has
-    /// one time, here and in market data.
+    /// The venue's time of the change, since midnight; zero without a venue message. All effects of one
+    /// request have one time, here and in market data.
     pub ts_event: Nanos,
 }
 
-/// What happened to an own order.
+/// The kind of change of an own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderChange {
-    /// The venue took it.
+    /// The venue accepted it.
     Accepted,
-    /// It took the place of another, which is dead.
+    /// It replaced another order, which is dead.
     Replaced {
-        /// The other.
+        /// The replaced order.
         orig_user_ref: UserRefNum,
     },
-    /// It was reduced or cancelled.
+    /// The venue reduced or cancelled it.
     Canceled {
-        /// By how much.
+        /// Removed quantity.
         decrement: Qty,
-        /// Why.
+        /// Reason of the venue.
         reason: CancelReason,
     },
-    /// It was changed in place.
+    /// The venue modified it in place.
     Modified,
-    /// It traded.
+    /// It executed.
     Executed {
-        /// How much.
+        /// Executed quantity.
         qty: Qty,
-        /// At what price.
+        /// Price of the execution.
         price: Price,
-        /// Whether it rested.
+        /// Liquidity flag: whether the order rested.
         liquidity: Liquidity,
     },
-    /// One of its executions is void, and the position is as if it had not been. The order stays as it is.
+    /// The venue broke one of its executions: the position excludes it, and the order does not change.
     Broken {
-        /// How much was executed.
+        /// Quantity of the broken execution.
         qty: Qty,
-        /// At what price.
+        /// Price of the broken execution.
         price: Price,
-        /// Why.
+        /// Reason of the venue.
         reason: BrokenReason,
     },
-    /// The venue did not take it. A replacement whose original filled or was cancelled first is told of as
-    /// [`RejectReason::UnknownOrder`], whether the venue says so or nothing.
+    /// The venue rejected it. A replacement whose original filled or was cancelled first is reported as
+    /// [`RejectReason::UnknownOrder`], with or without a message of the venue.
     Rejected {
-        /// Why.
+        /// Reason of the venue.
         reason: RejectReason,
     },
-    /// The venue did not reduce or cancel it.
+    /// The venue rejected its reduction or cancel.
     CancelRejected {
-        /// Why.
+        /// Reason of the venue.
         reason: RejectReason,
     },
 }

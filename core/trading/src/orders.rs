@@ -11,11 +11,11 @@ use crate::order::{OrderChange, OrderUpdate, OwnOrder, OwnState};
 use crate::requests::{self, NewOrder};
 use crate::table::{NIL, Slot, Table};
 
-/// Why the order manager did not make a request.
+/// The reason why the order manager did not build a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// As many orders are open as the manager holds: wait for answers, or create it larger.
+    /// The order manager is full: wait for answers, or create it larger.
     #[error("the order manager is full: cancel orders or raise max_open_orders")]
     Full,
     /// No open order has this number.
@@ -24,10 +24,10 @@ pub enum OrderError {
     /// No such instrument: ids are dense from 1.
     #[error("no such instrument")]
     UnknownInstrument,
-    /// An earlier request about the order is not answered: wait for its answer.
+    /// An earlier request about the order is unanswered: wait for its answer.
     #[error("an earlier request about this order is not answered yet")]
     Pending,
-    /// A reduction must leave more than what executed and less than the size.
+    /// A reduction must leave more than the executed quantity and less than the size.
     #[error("the new size is not between what executed and the present size")]
     InvalidQty,
     /// All UserRefNums of the session are used: log in to a new session.
@@ -35,31 +35,29 @@ pub enum OrderError {
     UserRefsExhausted,
 }
 
-/// Events that did not fit the orders.
+/// Counters of events that did not match the orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderCounters {
-    /// About a number that this manager never gave out.
+    /// Events about a number that this manager never assigned.
     pub unknown: u64,
-    /// About an order that was dead already, or a second acceptance of one.
+    /// Events about a dead order, and second acceptances.
     pub late: u64,
-    /// Executions of more than was open; the position follows the venue.
+    /// Executions beyond the open quantity; the position follows the venue.
     pub overfilled: u64,
-    /// Orders given up after a lost connection or with their original, and accepted by the venue all the same:
+    /// Orders given up after a lost connection or with their original, and accepted by the venue after all:
     /// they are open again.
     pub revived: u64,
-    /// Executions that the venue made void and that were taken back.
+    /// Executions that the venue broke and that were reversed.
     pub broken: u64,
-    /// Executions that the venue made void and that are no longer remembered, or never were: the position still
-    /// counts them.
+    /// Executions that the venue broke and that are not known (any more): the position includes them.
     pub unknown_broken: u64,
 }
 
-/// Own orders by UserRefNum, of a bounded number, with lists of the open ones per instrument and side.
+/// A bounded number of own orders by UserRefNum, with lists of the open ones per instrument and side.
 ///
-/// It allocates at creation only. Numbers are given out strictly increasing; a number whose place in the
-/// table is taken by an order still open is skipped. A request is made in two steps: `prepare_*` builds
-/// it, and once it is on its way the matching `record_*` takes it into the books, so that a full queue
-/// leaves no trace.
+/// It allocates only at creation. Numbers are strictly increasing; a number whose table slot is taken by an
+/// open order is skipped. A request takes two steps: `prepare_*` builds it, and after it was sent the
+/// matching `record_*` adds it to the books. A full queue therefore leaves no trace.
 #[derive(Debug)]
 pub struct OrderManager {
     table: Table,
@@ -67,17 +65,17 @@ pub struct OrderManager {
     first_user_ref: u32,
     client_order_id: ClientOrderId,
     counters: OrderCounters,
-    /// What the latest answer changed besides its own order.
+    /// The side effect of the latest answer on another order.
     orphan: Option<OrderUpdate>,
     fills: Fills,
 }
 
 impl OrderManager {
-    /// Executions that can still be taken back when the venue makes them void: the latest.
+    /// Number of the latest executions that can be reversed when the venue breaks them.
     pub const RECENT_FILLS: usize = 1024;
 
-    /// Room for `max_open_orders` at once, in the instruments 1 to `instrument_count`. Numbering starts at
-    /// `first_user_ref` (at least 1): the one after the last that the session used.
+    /// Creates a manager for `max_open_orders` open orders in the instruments 1 to `instrument_count`.
+    /// Numbering starts at `first_user_ref` (at least 1): the one after the last that the session used.
     #[must_use]
     pub fn new(
         instrument_count: usize,
@@ -97,7 +95,7 @@ impl OrderManager {
         }
     }
 
-    /// The request that enters an order.
+    /// Builds the request that enters an order.
     ///
     /// # Errors
     /// [`OrderError::UnknownInstrument`], [`OrderError::Full`], [`OrderError::UserRefsExhausted`].
@@ -106,13 +104,13 @@ impl OrderManager {
         Ok(requests::enter(order, self.free_user_ref()?, self.client_order_id))
     }
 
-    /// Takes a sent order into the books; it must be what `prepare_enter` just gave.
+    /// Adds a sent order to the books; it must be the one that `prepare_enter` just returned.
     pub fn record_enter(&mut self, sent: &EnterOrder) {
         self.insert(OwnOrder::sent(sent), sent.qty);
     }
 
-    /// The request that puts another price and intended size (counting what executed) in the place of an
-    /// open order's.
+    /// Builds the request that replaces an open order's price and intended size (including the executed
+    /// quantity).
     ///
     /// # Errors
     /// [`OrderError::UnknownOrder`], [`OrderError::Pending`] unless the order is live,
@@ -139,7 +137,7 @@ impl OrderManager {
         })
     }
 
-    /// Takes a sent replacement into the books; it must be what `prepare_replace` just gave.
+    /// Adds a sent replacement to the books; it must be the one that `prepare_replace` just returned.
     pub fn record_replace(&mut self, sent: &ReplaceOrder) {
         let Some(slot) = self.table.find_mut(sent.orig_user_ref) else { return };
         slot.replacement = sent.user_ref;
@@ -156,16 +154,16 @@ impl OrderManager {
             replaces: Some(sent.orig_user_ref),
             ..*orig
         };
-        // Only one of the two can ever trade what they share.
+        // Only one of the two can trade their common quantity.
         let added = Qty(order.qty.0.saturating_sub(orig.qty.0));
         self.insert(order, added);
     }
 
-    /// The request that reduces an order to an intended size, counting what executed; zero cancels it.
+    /// Builds the request that reduces an order to an intended size, including executions; zero cancels.
     ///
     /// # Errors
-    /// [`OrderError::UnknownOrder`]; [`OrderError::Pending`] when a cancel is on its way, or for a
-    /// reduction any request; [`OrderError::InvalidQty`].
+    /// [`OrderError::UnknownOrder`]; [`OrderError::Pending`] when a cancel is pending, or for a reduction any
+    /// request; [`OrderError::InvalidQty`].
     pub fn prepare_cancel(&self, user_ref: UserRefNum, qty: Qty) -> Result<CancelOrder, OrderError> {
         let slot = self.table.find(user_ref).ok_or(OrderError::UnknownOrder)?;
         let order = &slot.order;
@@ -179,32 +177,32 @@ impl OrderManager {
         Ok(CancelOrder { user_ref, qty })
     }
 
-    /// Takes a sent cancel or reduction into the books.
+    /// Records a sent cancel or reduction.
     pub fn record_cancel(&mut self, sent: &CancelOrder) {
         if let Some(slot) = self.table.find_mut(sent.user_ref) {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
-            // Of an accepted order only this cancel waits for an answer now.
+            // Only this cancel of an accepted order is unanswered now.
             slot.is_in_doubt &= !slot.is_accepted;
         }
     }
 
-    /// The connection is lost, or the venue dropped something: whether it has what it did not answer is in doubt from now
-    /// on.
+    /// Marks the status of all unanswered requests as unknown, after a lost connection or a request that the
+    /// venue dropped.
     pub(crate) fn doubt_pending(&mut self) {
         for slot in self.table.open_slots_mut() {
             slot.is_in_doubt |= !slot.order.is_settled();
         }
     }
 
-    /// The open order in doubt at or after a place in the table, with its place.
+    /// Returns the next open order with an unknown request status, at or after a table slot, with its slot.
     pub(crate) fn next_in_doubt(&self, from: usize) -> Option<(usize, UserRefNum)> {
         self.table.next_open(from, |slot| slot.is_in_doubt)
     }
 
-    /// The request in doubt did not reach the venue, as far as can be known: a new order is dead, the cancel
-    /// of an order is undone. `None` when the order was answered after all.
+    /// Gives up a request with an unknown status, which presumably did not reach the venue. A new order is
+    /// dead; the cancel of an order is undone. Returns `None` when the order was answered after all.
     pub(crate) fn give_up(&mut self, user_ref: UserRefNum) -> Option<OrderUpdate> {
         let slot = self.table.find_mut(user_ref)?;
         if !slot.is_accepted {
@@ -214,7 +212,7 @@ impl OrderManager {
         self.undo_cancel(user_ref, RejectReason::Unanswered)
     }
 
-    /// A new order did not reach the venue: it is dead, and the order that it was to replace is as before.
+    /// Rejects a new order that did not reach the venue; the order that it was to replace is unchanged.
     pub(crate) fn reject_unheard(
         &mut self,
         user_ref: UserRefNum,
@@ -225,8 +223,8 @@ impl OrderManager {
         self.apply(&OrderEventKind::Rejected { user_ref, reason, client_order_id }, Nanos::ZERO)
     }
 
-    /// The cancel or reduction of an order was not sent, or is lost: the order stands as before. `None` when
-    /// none was under way.
+    /// Undoes the cancel or reduction of an order, which was not sent or was lost. Returns `None` when none
+    /// was pending.
     pub(crate) fn undo_cancel(&mut self, user_ref: UserRefNum, reason: RejectReason) -> Option<OrderUpdate> {
         self.table.get(user_ref).filter(|order| order.state == OwnState::PendingCancel)?;
         self.settle(user_ref);
@@ -234,9 +232,9 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
 
-    /// Takes an answer of the venue, given at `ts_event`; `None` when it fits no order of this manager, which is
-    /// counted. What else it changed is in [`poll_orphan`](OrderManager::poll_orphan), to be polled after each
-    /// call.
+    /// Applies an answer of the venue, given at `ts_event`. Counts and returns `None` when it matches no
+    /// order of this manager. Its side effect is in [`poll_orphan`](OrderManager::poll_orphan), to be polled
+    /// after each call.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {
@@ -270,14 +268,14 @@ impl OrderManager {
                 self.cancel(user_ref, decrement);
                 OrderChange::Canceled { decrement, reason: CancelReason::SelfTrade }
             }
-            // It is in another place, under another reference; nothing of it was traded or taken away.
+            // The order has another place and another order id; no quantity was traded or removed.
             OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
                 if let Some(order) = self.table.get_mut(user_ref) {
                     order.order_id = order_id;
                 }
                 return None;
             }
-            // The first was taken above, and no order has the number of the others.
+            // The first was handled above, and the others have no order's number.
             OrderEventKind::Broken { .. }
             | OrderEventKind::MassCanceled(_)
             | OrderEventKind::OrderEntrySet(_) => return None,
@@ -307,7 +305,7 @@ impl OrderManager {
         Some(update)
     }
 
-    /// An execution is void. The order stays as it is: what was executed of it is not open again.
+    /// Reverses a broken execution. The order does not change: the executed quantity does not reopen.
     #[cold]
     fn take_back(
         &mut self,
@@ -327,14 +325,14 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::Broken { qty, price, reason }, ts_event })
     }
 
-    /// The replacement that died because its original went away by the answer that was just applied.
+    /// Returns the replacement that died because the answer just applied removed its original.
     pub fn poll_orphan(&mut self) -> Option<OrderUpdate> {
         self.orphan.take()
     }
 
-    /// An order filled or was cancelled while its replacement was under way, so the replacement is dead too.
-    /// OUCH has no answer for it then: the venue cancels the original of a replacement that would leave nothing,
-    /// and ignores one that comes too late. A rejection, which some venues send, changes nothing any more.
+    /// Removes the pending replacement of an order that filled or was cancelled. OUCH does not answer it
+    /// then: the venue cancels the original of a replacement that would leave nothing, and ignores one that
+    /// comes too late. Some venues send a rejection, which has no further effect.
     #[cold]
     fn drop_replacement(&mut self, orig: UserRefNum, user_ref: UserRefNum, ts_event: Nanos) {
         let Some(slot) = self.table.find_mut(user_ref).filter(|slot| slot.order.replaces == Some(orig))
@@ -348,7 +346,7 @@ impl OrderManager {
         self.orphan = dropped.map(|slot| OrderUpdate { order: slot.order, change, ts_event });
     }
 
-    /// An order that was given up and that the venue accepts all the same is open again; true when it is.
+    /// Reopens an order that was given up but that the venue accepts after all; returns true if it did.
     #[cold]
     fn revive(&mut self, event: &OrderEventKind) -> bool {
         let is_acceptance =
@@ -364,8 +362,8 @@ impl OrderManager {
         true
     }
 
-    /// An event about an order that is not open. An execution counts as long as the order is remembered:
-    /// what the venue says was traded was traded.
+    /// Applies an event about an order that is not open. An execution counts as long as the order is
+    /// remembered, since the venue's trades are final.
     fn apply_late(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if user_ref.0 < self.first_user_ref || user_ref.0 >= self.next_user_ref {
@@ -434,7 +432,7 @@ impl OrderManager {
         }
     }
 
-    /// Gives the order an intended size, and settles a reduction that it fulfils.
+    /// Sets the intended size of an order, and completes a reduction that reaches it.
     fn resize(&mut self, user_ref: UserRefNum, qty: Qty) {
         let Some(slot) = self.table.find_mut(user_ref) else { return };
         slot.order.qty = qty;
@@ -450,8 +448,9 @@ impl OrderManager {
         }
     }
 
-    /// A replacement on its way counts for what exceeds the order that it replaces. That has another size now, and the
-    /// venue gives the replacement its own all the same. One that executed before its answer counts no more than it leaves.
+    /// Updates the exposure of a pending replacement, which counts only beyond the order that it replaces.
+    /// That order's size has changed, but the venue keeps the replacement's size. A partly executed one
+    /// counts at most its open quantity.
     #[cold]
     fn count_replacement(&mut self, orig: UserRefNum, replacement: UserRefNum, orig_qty: Qty) {
         let Some(order) = self.table.get(replacement).filter(|order| order.replaces == Some(orig)) else {
@@ -469,7 +468,7 @@ impl OrderManager {
         }
     }
 
-    /// The venue did not take the order: dead, and the order that it was to replace is as before.
+    /// Rejects an order; the order that it was to replace is unchanged.
     fn reject(&mut self, user_ref: UserRefNum) {
         let replaces = self.table.get(user_ref).and_then(|order| order.replaces);
         self.table.remove(user_ref);
@@ -495,12 +494,12 @@ impl OrderManager {
         self.prefetch();
     }
 
-    /// Begins to fetch what the next order needs.
+    /// Prefetches the memory that the next order needs.
     pub(crate) fn prefetch(&self) {
         self.table.prefetch(self.next_user_ref);
     }
 
-    /// Numbers orders from `first` on, or from where they are numbered by now if that is later.
+    /// Sets the number of the next order to `first`, unless it is already higher.
     pub(crate) fn number_from(&mut self, first: UserRefNum) {
         self.next_user_ref = self.next_user_ref.max(first.0);
         if self.total_open() == 0 {
@@ -522,47 +521,47 @@ impl OrderManager {
             return Err(OrderError::Full);
         }
         let user_ref = self.table.free_from(self.next_user_ref).ok_or(OrderError::UserRefsExhausted)?;
-        // One number is kept back so that the next one is always representable.
+        // One number is reserved so that the next one is always representable.
         if user_ref.0 == u32::MAX { Err(OrderError::UserRefsExhausted) } else { Ok(user_ref) }
     }
 
-    /// The open order of a number.
+    /// Returns the open order of a number.
     #[must_use]
     pub fn order(&self, user_ref: UserRefNum) -> Option<&OwnOrder> {
         self.table.get(user_ref)
     }
 
-    /// Open orders of an instrument and side, oldest first.
+    /// Returns open orders of an instrument and side, oldest first.
     pub fn open(&self, instrument: InstrumentId, side: Side) -> OpenOrders<'_> {
         OpenOrders { table: &self.table, next: self.table.first(instrument, side) }
     }
 
-    /// What the open orders of an instrument and side could still trade, at most.
+    /// Returns the maximum quantity that the open orders of an instrument and side could still trade.
     #[must_use]
     pub fn open_qty(&self, instrument: InstrumentId, side: Side) -> Qty {
         self.table.list(instrument, side).map_or(Qty::ZERO, |list| list.exposure)
     }
 
-    /// Number of open orders of an instrument, both sides.
+    /// Returns the number of open orders of an instrument, both sides.
     #[must_use]
     pub fn open_count(&self, instrument: InstrumentId) -> u32 {
         Side::BOTH.iter().filter_map(|side| self.table.list(instrument, *side)).map(|list| list.len).sum()
     }
 
-    /// Number of open orders in all instruments.
+    /// Returns the number of open orders in all instruments.
     #[must_use]
     pub const fn total_open(&self) -> usize {
         self.table.len()
     }
 
-    /// Events that did not fit.
+    /// Returns the counters of events that did not match.
     #[must_use]
     pub const fn counters(&self) -> &OrderCounters {
         &self.counters
     }
 
-    /// The open order at or after a place in the table, with its place: for a walk over all open orders
-    /// that changes them on its way.
+    /// Returns the first open order at or after a table slot, with its slot, for a walk over all open orders
+    /// that changes them.
     pub(crate) fn next_open(&self, from: usize) -> Option<(usize, UserRefNum)> {
         self.table.next_open(from, |_| true)
     }

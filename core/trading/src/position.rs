@@ -6,22 +6,22 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{Bbo, Money};
 
-/// At which price an open position is valued.
+/// The price at which an open position is valued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarkTo {
     /// Half-way between best bid and ask, rounded down to the price unit.
     #[default]
     Mid,
-    /// Where it could be closed now: the bid for a long position, the ask for a short one.
+    /// The price at which it could be closed now: the bid for a long position, the ask for a short one.
     Bbo,
 }
 
-/// What is held of one instrument, what it cost, and what was earned.
+/// The position in one instrument: net quantity, cost, and profit and loss.
 ///
-/// Cost is kept, never an average: `total_pnl` is always exactly the cash flow of all fills plus the
-/// position at its mark. A fill that closes part of a position releases its share of the cost, rounded
-/// towards zero to 10^-4; the rounding stays in the cost of the rest, so it moves between realised and
-/// unrealised and is gone when the position is flat.
+/// The total cost is kept, never an average: `total_pnl` is always exactly the cash flow of all fills plus
+/// the position at its mark. A fill that closes part of a position releases its share of the cost, rounded
+/// towards zero to 10^-4. The rounding stays in the cost of the rest. It moves between realised and
+/// unrealised and is zero when the position is flat.
 ///
 /// Plain data without padding, so that a cell that other threads read can hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
@@ -38,7 +38,7 @@ pub struct Position {
     reserved: u64,
 }
 
-/// A price, once there was one.
+/// A price, if there was one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct LastPrice {
@@ -56,7 +56,7 @@ impl LastPrice {
     }
 }
 
-/// What was traded on one side.
+/// Traded totals of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Traded {
@@ -64,15 +64,14 @@ pub struct Traded {
     pub notional: Money,
     /// Quantity.
     pub qty: Qty,
-    /// In how many fills.
+    /// Number of fills.
     pub fill_count: u64,
 }
 
 impl Position {
-    /// Takes one fill of an own order.
+    /// Applies one fill of an own order.
     ///
-    /// Quantities add up to at most 2^63 - 1 per instrument and session; what lies beyond saturates the
-    /// position.
+    /// Quantities add up to at most 2^63 - 1 per instrument and session; beyond that, the position saturates.
     pub fn apply_fill(&mut self, side: Side, price: Price, qty: Qty) {
         let notional = Money::notional(price, qty);
         let traded = match side {
@@ -86,10 +85,10 @@ impl Position {
         self.take(side, price, qty);
     }
 
-    /// Takes back one fill, which the venue made void: what was held and paid is as if it had not been.
+    /// Reverses one fill that the venue broke: net quantity and cash flow no longer include it.
     ///
-    /// Of the two parts of the result it is as if the fill were undone now by its opposite at its own price: later
-    /// fills are not closed against other ones again, so realised and unrealised may share the total in another way.
+    /// The profit is split as if an opposite fill at the same price undid it now. Later fills are not matched
+    /// against other ones again, so the total may be shared differently between realised and unrealised.
     pub fn reverse_fill(&mut self, side: Side, price: Price, qty: Qty) {
         let traded = match side {
             Side::Buy => &mut self.bought,
@@ -101,7 +100,7 @@ impl Position {
         self.take(side.opposite(), price, qty);
     }
 
-    /// Changes what is held and what it cost.
+    /// Changes the net quantity and the cost.
     fn take(&mut self, side: Side, price: Price, qty: Qty) {
         let closed = self.closed_by(side, qty);
         let opened = Qty(qty.0 - closed.0);
@@ -110,7 +109,7 @@ impl Position {
         self.open_cost += Money(i128::from(side.sign()) * Money::notional(price, opened).0);
     }
 
-    /// How much of a fill takes away from the open position.
+    /// Returns the part of a fill that closes the open position.
     fn closed_by(&self, side: Side, qty: Qty) -> Qty {
         let closes = self.net_qty.signum() == -side.sign();
         if closes { Qty(qty.0.min(self.net_qty.unsigned_abs())) } else { Qty::ZERO }
@@ -135,7 +134,7 @@ impl Position {
         Money(cost / open * part + cost % open * part / open)
     }
 
-    /// Remembers the market that the position is valued at; a side without orders keeps its last price.
+    /// Records the market prices for valuation; a side without orders keeps its last price.
     pub fn mark(&mut self, bbo: &Bbo) {
         if let Some((price, _)) = bbo.bid {
             self.bid = LastPrice::of(price);
@@ -145,25 +144,25 @@ impl Position {
         }
     }
 
-    /// Positive when long, negative when short.
+    /// Returns the net quantity: positive when long, negative when short.
     #[must_use]
     pub const fn net_qty(&self) -> i64 {
         self.net_qty
     }
 
-    /// What the open position cost; negative when short.
+    /// Returns the cost of the open position; negative when short.
     #[must_use]
     pub const fn open_cost(&self) -> Money {
         self.open_cost
     }
 
-    /// What was earned by fills that closed.
+    /// Returns the profit or loss of fills that closed.
     #[must_use]
     pub const fn realised_pnl(&self) -> Money {
         self.realised
     }
 
-    /// What closing at the mark would earn; zero when flat.
+    /// Returns the profit or loss of closing at the mark; zero when flat.
     #[must_use]
     pub fn unrealised_pnl(&self, mark_to: MarkTo) -> Money {
         match self.mark_price(mark_to) {
@@ -172,13 +171,14 @@ impl Position {
         }
     }
 
-    /// Realised and unrealised.
+    /// Returns the sum of realised and unrealised profit and loss.
     #[must_use]
     pub fn total_pnl(&self, mark_to: MarkTo) -> Money {
         self.realised + self.unrealised_pnl(mark_to)
     }
 
-    /// The price that the position is valued at: that of the market, otherwise of the latest own fill.
+    /// Returns the price at which the position is valued: the market's, otherwise that of the latest own
+    /// fill.
     #[must_use]
     pub fn mark_price(&self, mark_to: MarkTo) -> Option<Price> {
         let market = match (mark_to, self.net_qty >= 0) {
@@ -192,19 +192,19 @@ impl Position {
         market.or(self.last_px.get())
     }
 
-    /// What was bought.
+    /// Returns the totals bought.
     #[must_use]
     pub const fn bought(&self) -> &Traded {
         &self.bought
     }
 
-    /// What was sold.
+    /// Returns the totals sold.
     #[must_use]
     pub const fn sold(&self) -> &Traded {
         &self.sold
     }
 
-    /// Bought and sold together.
+    /// Returns the quantity bought and sold together.
     #[must_use]
     pub const fn volume(&self) -> Qty {
         Qty(self.bought.qty.0.saturating_add(self.sold.qty.0))
@@ -222,12 +222,12 @@ pub struct Positions {
     mark_to: MarkTo,
 }
 
-/// Sums over all instruments; meaningful when they share a currency.
+/// Totals of all instruments; meaningful when they share a currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Earned by fills that closed.
+    /// Profit or loss of fills that closed.
     pub realised: Money,
-    /// What closing every position at its mark would earn.
+    /// Profit or loss of closing every position at its mark.
     pub unrealised: Money,
     /// Quantity bought and sold.
     pub volume: Qty,
@@ -236,7 +236,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Realised and unrealised.
+    /// Returns the sum of realised and unrealised.
     #[must_use]
     pub fn pnl(&self) -> Money {
         self.realised + self.unrealised
@@ -244,13 +244,13 @@ impl Totals {
 }
 
 impl Positions {
-    /// Flat positions in the instruments 1 to `instrument_count`.
+    /// Creates flat positions in the instruments 1 to `instrument_count`.
     #[must_use]
     pub fn new(instrument_count: usize, mark_to: MarkTo) -> Positions {
         Positions { by_instrument: vec![Position::default(); instrument_count].into(), mark_to }
     }
 
-    /// The position in an instrument; `None` when there is no such instrument.
+    /// Returns the position in an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn get(&self, instrument: InstrumentId) -> Option<&Position> {
         self.by_instrument.get(usize::from(instrument.0).wrapping_sub(1))
@@ -260,24 +260,24 @@ impl Positions {
         self.by_instrument.get_mut(usize::from(instrument.0).wrapping_sub(1))
     }
 
-    /// Every instrument with its position.
+    /// Returns every instrument with its position.
     pub fn iter(&self) -> impl Iterator<Item = (InstrumentId, &Position)> {
         (1_u16..).map(InstrumentId).zip(&self.by_instrument)
     }
 
-    /// Realised and unrealised result of one instrument; zero when there is no such instrument.
+    /// Returns the realised and unrealised result of one instrument; zero when there is no such instrument.
     #[must_use]
     pub fn pnl(&self, instrument: InstrumentId) -> Money {
         self.get(instrument).map_or(Money::ZERO, |position| position.total_pnl(self.mark_to))
     }
 
-    /// Where open positions are valued.
+    /// Returns the price at which open positions are valued.
     #[must_use]
     pub const fn mark_to(&self) -> MarkTo {
         self.mark_to
     }
 
-    /// Sums over all instruments.
+    /// Returns the totals of all instruments.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.by_instrument.iter().fold(Totals::default(), |sum, position| Totals {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest! {
-        /// The plain twin: cash flow and sum of signed fills, no cost basis at all.
+        /// The reference model: cash flow and sum of signed fills, without any cost basis.
         #[test]
         fn total_pnl_is_cash_flow_plus_position_at_mark(
             fills in fills(), bid in 1_i64..2_000_000, spread in 0_i64..500,
@@ -389,7 +389,7 @@ mod tests {
             }
         }
 
-        /// Cash and holdings are those of the fills that stand, whatever was taken back and when.
+        /// Cash and net quantity are those of the remaining fills, for any reversal at any time.
         #[test]
         fn a_fill_that_is_taken_back_leaves_nothing(fills in fills(), void in any::<u64>(), mark in 1_i64..2_000_000) {
             let (mut position, mut standing) = (Position::default(), Position::default());
@@ -415,7 +415,7 @@ mod tests {
             prop_assert_eq!((position.bought(), position.sold()), (standing.bought(), standing.sold()));
         }
 
-        /// The plain twin of the split: a rational average, compared within the stated rounding.
+        /// The reference model of the split: a rational average, compared within the stated rounding.
         #[test]
         fn realised_pnl_is_that_of_the_average_cost_within_one_unit_a_fill(fills in fills()) {
             let (mut position, mut held, mut average, mut realised) = (Position::default(), 0.0, 0.0, 0.0);

@@ -1,11 +1,11 @@
-//! How many orders may leave in a time.
+//! The order rate limit.
 
 use tickpath_types::Nanos;
 
 /// A token bucket over new orders: `per_second` on average, `burst` at once.
 ///
-/// Kept as the time at which the bucket would be full again (the generic cell rate algorithm), so that it
-/// needs no refill and no fraction of a token.
+/// Stored as the time at which the bucket would be full again (the generic cell rate algorithm), so it needs
+/// no refill and no fraction of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderRate {
     interval_ns: u64,
@@ -17,7 +17,7 @@ impl OrderRate {
     /// Rates above this are not limited: the interval between orders would be below 1 ns.
     pub const PER_SECOND_MAX: u32 = 1_000_000_000;
 
-    /// A full bucket. `per_second` and `burst` of 0 count as 1.
+    /// Creates a full bucket. `per_second` and `burst` of 0 count as 1.
     #[must_use]
     pub fn new(per_second: u32, burst: u32) -> OrderRate {
         let interval_ns = u64::from(Self::PER_SECOND_MAX / per_second.clamp(1, Self::PER_SECOND_MAX));
@@ -28,7 +28,7 @@ impl OrderRate {
         }
     }
 
-    /// True when an order may leave now.
+    /// Returns true if an order may leave now.
     #[must_use]
     pub fn has_token(&self, now: Nanos) -> bool {
         self.full_at <= now + Nanos(self.tolerance_ns)

@@ -1,28 +1,28 @@
-//! Requests to the venue, as the order manager builds them.
+//! Requests to the venue, built by the order manager.
 
 use tickpath_types::{ClientOrderId, EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
 
-/// What a strategy asks for when it enters an order.
+/// An order entry by a strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewOrder {
-    /// What is traded.
+    /// The instrument.
     pub instrument: InstrumentId,
     /// Buy or sell.
     pub side: Side,
-    /// How much.
+    /// The quantity.
     pub qty: Qty,
-    /// Limit; [`Price::MARKET`] with [`TimeInForce::Ioc`] takes whatever the collar allows.
+    /// Limit price; [`Price::MARKET`] with [`TimeInForce::Ioc`] trades at any price within the collar.
     pub price: Price,
-    /// How long it may rest.
+    /// Time in force.
     pub time_in_force: TimeInForce,
-    /// Cancelled rather than traded when it would trade on entry.
+    /// If set, the order is cancelled instead of trading on entry.
     pub post_only: bool,
-    /// Trades at least this much on entry or not at all; zero means no minimum.
+    /// Minimum quantity to trade on entry, or not at all; zero for no minimum.
     pub min_qty: Qty,
 }
 
 impl NewOrder {
-    /// An order that rests for the day.
+    /// Creates an order that rests for the day.
     #[must_use]
     pub const fn limit(instrument: InstrumentId, side: Side, qty: Qty, price: Price) -> NewOrder {
         NewOrder {
@@ -36,13 +36,13 @@ impl NewOrder {
         }
     }
 
-    /// An order that trades at once up to its limit and does not rest.
+    /// Creates an order that trades at once up to its limit and does not rest.
     #[must_use]
     pub const fn ioc(instrument: InstrumentId, side: Side, qty: Qty, price: Price) -> NewOrder {
         NewOrder { time_in_force: TimeInForce::Ioc, ..NewOrder::limit(instrument, side, qty, price) }
     }
 
-    /// The same, never trading on entry.
+    /// Returns the order with post-only set: it never trades on entry.
     #[must_use]
     pub const fn post_only(self) -> NewOrder {
         NewOrder { post_only: true, ..self }

@@ -1,29 +1,30 @@
-//! Checks before an order leaves.
+//! Pre-trade risk checks.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{Instrument, InstrumentId, Qty, Side, Symbol};
 
 use crate::Money;
 
-/// What may be risked in one instrument.
+/// The risk limits of one instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Size of the orders that a strategy enters; not checked here.
     pub clip: Qty,
     /// The strategy's sensitivity, in its own unit: see the strategy; not checked here.
     pub threshold: u64,
-    /// Largest quantity of one order.
+    /// Maximum quantity of one order.
     pub max_order_qty: Qty,
-    /// Largest position, long or short, that may come about when every open order of the side trades.
+    /// Maximum position, long or short, if every open order of the side trades.
     pub max_position: Qty,
-    /// Largest loss, realised and unrealised: below it only orders that reduce the position pass.
+    /// Maximum loss, realised and unrealised. Beyond it only orders that reduce the position pass.
     pub max_loss: Money,
-    /// Most orders open at once.
+    /// Maximum number of open orders.
     pub max_open_orders: u32,
 }
 
 impl Default for Limits {
-    /// Limits that suit a maker in the demonstration's instruments: prices of about 100 and orders of some hundred.
+    /// Returns limits for a maker in the demonstration's instruments: prices near 100, orders of some
+    /// hundred.
     fn default() -> Self {
         Limits {
             clip: Qty(100),
@@ -37,25 +38,25 @@ impl Default for Limits {
 }
 
 tickpath_types::enumerated! {
-    /// Result of the check of an order.
+    /// The result of an order check.
     pub enum RiskResult {
-        /// It may go.
+        /// The order passes.
         Allowed,
-        /// Above [`Limits::max_order_qty`].
+        /// The quantity is above [`Limits::max_order_qty`].
         OrderTooLarge,
         /// With every open order of the side traded, the position would be above [`Limits::max_position`].
         PositionTooLarge,
         /// The loss is above [`Limits::max_loss`] and the order could do more than reduce the position.
         LossTooLarge,
-        /// As many orders as [`Limits::max_open_orders`] are open.
+        /// The number of open orders has reached [`Limits::max_open_orders`].
         TooManyOpenOrders,
-        /// The instrument's book is not live, or no market data came yet.
+        /// The instrument's book is not live, or has no market data yet.
         BookNotLive,
     }
 }
 
 impl RiskResult {
-    /// Name for counters, e.g. `"position_too_large"`.
+    /// Returns the name for counters, e.g. `"position_too_large"`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,36 +70,36 @@ impl RiskResult {
     }
 }
 
-/// Where an instrument stands when an order is checked.
+/// The exposure in an instrument when an order is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposure {
-    /// Whether the book can be believed.
+    /// True if the book can be trusted.
     pub is_book_live: bool,
-    /// Positive when long.
+    /// Net quantity; positive when long.
     pub net_qty: i64,
-    /// Realised and unrealised.
+    /// Realised and unrealised profit and loss.
     pub pnl: Money,
-    /// What the open orders of the order's side could still trade.
+    /// Quantity that the open orders of the order's side could still trade.
     pub open_qty: Qty,
     /// Number of open orders, both sides.
     pub open_orders: u32,
 }
 
-/// What an order adds when it goes.
+/// The exposure that an order adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proposed {
     /// Buy or sell.
     pub side: Side,
-    /// How much it could trade.
+    /// Quantity that it could trade.
     pub qty: Qty,
-    /// How much it adds to what could trade on its side: `qty`, and for a replacement only what exceeds
-    /// the order that it takes away.
+    /// Quantity added to the exposure of its side: `qty`, or for a replacement only the excess over the order
+    /// that it replaces.
     pub added_qty: Qty,
-    /// How many more orders would be open: 1, and 0 for a replacement.
+    /// Number of additional open orders: 1, or 0 for a replacement.
     pub added_orders: u32,
 }
 
-/// A limit that allows less than the smallest order: give at least a lot, or 0 for none at all.
+/// A limit below the smallest order: set at least a lot, or 0 to allow nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "limits of {symbol}: {name} = {qty} is less than the instrument's lot of {lot}: give at least a lot, or 0 for none at \
@@ -112,16 +113,16 @@ pub struct LimitBelowLot {
 }
 
 impl Limits {
-    /// Limits that suit a taker in the demonstration's instruments.
+    /// Returns limits for a taker in the demonstration's instruments.
     #[must_use]
     pub fn taker() -> Limits {
         Limits { threshold: 700_000, ..Limits::default() }
     }
 
-    /// Whether these limits mean something in an instrument: a quantity that is not 0 allows a lot.
+    /// Checks that these limits suit an instrument: a quantity other than 0 is at least a lot.
     ///
     /// # Errors
-    /// [`LimitBelowLot`] naming the limit.
+    /// [`LimitBelowLot`] with the limit's name.
     pub fn check_lots(&self, instrument: &Instrument) -> Result<(), LimitBelowLot> {
         let (symbol, lot) = (instrument.symbol, instrument.lot_size);
         let quantities =
@@ -130,7 +131,7 @@ impl Limits {
         below.map_or(Ok(()), |(name, qty)| Err(LimitBelowLot { symbol, name, qty, lot }))
     }
 
-    /// These limits in whole lots of an instrument, rounded down and never up, with a clip that the instrument allows.
+    /// Returns these limits in whole lots of an instrument, rounded down, with an allowed clip.
     #[must_use]
     pub fn in_lots(self, instrument: &Instrument) -> Limits {
         let lot = instrument.lot_size.0;
@@ -143,8 +144,8 @@ impl Limits {
         }
     }
 
-    /// Checks one order; the first limit that it breaks, in the order of [`RiskResult`], is the answer,
-    /// after the book's health.
+    /// Checks one order. Returns the first limit that it breaks, in the order of [`RiskResult`], but the
+    /// book's health comes first.
     #[must_use]
     pub fn check(&self, order: &Proposed, now: &Exposure) -> RiskResult {
         let open_qty = now.open_qty.0;
@@ -170,7 +171,7 @@ impl Limits {
     }
 }
 
-/// The limits of every instrument, and how often each check ended how.
+/// The limits of every instrument, and a counter for each check result.
 #[derive(Clone, Debug)]
 pub struct Risk {
     limits: Box<[Limits]>,
@@ -178,19 +179,19 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// Limits of the instruments 1 to `limits.len()`.
+    /// Creates checks with the limits of the instruments 1 to `limits.len()`.
     #[must_use]
     pub fn new(limits: &[Limits]) -> Risk {
         Risk { limits: limits.into(), counts: [0; RiskResult::COUNT] }
     }
 
-    /// The limits of an instrument; `None` when there is no such instrument.
+    /// Returns the limits of an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn limits(&self, instrument: InstrumentId) -> Option<&Limits> {
         self.limits.get(usize::from(instrument.0).wrapping_sub(1))
     }
 
-    /// Checks and counts; an instrument without limits is refused as `BookNotLive`.
+    /// Checks an order and counts the result; an instrument without limits is refused as `BookNotLive`.
     pub fn check(&mut self, instrument: InstrumentId, order: &Proposed, now: &Exposure) -> RiskResult {
         let result = match self.limits(instrument) {
             Some(limits) => limits.check(order, now),
@@ -200,7 +201,7 @@ impl Risk {
         result
     }
 
-    /// How often checks ended so.
+    /// Returns the number of checks with this result.
     #[must_use]
     pub const fn count(&self, result: RiskResult) -> u64 {
         self.counts[result.index()]

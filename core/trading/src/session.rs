@@ -1,49 +1,49 @@
-//! A user's session at a venue's order entry: first login, lost connections, requests in doubt.
+//! A user's session at a venue's order entry: first login, lost connections, reconciliation of requests.
 
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest};
 
-/// Time after a new login in which requests of the lost connection may still be answered: ample where the venue answers
-/// within milliseconds.
+/// Time after a new login in which requests of the lost connection may still be answered: ample where the
+/// venue answers within milliseconds.
 pub const SETTLE_AFTER: Nanos = Nanos::from_secs(1);
-/// Interval between two queries for the number of the first order: a venue without room for a record drops the query.
+/// Interval between two queries for the first order's number. A venue that cannot record a query drops it.
 const ASK_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Events of an order gateway for its engine, in the order in which they happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayEvent {
-    /// The venue answered, or reports about an order.
+    /// The venue answered, or reported an event of an order.
     Answer {
         /// The answer or report.
         kind: OrderEventKind,
         /// Its time, since midnight.
         ts: Nanos,
     },
-    /// The request was not sent, and never will be: it came while the gateway was not logged in.
+    /// The request was not sent, and never will be: the gateway was not logged in.
     Unsent(OrderRequest),
-    /// The connection is lost. What was sent and is not answered may have reached the venue or not.
+    /// The connection is lost. Unanswered requests may have reached the venue or not.
     Disconnected,
-    /// The gateway is logged in again. What the venue had to say meanwhile follows, or came just before.
+    /// The gateway is logged in again. Reports from the meantime follow, or came just before.
     Reconnected,
-    /// The venue has sent text for people in place of an answer, as where it has no room to record a request: which of
-    /// those that are not answered it dropped is not known.
+    /// The venue sent text instead of an answer, for example without space to record a request. Which of the
+    /// unanswered requests it dropped is unknown.
     InDoubt,
-    /// The venue has said what it had to say of everything that was sent before the connection was lost or before the
-    /// doubt: what is not answered by now did not reach it, or was dropped.
+    /// The venue has reported on all requests from before the connection loss or the notice. Requests still
+    /// unanswered did not reach it or were dropped.
     Settled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There was no login yet, or it is not known yet which numbers the user has used: the venue is asked at this time, and
-    /// again and again, for it may drop the question.
+    /// Before the first login, or before the first free order number is known. The gateway queries it at this
+    /// time and repeatedly, since the venue may drop a query.
     New {
         ask_at: Nanos,
     },
     Up,
     Lost,
-    /// Requests that were sent before the login or before a doubt may still be answered: until `from`, and until another
-    /// message comes after everything that had come by then was read. TCP keeps the order: the messages before it were
-    /// read too. A doubt that comes meanwhile begins when this is over: so this ends at its time, however
+    /// Requests from before the login or the notice may still be answered. The state lasts until `from` has
+    /// passed, the input was then read empty, and another message came. TCP keeps the order, so all earlier
+    /// messages were read. A notice in the meantime takes effect after this state, so it ends on time however
     /// much is dropped.
     Settling {
         from: Nanos,
@@ -52,9 +52,9 @@ enum State {
     },
 }
 
-/// The state of a session, which tells the engine of lost connections, new logins and doubts.
+/// The state of a session. It reports lost connections, new logins and unanswered requests to the engine.
 ///
-/// Performs no IO and reads no clock; what happened goes to `tell`.
+/// Performs no IO and reads no clock; events go to `tell`.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderSession {
     settle_after: Nanos,
@@ -62,26 +62,26 @@ pub struct OrderSession {
 }
 
 impl OrderSession {
-    /// A session without a login. Requests count as settled `settle_after` after a new login, such as [`SETTLE_AFTER`].
+    /// Creates a session without a login. It reconciles `settle_after` after a login ([`SETTLE_AFTER`]).
     #[must_use]
     pub const fn new(settle_after: Nanos) -> OrderSession {
         OrderSession { settle_after, state: State::New { ask_at: Nanos::ZERO } }
     }
 
-    /// True until the first login is known to be one, with the number of the user's next order.
+    /// Returns true until the first login is complete, with the number of the user's next order.
     #[must_use]
     pub const fn is_new(&self) -> bool {
         matches!(self.state, State::New { .. })
     }
 
-    /// True while there is a login and no request is in doubt.
+    /// Returns true while logged in and no request has an unknown status.
     #[inline]
     #[must_use]
     pub const fn is_up(&self) -> bool {
         matches!(self.state, State::Up)
     }
 
-    /// The venue dropped something without an answer.
+    /// Handles a notice that the venue dropped a request without an answer.
     #[cold]
     pub fn handle_notice(&mut self, now: Nanos, mut tell: impl FnMut(GatewayEvent)) {
         match &mut self.state {
@@ -94,8 +94,8 @@ impl OrderSession {
         }
     }
 
-    /// The connection was read while it is logged in: whether that brought something, and whether the number of the
-    /// user's next order is known. True when the venue is to be asked for that number.
+    /// Handles a read of the logged-in connection: `has_read` if it brought data, `is_number_known` once the
+    /// user's next order number is known. Returns true if the venue must be asked for that number.
     #[cold]
     pub fn handle_read(
         &mut self,
@@ -130,7 +130,7 @@ impl OrderSession {
         false
     }
 
-    /// The connection is lost; true when there was a login.
+    /// Handles a lost connection; returns true if there was a login.
     #[cold]
     pub fn handle_disconnect(&mut self, mut tell: impl FnMut(GatewayEvent)) -> bool {
         match self.state {

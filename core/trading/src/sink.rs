@@ -1,25 +1,25 @@
-//! The way out for requests.
+//! The output for requests.
 
 use tickpath_timing::{Function, Tracer};
 use tickpath_types::OrderRequest;
 
-/// The queue to the venue is full; the request was not taken.
+/// The queue to the venue is full; the request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the queue to the order gateway is full")]
 pub struct QueueFull;
 
-/// Takes requests on their way to the venue, one at a time, as the strategy makes them.
+/// Accepts requests on their way to the venue, one at a time, as the strategy makes them.
 pub trait RequestSink<T: Tracer> {
-    /// Takes a request, or leaves it.
+    /// Sends a request, or refuses it.
     ///
     /// `tracer` is the engine's own, for the stamp of the hop out of the engine.
     ///
     /// # Errors
-    /// [`QueueFull`] when there is no room; the engine then acts as if the request had not been made.
+    /// [`QueueFull`] when the queue has no capacity; the engine then acts as if there had been no request.
     fn send(&mut self, request: &OrderRequest, tracer: &mut T) -> Result<(), QueueFull>;
 }
 
-/// Collects requests, without bound: for tests and examples.
+/// Collects requests without a limit, for tests and examples.
 impl<T: Tracer> RequestSink<T> for Vec<OrderRequest> {
     fn send(&mut self, request: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
         self.push(*request);

@@ -1,4 +1,4 @@
-//! How an engine stands, for whoever watches it from another thread.
+//! Snapshots of an engine's state for other threads.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{Desk, EngineCounters, Position, StopReason};
 
-/// How an engine stands, all of it at one moment.
+/// A consistent snapshot of an engine's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraderSnapshot {
-    /// What it did.
+    /// Its counters.
     pub counters: EngineCounters,
     /// Its position in each instrument, by id from 1.
     pub positions: Vec<Position>,
-    /// Own orders that are open, as far as it knows: after a lost connection they may be.
+    /// Own open orders, as far as known: after a lost connection their status may be outdated.
     pub open_orders: u64,
-    /// Market updates that it lost because it read too slowly.
+    /// Market updates lost because it read too slowly.
     pub lost_updates: u64,
-    /// Why it no longer trades.
+    /// The reason why it no longer trades.
     pub stopped: Option<StopReason>,
 }
 
-/// What can be read of a trader while it runs, and afterwards.
+/// A view of a trader that stays readable after it ends.
 #[derive(Clone, Debug)]
 pub struct TraderView {
     snapshot: seqlock::Reader<Head, Position>,
-    /// Market updates taken.
+    /// Market updates received.
     pub updates: Arc<CachePadded<Counter>>,
-    /// The gateway's counts.
+    /// The gateway's counters.
     pub gateway: Arc<GatewayCounters>,
 }
 
 impl TraderView {
-    /// How the engine stands; at most a tenth of a second old, exact once it has closed.
+    /// Returns the engine's state; at most a tenth of a second old, exact once it has closed.
     ///
     /// # Errors
-    /// [`Busy`] when the engine was just bringing it up to date: keep the older one. Never once it has closed.
+    /// [`Busy`] while the engine updates it: keep the older one. Never after it has closed.
     pub fn snapshot(&self) -> Result<TraderSnapshot, Busy> {
         let mut positions = vec![Position::default(); self.snapshot.row_count()];
         let head = self.snapshot.try_read(&mut positions)?;
@@ -57,22 +57,22 @@ impl TraderView {
 pub struct GatewayCounters {
     /// Requests written to the venue.
     pub requests: Counter,
-    /// Requests given back to the engine because the gateway was not logged in.
+    /// Requests returned to the engine because the gateway was not logged in.
     pub unsent: Counter,
-    /// Answers read from it.
+    /// Answers received from it.
     pub answers: Counter,
     /// Number of the last message of the venue's session.
     pub last_sequence: Counter,
-    /// 1 while logged in; at first once `first_user_ref` is known too.
+    /// 1 while logged in; at first only once `first_user_ref` is known too.
     pub logged_in: Counter,
     /// Connections lost after the login.
     pub disconnects: Counter,
-    /// Number of the engine's first order: 1, or behind those that an earlier run has used. 0 until it is known, and
-    /// until then the engine waits.
+    /// Number of the engine's first order: 1, or the one after those of an earlier run. 0 until it is known;
+    /// the engine waits until then.
     pub first_user_ref: Counter,
 }
 
-/// What a snapshot has beside the positions.
+/// The contents of a snapshot besides the positions.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Head {
@@ -83,12 +83,12 @@ struct Head {
     stopped: u64,
 }
 
-/// The engine's end of a [`TraderView`].
+/// The writer of a [`TraderView`].
 #[derive(Debug)]
 pub struct SnapshotWriter(seqlock::Writer<Head, Position>);
 
 impl SnapshotWriter {
-    /// Both ends, for an engine of `instrument_count` instruments.
+    /// Creates both ends, for an engine of `instrument_count` instruments.
     #[must_use]
     pub fn new(instrument_count: usize) -> (SnapshotWriter, TraderView) {
         let flat = vec![Position::default(); instrument_count];
@@ -97,7 +97,7 @@ impl SnapshotWriter {
         (SnapshotWriter(writer), view)
     }
 
-    /// Brings what others read up to date.
+    /// Publishes the current state.
     pub fn write(&mut self, desk: &Desk, lost_updates: u64) {
         let head = Head {
             counters: *desk.counters(),

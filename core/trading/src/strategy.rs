@@ -1,32 +1,32 @@
-//! What a strategy is.
+//! The interface of a strategy.
 
 use tickpath_types::{MarketUpdate, Nanos};
 
 use crate::{Context, OrderUpdate};
 
-/// Decides what to trade. Everything it sees and does goes through the [`Context`] of the call.
+/// Decides which orders to send. All its inputs and actions go through the [`Context`] of the call.
 ///
-/// It is called only while the engine runs, except for `on_order`, which goes on after a stop so that its
-/// own books stay right. To be repeatable it takes time and random seeds as arguments, and it does not
-/// allocate after start.
+/// The engine calls it only while running, except for `on_order`, which continues after a stop so that the
+/// strategy's state stays correct. To be repeatable it takes time and random seeds as arguments, and it does
+/// not allocate after start.
 pub trait Strategy {
-    /// Name for counters and reports, e.g. `"maker"`.
+    /// Returns the name for counters and reports, e.g. `"maker"`.
     fn name(&self) -> &str;
 
-    /// The engine starts; no market data came yet.
+    /// Runs when the engine starts, before any market data.
     fn on_start(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
 
-    /// A market update was applied: the context shows best prices, features and P&L after it.
+    /// Runs after a market update was applied: the context shows best prices, features and P&L after it.
     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>);
 
-    /// An own order changed; orders and positions in the context show the change.
+    /// Runs after an own order changed; orders and positions in the context include the change.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let _ = (update, cx);
     }
 
-    /// Time passed; how often is the program's choice, usually every few milliseconds.
+    /// Runs on the timer. The program chooses the interval, usually every few milliseconds.
     fn on_timer(&mut self, now: Nanos, cx: &mut Context<'_>) {
         let _ = (now, cx);
     }

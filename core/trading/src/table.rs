@@ -9,8 +9,8 @@ use tickpath_lockfree::cpu;
 /// End of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Places per order that may be open: with so many, the place of the next number is nearly always free,
-/// and dead orders are remembered for a while, so that a late event is known for what it is.
+/// Slots per open order. With this many, the slot of the next number is nearly always free, and dead orders
+/// stay known for a while, so that a late event is recognised.
 const PLACES_PER_ORDER: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -18,21 +18,21 @@ pub(crate) struct Slot {
     pub order: OwnOrder,
     pub next: u32,
     prev: u32,
-    /// What the order adds to the most that could trade on its side.
+    /// Quantity that the order adds to the maximum exposure of its side.
     exposure: Qty,
     pub is_accepted: bool,
     pub is_cancel_sent: bool,
-    /// The size that a reduction on its way leaves.
+    /// The size that a pending reduction leaves.
     pub cancel_to: Qty,
-    /// The connection was lost while a request about the order was not answered, or its original went away
-    /// before it was: should the venue accept it all the same, it is open again.
+    /// The status is unknown: the connection was lost before a request was answered, or the original went
+    /// away before it. If the venue accepts the order after all, it is open again.
     pub is_in_doubt: bool,
-    /// The latest order that was sent to take its place; 0 for none.
+    /// The latest order sent to replace it; 0 for none.
     pub replacement: UserRefNum,
 }
 
 impl Slot {
-    /// An order that was not answered yet, at the tail of its list.
+    /// Creates an unanswered order at the tail of its list.
     const fn new(order: OwnOrder, prev: u32, exposure: Qty) -> Slot {
         Slot {
             order,
@@ -61,7 +61,7 @@ impl List {
     const EMPTY: List = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
 }
 
-/// Orders at the place `UserRefNum modulo size`, linked into lists per instrument and side.
+/// Orders in the slot `UserRefNum modulo size`, linked into lists per instrument and side.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: Box<[Slot]>,
@@ -96,8 +96,8 @@ impl Table {
         user_ref.0 as usize & (self.slots.len() - 1)
     }
 
-    /// The first number from `user_ref` on whose place is free. A quarter of the places are taken at most,
-    /// so one is found within a quarter of the table.
+    /// Returns the first number from `user_ref` on whose slot is free. At most a quarter of the slots are
+    /// taken, so the search ends within a quarter of the table.
     pub fn free_from(&self, user_ref: u32) -> Option<UserRefNum> {
         (user_ref..=u32::MAX)
             .map(UserRefNum)
@@ -105,7 +105,7 @@ impl Table {
             .find(|user_ref| !self.slots[self.place(*user_ref)].order.is_open())
     }
 
-    /// The open order of a number.
+    /// Returns the open order of a number.
     pub fn find(&self, user_ref: UserRefNum) -> Option<&Slot> {
         let slot = &self.slots[self.place(user_ref)];
         (slot.order.user_ref == user_ref && slot.order.is_open()).then_some(slot)
@@ -125,7 +125,7 @@ impl Table {
         self.find_mut(user_ref).map(|slot| &mut slot.order)
     }
 
-    /// The order of a number, open or not, while its place has not been given to another.
+    /// Returns the order of a number, open or not, until its slot is reused.
     pub fn last_known(&self, user_ref: UserRefNum) -> Option<&Slot> {
         let slot = &self.slots[self.place(user_ref)];
         (slot.order.user_ref == user_ref).then_some(slot)
@@ -152,32 +152,32 @@ impl Table {
         (2 * instrument.0 as usize + side.index()).wrapping_sub(2)
     }
 
-    /// The first open order at or after a place that is chosen, with its place.
+    /// Returns the first open order at or after a slot that matches, with its slot.
     pub fn next_open(&self, from: usize, is_chosen: impl Fn(&Slot) -> bool) -> Option<(usize, UserRefNum)> {
         let rest = self.slots.get(from..)?;
         let offset = rest.iter().position(|slot| slot.order.is_open() && is_chosen(slot))?;
         Some((from + offset, rest[offset].order.user_ref))
     }
 
-    /// Every place with an open order.
+    /// Returns every slot with an open order.
     pub fn open_slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
         self.slots.iter_mut().filter(|slot| slot.order.is_open())
     }
 
-    /// Begins to fetch the place of an order that is yet to come: no order has used it for long.
+    /// Prefetches the slot of a future order, which no order has used for a long time.
     pub fn prefetch(&self, user_ref: u32) {
         let place = self.place(UserRefNum(user_ref));
         cpu::prefetch_lines_write(&self.slots[place]);
     }
 
-    /// Forgets every order.
+    /// Removes every order.
     pub fn clear(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.order.state = OwnState::Dead);
         self.lists.fill(List::EMPTY);
         self.len = 0;
     }
 
-    /// Adds an order at the tail of its list; its instrument must exist and its place be free.
+    /// Adds an order at the tail of its list; its instrument must exist and its slot be free.
     pub fn insert(&mut self, order: OwnOrder, exposure: Qty) {
         let place = self.place(order.user_ref);
         debug_assert!(!self.slots[place].order.is_open(), "the number was chosen for its free place");
@@ -195,7 +195,7 @@ impl Table {
         self.len += 1;
     }
 
-    /// Makes an open order dead and takes it out of its list; what is known of it stays in its place.
+    /// Marks an open order dead and removes it from its list; its data stays in its slot.
     pub fn remove(&mut self, user_ref: UserRefNum) {
         let Some(slot) = self.find_mut(user_ref) else { return };
         slot.order.state = OwnState::Dead;
@@ -216,7 +216,7 @@ impl Table {
         self.len -= 1;
     }
 
-    /// Changes what an open order adds to the most that could trade on its side.
+    /// Changes the exposure that an open order adds to its side.
     pub fn set_exposure(&mut self, user_ref: UserRefNum, exposure: Qty) {
         let Some(slot) = self.find_mut(user_ref) else { return };
         let before = std::mem::replace(&mut slot.exposure, exposure);

@@ -13,7 +13,7 @@ use crate::{EngineConfig, Limits, Money, Strategy, TradeEngine};
 
 pub const TICK: i64 = 1;
 
-/// Tick 1, lot 10, collar 1 to 1000.
+/// Returns an instrument with tick 1, lot 10, collar 1 to 1000.
 pub fn instrument(id: u16) -> Instrument {
     Instrument {
         id: InstrumentId(id),
@@ -36,7 +36,7 @@ pub const LIMITS: Limits = Limits {
     max_open_orders: 8,
 };
 
-/// A trade of an incoming order of side `aggressor`; leaves 100 at 100 and 101.
+/// Returns a trade of an incoming order of side `aggressor`; leaves 100 at 100 and 101.
 pub fn trade(instrument: u16, aggressor: Side, price: i64, qty: u64, ts_event: u64) -> MarketUpdate {
     MarketUpdate {
         ts_event,
@@ -74,12 +74,12 @@ pub fn rejected(user_ref: u32, reason: RejectReason) -> OrderEventKind {
     }
 }
 
-/// An engine over two instruments with what it sent.
+/// An engine over two instruments, with its sent requests.
 pub struct Rig<S> {
     pub engine: TradeEngine<S, NoTrace>,
     pub now: Nanos,
     sent: Vec<OrderRequest>,
-    /// Every order entered or put in place of another, as the venue would hold it.
+    /// Every order entered or sent as a replacement, as the venue would hold it.
     entered: Vec<EnterOrder>,
 }
 
@@ -103,7 +103,7 @@ impl<S: Strategy> Rig<S> {
         self.event_at(1, event)
     }
 
-    /// An answer with the venue's time of it.
+    /// Applies an answer with the venue's time.
     pub fn event_at(&mut self, ts_event: u64, event: OrderEventKind) -> String {
         self.engine.handle_order_event(&event, Nanos(ts_event), self.now, &mut self.sent);
         self.take()
@@ -120,13 +120,13 @@ impl<S: Strategy> Rig<S> {
         self.take()
     }
 
-    /// The venue accepts an order as it was sent.
+    /// Accepts an order as it was sent.
     pub fn accept(&mut self, user_ref: u32) -> String {
         let order = *self.entered.iter().find(|order| order.user_ref.0 == user_ref).unwrap();
         self.event(accepted(&order))
     }
 
-    /// The venue replaces one order by another as it was sent.
+    /// Replaces one order by another as it was sent.
     pub fn accept_replace(&mut self, orig_user_ref: u32, user_ref: u32) -> String {
         let order = *self.entered.iter().find(|order| order.user_ref.0 == user_ref).unwrap();
         self.event(OrderEventKind::Replaced {
@@ -137,7 +137,7 @@ impl<S: Strategy> Rig<S> {
         })
     }
 
-    /// What was sent since the last call, one short text per request.
+    /// Returns the requests sent since the last call, one short text each.
     fn take(&mut self) -> String {
         let sent = std::mem::take(&mut self.sent);
         let texts: Vec<String> = sent.iter().map(|request| self.describe(request)).collect();

@@ -1,4 +1,4 @@
-//! The warm-up: a second instance of a strategy decides on artificial data, which keeps the engine's code warm.
+//! The warm-up: a second instance of a strategy decides on artificial data to keep the engine's code warm.
 
 use tickpath_timing::Tracer;
 use tickpath_types::{
@@ -8,50 +8,50 @@ use tickpath_types::{
 
 use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
 
-/// Orders that may be open.
+/// Maximum number of open orders.
 const OPEN_ORDERS_MAX: usize = 64;
-/// Number of an order after which the numbers begin anew: long before they run out.
+/// Order number after which the numbers restart, long before they run out.
 const USER_REF_MAX: u32 = 1 << 31;
 /// Quantity at the best prices, and of each trade.
 const QTY: u64 = 1_000_000;
 
 /// A strategy and a second instance of it for the [warm-up](WarmUpEngine).
 ///
-/// The instance decides again and again while there is nothing to do. It must have no effect but through its context. Without
-/// one nothing is warmed up, and rare decisions take longer.
+/// The instance decides repeatedly while the engine is idle. It must have no effect except through its
+/// context. Without an instance there is no warm-up, and rare decisions take longer.
 #[derive(Clone, Debug)]
 pub struct WarmUp<S> {
-    /// Trades.
+    /// The instance that trades.
     pub strategy: S,
-    /// Decides on artificial data.
+    /// The instance that decides on artificial data.
     pub instance: Option<S>,
 }
 
 impl<S> WarmUp<S> {
-    /// Two instances of what `make` makes.
+    /// Creates two instances with `make`.
     pub fn of(mut make: impl FnMut() -> S) -> WarmUp<S> {
         WarmUp { strategy: make(), instance: Some(make()) }
     }
 
-    /// The same with both made into something else, such as a box.
+    /// Converts both instances, for example into boxes.
     pub fn map<M>(self, mut make: impl FnMut(S) -> M) -> WarmUp<M> {
         WarmUp { strategy: make(self.strategy), instance: self.instance.map(make) }
     }
 }
 
-/// A strategy that is not warmed up.
+/// Creates a strategy without a warm-up.
 impl<S> From<S> for WarmUp<S> {
     fn from(strategy: S) -> WarmUp<S> {
         WarmUp { strategy, instance: None }
     }
 }
 
-/// A second engine of the same type as one that trades. Its market moves with every update, and its venue accepts
-/// whatever it is asked and executes nothing.
+/// A second engine of the same type as one that trades. Its market moves with every update, and its venue
+/// accepts every request and executes nothing.
 ///
-/// Decisions are rare where updates are many. Between two of them other code and other programs take the
-/// processor's caches and branch predictors, and the next decision takes several times as long as it needs. Here
-/// the same code decides again and again, on data that nobody sees.
+/// Decisions are rare where updates are frequent. Between two of them, other code and other programs replace
+/// the contents of the processor's caches and branch predictors. The next decision then takes several times
+/// as long. Here the same code decides repeatedly, on data without any effect.
 #[derive(Debug)]
 pub struct WarmUpEngine<S, T> {
     engine: TradeEngine<S, T>,
@@ -61,13 +61,13 @@ pub struct WarmUpEngine<S, T> {
 }
 
 impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
-    /// A warm-up of an engine, with an instance of its strategy; `None` where the engine trades nothing.
+    /// Creates the warm-up of an engine, with an instance of its strategy; `None` without instruments.
     #[must_use]
     pub fn of(engine: &TradeEngine<S, T>, instance: S) -> Option<WarmUpEngine<S, T>> {
         WarmUpEngine::up_to(USER_REF_MAX, engine, instance)
     }
 
-    /// With numbers that begin anew after `user_ref_max`.
+    /// Creates a warm-up whose numbers restart after `user_ref_max`.
     pub(crate) fn up_to(
         user_ref_max: u32,
         engine: &TradeEngine<S, T>,
@@ -87,7 +87,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         Some(WarmUpEngine { engine, instrument, step: 0, user_ref_max })
     }
 
-    /// Has the engine decide on one update. What it asks for goes to `sink`, and is to be
+    /// Makes the engine decide on one update. Its requests go to `sink`, and must be
     /// [answered](Self::answer).
     pub fn decide(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.step += 1;
@@ -95,7 +95,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         self.engine.handle_market(&update, now, sink);
     }
 
-    /// The market goes up and down a few ticks, and every second update is a trade.
+    /// The market moves up and down a few ticks, and every second update is a trade.
     fn update(&self) -> MarketUpdate {
         let tick = self.instrument.tick_size.0;
         let bid = self.instrument.reference_price.0 + tick * (self.step % 4) as i64;
@@ -117,7 +117,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         }
     }
 
-    /// Answers a request as a venue would at which nothing trades.
+    /// Answers a request like a venue without any trades.
     pub fn answer(&mut self, request: &OrderRequest, now: Nanos, sink: &mut impl RequestSink<T>) {
         let order_id = OrderId(self.step);
         let known = self.engine.desk().orders().order(request.user_ref()).copied();
@@ -140,7 +140,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
                 let decrement = Qty(known.map_or(0, |order| order.qty.0.saturating_sub(cancel.qty.0)));
                 self.end(cancel.user_ref, decrement, CancelReason::User, now, sink);
             }
-            // No strategy asks for these.
+            // No strategy sends these.
             OrderRequest::Modify(_) | OrderRequest::MassCancel(_) | OrderRequest::SetOrderEntry(_) => {}
         }
         if request.user_ref().0 > self.user_ref_max {
@@ -163,13 +163,13 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         self.engine.handle_order_event(&event, Nanos::ZERO, now, sink);
     }
 
-    /// The engine that decides.
+    /// Returns the engine that decides.
     #[cfg(test)]
     pub(crate) const fn engine(&self) -> &TradeEngine<S, T> {
         &self.engine
     }
 
-    /// The engine's tracer, whose stamps are to be discarded.
+    /// Returns the engine's tracer, whose stamps are to be discarded.
     pub const fn tracer_mut(&mut self) -> &mut T {
         self.engine.tracer_mut()
     }

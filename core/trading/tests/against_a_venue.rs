@@ -1,5 +1,5 @@
-//! The order manager against the matching engine itself: whatever is asked, and however requests, answers and
-//! the market's other orders cross on their way, in the end both hold the same orders.
+//! The order manager against the matching engine: for any requests, and any crossing of requests, answers and
+//! other orders in flight, both hold the same orders in the end.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ fn instrument() -> Instrument {
     }
 }
 
-/// What happens next. Orders are named by their place among those open; sizes need not be in lots.
+/// The next action. Orders are chosen by their position among the open ones; sizes need not be in lots.
 #[derive(Clone, Debug)]
 enum Step {
     Enter {
@@ -65,18 +65,18 @@ enum Step {
         lots: u64,
         price: i64,
     },
-    /// The venue takes away what the trader has open.
+    /// The venue cancels the trader's open orders.
     Purge,
-    /// Requests reach the venue.
+    /// This many requests reach the venue.
     Send(usize),
-    /// Answers reach the trader.
+    /// This many answers reach the trader.
     Answer(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let side = prop_oneof![Just(Side::Buy), Just(Side::Sell)];
     let (qty, price, place) = (0_u64..22, 94_i64..107, 0_usize..4);
-    // Mostly lots; now and then one share more, which no venue takes.
+    // Mostly lots; sometimes one share more, which no venue accepts.
     let qty = (qty, prop::bool::weighted(0.1)).prop_map(|(lots, odd)| lots * LOT + u64::from(odd));
     prop_oneof![
         4 => (side.clone(), qty.clone(), price.clone(), prop::bool::weighted(0.2), any::<bool>())
@@ -95,7 +95,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Act = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Does what the test says on the next market update, and counts what it is told.
+/// Runs a test's closure on the next market update, and counts the order updates that it receives.
 #[derive(Default)]
 struct Scripted {
     next: Option<Act>,
@@ -124,7 +124,7 @@ impl tickpath_trading::Strategy for Scripted {
     }
 }
 
-/// Answers to the trader, on their way.
+/// Answers in flight to the trader.
 #[derive(Default)]
 struct Answers(VecDeque<(Nanos, OrderEventKind)>);
 
@@ -187,7 +187,7 @@ impl Market {
         self.venue.apply(&command, &mut self.answers);
     }
 
-    /// Lets the strategy act; a refusal is an outcome like another.
+    /// Lets the strategy act; a refusal is a valid outcome.
     fn act(&mut self, act: impl FnOnce(&mut Context<'_>) + 'static) {
         self.trader.strategy_mut().next = Some(Box::new(act));
         let update = MarketUpdate {
@@ -268,7 +268,7 @@ impl Market {
         self.command(OTHERS, CommandKind::Order(OrderRequest::Enter(order)));
     }
 
-    /// Number, leaves and executed quantity of each open order, as the venue has them.
+    /// Returns number, leaves and executed quantity of each open order, as the venue has them.
     fn open_at_the_venue(&self) -> Vec<(u32, u64, u64)> {
         let last = self.venue.last_user_ref(TRADER).0;
         (1..=last)
@@ -281,7 +281,7 @@ impl Market {
     }
 }
 
-/// The number of one of the open orders.
+/// Returns the number of the open order at this position.
 fn nth(cx: &Context<'_>, place: usize) -> Option<UserRefNum> {
     let open = Side::BOTH.into_iter().flat_map(|side| cx.orders(ONE, side));
     open.map(|order| order.user_ref).nth(place)

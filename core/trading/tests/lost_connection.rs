@@ -1,4 +1,4 @@
-//! The connection is lost: requests that were not sent, requests in doubt, and a loss for good.
+//! A lost connection: unsent requests, requests with an unknown status, and a permanent loss.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_test_support::quote;
@@ -19,7 +19,7 @@ const UNANSWERED: RejectReason = RejectReason::Unanswered;
 
 type Step = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Does what the test says on the next market update, and remembers what it is told.
+/// Runs a test's closure on the next market update, and records the order updates that it receives.
 #[derive(Default)]
 struct Told {
     next: Option<Step>,
@@ -65,7 +65,7 @@ impl Rig {
         Rig { engine, sent: Vec::new(), now: Nanos::from_secs(1) }
     }
 
-    /// An engine with orders 1 to `count`, all accepted.
+    /// Creates an engine with orders 1 to `count`, all accepted.
     fn with_orders(count: u32) -> Rig {
         let mut rig = Rig::new(EngineConfig::default());
         for user_ref in 1..=count {
@@ -76,7 +76,7 @@ impl Rig {
         rig
     }
 
-    /// What the step sent.
+    /// Returns the requests that the step sent.
     fn act(&mut self, step: impl FnOnce(&mut Context<'_>) + 'static) -> Vec<OrderRequest> {
         self.engine.strategy_mut().next = Some(Box::new(step));
         let update = quote(1, (100, 10), (110, 10));
@@ -210,18 +210,18 @@ fn nothing_goes_while_the_connection_is_lost() {
 fn what_is_in_doubt_is_given_up_once_nothing_more_can_come() {
     let mut rig = Rig::with_orders(4);
     rig.act(|cx| {
-        cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 5: never heard of
-        cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 6: accepted, its answer was on the way
-        cx.replace(UserRefNum(1), Qty(200), Price(92)).unwrap(); // 7: never heard of
-        cx.cancel(UserRefNum(2)).unwrap(); // never heard of
-        cx.reduce(UserRefNum(3), Qty(50)).unwrap(); // never heard of
-        cx.cancel(UserRefNum(4)).unwrap(); // done, its answer was on the way
+        cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 5: lost
+        cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 6: accepted, its answer was in flight
+        cx.replace(UserRefNum(1), Qty(200), Price(92)).unwrap(); // 7: lost
+        cx.cancel(UserRefNum(2)).unwrap(); // lost
+        cx.reduce(UserRefNum(3), Qty(50)).unwrap(); // lost
+        cx.cancel(UserRefNum(4)).unwrap(); // done, its answer was in flight
     });
     rig.lose();
     rig.engine.handle_reconnect();
     rig.accept(6);
     rig.event(canceled(4));
-    // What is sent by the new connection is not in doubt, whatever was before.
+    // Requests on the new connection have a known status, regardless of earlier ones.
     rig.act(|cx| {
         cx.buy(ONE, Qty(100), Price(91)).unwrap(); // 8
         cx.cancel(UserRefNum(6)).unwrap();

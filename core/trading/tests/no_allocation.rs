@@ -1,4 +1,4 @@
-//! After its creation a trade engine does not allocate, whatever its strategy does.
+//! A trade engine does not allocate after its creation, for any strategy.
 
 use tickpath_test_support::allocations::{CountingAllocator, thread_allocations};
 use tickpath_test_support::quote;
@@ -60,7 +60,7 @@ fn update(step: u64) -> MarketUpdate {
     }
 }
 
-/// What the venue says to a request; a replacement goes through at once.
+/// Returns the venue's answer to a request; a replacement succeeds at once.
 fn answer(sink: &mut Latest) -> Option<OrderEventKind> {
     let order_id = OrderId(1);
     Some(match sink.request.take()? {

@@ -1,4 +1,4 @@
-//! Quoting on both sides around the fair price.
+//! A market maker that quotes both sides around the fair price.
 
 use tickpath_types::{
     BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, RejectReason, Side,
@@ -8,17 +8,17 @@ use crate::{
     Context, Features, NewOrder, OrderChange, OrderUpdate, OwnOrder, OwnState, Refusal, Strategy, WarmUp,
 };
 
-/// Settings of a [`MarketMaker`]; clip, threshold and the largest position are the instrument's
+/// Settings of a [`MarketMaker`]; clip, threshold and maximum position are in the instrument's
 /// [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MakerConfig {
-    /// Ticks to stay away from where it would quote: 0 makes the market, more stands deep in the book so
+    /// Distance from the regular quote, in ticks: 0 makes the market, more places quotes deep in the book so
     /// as not to disturb a recorded flow.
     pub offset_ticks: u32,
-    /// Ticks by which the side that would add to the position backs off when the position is the largest
-    /// allowed; in proportion below.
+    /// Ticks by which the side that would add to the position backs off at the maximum position; in
+    /// proportion below it.
     pub skew_ticks: u32,
-    /// A quote stays where it is while it is less than so many ticks off.
+    /// Minimum distance, in ticks, before a quote is moved.
     pub min_move_ticks: u32,
 }
 
@@ -31,20 +31,21 @@ impl Default for MakerConfig {
 /// Keeps one post-only order of a clip on each side of every instrument.
 ///
 /// A quote joins the best price of its side when the fair price is at least `threshold` (price units) away
-/// from it, and fades one tick otherwise: where the market leans towards a price, an order there trades too
-/// easily. Inventory pushes the side that adds to it further away, and removes it where there is no room
-/// left for a lot. Quotes move by replacement, one request per order at a time, and are pulled while the
-/// book cannot be believed. A second live order on a side is cancelled. A quote that cannot be moved (rate
-/// limit, full queue) and stands at or through the fair price is cancelled. What was refused is asked for again on the timer, or on news. One-sided
-/// markets are left alone.
+/// from it, and fades one tick otherwise: orders trade too easily at a price towards which the market leans.
+/// Inventory pushes the side that adds to it further away, and removes it when less than a lot is left.
+///
+/// Quotes move by replacement, one request per order at a time. They are pulled while the book cannot be
+/// trusted. A second live order on a side is cancelled, as is a quote at or through the fair price that
+/// cannot be moved (rate limit, full queue). Refused requests are retried on the timer or on news. One-sided
+/// markets are ignored.
 #[derive(Clone, Debug)]
 pub struct MarketMaker {
     config: MakerConfig,
-    /// A request was refused, and is to be made again when the timer says so.
+    /// A request was refused, and is to be retried on the timer.
     was_refused: bool,
 }
 
-/// Where a quote ought to be.
+/// The intended quote.
 #[derive(Clone, Copy)]
 struct Quote {
     price: Price,
@@ -52,14 +53,14 @@ struct Quote {
 }
 
 impl MarketMaker {
-    /// A maker in every instrument.
+    /// Creates a maker in every instrument.
     #[must_use]
     pub const fn new(config: MakerConfig) -> MarketMaker {
         MarketMaker { config, was_refused: false }
     }
 
-    /// The same with an instance for its warm-up, which quotes at every tick: so it moves as the warm-up's market does,
-    /// however little this one moves.
+    /// Creates a maker with an instance for its warm-up. The instance requotes at every tick, so that it
+    /// follows the warm-up's market even if this maker rarely moves.
     #[must_use]
     pub const fn warmed_up(config: MakerConfig) -> WarmUp<MarketMaker> {
         let instance = MarketMaker::new(MakerConfig { min_move_ticks: 1, ..config });
@@ -96,7 +97,7 @@ impl MarketMaker {
         (!qty.is_zero() && instrument.is_within_collar(price)).then_some(Quote { price, qty })
     }
 
-    /// False when what it asked for was refused, which the engine counts.
+    /// Moves a quote; returns false when the request was refused, which the engine counts.
     fn move_quote(
         &self,
         instrument: InstrumentId,
@@ -137,16 +138,16 @@ fn replace_or_cancel(order: &OwnOrder, quote: &Quote, fair: Price, cx: &mut Cont
     let is_through_fair = order.side.crosses(order.price, fair);
     match cx.replace(order.user_ref, size, quote.price) {
         Ok(_) => true,
-        // The size counts everything that the chain of replacements executed, and has outgrown an order.
+        // The size includes all executions of the chain of replacements, and exceeds the maximum of an order.
         Err(Refusal::InvalidQty) => cx.cancel(order.user_ref).is_ok(),
         Err(_) if is_through_fair => cx.cancel(order.user_ref).is_ok(),
         Err(_) => false,
     }
 }
 
-/// Cancels every live order of a side but the oldest; those that wait for an answer are left to it. There is
-/// one live order at most while a quote is being replaced. There are more when an order that was given up after
-/// a lost connection turns out to have reached the venue. False when a cancel was refused.
+/// Cancels every live order of a side but the oldest; unanswered ones are left alone. During a replacement
+/// there is at most one live order. There are more when an order given up after a lost connection did reach
+/// the venue. Returns false when a cancel was refused.
 #[cold]
 fn keep_one(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) -> bool {
     let is_live = |order: &&OwnOrder| order.state == OwnState::Live;
@@ -158,7 +159,7 @@ fn keep_one(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) -> bool 
     true
 }
 
-/// False when a cancel was refused.
+/// Cancels all live orders of an instrument; returns false when a cancel was refused.
 fn pull(instrument: InstrumentId, cx: &mut Context<'_>) -> bool {
     for side in Side::BOTH {
         while let Some(order) = cx.orders(instrument, side).find(|order| order.state == OwnState::Live) {
@@ -170,7 +171,7 @@ fn pull(instrument: InstrumentId, cx: &mut Context<'_>) -> bool {
     true
 }
 
-/// `whole * part / of`, rounded down, for `part` from 0 to `of`: nothing when both are 0.
+/// Returns `whole * part / of`, rounded down, for `part` from 0 to `of`; zero when both are 0.
 fn share(whole: u32, part: i64, of: i64) -> i64 {
     if part == 0 {
         return 0;
@@ -196,7 +197,7 @@ impl Strategy for MarketMaker {
         }
     }
 
-    /// What was refused here is tried again.
+    /// Retries refused requests.
     fn on_timer(&mut self, _: Nanos, cx: &mut Context<'_>) {
         if std::mem::take(&mut self.was_refused) {
             for index in 0..cx.instruments().len() {
@@ -205,8 +206,8 @@ impl Strategy for MarketMaker {
         }
     }
 
-    /// An answer may free a quote to be moved. What the venue refused is tried again on news or on the
-    /// timer: trying at once could go round and round.
+    /// An answer may allow a quote to be moved. Requests that the venue refused are retried on news or on the
+    /// timer; an immediate retry could loop.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
         let is_refused = match update.change {
             OrderChange::Rejected { reason } => reason != RejectReason::UnknownOrder,

@@ -1,4 +1,4 @@
-//! Strategies that come with the engine.
+//! The strategies included with the engine.
 
 mod maker;
 mod random;

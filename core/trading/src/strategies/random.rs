@@ -1,4 +1,4 @@
-//! Random orders, to exercise everything behind the strategy.
+//! Random orders that exercise everything behind the strategy.
 
 use tickpath_types::{Draw, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Side};
 
@@ -9,9 +9,9 @@ use crate::{Context, NewOrder, OwnState, Strategy};
 pub struct RandomConfig {
     /// Time between two actions.
     pub interval: Nanos,
-    /// Orders are up to so many ticks either side of the best price of their own side.
+    /// Maximum distance, in ticks, of orders on either side of the best price of their own side.
     pub offset_ticks_max: u32,
-    /// With so many orders open in an instrument, the oldest of a side is cancelled instead.
+    /// Number of open orders in an instrument at which the oldest of a side is cancelled instead.
     pub open_orders_max: u32,
 }
 
@@ -31,7 +31,7 @@ pub struct RandomStrategy {
 }
 
 impl RandomStrategy {
-    /// A strategy over every instrument.
+    /// Creates a strategy over every instrument.
     #[must_use]
     pub fn new(seed: u64, config: RandomConfig) -> RandomStrategy {
         RandomStrategy { config, draw: Draw::new(seed), next_at: Nanos::ZERO }
@@ -44,7 +44,7 @@ impl RandomStrategy {
         if cx.open_count(instrument.id) >= self.config.open_orders_max {
             cancel_oldest(instrument.id, side, cx);
         } else if let Some(order) = self.choose(&instrument, side, cx) {
-            // A refusal is counted by the engine.
+            // The engine counts refusals.
             let _ = cx.enter(&order);
         }
     }
@@ -69,7 +69,7 @@ fn cancel_oldest(instrument: InstrumentId, side: Side, cx: &mut Context<'_>) {
         .find_map(|side| cx.orders(instrument, side).find(|order| order.state == OwnState::Live))
         .map(|order| order.user_ref);
     if let Some(user_ref) = oldest {
-        // A refusal is counted by the engine.
+        // The engine counts refusals.
         let _ = cx.cancel(user_ref);
     }
 }

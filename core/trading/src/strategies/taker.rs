@@ -1,33 +1,33 @@
-//! Trading in the direction of large trades.
+//! A taker that trades in the direction of large trades.
 
 use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, UpdateKind};
 
 use crate::{Context, NewOrder, OrderChange, OrderUpdate, Strategy};
 
-/// Own orders whose venue times are remembered for each instrument: by so many may market data lag behind the
-/// answers to orders that go one after the other.
+/// Own orders per instrument whose venue times are remembered. Market data may lag behind the answers to
+/// consecutive orders by this number of orders.
 const OWN_ORDERS: usize = 8;
 
-/// Follows large incoming orders: when one traded at least `threshold` (parts per million) of the quantity
-/// that stood at the best price, it buys or sells a clip the same way with an IOC order at the best price
-/// that is left, in whole lots; where that leaves no lot, it asks for nothing.
+/// Follows large incoming orders. When one traded at least `threshold` (parts per million) of the quantity at
+/// the best price, it sends an IOC order for a clip the same way. The order is at the best remaining price
+/// and in whole lots; if no lot remains, none is sent.
 ///
-/// Each incoming order is followed once, and one own order per instrument is on its way at a time; what
-/// trades meanwhile is not followed, then or later. Its own orders it does not follow: a venue gives the
-/// answers to an order and the market data of its executions one time, so they are known by that, whichever
-/// of the two comes first. Clip, threshold and position are the instrument's [`Limits`](crate::Limits).
+/// Each incoming order is followed once, with one own order per instrument in flight; trades in the meantime
+/// are never followed. Its own orders are not followed either. A venue gives the answers to an order and the
+/// market data of its executions the same time, which identifies them, whichever comes first. Clip, threshold
+/// and position are in the instrument's [`Limits`](crate::Limits).
 #[derive(Clone, Debug, Default)]
 pub struct LiquidityTaker {
     /// By instrument.
     seen: Box<[Seen]>,
 }
 
-/// Incoming orders of one instrument that are not to be followed, by their venue times.
+/// Incoming orders of one instrument that are not followed, by their venue times.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// The latest that was large enough.
     large: Option<Nanos>,
-    /// Own ones that traded, the latest in the place before `next_own`.
+    /// Own orders that traded, the latest in the slot before `next_own`.
     own: [Option<Nanos>; OWN_ORDERS],
     next_own: usize,
 }
@@ -46,7 +46,7 @@ impl Seen {
 }
 
 impl LiquidityTaker {
-    /// A taker in the instruments 1 to `instrument_count`.
+    /// Creates a taker in the instruments 1 to `instrument_count`.
     #[must_use]
     pub fn new(instrument_count: usize) -> LiquidityTaker {
         LiquidityTaker { seen: vec![Seen::default(); instrument_count].into() }
@@ -84,7 +84,7 @@ impl Strategy for LiquidityTaker {
             return;
         }
         if let Some(order) = self.order_to_follow(update.instrument(), cx) {
-            // A refusal is counted by the engine, and a chance that passed is gone.
+            // The engine counts refusals, and a missed opportunity is not retried.
             let _ = cx.enter(&order);
         }
     }

@@ -154,7 +154,7 @@ fn orders_above_the_rate_wait_and_cancels_do_not() {
     assert_eq!(rig.engine.desk().counters().refused_rate, 2);
 }
 
-/// Has room for so many requests.
+/// A sink with capacity for `room` requests.
 struct Bounded {
     room: usize,
     sent: Vec<OrderRequest>,
@@ -207,7 +207,7 @@ fn the_kill_switch_cancels_everything_and_nothing_new_goes() {
     assert_eq!(rig.stop(StopReason::Shutdown), "");
     assert_eq!(rig.engine.stopped(), Some(StopReason::Killed), "the first reason stays");
 
-    // Whether the replacement went through or not, what is left of it is cancelled.
+    // Whether or not the replacement succeeds, the rest of it is cancelled.
     rig.accept_replace(1, 3);
     rig.event(canceled(3, 100, CancelReason::User));
     rig.event(canceled(2, 100, CancelReason::User));

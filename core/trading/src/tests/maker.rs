@@ -10,7 +10,7 @@ fn rig() -> Rig<MarketMaker> {
     Rig::new(MarketMaker::new(MakerConfig::default()))
 }
 
-/// Quotes 100 at 100 and 110, both accepted.
+/// Creates a maker that quotes 100 at 100 and 110, both accepted.
 fn quoting() -> Rig<MarketMaker> {
     let mut rig = rig();
     assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#1 buy 100 @100 post, #2 sell 100 @110 post");
@@ -225,7 +225,7 @@ fn a_chain_that_has_outgrown_an_order_starts_anew() {
     panic!("the chain never ended");
 }
 
-/// The bid is entered, given up after a lost connection, entered again, and then the first turns out to stand.
+/// Enters the bid, gives it up after a lost connection, enters it again; then the first proves open.
 fn with_two_bids() -> Rig<MarketMaker> {
     let mut rig = rig();
     let market = quote(1, (100, 500), (110, 500));
@@ -270,7 +270,7 @@ fn a_cancel_of_the_second_order_that_was_refused_is_made_on_the_timer() {
 fn a_quote_whose_replacement_came_to_nothing_is_made_anew() {
     let mut rig = quoting();
     assert_eq!(rig.market(quote(1, (102, 500), (110, 500))), "#1->#3 100 @102");
-    // Two were on their way to each other: the fill and the replacement to no more than what filled.
+    // Fill and replacement crossed: replace only up to the filled quantity.
     rig.event(executed(1, 40, 100));
     assert_eq!(rig.event(canceled(1, 60, CancelReason::User)), "#4 buy 100 @102 post");
     rig.accept(4);

@@ -1,4 +1,4 @@
-//! Stories of the order manager, the engine and the strategies, told in the short texts of [`Rig`].
+//! Scenarios of the order manager, the engine and the strategies, in the short texts of [`Rig`].
 
 mod engine;
 mod maker;
@@ -15,7 +15,7 @@ use crate::{Context, OrderUpdate, Strategy};
 
 type Act = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Does what a test tells it to, by a closure for the next market update, and remembers what it was told.
+/// Runs a test's closure on the next market update, and records the order updates that it receives.
 pub struct Scripted {
     next: Option<Act>,
     pub told: Vec<OrderUpdate>,
@@ -54,13 +54,13 @@ impl Strategy for Scripted {
 }
 
 impl Rig<Scripted> {
-    /// Lets the strategy act on a quote of instrument 1, and returns what was sent.
+    /// Lets the strategy act on a quote of instrument 1, and returns the sent requests.
     pub fn act(&mut self, act: impl FnOnce(&mut Context<'_>) + 'static) -> String {
         self.engine.strategy_mut().next = Some(Box::new(act));
         self.market(crate::testing::quote(1, (100, 100), (110, 100)))
     }
 
-    /// The latest thing that the strategy was told.
+    /// Returns the latest order update that the strategy received.
     pub fn told(&self) -> &OrderUpdate {
         self.engine.strategy().told.last().expect("it was told something")
     }

@@ -19,7 +19,7 @@ fn rig_with_bid() -> Rig<Scripted> {
     rig
 }
 
-/// State, leaves and executed of an order, or "gone".
+/// Returns state, leaves and executed quantity of an order, or "gone".
 fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
     match rig.engine.desk().orders().order(UserRefNum(user_ref)) {
         Some(order) => format!("{:?} {}/{}", order.state, order.leaves_qty(), order.cum_qty),
@@ -27,7 +27,7 @@ fn state(rig: &Rig<Scripted>, user_ref: u32) -> String {
     }
 }
 
-/// Whom the strategy was told about since the first acceptance, and what in short.
+/// Returns the order updates since the first acceptance: number and change.
 fn told(rig: &Rig<Scripted>) -> Vec<(u32, &'static str)> {
     let short = |update: &OrderUpdate| match update.change {
         OrderChange::Executed { .. } => "Executed",
@@ -68,13 +68,13 @@ fn an_execution_that_is_made_void_leaves_the_position_once() {
     rig.event(broken(5));
     let change = OrderChange::Broken { qty: Qty(30), price: Price(90), reason: BrokenReason::Erroneous };
     assert_eq!((rig.told().change, rig.told().order.user_ref), (change, UserRefNum(1)));
-    // The order is as it was: what was executed is not open again.
+    // The order does not change: the executed quantity does not reopen.
     assert_eq!((state(&rig, 1), open_qty(&rig), net_qty(&rig)), ("Live 50/50".to_owned(), 50, 20));
     let told = rig.engine.strategy().told.len();
     rig.event(broken(5));
     rig.event(broken(7));
     assert_eq!((net_qty(&rig), rig.engine.strategy().told.len()), (20, told), "once, and only what was");
-    // Also of an order that is gone.
+    // The same for an order that is no longer open.
     rig.event(executed_as(8, 50, 88));
     assert_eq!((state(&rig, 1), net_qty(&rig)), ("gone".to_owned(), 70));
     rig.event(broken(8));
@@ -134,7 +134,7 @@ fn orders_are_numbered_behind_those_of_an_earlier_run() {
     let mut rig = Rig::new(Scripted::new());
     rig.engine.handle_numbering(UserRefNum(41));
     rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(10), Price(90)), Ok(UserRefNum(41))));
-    // What the earlier run's orders come to is not this engine's.
+    // Executions of the earlier run's orders do not belong to this engine.
     rig.event(executed(40, 5, 90));
     assert_eq!((net_qty(&rig), rig.engine.desk().orders().counters().unknown), (0, 1));
     rig.event(executed(41, 5, 90));
@@ -302,7 +302,7 @@ fn an_original_that_fills_first_takes_its_replacement_with_it() {
     rig.event(executed(1, 100, 90));
     assert_eq!((state(&rig, 1), state(&rig, 2), open_qty(&rig)), ("gone".into(), "gone".into(), 0));
     assert_eq!(told(&rig), [(1, "Executed"), (2, "Rejected UnknownOrder")]);
-    // Nasdaq says nothing, this venue does.
+    // Nasdaq sends nothing here; this venue does.
     rig.event(rejected(2, RejectReason::UnknownOrder));
     assert_eq!((told(&rig).len(), rig.engine.desk().counters().rejects), (2, 1), "told once");
 }
@@ -455,7 +455,7 @@ fn numbers_end_with_an_error() {
     assert_eq!(orders.prepare_enter(&unknown), Err(OrderError::UnknownInstrument));
 }
 
-/// What a hostile venue and a busy strategy might do, in any order.
+/// The possible actions of a hostile venue and a busy strategy, in any order.
 #[derive(Clone, Debug)]
 enum Step {
     Enter(bool, u64),
@@ -551,7 +551,7 @@ fn a_replacement_that_executes_before_its_answer_counts_no_more_than_it_leaves()
 }
 
 proptest! {
-    /// Whatever comes in whatever order: lists, counts and bounds agree, and nothing is lost silently.
+    /// For any events in any order, lists, counts and bounds agree, and no event is lost silently.
     #[test]
     fn books_stay_consistent_under_any_events(steps in prop::collection::vec(step(), 1..300)) {
         let mut orders = manager(6, 1);
@@ -561,12 +561,12 @@ proptest! {
             let listed: Vec<_> = Side::BOTH.iter().flat_map(|side| orders.open(ONE, *side)).collect();
             prop_assert_eq!(listed.len(), orders.total_open());
             prop_assert_eq!(listed.len(), orders.open_count(ONE) as usize);
-            // What the venue says is open is open, even beyond the bound.
+            // An order that the venue reports as open counts as open, even beyond the bound.
             let revived = usize::try_from(orders.counters().revived).unwrap();
             prop_assert!(listed.len() <= 6 + revived);
             prop_assert!(listed.iter().all(|order| order.is_open()));
             for side in Side::BOTH {
-                // A replacement on its way counts for what exceeds the order that it replaces.
+                // A pending replacement counts only beyond the order that it replaces.
                 let least: u64 = orders
                     .open(ONE, side)
                     .filter(|order| order.replaces.is_none())

@@ -3,7 +3,7 @@ use tickpath_types::{CancelReason, Liquidity, MarketUpdate, OrderEventKind, Pric
 use crate::testing::{LIMITS, Rig, canceled, executed, quote, trade};
 use crate::{EngineConfig, Limits, LiquidityTaker};
 
-/// Follows trades of half of the best quantity or more; the market is 100 at 100 and 100 at 101.
+/// Creates a taker that follows trades of half of the best quantity or more, with 100 at 100 and 100 at 101.
 fn rig() -> Rig<LiquidityTaker> {
     let limits = Limits { threshold: 500_000, ..LIMITS };
     let mut rig = Rig::with(EngineConfig::default(), limits, LiquidityTaker::new(2));
@@ -71,7 +71,7 @@ fn quotes_alone_move_nothing() {
 
 #[test]
 fn it_does_not_follow_itself_whichever_of_answer_and_market_data_comes_first() {
-    // The answer first: its order is gone when the market data of it comes.
+    // Answer first: its order is no longer open when its market data comes.
     let mut rig = rig();
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 7)), "#1 buy 100 @101 ioc");
     rig.accept(1);
@@ -80,7 +80,7 @@ fn it_does_not_follow_itself_whichever_of_answer_and_market_data_comes_first() {
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "", "its own");
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 9)), "#2 buy 100 @101 ioc", "another's");
 
-    // The market data first, in two pieces, the second after the answers.
+    // Market data first, in two parts, the second after the answers.
     rig.accept(2);
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 10)), "");
     rig.event_at(10, taken(2, 60));
@@ -113,7 +113,7 @@ fn a_resting_order_that_trades_hides_no_incoming_one() {
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "#2 buy 100 @101 ioc");
 }
 
-/// An execution of an own order that came in.
+/// Returns an execution of an incoming own order.
 fn taken(user_ref: u32, qty: u64) -> OrderEventKind {
     match executed(user_ref, qty, 101) {
         OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {

@@ -1,4 +1,4 @@
-//! A warm-up runs without end, and has no effect outside.
+//! A warm-up runs without end, and has no external effect.
 
 use tickpath_timing::NoTrace;
 use tickpath_types::{Nanos, OrderRequest, Qty, Side};
@@ -11,12 +11,12 @@ use crate::{
 };
 
 const STEPS: usize = 5_000;
-/// More requests than one step of any strategy here causes.
+/// Upper bound of the requests that one step causes for any strategy here.
 const REQUESTS_MAX: usize = 8;
-/// Bound of the numbers in the tests that reach it.
+/// Number limit in the tests that reach it.
 const USER_REF_MAX: u32 = 100;
 
-/// The requests of each step, every one of them answered.
+/// Returns the requests of each step, all of them answered.
 fn steps<S: Strategy>(engine: &mut WarmUpEngine<S, NoTrace>) -> Vec<Vec<OrderRequest>> {
     let step = |step: usize| {
         let now = Nanos::from_micros(100 * step as u64);
@@ -41,7 +41,7 @@ fn counts(steps: &[Vec<OrderRequest>]) -> Vec<usize> {
     steps.iter().map(Vec::len).collect()
 }
 
-/// A rig around a strategy, and the engine of its warm-up, with numbers up to `user_ref_max`.
+/// Returns a rig around a strategy, and the engine of its warm-up, with numbers up to `user_ref_max`.
 fn warmed_up<S: Strategy>(warm_up: WarmUp<S>, user_ref_max: u32) -> (Rig<S>, WarmUpEngine<S, NoTrace>) {
     let WarmUp { strategy, instance } = warm_up;
     let rig = Rig::new(strategy);
@@ -123,7 +123,7 @@ fn numbers_begin_anew_past_the_bound() {
     assert_begin_anew(&taken);
 }
 
-/// Numbers rise to the bound or one step's requests past it, and then start at 1.
+/// Checks that numbers rise to the limit, or past it by one step's requests, and then start at 1.
 fn assert_begin_anew(steps: &[Vec<OrderRequest>]) {
     let numbers: Vec<_> = steps.iter().flatten().map(|request| request.user_ref().0).collect();
     let mut begins = 0;
@@ -138,7 +138,7 @@ fn assert_begin_anew(steps: &[Vec<OrderRequest>]) {
     assert!(begins > 10, "{begins}");
 }
 
-/// A strategy behind a box, as one that a configuration names, makes the same requests as without it.
+/// A boxed strategy, as from a configuration, makes the same requests as an unboxed one.
 #[test]
 fn a_boxed_strategy_is_warmed_up_as_well() {
     let plain = warmed_up(MarketMaker::warmed_up(MakerConfig::default()), u32::MAX).1;
