@@ -64,7 +64,7 @@ fn instrument() -> Instrument {
     }
 }
 
-/// Touches what a book would: reference, price and quantity.
+/// Reads the fields that a book would: reference, price and quantity.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -86,7 +86,7 @@ impl Listener for Sum {
     }
 }
 
-/// What [`Sum`] comes to, reckoned from the events themselves.
+/// Returns the expected result of [`Sum`], computed from the events.
 fn expected(events: &[MarketEvent]) -> u64 {
     events
         .iter()
@@ -102,7 +102,7 @@ fn expected(events: &[MarketEvent]) -> u64 {
         .sum()
 }
 
-/// The events as a file and as datagrams.
+/// Returns the events as a file and as datagrams.
 fn published(events: &[MarketEvent], instrument: &Instrument) -> (Vec<u8>, Vec<Vec<u8>>) {
     let (mut file, mut datagrams) = (Vec::new(), Vec::new());
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
@@ -139,7 +139,7 @@ fn decode_datagrams(datagrams: &[Vec<u8>]) -> u64 {
     sum.0
 }
 
-/// Publishes everything in one buffer, as a publisher does, and says how many bytes that made.
+/// Publishes everything through one buffer, like a publisher; returns the number of bytes.
 fn publish(events: &[MarketEvent], instrument: &Instrument) -> usize {
     let mut packet = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
     let mut len = 0;
@@ -160,7 +160,7 @@ fn bench(c: &mut Criterion) {
     assert_eq!(decode_datagrams(&datagrams), expected(&events));
     assert_eq!(publish(&events, &instrument), datagrams.iter().map(Vec::len).sum::<usize>());
 
-    // The same messages in runs of one type: what is left when no branch is mispredicted.
+    // The same messages in runs of one type, so that no branch is mispredicted.
     let mut runs = events.clone();
     runs.sort_by_key(|event| market_event_len(&event.kind));
     let (file_of_runs, _) = published(&runs, &instrument);

@@ -1,4 +1,4 @@
-//! A drop copy of this project's venue: whose message it is, its number, and the message.
+//! A drop copy of this project's venue: the user, the message's number, and the message.
 //!
 //! `docs/drop-copy.md` is the protocol: SoupBinTCP, each sequenced packet one copy.
 
@@ -9,19 +9,19 @@ use crate::soupbintcp::BufferTooShort;
 
 /// Length of the user's name.
 const NAME_LEN: usize = 6;
-/// Length of what stands before the message.
+/// Length of the header before the message.
 pub const HEADER_LEN: usize = NAME_LEN + 8;
-/// Longest copy.
+/// Maximum length of a copy.
 pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
 
-/// One drop copy as it is read; `docs/drop-copy.md` has its layout.
+/// A received drop copy; `docs/drop-copy.md` has its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy<'a> {
-    /// Name of the user who was told, without the spaces behind it.
+    /// Name of the user who received the message, without trailing spaces.
     pub user: &'a str,
     /// Number of the message in that user's session, from 1.
     pub number: u64,
-    /// The OUCH message, byte for byte as the user got it.
+    /// The OUCH message, byte for byte as the user received it.
     pub message: &'a [u8],
 }
 
@@ -29,7 +29,7 @@ impl<'a> Copy<'a> {
     /// Reads the payload of a sequenced packet.
     ///
     /// # Errors
-    /// [`Malformed`] when it is shorter than its header, or the name is none.
+    /// [`Malformed`] when it is shorter than its header, or the name is invalid.
     pub fn parse(bytes: &'a [u8]) -> Result<Copy<'a>, Malformed> {
         let error = Malformed("a drop copy that does not begin with a user's name and a number");
         let (name, rest) = bytes.split_first_chunk::<NAME_LEN>().ok_or(error)?;
@@ -39,7 +39,7 @@ impl<'a> Copy<'a> {
         Ok(Copy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
     }
 
-    /// Writes it to the start of `out`; its length. Longer names are cut, and no user has one.
+    /// Writes it to the start of `out`; returns its length. Longer names are cut, but no user has one.
     ///
     /// # Errors
     /// [`BufferTooShort`]: nothing was written.
@@ -60,7 +60,7 @@ impl<'a> Copy<'a> {
 mod tests {
     use super::*;
 
-    /// The bytes of the example in the document.
+    /// Returns the bytes of the example in the document.
     fn example() -> Vec<u8> {
         let text = include_str!("../../../docs/drop-copy.md");
         let hex = text.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

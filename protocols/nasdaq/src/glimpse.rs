@@ -1,7 +1,7 @@
-//! GLIMPSE 5.0's own message: a snapshot of ITCH messages ends by saying where the live feed goes on.
+//! GLIMPSE 5.0's own message: the end of a snapshot of ITCH messages, with the continuation in the live feed.
 //!
-//! A snapshot is a run of [`itch50`](crate::itch50) messages - directory, trading actions, then an add
-//! order for every order that rests - and this.
+//! A snapshot is a run of [`itch50`](crate::itch50) messages - directory, trading actions, then an add order
+//! for every resting order - and this message.
 //!
 //! ```
 //! use tickpath_nasdaq::glimpse::EndOfSnapshot;
@@ -31,13 +31,13 @@ message! {
 }
 
 impl EndOfSnapshot {
-    /// Ends a snapshot that the live message `sequence` is the first to follow.
+    /// Ends a snapshot; `sequence` is the first live message after it.
     #[must_use]
     pub fn of(sequence: Sequence) -> EndOfSnapshot {
         EndOfSnapshot::new(Alpha(ascii_number(sequence.0)))
     }
 
-    /// Number of the first live message to apply, or `None` when the field is no number.
+    /// Returns the number of the first live message to apply, or `None` when the field is not a number.
     #[must_use]
     pub fn sequence(&self) -> Option<Sequence> {
         parse_ascii_number(&self.sequence_text.0).map(Sequence)

@@ -1,8 +1,8 @@
 //! Nasdaq's protocols, both ends of each: ITCH 5.0 market data in MoldUDP64 packets, OUCH 5.0 order
 //! entry in SoupBinTCP sessions.
 //!
-//! Nothing here opens a socket, reads a clock or allocates: bytes and times are arguments. What a peer
-//! sends can be refused and never panics.
+//! No code here opens a socket, reads a clock or allocates: bytes and times are arguments. Invalid input from
+//! a peer is refused and never causes a panic.
 //!
 //! ```
 //! use tickpath_nasdaq::{itch50, moldudp64};

@@ -1,4 +1,4 @@
-//! The name of a session, which MoldUDP64 and SoupBinTCP share.
+//! The session name of MoldUDP64 and SoupBinTCP.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub struct Session(pub [u8; 10]);
 
 impl Session {
-    /// Ten spaces: in a SoupBinTCP login, whatever session is current.
+    /// Ten spaces: in a SoupBinTCP login, the current session.
     pub const BLANK: Session = Session([b' '; 10]);
 
-    /// Names a session; `None` when the text is longer than 10 or has a character outside `!`..`~`.
+    /// Creates a name; `None` when the text is longer than 10 or has a character outside `!`..`~`.
     #[must_use]
     pub fn new(text: &str) -> Option<Session> {
         let mut session = Session::BLANK;
@@ -23,20 +23,20 @@ impl Session {
         text.bytes().all(|byte| byte.is_ascii_graphic()).then_some(session)
     }
 
-    /// The text without its padding; what is not UTF-8 shows as nothing.
+    /// Returns the text without its padding; empty if it is not UTF-8.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("").trim_matches(' ')
     }
 
-    /// The same name with its padding on the right, as SoupBinTCP pads on the left.
+    /// Returns the name with its padding on the right, since SoupBinTCP pads on the left.
     pub(crate) fn left_justified(mut self) -> Session {
         let padding = self.0.iter().take_while(|byte| **byte == b' ').count();
         self.0.rotate_left(padding);
         self
     }
 
-    /// The same name with its padding on the left.
+    /// Returns the name with its padding on the left.
     pub(crate) fn right_justified(mut self) -> Session {
         let padding = self.0.iter().rev().take_while(|byte| **byte == b' ').count();
         self.0.rotate_right(padding);

@@ -1,7 +1,7 @@
 //! Field types of Nasdaq's messages: big-endian, unaligned, exactly as wide as on the wire.
 //!
-//! Every field has `get()`, which gives the project's own vocabulary, and conversions from it. A
-//! conversion that may not fit the field is a `TryFrom`.
+//! Every field has `get()`, which returns the project's type, and conversions from it. A conversion that may
+//! not fit the field is a `TryFrom`.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 #[doc(inline)]
 pub use tickpath_wire::{Alpha, Stock};
 
-/// A value of the project's vocabulary does not fit the field of the protocol.
+/// A value of the project's type does not fit the field of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value} does not fit {field}: keep within 0..={max}")]
 pub struct OutOfRange {
     /// The field.
     pub field: &'static str,
-    /// What was to be put there.
+    /// The value.
     pub value: i128,
-    /// The largest that fits.
+    /// The largest value that fits.
     pub max: u64,
 }
 
-/// Declares fields that are narrower than their counterparts in the vocabulary.
+/// Declares fields that are narrower than the project's types.
 macro_rules! narrow_fields {
     ($( $(#[$doc:meta])* $name:ident($wire:ty: $inner:ty) = $value:ident($wide:ty) )+) => { $(
         field! {
@@ -64,8 +64,8 @@ field! {
     LongShares(U64: u64) = |bits| Qty { Qty(bits) }, from |qty| { qty.0 }
     /// Nanoseconds since midnight of the exchange's day, 8 bytes.
     LongTimestamp(U64: u64) = |bits| Nanos { Nanos(bits) }, from |ts| { ts.0 }
-    /// A price in 8 bytes with 4 implied decimals, OUCH's price: [`Price::MARKET`] for the market marker and for what no
-    /// price can be.
+    /// A price in 8 bytes with 4 implied decimals, OUCH's price: [`Price::MARKET`] for the market marker and
+    /// for impossible prices.
     LongPrice(U64: u64) = |bits| Price {
         match bits {
             0x7fff_ffff => Price::MARKET,
@@ -84,7 +84,7 @@ narrow_fields! {
 }
 
 impl LongPrice {
-    /// What OUCH writes for an order without a limit.
+    /// OUCH's marker for an order without a limit.
     pub const MARKET: LongPrice = LongPrice(U64::new(0x7fff_ffff));
 }
 
@@ -104,7 +104,7 @@ impl TryFrom<Price> for LongPrice {
     }
 }
 
-/// Nanoseconds since midnight of the exchange's day in 6 bytes: ITCH's time stamp.
+/// Nanoseconds since midnight of the exchange's day in 6 bytes: ITCH's timestamp.
 #[derive(
     Clone, Copy, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -115,10 +115,10 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The largest time that 6 bytes hold, a little over 78 hours.
+    /// The maximum time that 6 bytes hold, a little over 78 hours.
     pub const MAX: Nanos = Nanos((1 << 48) - 1);
 
-    /// The time.
+    /// Returns the time.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Nanos {
@@ -127,7 +127,7 @@ impl Timestamp {
 }
 
 impl From<Nanos> for Timestamp {
-    /// A time after [`Timestamp::MAX`] becomes that: times since midnight stay far below.
+    /// Clamps a time to [`Timestamp::MAX`]: times since midnight stay far below.
     #[inline]
     fn from(ts: Nanos) -> Self {
         let ts = ts.0.min(Timestamp::MAX.0);

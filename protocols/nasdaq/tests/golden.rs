@@ -1,9 +1,9 @@
-//! Bytes that others wrote: the worked examples of the fact sheet, and a few messages of real captures.
+//! Bytes from other sources: the worked examples of the fact sheet, and a few messages of real captures.
 //!
 //! The captured messages are short excerpts of Open-Markets-Initiative/omi-data-packets
 //! (Nasdaq.Equities.TotalView.Itch.v5.0, Nasdaq.Equities.TotalView.Itch.v5.0.20230822 and
-//! Nasdaq.Nsm.Ouch.v5.0), which its owner collected from public sources. What they hold was read off by
-//! hand against the tables of the specification.
+//! Nasdaq.Nsm.Ouch.v5.0), which its owner collected from public sources. The expected values were read by
+//! hand from the tables of the specification.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::itch50::*;
@@ -12,7 +12,7 @@ use tickpath_nasdaq::{itch50, ouch50};
 use tickpath_types::{InstrumentId, MatchId, Nanos, OrderId, Price, Qty, Side, UserRefNum};
 use zerocopy::IntoBytes;
 
-/// Bytes of hexadecimal text.
+/// Decodes hexadecimal text.
 fn hex(text: &str) -> Vec<u8> {
     assert!(text.len().is_multiple_of(2), "odd number of digits in {text}");
     let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
@@ -49,7 +49,7 @@ fn worked_examples_are_written() {
     }
 }
 
-/// Keeps what was decoded, as text.
+/// Keeps the decoded message as text.
 #[derive(Default)]
 struct Last(String);
 

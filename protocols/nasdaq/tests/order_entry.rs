@@ -1,4 +1,4 @@
-//! Orders and their answers through OUCH: what is offered, what is refused and why, what comes back.
+//! Orders and their answers through OUCH: accepted and refused requests, reasons, and answers.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::ouch50::{self, *};
@@ -28,7 +28,7 @@ fn order() -> EnterOrder {
     }
 }
 
-/// An enter order message with one field changed, and options.
+/// Returns an enter order message with one field changed, and options.
 fn entered(change: impl FnOnce(&mut ouch50::EnterOrder), options: &[TagValue<'_>]) -> Vec<u8> {
     let mut message = ouch50::EnterOrder::new(
         7,
@@ -157,7 +157,7 @@ fn a_replacement_is_refused_under_its_own_number() {
 
 #[test]
 fn a_modification_keeps_whatever_marking_it_has() {
-    // It is about an order, which only matching can see: a refusal here would be taken for a new order's.
+    // It is about an order that only matching knows: a refusal here would appear to be a new order's.
     for side_marking in [b'B', b'E', b'?'] {
         let modify = ouch50::ModifyOrder::new(u32::MAX, side_marking, 50);
         let request = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking, qty: Qty(50) };
@@ -226,7 +226,7 @@ fn requests_about_many_orders_have_their_bytes_and_come_back() {
         let len = ouch50::encode_request(&request, symbol_of, &mut wire).unwrap();
         assert_eq!(wire[..len], expected);
         assert_eq!(decode_request(&wire[..len], instrument_of), Ok(request));
-        // The list of options may be missing where it is empty.
+        // An empty list of options may be missing.
         if len == expected.len() && expected.ends_with(&[0, 0]) {
             assert_eq!(decode_request(&wire[..len - 2], instrument_of), Ok(request));
         }

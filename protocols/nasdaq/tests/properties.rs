@@ -1,4 +1,4 @@
-//! Whatever the bytes: round trips hold, every cut is an error, and nothing panics.
+//! For any bytes: round trips hold, every truncation is an error, and nothing panics.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use proptest::collection::vec;
@@ -117,7 +117,7 @@ fn market_event_kind() -> impl Strategy<Value = MarketEventKind> {
     ]
 }
 
-/// A message of a listed type, of the right length and otherwise of any bytes.
+/// Generates a message of a listed type, of the right length and otherwise of any bytes.
 fn itch_message() -> impl Strategy<Value = Vec<u8>> {
     (proptest::sample::select(MESSAGE_TYPES), vec(any::<u8>(), itch50::MESSAGE_LEN_MAX)).prop_map(
         |(message_type, mut bytes)| {
@@ -128,12 +128,12 @@ fn itch_message() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Takes every message and does nothing with it.
+/// A listener that ignores every message.
 struct Deaf;
 
 impl itch50::Listener for Deaf {}
 
-/// The same cases in every run; more of them, and others, are the fuzz targets' work.
+/// The same cases in every run; the fuzz targets cover more and other cases.
 fn config() -> ProptestConfig {
     ProptestConfig {
         rng_seed: RngSeed::Fixed(5),
@@ -252,7 +252,7 @@ proptest! {
         let len = ouch50::encode_request(&request, |_| Some(instrument().symbol), &mut out).unwrap();
         let read = |bytes: &[u8]| ouch50::decode_request(bytes, |_| Some(InstrumentId(1)));
         prop_assert_eq!(read(&out[..len]), Ok(request));
-        // Of what came in 2025 the list of options may be missing.
+        // In messages of 2025 the list of options may be missing.
         let fixed_len = match out[0] {
             b'C' => 17,
             b'D' | b'E' => 9,
@@ -283,7 +283,7 @@ proptest! {
         };
         prop_assert_eq!(read(&out[..len]), Some((event.ts, kind, true)));
         for cut in 0..len {
-            // An empty list of options may be missing in what came in 2025.
+            // An empty list of options may be missing in messages of 2025.
             let may_be_missing = b"XGK".contains(&out[0]) && cut + 2 == len && out[cut..len] == [0, 0];
             let is_whole = read(&out[..cut]) == Some((event.ts, kind, true));
             prop_assert_eq!(is_whole, may_be_missing, "cut to {} of {}", cut, len);
@@ -321,7 +321,7 @@ proptest! {
     }
 }
 
-/// An unknown type is passed to the listener, to be counted.
+/// An unknown type is passed to the listener for counting.
 #[test]
 fn unknown_types_are_countable() {
     #[derive(Default)]
@@ -337,7 +337,7 @@ fn unknown_types_are_countable() {
     assert!(itch50::decode(b"", &mut unknown).is_err());
 }
 
-/// What the publisher cannot say is refused before a byte is written.
+/// Events that the publisher cannot express are refused before a byte is written.
 #[test]
 fn events_that_do_not_fit_are_refused() {
     let event = |kind| MarketEvent {

@@ -1,4 +1,4 @@
-//! Stories of SoupBinTCP connections: two ends and a wire, in simulated time.
+//! Scenarios of SoupBinTCP connections: two sides and a wire, in simulated time.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use tickpath_nasdaq::soupbintcp::{
@@ -14,7 +14,7 @@ fn at(millis: u64) -> Nanos {
     START + Nanos::from_millis(millis)
 }
 
-/// Both ends, and what is on its way to each.
+/// Both sides, and the bytes in flight to each.
 struct Line {
     client: ClientSession,
     server: ServerSession,
@@ -32,7 +32,7 @@ impl Line {
         }
     }
 
-    /// A line whose login was accepted at the start, in session DAY1 from message 1.
+    /// Creates a line whose login was accepted at the start, in session DAY1 from message 1.
     fn logged_in() -> Line {
         let mut line = Line::new(config());
         line.transmit(START);
@@ -43,7 +43,7 @@ impl Line {
         line
     }
 
-    /// Lets both ends put on the wire what is due.
+    /// Lets both sides send what is due.
     fn transmit(&mut self, now: Nanos) {
         let mut out = [0; CONTROL_LEN_MAX];
         let len = self.client.poll_transmit(now, &mut out);
@@ -52,7 +52,7 @@ impl Line {
         self.to_client.extend(&out[..len]);
     }
 
-    /// What the server makes of everything on its way to it, one event after the other.
+    /// Delivers all bytes in flight to the server; returns its events as text.
     fn server_hears(&mut self, now: Nanos) -> Result<String, SessionError> {
         let mut heard = Vec::new();
         while let Some((event, used)) = self.server.handle_bytes(now, &self.to_server)? {
@@ -128,7 +128,7 @@ fn day() -> Session {
     Session::new("DAY1").unwrap()
 }
 
-/// The worked example: USER, secret, the current session from its start.
+/// Returns the worked example: USER, secret, the current session from its start.
 fn login_of_user() -> Vec<u8> {
     [&b"\x00\x2fLUSER  secret    "[..], &[b' '; 10], &[b' '; 19], b"1"].concat()
 }
@@ -259,7 +259,7 @@ fn each_side_speaks_after_a_second_of_its_own_silence() {
     line.transmit(at(1000));
     assert_eq!(line.client_hears(at(1000)).as_deref(), Ok("heartbeat"));
     assert_eq!(line.server_hears(at(1000)).as_deref(), Ok("heartbeat"));
-    // A message counts as speaking.
+    // A message replaces a heartbeat.
     line.client_says(at(1500), b"order");
     line.server_says(at(1600), b"answer");
     line.transmit(at(2499));
@@ -362,7 +362,7 @@ fn packets_out_of_place_close_the_connection() {
         sequence: Sequence(1),
         heartbeat_timeout: None,
     };
-    // To a server before the login, and after it.
+    // To a server before and after the login.
     for packet in [Packet::UnsequencedData(b"x"), Packet::ClientHeartbeat, Packet::ServerHeartbeat] {
         let mut server = ServerSession::new(START);
         let error = server.handle_bytes(START, &encoded(packet)).unwrap_err();
@@ -375,7 +375,7 @@ fn packets_out_of_place_close_the_connection() {
         let packet_type = packet.packet_type();
         assert_eq!(line.server_hears(START), Err(SessionError::UnexpectedPacket { packet_type }));
     }
-    // To a client before the login, and after it.
+    // To a client before and after the login.
     for packet in [Packet::SequencedData(b"x"), Packet::ServerHeartbeat, Packet::EndOfSession] {
         let mut line = Line::new(config());
         line.transmit(START);

@@ -20,13 +20,13 @@ codes! {
         BUY = b'B' "buy",
         SELL = b'S' "sell",
     }
-    /// An answer of yes or no; a space means that the question does not apply.
+    /// A yes or no; a space means not applicable.
     YesNo {
         YES = b'Y' "yes",
         NO = b'N' "no",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Where a security is listed.
+    /// The listing market of a security.
     MarketCategory {
         GLOBAL_SELECT = b'Q' "Nasdaq Global Select Market",
         GLOBAL = b'G' "Nasdaq Global Market",
@@ -39,7 +39,7 @@ codes! {
         IEX = b'V' "Investors Exchange",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Whether a Nasdaq-listed issuer meets its obligations.
+    /// Compliance of a Nasdaq-listed issuer with its obligations.
     FinancialStatus {
         DEFICIENT = b'D' "deficient",
         DELINQUENT = b'E' "delinquent",
@@ -53,12 +53,12 @@ codes! {
         NORMAL = b'N' "normal",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Whether the symbol is a live one or one for tests.
+    /// Live or test symbol.
     Authenticity {
         LIVE = b'P' "live",
         TEST = b'T' "test",
     }
-    /// Whether the security is set up for an IPO release.
+    /// Setup of a security for an IPO release.
     IpoFlag {
         NEW_ISSUE = b'Y' "set up for an IPO release",
         NOT_NEW_ISSUE = b'N' "not set up for an IPO release",
@@ -71,7 +71,7 @@ codes! {
         TIER_2 = b'2' "tier 2",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Whether a security trades, in a [`StockTradingAction`](super::StockTradingAction).
+    /// Trading state of a security, in a [`StockTradingAction`](super::StockTradingAction).
     StockTradingState {
         HALTED = b'H' "halted in all US markets",
         PAUSED = b'P' "paused in all US markets",
@@ -100,13 +100,13 @@ codes! {
         SUSPENDED = b'S' "suspended",
         DELETED = b'D' "deleted",
     }
-    /// Level of the market-wide circuit breaker that was breached.
+    /// Breached level of the market-wide circuit breaker.
     BreachedLevel {
         LEVEL_1 = b'1' "level 1",
         LEVEL_2 = b'2' "level 2",
         LEVEL_3 = b'3' "level 3",
     }
-    /// Whether the quotation release time of an IPO is expected or called off.
+    /// Status of the quotation release of an IPO: expected or called off.
     IpoQualifier {
         ANTICIPATED = b'A' "anticipated quotation release",
         CANCELED = b'C' "release canceled or postponed",
@@ -117,7 +117,7 @@ codes! {
         BX = b'B' "Nasdaq BX or Texas",
         PSX = b'X' "Nasdaq PSX",
     }
-    /// What happened on one market, in an [`OperationalHalt`](super::OperationalHalt).
+    /// The action on one market, in an [`OperationalHalt`](super::OperationalHalt).
     OperationalHaltAction {
         HALTED = b'H' "halted",
         RESUMED = b'T' "resumed",
@@ -130,7 +130,7 @@ codes! {
         EXTENDED_CLOSE = b'A' "extended trading close",
         INTRADAY = b'I' "intraday or post-close cross",
     }
-    /// Side on which a cross has too many shares.
+    /// Side of a cross with excess shares.
     ImbalanceDirection {
         BUY = b'B' "buy imbalance",
         SELL = b'S' "sell imbalance",
@@ -183,7 +183,7 @@ stands_for! {
         QUOTATION_ONLY = QuotationOnly,
         TRADING = Trading,
     }
-    /// The kind; `None` for a cross that this project's venue does not hold.
+    /// The kind; `None` for a cross that this project's venue does not run.
     CrossType, kind: CrossKind {
         OPENING = Opening,
         CLOSING = Closing,
@@ -193,13 +193,13 @@ stands_for! {
 }
 
 impl PriceVariation {
-    /// The code for a near price and the reference price that it is compared with.
+    /// Returns the code for a near price and the reference price that it is compared with.
     #[must_use]
     pub fn between(near: Price, reference: Price) -> PriceVariation {
         if reference.0 <= 0 {
             return PriceVariation::NOT_AVAILABLE;
         }
-        // Exact in 128 bits: a price has 64.
+        // Exact in 128 bits, since a price has 64.
         let percent =
             i128::from(near.0).abs_diff(i128::from(reference.0)) * 100 / reference.0.unsigned_abs() as u128;
         match percent {

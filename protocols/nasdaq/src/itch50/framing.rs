@@ -9,18 +9,18 @@ use super::message_len;
 /// Bytes before each message.
 const PREFIX_LEN: usize = 2;
 
-/// Where the length of a message is found.
+/// The source of a message's length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lengths {
-    /// In the two bytes before it.
+    /// The two bytes before the message.
     #[default]
     Prefixed,
-    /// In its type; the two bytes before it are zero.
+    /// The message type; the two bytes before the message are zero.
     Implied,
 }
 
 impl Lengths {
-    /// Guesses from the first bytes of a file: zero before a known type means [`Lengths::Implied`].
+    /// Detects the source from a file's first bytes: zero before a known type means [`Lengths::Implied`].
     #[must_use]
     pub fn detect(data: &[u8]) -> Lengths {
         match data {
@@ -30,7 +30,7 @@ impl Lengths {
     }
 }
 
-/// The next thing in a file.
+/// The next element of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A message.
@@ -39,36 +39,36 @@ pub enum Frame<'a> {
     EndOfSession,
 }
 
-/// A file is not framed as it says.
+/// Invalid framing of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
-    /// The data ends inside a message: the file is cut short, get it again.
+    /// The data ends inside a message: the file is truncated, get it again.
     #[error("{len} bytes are left at offset {offset}, inside a message: the file is cut short")]
     Truncated {
-        /// Where the message starts.
+        /// Offset of the message.
         offset: usize,
-        /// How many bytes are left there.
+        /// Number of remaining bytes.
         len: usize,
     },
-    /// Lengths are implied and the type is not known, so that nothing after it can be found.
+    /// Lengths are implied and the type is unknown, so that no later message can be found.
     #[error("type {message_type:#04x} at offset {offset} has no known length and the file gives none")]
     UnknownType {
         /// The type byte.
         message_type: u8,
-        /// Where the message starts.
+        /// Offset of the message.
         offset: usize,
     },
     /// Lengths are implied and a length field is not zero: read the file with [`Lengths::Prefixed`].
     #[error("the length field at offset {offset} is not zero: read with prefixed lengths")]
     UnexpectedLength {
-        /// Where the length field is.
+        /// Offset of the length field.
         offset: usize,
     },
 }
 
-/// Reads the frame at the start of `data`: the frame and how many bytes it took, or `None` when it is
-/// not complete, which a reader of chunks answers with more bytes.
+/// Reads the frame at the start of `data`. Returns the frame and its length in bytes, or `None` when it is
+/// incomplete; a reader of chunks then provides more bytes.
 ///
 /// # Errors
 /// [`FramingError`], with offset 0, when the frame cannot be a message.
@@ -97,34 +97,34 @@ pub fn next_frame(data: &[u8], lengths: Lengths) -> Result<Option<(Frame<'_>, us
 /// After an error the iterator is finished.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
-    /// What is not yet read; emptied when the iterator finishes early.
+    /// The unread bytes; emptied when the iterator finishes early.
     rest: &'a [u8],
-    /// Where `rest` ends.
+    /// Offset of the end of `rest`.
     end: usize,
     lengths: Lengths,
     is_end_of_session: bool,
 }
 
 impl<'a> Frames<'a> {
-    /// The messages of `data`.
+    /// Creates an iterator over the messages of `data`.
     #[must_use]
     pub const fn new(data: &'a [u8], lengths: Lengths) -> Self {
         Frames { rest: data, end: data.len(), lengths, is_end_of_session: false }
     }
 
-    /// Where the next frame starts, or where the iterator finished.
+    /// Returns the offset of the next frame, or of the end of iteration.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.end - self.rest.len()
     }
 
-    /// True once the end-of-session marker was met.
+    /// Returns true once the end-of-session marker was read.
     #[must_use]
     pub const fn is_end_of_session(&self) -> bool {
         self.is_end_of_session
     }
 
-    /// Everything that is not a whole message with its length before it.
+    /// Handles everything except a whole message with a length prefix.
     #[cold]
     #[inline(never)]
     fn next_unusual(&mut self) -> Option<Result<&'a [u8], FramingError>> {

@@ -15,8 +15,8 @@ use crate::wire::{
     Timestamp,
 };
 
-/// Declares all messages with the fields that they share, and whatever must name each of them once. Behind its length and
-/// its handler a message has its title in the specification.
+/// Declares all messages with their common fields, and all items that list every message. The string after a
+/// message's length and handler is its title in the specification.
 macro_rules! itch_messages {
     ($(
         $(#[$doc:meta])*
@@ -30,7 +30,7 @@ macro_rules! itch_messages {
             $name = $type, $len {
                 /// Day-unique index of the symbol; 0 when the message is about the whole system.
                 1 stock_locate: Locate,
-                /// Nasdaq's internal tracking number; means nothing outside.
+                /// Nasdaq's internal tracking number; without external meaning.
                 3 tracking_number: U16,
                 /// Time of the event, in nanoseconds since midnight Eastern Time.
                 5 timestamp: Timestamp,
@@ -39,17 +39,17 @@ macro_rules! itch_messages {
         } )*
 
         messages! {
-            /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of every type. A
-            /// hot path uses [`decode`].
+            /// One message, borrowed from the received bytes. It suits tools that read a few messages of
+            /// every type; a hot path uses [`decode`].
             enum Message<'a> of u8, type_of, read;
-            /// Length of a message of this type, or `None` when ITCH 5.0 does not list it.
+            /// Returns the length of a message of this type, or `None` when ITCH 5.0 does not list it.
             fn message_len = LEN;
             { $( $name(&'a $name) = $type, $handler; )* }
             {
-                /// An [`AddOrder`] or an [`OrderDelete`] came: calls the method of its type unless it is written.
+                /// Handles an [`AddOrder`] or an [`OrderDelete`]; by default calls the method of its type.
                 ///
-                /// These two are most of a day, in an order that no CPU can predict. A listener that treats them alike
-                /// saves the wrong guesses.
+                /// These two are most of a day, in unpredictable order. A listener that treats them alike
+                /// avoids mispredictions.
                 #[inline]
                 fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                     match message.get() {
@@ -76,8 +76,7 @@ macro_rules! itch_messages {
             }
         }
 
-        /// What is neither an add nor a delete, or not as long as one: kept out of the caller's loop, which is short
-        /// then.
+        /// Decodes messages other than a valid add or delete; out of line to keep the caller's loop short.
         #[inline(never)]
         fn decode_other(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             match type_of(message)? {
@@ -87,11 +86,11 @@ macro_rules! itch_messages {
             Ok(())
         }
 
-        /// Takes every field of every message, and nothing else, into one number: what is left of a decoder when
-        /// nobody listens, and a checksum of what it decoded.
+        /// Combines every field of every message into one number. This measures a decoder without a consumer,
+        /// and is a checksum of the decoded messages.
         ///
-        /// The same messages in the same order give the same number on every machine. Each field counts, the type
-        /// and the tracking number too, and of an unknown message its length and every byte.
+        /// The same messages in the same order give the same number on every machine. Every field counts,
+        /// including the type and the tracking number; of an unknown message, its length and every byte.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Checksum(u64);
 
@@ -109,7 +108,7 @@ macro_rules! itch_messages {
                 }
             )*
 
-            /// The same as for either of them: fields that are not there are zero, and zero changes nothing.
+            /// Equals the result of either method: missing fields are zero, and zero changes nothing.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                 let (head, details) = (message.head, message.details());
@@ -135,13 +134,13 @@ macro_rules! itch_messages {
     };
 }
 
-/// The type byte.
+/// Returns the type byte.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
 }
 
-/// Gives a function the message that these bytes are.
+/// Passes the message in these bytes to a function.
 #[inline(always)]
 fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
@@ -153,16 +152,16 @@ where
 }
 
 impl Checksum {
-    /// An odd number whose ones are spread: a product by it loses no bit.
+    /// An odd multiplier with well-distributed bits: the product loses no bit.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The number so far.
+    /// Returns the number so far.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Each field is turned by another number of bits, so that none waits for another and each place counts.
+    /// Each field is rotated by a different number of bits: fields stay independent and order counts.
     #[inline(always)]
     fn take_fields<const N: usize>(&mut self, fields: [u64; N]) {
         const TURN: u32 = 11;
@@ -176,7 +175,7 @@ impl Checksum {
     }
 }
 
-/// What an [`AddOrder`] says beyond what an [`OrderDelete`] says too.
+/// The fields of an [`AddOrder`] that an [`OrderDelete`] does not have.
 #[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct AddDetails {
@@ -189,7 +188,7 @@ struct AddDetails {
 const ADD_DETAILS_LEN: usize = AddOrder::LEN - OrderDelete::LEN;
 const NO_DETAILS: [u8; ADD_DETAILS_LEN] = [0; ADD_DETAILS_LEN];
 
-/// An [`AddOrder`] or an [`OrderDelete`], of which the latter is laid out as the former begins.
+/// An [`AddOrder`] or an [`OrderDelete`]; the latter's layout is the start of the former's.
 #[derive(Clone, Copy)]
 pub struct AddOrDelete<'a> {
     message: &'a [u8],
@@ -208,15 +207,15 @@ impl<'a> AddOrDelete<'a> {
         let this = kind(head[0], message.len());
         let from_add = this ^ kind(AddOrder::TYPE, AddOrder::LEN);
         let from_delete = this ^ kind(OrderDelete::TYPE, OrderDelete::LEN);
-        // A product, since a compiler makes two branches of an `or`. One of the two is odd, so nothing but nought gives
-        // nought.
+        // A product, since compilers turn an `or` into two branches. As one factor is odd, zero means a zero
+        // factor.
         if from_add.wrapping_mul(from_delete) != 0 {
             return None;
         }
         Some(AddOrDelete { message, head: transmute_ref!(head), rest })
     }
 
-    /// Zeroes for a delete.
+    /// Returns the add's fields; zeroes for a delete.
     #[inline(always)]
     fn details(self) -> &'a AddDetails {
         let details = self.rest.first_chunk::<ADD_DETAILS_LEN>();
@@ -224,10 +223,10 @@ impl<'a> AddOrDelete<'a> {
         transmute_ref!(details)
     }
 
-    /// Which of the two it is.
+    /// Returns the message as one of the two types.
     ///
     /// # Errors
-    /// The delete, when it is no add.
+    /// The delete, if it is not an add.
     #[inline(always)]
     pub fn get(self) -> Result<&'a AddOrder, &'a OrderDelete> {
         AddOrder::ref_from_bytes(self.message).map_err(|_| self.head)
@@ -235,7 +234,7 @@ impl<'a> AddOrDelete<'a> {
 }
 
 itch_messages! {
-    /// System Event (`S`): the session reaches a stage.
+    /// System Event (`S`): the session enters a stage.
     SystemEvent = b'S', 12, on_system_event, "System Event Message" {
         /// The stage.
         11 event_code: EventCode,
@@ -245,13 +244,13 @@ itch_messages! {
     StockDirectory = b'R', 39, on_stock_directory, "Stock Directory" {
         /// Symbol.
         11 stock: Stock,
-        /// Where it is listed.
+        /// Its listing market.
         19 market_category: MarketCategory,
-        /// Whether its issuer meets its obligations.
+        /// Its issuer's compliance with its obligations.
         20 financial_status: FinancialStatus,
         /// Shares in a round lot.
         21 round_lot_size: Shares,
-        /// Whether only round lots are accepted.
+        /// `Y` if only round lots are accepted.
         25 round_lots_only: YesNo,
         /// Class of security.
         26 issue_classification: Alpha<1>,
@@ -273,7 +272,7 @@ itch_messages! {
         38 inverse: YesNo,
     }
 
-    /// Stock Trading Action (`H`): whether the security trades.
+    /// Stock Trading Action (`H`): the trading state of the security.
     StockTradingAction = b'H', 25, on_stock_trading_action, "Stock Trading Action" {
         /// Symbol.
         11 stock: Stock,
@@ -281,7 +280,7 @@ itch_messages! {
         19 trading_state: StockTradingState,
         /// Reserved, a space.
         20 reserved: Alpha<1>,
-        /// Why, e.g. `T1`, `LUDP`; spaces when none is given.
+        /// The reason, e.g. `T1`, `LUDP`; spaces when none is given.
         21 reason: Alpha<4>,
     }
 
@@ -319,15 +318,15 @@ itch_messages! {
 
     /// Market Wide Circuit Breaker Status (`W`): a level was breached.
     MwcbStatus = b'W', 12, on_mwcb_status, "MWCB Status Message" {
-        /// Which.
+        /// The level.
         11 breached_level: BreachedLevel,
     }
 
-    /// IPO Quoting Period Update (`K`): when an IPO's quoting begins.
+    /// IPO Quoting Period Update (`K`): the start of an IPO's quoting.
     IpoQuotingPeriod = b'K', 28, on_ipo_quoting_period, "Quoting Period Update" {
         /// Symbol.
         11 stock: Stock,
-        /// When quoting is released, in **seconds** since midnight Eastern Time.
+        /// Time of the quoting release, in **seconds** since midnight Eastern Time.
         19 release_time: U32,
         /// Expected or called off.
         23 release_qualifier: IpoQualifier,
@@ -345,7 +344,7 @@ itch_messages! {
         23 upper_price: ShortPrice,
         /// Lower price.
         27 lower_price: ShortPrice,
-        /// How many extensions of the auction there have been.
+        /// Number of extensions of the auction so far.
         31 extension: U32,
     }
 
@@ -359,7 +358,7 @@ itch_messages! {
         20 action: OperationalHaltAction,
     }
 
-    /// Add Order, no MPID attribution (`A`): an order now rests at the tail of its level.
+    /// Add Order, no MPID attribution (`A`): an order was added at the tail of its level.
     AddOrder = b'A', 36, on_add_order, "Add Order - No MPID Attribution" {
         /// Reference of the order, unique within the day.
         11 order_ref: OrderRef,
@@ -385,7 +384,7 @@ itch_messages! {
         24 stock: Stock,
         /// Its level.
         32 price: ShortPrice,
-        /// Whose it is.
+        /// MPID of its owner.
         36 attribution: Alpha<4>,
     }
 
@@ -393,7 +392,7 @@ itch_messages! {
     OrderExecuted = b'E', 31, on_order_executed, "Order Executed Message" {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
-        /// How much traded.
+        /// Executed quantity.
         19 executed_shares: Shares,
         /// Number of the execution.
         23 match_number: MatchNumber,
@@ -403,13 +402,13 @@ itch_messages! {
     OrderExecutedWithPrice = b'C', 36, on_order_executed_with_price, "Order Executed With Price Message" {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
-        /// How much traded.
+        /// Executed quantity.
         19 executed_shares: Shares,
         /// Number of the execution.
         23 match_number: MatchNumber,
-        /// `N` when the execution counts in a later bulk print, not by itself.
+        /// `N` when the execution is part of a later bulk print and does not count by itself.
         31 printable: YesNo,
-        /// At what price; the order's own price does not change.
+        /// Execution price; the order's own price does not change.
         32 execution_price: ShortPrice,
     }
 
@@ -417,22 +416,22 @@ itch_messages! {
     OrderCancel = b'X', 23, on_order_cancel, "Order Cancel Message" {
         /// Reference of the order.
         11 order_ref: OrderRef,
-        /// By how much.
+        /// Canceled quantity.
         19 canceled_shares: Shares,
     }
 
-    /// Order Delete (`D`): a resting order went away.
+    /// Order Delete (`D`): a resting order was removed.
     OrderDelete = b'D', 19, on_order_delete, "Order Delete Message" {
         /// Reference of the order.
         11 order_ref: OrderRef,
     }
 
-    /// Order Replace (`U`): a resting order went away and another of its side and symbol rests at the
-    /// tail of its level.
+    /// Order Replace (`U`): a resting order was removed and another of its side and symbol added at the tail
+    /// of its level.
     OrderReplace = b'U', 35, on_order_replace, "Order Replace Message" {
-        /// Reference of the order that went away.
+        /// Reference of the removed order.
         11 original_order_ref: OrderRef,
-        /// Reference of the order that rests.
+        /// Reference of the new order.
         19 new_order_ref: OrderRef,
         /// Its quantity.
         27 shares: Shares,
@@ -446,11 +445,11 @@ itch_messages! {
         11 order_ref: OrderRef,
         /// Always `B` since July 2014, whatever the side was.
         19 side: BuySell,
-        /// How much traded.
+        /// Executed quantity.
         20 shares: Shares,
         /// Symbol.
         24 stock: Stock,
-        /// At what price.
+        /// Execution price.
         32 price: ShortPrice,
         /// Number of the execution.
         36 match_number: MatchNumber,
@@ -458,11 +457,11 @@ itch_messages! {
 
     /// Cross Trade (`Q`): the bulk print of a cross; no book changes.
     CrossTrade = b'Q', 40, on_cross_trade, "Cross Trade Message" {
-        /// How much traded; 0 when there was no cross.
+        /// Executed quantity; 0 without a cross.
         11 shares: LongShares,
         /// Symbol.
         19 stock: Stock,
-        /// At what price.
+        /// Price of the cross.
         27 cross_price: ShortPrice,
         /// Number of the execution.
         31 match_number: MatchNumber,
@@ -470,19 +469,19 @@ itch_messages! {
         39 cross_type: CrossType,
     }
 
-    /// Broken Trade (`B`): an execution is void; statistics change and books do not.
+    /// Broken Trade (`B`): an execution was broken; statistics change and books do not.
     BrokenTrade = b'B', 19, on_broken_trade, "Broken Trade / Order Execution Message" {
         /// Number of the execution.
         11 match_number: MatchNumber,
     }
 
-    /// Net Order Imbalance Indicator (`I`): what a coming cross would look like.
+    /// Net Order Imbalance Indicator (`I`): the expected outcome of the next cross.
     NetOrderImbalance = b'I', 50, on_net_order_imbalance, "Net Order Imbalance Indicator (NOII) Message" {
         /// Shares that would match at the current reference price.
         11 paired_shares: LongShares,
-        /// Shares that would not.
+        /// Shares that would not match.
         19 imbalance_shares: LongShares,
-        /// On which side they are.
+        /// Side of the imbalance.
         27 imbalance_direction: ImbalanceDirection,
         /// Symbol.
         28 stock: Stock,
@@ -490,7 +489,7 @@ itch_messages! {
         36 far_price: ShortPrice,
         /// Clearing price of cross and continuous orders; 0 when not available.
         40 near_price: ShortPrice,
-        /// Price at which the above is reckoned.
+        /// Reference price of these quantities.
         44 current_reference_price: ShortPrice,
         /// Kind of cross.
         48 cross_type: CrossType,
@@ -502,7 +501,7 @@ itch_messages! {
     RetailPriceImprovement = b'N', 20, on_retail_price_improvement, "Retail Price Improvement Indicator (RPII)" {
         /// Symbol.
         11 stock: Stock,
-        /// On which sides there is interest.
+        /// Sides with interest.
         19 interest_flag: InterestFlag,
     }
 
@@ -516,9 +515,9 @@ itch_messages! {
         20 minimum_allowable_price: ShortPrice,
         /// Highest price at which it may open.
         24 maximum_allowable_price: ShortPrice,
-        /// Where it would open now.
+        /// Price at which it would open now.
         28 near_execution_price: ShortPrice,
-        /// When that price was reckoned, in nanoseconds since midnight Eastern Time.
+        /// Calculation time of that price, in nanoseconds since midnight Eastern Time.
         32 near_execution_time: LongTimestamp,
         /// Lower price of the auction collar.
         40 lower_price_range_collar: ShortPrice,

@@ -1,8 +1,8 @@
 //! Nasdaq TotalView-ITCH 5.0, both directions.
 //!
-//! A message is one of 23 fixed big-endian structures without padding; [`decode`] checks its type and
-//! its length and hands the listener a reference into the bytes it came in. Every structure is also
-//! what a publisher writes: make it with `new`, send its [`as_bytes`](zerocopy::IntoBytes::as_bytes).
+//! A message is one of 23 fixed big-endian structures without padding. [`decode`] checks its type and its
+//! length and passes the listener a reference into the received bytes. A publisher writes the same
+//! structures: create one with `new` and send its [`as_bytes`](zerocopy::IntoBytes::as_bytes).
 //!
 //! ```
 //! use tickpath_nasdaq::itch50::{self, AddOrder, BuySell};

@@ -16,15 +16,15 @@ const COMMON_STOCK: Alpha<1> = Alpha(*b"C");
 /// Issue sub-type: not applicable.
 const NO_SUB_TYPE: Alpha<2> = Alpha(*b"Z ");
 
-/// Writes the message of an event, given the fields that are its own. The tracking number means something inside Nasdaq
-/// only.
+/// Writes the message of an event from its specific fields. The tracking number has a meaning only inside
+/// Nasdaq, so it is zero.
 macro_rules! put {
     ($out:ident, $event:ident, $message:ident($( $field:expr ),*)) => {
         put($out, $message::new($event.instrument, U16::ZERO, $event.ts $(, $field)*))
     };
 }
 
-/// An event could not be written; nothing was.
+/// An event could not be encoded; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -36,19 +36,19 @@ pub enum EncodeError {
         /// Length of the buffer.
         len: usize,
     },
-    /// A price or a quantity does not fit ITCH's 4 bytes: give the instrument a collar and a largest
-    /// quantity that fit, or another scale.
+    /// A price or a quantity does not fit ITCH's 4 bytes: give the instrument a collar and a maximum quantity
+    /// that fit, or another scale.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// The packet took no further message: start another one.
+    /// The packet accepts no further message: start another one.
     #[error(transparent)]
     PacketFull(#[from] PushError),
-    /// The event needs the symbol of its instrument and none was given.
+    /// The event needs the symbol of its instrument, and none was given.
     #[error("the event is about an instrument that was not given: look it up by the event's id")]
     NoInstrument,
 }
 
-/// Length of the ITCH message that [`encode_market_event`] writes for an event of this kind.
+/// Returns the length of the ITCH message that [`encode_market_event`] writes for an event of this kind.
 #[inline]
 #[must_use]
 pub const fn market_event_len(kind: &MarketEventKind) -> usize {
@@ -72,12 +72,13 @@ pub const fn market_event_len(kind: &MarketEventKind) -> usize {
 
 /// Writes an event as its ITCH message at the start of `out` and returns the message's length.
 ///
-/// System becomes `S`, Directory `R`, TradingAction `H`, Add `A`, Executed `E`, Reduced `X`, Deleted
-/// `D`, Replaced `U`, ExecutedAt `C` (not printable: its cross is), Traded `P`, Cross `Q`, TradeBroken `B`, Imbalance
-/// `I`, PriceBand `J`. The instrument is read for those that carry its symbol: `R`, `H`, `A`, `P`, `Q`, `I` and `J`.
+/// System becomes `S`, Directory `R`, TradingAction `H`, Add `A`, Executed `E`, Reduced `X`, Deleted `D`,
+/// Replaced `U`, ExecutedAt `C` (not printable: its cross is), Traded `P`, Cross `Q`, TradeBroken `B`,
+/// Imbalance `I`, PriceBand `J`. Messages with a symbol need the instrument: `R`, `H`, `A`, `P`, `Q`, `I` and
+/// `J`.
 ///
 /// # Errors
-/// [`EncodeError`] says what to change; `out` is then untouched.
+/// [`EncodeError`] states the correction; `out` is then unchanged.
 #[inline]
 pub fn encode_market_event(
     event: &MarketEvent,
@@ -115,10 +116,10 @@ pub fn encode_market_event(
     }
 }
 
-/// An event's ITCH message by itself, for whoever has no packet to write it into; see [`encode_market_event`].
+/// Returns an event's ITCH message by itself, without a packet; see [`encode_market_event`].
 ///
 /// # Errors
-/// As there; there is always room.
+/// As there, except that the buffer always suffices.
 pub fn market_event_message(
     event: &MarketEvent,
     instrument: Option<&Instrument>,
@@ -129,7 +130,7 @@ pub fn market_event_message(
     Ok(message)
 }
 
-/// What is published of crosses, hidden orders, broken trades and price bands.
+/// Writes the messages of crosses, hidden orders, broken trades and price bands.
 #[cold]
 fn put_rare(
     event: &MarketEvent,
@@ -144,7 +145,7 @@ fn put_rare(
         }
         MarketEventKind::Traded { qty, price, match_id, .. } => {
             let (shares, price) = (Shares::try_from(qty)?, ShortPrice::try_from(price)?);
-            // Reference and side of an order that nobody saw stay unsaid, as they do at Nasdaq.
+            // Reference and side of a hidden order stay undisclosed, as at Nasdaq.
             let (no_order, side) = (OrderId(0), BuySell::BUY);
             put!(out, event, NonCrossTrade(no_order, side, shares, symbol()?, price, match_id))
         }
@@ -163,7 +164,7 @@ fn put_rare(
     }
 }
 
-/// With no orders for the cross alone there is no far price.
+/// Without orders for the cross alone there is no far price.
 fn put_imbalance(
     event: &MarketEvent,
     symbol: Symbol,
@@ -190,8 +191,8 @@ fn put_imbalance(
     )
 }
 
-/// Every instrument is an ordinary share in good standing without a listing market and without a tier of price bands:
-/// the bands here are the venue's own.
+/// Every instrument is an ordinary share in good standing, without a listing market or a tier of price bands,
+/// since the bands are the venue's own.
 fn put_directory(event: &MarketEvent, instrument: &Instrument, out: &mut [u8]) -> Result<usize, EncodeError> {
     let lot_size = Shares::try_from(instrument.lot_size)?;
     put!(

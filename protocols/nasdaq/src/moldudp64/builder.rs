@@ -1,32 +1,31 @@
-//! Writing a downstream packet.
+//! Construction of a downstream packet.
 
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
 use super::{BLOCK_PREFIX_LEN, HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 
-/// A message was not taken; the packet is as it was. Send it, start another and push the message again.
+/// A message was not added; the packet is unchanged. Send it, start another and push the message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The buffer has no room for it.
+    /// The buffer has no space for it.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
     NoRoom {
         /// Length of the message.
         needed: usize,
-        /// Longest message that has room.
+        /// Longest message that fits.
         remaining: usize,
     },
-    /// The packet has as many messages as a header can count.
+    /// The packet has the maximum number of messages of a header.
     #[error("the packet has {MESSAGE_COUNT_MAX} messages: send it first")]
     TooMany,
 }
 
 /// Fills a buffer with one packet.
 ///
-/// The buffer is whatever gives out bytes - an array that the builder owns, a slice of a larger batch -
-/// and its length bounds the packet's. Nothing is allocated, and a message is written where it is sent
-/// from.
+/// The buffer is anything that provides bytes, such as an owned array or a slice of a larger batch. Its
+/// length bounds the packet's. Nothing is allocated, and a message is written in place.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder<B> {
     buffer: B,
@@ -47,7 +46,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         PacketBuilder { buffer, session, sequence, message_count: 0, len: HEADER_LEN }
     }
 
-    /// Starts the next packet in the same buffer: its first message follows the last one of this.
+    /// Starts the next packet in the same buffer; its first message follows the last one of this packet.
     #[inline]
     pub fn start_next(&mut self) {
         self.sequence = self.next_sequence();
@@ -69,14 +68,14 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         })
     }
 
-    /// Adds a message that `write` puts at the start of the room that it is given, and whose length it
-    /// returns. The room holds [`remaining`](Self::remaining) bytes.
+    /// Adds a message that `write` puts at the start of the buffer that it receives, and whose length it
+    /// returns. The buffer holds [`remaining`](Self::remaining) bytes.
     ///
     /// # Errors
-    /// What `write` returns, or [`PushError::TooMany`]; the packet is then unchanged.
+    /// The error of `write`, or [`PushError::TooMany`]; the packet is then unchanged.
     ///
     /// # Panics
-    /// When `write` returns more than the room's length.
+    /// When `write` returns more than the buffer's length.
     #[inline]
     pub fn push_with<E: From<PushError>>(
         &mut self,
@@ -99,14 +98,14 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         Ok(())
     }
 
-    /// Longest message that has room, in bytes.
+    /// Returns the length of the longest message that fits, in bytes.
     #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {
         (self.buffer.as_ref().len() - self.len).saturating_sub(BLOCK_PREFIX_LEN).min(usize::from(u16::MAX))
     }
 
-    /// True when a message of this length has room.
+    /// Returns true if a message of this length fits.
     #[inline]
     #[must_use]
     pub fn has_room_for(&self, message_len: usize) -> bool {
@@ -115,42 +114,42 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
             && self.len + BLOCK_PREFIX_LEN + message_len <= self.buffer.as_ref().len()
     }
 
-    /// Length of the packet so far, header included.
+    /// Returns the length of the packet so far, header included.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True while it has no message.
+    /// Returns true while it has no message.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.message_count == 0
     }
 
-    /// How many messages it has.
+    /// Returns its number of messages.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u16 {
         self.message_count
     }
 
-    /// Number of its first message.
+    /// Returns the number of its first message.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.sequence
     }
 
-    /// Number that the next message pushed will have.
+    /// Returns the number of the next message to be pushed.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         Sequence(self.sequence.0 + self.message_count as u64)
     }
 
-    /// Writes the header and gives the datagram. Without a message it is a heartbeat.
+    /// Writes the header and returns the datagram. Without a message it is a heartbeat.
     #[inline]
     pub fn finish(&mut self) -> &[u8] {
         let header = Header::new(self.session, self.sequence, self.message_count);

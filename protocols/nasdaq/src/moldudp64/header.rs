@@ -7,35 +7,35 @@ use zerocopy::byteorder::big_endian::{U16, U64};
 use super::{END_OF_SESSION, Session};
 
 layout! {
-    /// Starts every downstream packet, and is all of a heartbeat or an end of session.
+    /// Begins every downstream packet; a heartbeat or an end of session consists of it alone.
     ///
     /// Source: MoldUDP64 1.00, "Downstream Packet"; 20 bytes, big-endian.
     Header, 20 => {
         /// The session.
         0 session: Session,
-        /// Number of the first message; of the next one to come when there is none.
+        /// Number of the first message, or of the next message if there is none.
         10 sequence: U64,
-        /// How many messages follow; 0 is a heartbeat, 0xffff the end of the session.
+        /// Number of messages that follow; 0 is a heartbeat, 0xffff the end of the session.
         18 message_count: U16,
     }
 }
 
 impl Header {
-    /// The header of `message_count` messages, the first of them numbered `sequence`.
+    /// Creates the header of `message_count` messages, the first of them numbered `sequence`.
     #[inline]
     #[must_use]
     pub fn new(session: Session, sequence: Sequence, message_count: u16) -> Header {
         Header { session, sequence: U64::new(sequence.0), message_count: U16::new(message_count) }
     }
 
-    /// Says that the line is alive, about once a second while nothing else is sent.
+    /// Creates a heartbeat, sent about once a second while the line is otherwise idle.
     #[must_use]
     pub fn heartbeat(session: Session, next: Sequence) -> Header {
         Header::new(session, next, 0)
     }
 
-    /// Says that no message will have the number `next`; repeated for a while, in which messages
-    /// can still be requested.
+    /// Creates an end of session: no message will have the number `next`. It is repeated for a while, in
+    /// which messages can still be requested.
     #[must_use]
     pub fn end_of_session(session: Session, next: Sequence) -> Header {
         Header::new(session, next, END_OF_SESSION)

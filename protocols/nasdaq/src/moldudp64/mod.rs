@@ -1,4 +1,4 @@
-//! MoldUDP64 1.00: numbered messages in UDP datagrams, and the request for those that were lost.
+//! MoldUDP64 1.00: numbered messages in UDP datagrams, and the request for lost messages.
 //!
 //! ```
 //! use tickpath_nasdaq::moldudp64::{Packet, PacketBuilder, Session};
@@ -31,10 +31,10 @@ pub use crate::session::Session;
 pub const HEADER_LEN: usize = size_of::<Header>();
 /// Bytes before each message in a packet.
 pub const BLOCK_PREFIX_LEN: usize = 2;
-/// Length of the longest datagram that a publisher sends unless it is told otherwise: it passes an
-/// Ethernet of 1500 bytes with tunnels to spare.
+/// Default maximum length of a publisher's datagram: it fits an Ethernet MTU of 1500 bytes, with a reserve
+/// for tunnels.
 pub const DATAGRAM_LEN_MAX: usize = 1400;
-/// Most messages of one packet: the count above it means the end of the session.
+/// Maximum number of messages of one packet: the count above it means the end of the session.
 pub const MESSAGE_COUNT_MAX: u16 = END_OF_SESSION - 1;
 /// The message count that ends a session.
 pub const END_OF_SESSION: u16 = 0xffff;

@@ -1,4 +1,4 @@
-//! Reading a downstream packet.
+//! Parser for a downstream packet.
 
 use tickpath_types::Sequence;
 use tickpath_wire::Malformed;
@@ -6,14 +6,14 @@ use zerocopy::FromBytes;
 
 use super::{BLOCK_PREFIX_LEN, END_OF_SESSION, Header, Session};
 
-/// What a packet is for.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It carries at least one message.
+    /// Carries at least one message.
     Messages,
-    /// It says that the line is alive and which number comes next.
+    /// Shows that the line is alive, and which number comes next.
     Heartbeat,
-    /// It says that the session is over and which number would have come next.
+    /// Reports the end of the session and the number that would come next.
     EndOfSession,
 }
 
@@ -25,11 +25,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a datagram: header, count and every message's length. Nothing of a damaged packet is
-    /// given out.
+    /// Checks a datagram: header, count and every message's length. A damaged packet yields no message.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; its messages come by the other line or by request.
+    /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let Ok((header, blocks)) = Header::ref_from_prefix(datagram) else {
@@ -47,21 +46,21 @@ impl<'a> Packet<'a> {
         if rest.is_empty() { Ok(packet) } else { Err(Malformed("bytes after the last message")) }
     }
 
-    /// The session.
+    /// Returns the session.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> Session {
         self.header.session
     }
 
-    /// Number of the first message; of the next one to come when there is none.
+    /// Returns the number of the first message, or of the next message if there is none.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         Sequence(self.header.sequence.get())
     }
 
-    /// How many messages it carries; 0 for a heartbeat and for the end of the session.
+    /// Returns the number of messages; 0 for a heartbeat and for the end of the session.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u16 {
@@ -71,14 +70,14 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Number of the message after its last.
+    /// Returns the number after that of its last message.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         Sequence(self.header.sequence.get() + self.message_count() as u64)
     }
 
-    /// What it is for.
+    /// Returns its kind.
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> Kind {
@@ -89,7 +88,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Its messages with their numbers. A message may be empty; it takes a number all the same.
+    /// Returns its messages with their numbers. An empty message also takes a number.
     #[inline]
     #[must_use]
     pub const fn messages(&self) -> Messages<'a> {
@@ -122,7 +121,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The first message of `blocks` and what follows it, or `None` when it is not all there.
+/// Returns the first message of `blocks` and the rest, or `None` when it is incomplete.
 #[inline]
 fn split_block(blocks: &[u8]) -> Option<(&[u8], &[u8])> {
     let (prefix, rest) = blocks.split_first_chunk::<BLOCK_PREFIX_LEN>()?;

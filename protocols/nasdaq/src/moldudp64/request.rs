@@ -1,4 +1,4 @@
-//! Asking for messages that were lost.
+//! Requests for lost messages.
 
 use tickpath_types::Sequence;
 use tickpath_wire::Malformed;
@@ -8,18 +8,17 @@ use super::{HEADER_LEN, Header, MESSAGE_COUNT_MAX, Session};
 
 /// A request for messages, sent to the re-request server.
 ///
-/// The server answers to the address that it came from, with ordinary downstream packets that may hold
-/// fewer messages than were asked for; it never says no. Ask again after a time-out, for what is still
-/// missing.
+/// The server answers to the request's source address with ordinary downstream packets. These may hold fewer
+/// messages than requested, and the server never refuses. After a timeout, request the missing ones again.
 ///
 /// Source: MoldUDP64 1.00, "Request Packet"; 20 bytes, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The session.
     pub session: Session,
-    /// Number of the first message wanted.
+    /// Number of the first requested message.
     pub sequence: Sequence,
-    /// How many are wanted.
+    /// Number of requested messages.
     pub message_count: u16,
 }
 
@@ -43,7 +42,7 @@ impl Request {
         Ok(Request { session: header.session, sequence: Sequence(sequence), message_count })
     }
 
-    /// The datagram to send.
+    /// Returns the datagram to send.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LEN] {
         zerocopy::transmute!(Header::new(self.session, self.sequence, self.message_count))

@@ -1,4 +1,4 @@
-//! The client's end of order entry: OUCH messages in one SoupBinTCP connection after another.
+//! The client's side of order entry: OUCH messages over consecutive SoupBinTCP connections.
 
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, UserRefNum};
 
@@ -7,28 +7,28 @@ use crate::soupbintcp::{
     BufferTooShort, ClientEvent, ClientSession, LoginRejectReason, LoginRequest, SessionError,
 };
 
-/// Bytes of requests gathered for one write.
+/// Size of the buffer for requests, in bytes.
 const SEND_BUFFER: usize = 16 * 1024;
 
 /// The connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The venue refused the login: correct what it says.
+    /// The venue refused the login: correct the cause that it states.
     #[error("the venue refused the login: {0:?}")]
     LoginRejected(LoginRejectReason),
     /// The venue has ended the session.
     #[error("the session has ended")]
     EndOfSession,
-    /// The venue broke the protocol or fell silent: connect again.
+    /// The venue violated the protocol or was silent for too long: connect again.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// The client's end of order entry, over one connection after another.
+/// The client's side of order entry, over consecutive connections.
 ///
-/// Performs no IO and reads no clock. What is to be sent is [queued](Client::queued) in one buffer; what was received comes in
-/// by [`handle_bytes`](Client::handle_bytes). It allocates when it is made.
+/// Performs no IO and reads no clock. Output is [queued](Client::queued) in one buffer; input enters through
+/// [`handle_bytes`](Client::handle_bytes). Allocates only at creation.
 #[derive(Debug)]
 pub struct Client {
     soup: ClientSession,
@@ -42,13 +42,13 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client on a connection that is made at `now`.
+    /// Creates a client on a connection that was established at `now`.
     #[must_use]
     pub fn new(login: LoginRequest, instruments: InstrumentTable, now: Nanos) -> Client {
         Client {
             soup: ClientSession::new(login, now),
             instruments,
-            // A pattern other than zero touches every page here, and not with the first requests.
+            // A pattern other than zero touches every page now, and not at the first requests.
             out: vec![1; SEND_BUFFER].into_boxed_slice(),
             out_len: 0,
             has_notice: false,
@@ -58,28 +58,28 @@ impl Client {
         }
     }
 
-    /// How to log in again so that no numbered message is missed or seen twice.
+    /// Returns the login that resumes without a missed or duplicate numbered message.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         self.soup.resume()
     }
 
-    /// Another connection was made at `now`.
+    /// Starts over on a new connection, established at `now`.
     pub fn reconnect(&mut self, login: LoginRequest, now: Nanos) {
         self.soup = ClientSession::new(login, now);
     }
 
-    /// True once the venue let the user in, and while requests may be sent.
+    /// Returns true once the venue accepted the login, while requests may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.soup.is_active()
     }
 
-    /// Puts a request behind those that are queued.
+    /// Appends a request to the queue.
     ///
     /// # Errors
-    /// [`EncodeError`], with [`EncodeError::BufferTooShort`] when too many wait; the request is not taken.
+    /// [`EncodeError`]; [`EncodeError::BufferTooShort`] when the queue is full. The request is not queued.
     #[inline]
     pub fn queue(&mut self, request: &OrderRequest) -> Result<(), EncodeError> {
         let instruments = &self.instruments;
@@ -89,8 +89,8 @@ impl Client {
         Ok(())
     }
 
-    /// Queues the question which number the user's next order is to have; [`next_user_ref`](Self::next_user_ref) has the
-    /// answer once it came.
+    /// Queues a query for the number of the user's next order; [`next_user_ref`](Self::next_user_ref) returns
+    /// the answer once it came.
     ///
     /// # Errors
     /// As [`queue`](Self::queue).
@@ -103,26 +103,26 @@ impl Client {
         Ok(())
     }
 
-    /// The queued bytes, to be sent.
+    /// Returns the queued bytes, to be sent.
     #[inline]
     #[must_use]
     pub fn queued(&self) -> &[u8] {
         &self.out[..self.out_len]
     }
 
-    /// Forgets what is queued.
+    /// Empties the queue.
     #[inline]
     pub const fn discard(&mut self) {
         self.out_len = 0;
     }
 
-    /// The queued bytes are sent now: no heartbeat is due for a while.
+    /// Notes that the queued bytes are sent now, which postpones the next heartbeat.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.soup.sent(now);
     }
 
-    /// Takes what was received and not yet consumed, and gives its answers one by one; returns how many bytes it took.
+    /// Handles received bytes and passes on their answers one by one; returns the number of bytes consumed.
     ///
     /// # Errors
     /// [`ClientError`]: the connection is over.
@@ -139,7 +139,7 @@ impl Client {
                 ClientEvent::Message { message, .. } => {
                     match decode_event(message, |symbol| self.instruments.find(symbol)) {
                         Ok(Answer::Order(answer)) => on_answer(&answer),
-                        // Market data and the answers to orders say whether orders are taken.
+                        // Market data and the answers to orders show whether the venue accepts orders.
                         Ok(Answer::Other(Outbound::SystemEvent(..))) => {}
                         Ok(Answer::Other(Outbound::QueryResponse(answer, ..))) => {
                             self.next_user_ref = Some(answer.next_user_ref.get());
@@ -158,8 +158,8 @@ impl Client {
         Ok(taken)
     }
 
-    /// Gives up when the venue was silent, or did not answer the login, for as long as it may; otherwise queues the login or
-    /// the heartbeat that is due.
+    /// Reports a silent venue or an unanswered login after the timeout; otherwise queues the login or the
+    /// heartbeat that is due.
     ///
     /// # Errors
     /// [`SessionError`]: the connection is over.
@@ -170,7 +170,7 @@ impl Client {
         Ok(())
     }
 
-    /// Queues the logout; the connection is over.
+    /// Queues the logout; the connection is then over.
     pub fn logout(&mut self, now: Nanos) {
         self.soup.logout();
         self.queue_control(now);
@@ -180,31 +180,31 @@ impl Client {
         self.out_len += self.soup.poll_transmit(now, &mut self.out[self.out_len..]);
     }
 
-    /// Whether the venue has sent text for people (a debug packet) since the last call. This project's venue drops a
-    /// request that way which it has no room to record.
+    /// Returns whether the venue has sent text (a debug packet) since the last call. This project's venue
+    /// sends one when it drops a request that it cannot record.
     pub const fn take_notice(&mut self) -> bool {
         std::mem::replace(&mut self.has_notice, false)
     }
 
-    /// The number of the user's next order, as the venue said when it was asked; 0 when it has used the last.
+    /// Returns the number of the user's next order from the venue's last answer; 0 when none is left.
     #[must_use]
     pub const fn next_user_ref(&self) -> Option<UserRefNum> {
         self.next_user_ref
     }
 
-    /// The venue's time, since midnight, of its answer to the last query, once. Whatever the venue had to say of requests
-    /// that were sent before that query was read before: its log keeps the order.
+    /// Returns the venue's time, since midnight, of its answer to the last query, once. Its log keeps the
+    /// order, so all answers to requests sent before that query were already read.
     pub const fn take_query_answer(&mut self) -> Option<Nanos> {
         self.query_answered.take()
     }
 
-    /// Number that the venue's next message will have, from 1: the messages received plus one.
+    /// Returns the number of the venue's next message, from 1: the messages received plus one.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.soup.next_sequence().0
     }
 
-    /// Answers that were no answers about an order: OUCH of another kind, or none.
+    /// Returns the number of answers that were not about an order: other OUCH messages, or invalid ones.
     #[must_use]
     pub const fn unknown_answers(&self) -> u64 {
         self.unknown_answers

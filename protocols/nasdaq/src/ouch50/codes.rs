@@ -12,14 +12,14 @@ use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 codes! {
-    /// Side of an order and how a sale is marked.
+    /// Side of an order and the marking of a sale.
     SideMarking {
         BUY = b'B' "buy",
         SELL = b'S' "sell",
         SELL_SHORT = b'T' "sell short",
         SELL_SHORT_EXEMPT = b'E' "sell short, exempt",
     }
-    /// How long an order may rest.
+    /// Time in force of an order.
     TimeInForceCode {
         DAY = b'0' "day",
         IOC = b'3' "immediate or cancel",
@@ -27,21 +27,21 @@ codes! {
         GTT = b'6' "until the option ExpireTime",
         AFTER_HOURS = b'E' "after hours",
     }
-    /// How an order is shown. Older editions also put post-only and midpoint orders here.
+    /// Display of an order. Older editions also put post-only and midpoint orders here.
     Display {
         VISIBLE = b'Y' "visible",
         HIDDEN = b'N' "hidden",
         ATTRIBUTABLE = b'A' "visible with its owner",
         POST_ONLY = b'P' "post-only, in older editions",
     }
-    /// For whom the client acts.
+    /// Capacity in which the client acts.
     Capacity {
         AGENCY = b'A' "agency",
         PRINCIPAL = b'P' "principal",
         RISKLESS = b'R' "riskless principal",
         OTHER = b'O' "other",
     }
-    /// An answer of yes or no.
+    /// A yes or no.
     YesNo {
         YES = b'Y' "yes",
         NO = b'N' "no",
@@ -57,7 +57,7 @@ codes! {
         EXTENDED_LIFE = b'E' "extended life",
         AFTER_HOURS_CLOSE = b'A' "after hours close",
     }
-    /// Whether an accepted order stands.
+    /// State of an accepted order.
     OrderStateCode {
         LIVE = b'L' "live",
         DEAD = b'D' "accepted and already gone",
@@ -67,7 +67,7 @@ codes! {
         START_OF_DAY = b'S' "start of day",
         END_OF_DAY = b'E' "end of day",
     }
-    /// Why quantity left an order without trading.
+    /// The reason why quantity left an order without trading.
     CancelReasonCode {
         USER = b'U' "the user asked",
         IMMEDIATE_OR_CANCEL = b'I' "immediate or cancel",
@@ -84,7 +84,7 @@ codes! {
         POST_ONLY = b'F' "post-only order would have traded",
         POST_ONLY_CONTRA = b'G' "post-only order on the other side",
     }
-    /// How an execution came about.
+    /// The role of an order in an execution.
     LiquidityFlag {
         ADDED = b'A' "added",
         REMOVED = b'R' "removed",
@@ -98,21 +98,21 @@ codes! {
         SET_NBBO = b'7' "added, set the national best price",
         SET_QBBO = b'8' "added, set the venue's best price",
     }
-    /// What is done with two orders of one owner that would trade.
+    /// Prevention of a trade between two orders of one owner.
     AiqStrategy {
         CANCEL_NEWEST = b'N' "the order that came in is canceled",
         CANCEL_OLDEST = b'O' "the resting order is canceled",
         CANCEL_BOTH = b'B' "both are canceled",
         DECREMENT = b'D' "both are reduced by the smaller",
     }
-    /// Why an execution is void.
+    /// The reason why an execution was broken.
     BrokenTradeReason {
         ERRONEOUS = b'E' "clearly erroneous",
         CONSENT = b'C' "both sides agreed",
         SUPERVISORY = b'S' "supervision",
         EXTERNAL = b'X' "a third party",
     }
-    /// Why the venue changed an order by itself.
+    /// The reason why the venue changed an order by itself.
     RestateReason {
         REFRESH = b'R' "displayed quantity was refreshed",
         PRICE = b'P' "displayed price was changed",
@@ -123,13 +123,13 @@ stands_for! {
     /// The side; `None` for a code that is not listed.
     SideMarking, side: Side { BUY = Buy, SELL = Sell, }
     read { SELL_SHORT = Sell, SELL_SHORT_EXEMPT = Sell, }
-    /// The time in force; `None` for one that the vocabulary does not have. OUCH has no word for an order that outlives
-    /// the day: within the day it is a day order.
+    /// The time in force; `None` for a code without an equivalent. OUCH has no good-till-cancelled orders:
+    /// within the day, one is a day order.
     TimeInForceCode, time_in_force: TimeInForce { DAY = Day, IOC = Ioc, GTT = Gtt, }
     written { TimeInForce::Gtc => TimeInForceCode::DAY, }
     /// The state; `None` for a code that is not listed.
     OrderStateCode, state: OrderState { LIVE = Live, DEAD = Dead, }
-    /// Which part the order had; `None` for a market order in a cross and for a code that is not listed.
+    /// The order's role; `None` for a market order in a cross and for a code that is not listed.
     LiquidityFlag, liquidity: Liquidity {
         ADDED = Added,
         REMOVED = Removed,
@@ -154,8 +154,8 @@ stands_for! {
         DECREMENT = Decrement,
     }
     written { SelfTradePrevention::None => AiqStrategy(b' '), }
-    /// The reason; `None` for a code that this project's venue never sends. Each reason has a code of its own, so that a
-    /// client reads back the reason that the venue meant.
+    /// The reason; `None` for a code that this project's venue never sends. Each reason has a distinct code,
+    /// so that a client decodes exactly the venue's reason.
     CancelReasonCode, reason: CancelReason {
         USER = User,
         IMMEDIATE_OR_CANCEL = ImmediateOrCancel,
@@ -168,7 +168,7 @@ stands_for! {
         SELF_MATCH = SelfTrade,
     }
     written { _ => CancelReasonCode::SYSTEM, }
-    /// The reason; `None` for a code that this project's venue never sends. Each reason has a code of its own.
+    /// The reason; `None` for a code that this project's venue never sends. Each reason has a distinct code.
     RejectCode, reason: RejectReason {
         INVALID_SYMBOL = UnknownInstrument,
         INVALID_PRICE = PriceNotOnTick,
@@ -199,7 +199,7 @@ stands_for! {
     written { _ => RejectCode::OTHER, }
 }
 
-/// Why a request was refused, 2 bytes.
+/// The reason why a request was refused, 2 bytes.
 #[derive(
     Clone, Copy, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -214,7 +214,7 @@ macro_rules! reject_codes {
                 pub const $code: RejectCode = RejectCode(U16::new($value));
             )+
 
-            /// What the code means, or `None` when the specification does not list it.
+            /// Returns the meaning of the code, or `None` when the specification does not list it.
             #[must_use]
             pub const fn meaning(self) -> Option<&'static str> {
                 match self.0.get() {

@@ -1,4 +1,4 @@
-//! Answers, at the venue's door and at the client's.
+//! Answers: the venue's encoder and the client's decoder.
 
 use tickpath_types::{
     BrokenReason, CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MassCancel, Nanos,
@@ -62,7 +62,7 @@ pub fn encode_event(
     }
 }
 
-/// Writes what few sessions are ever told.
+/// Writes the answers that few sessions receive.
 #[cold]
 fn encode_rare(
     ts: Nanos,
@@ -134,40 +134,40 @@ fn accepted_order(
     })
 }
 
-/// A message of the venue as a client takes it.
+/// A message of the venue, as decoded for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// It is about an order.
+    /// An event of an order.
     Order(OrderAnswer),
-    /// It is something that the vocabulary has no word for: the stage of the session, the answer to a
-    /// query, a corrected execution, a cancel that waits or failed, a restatement without a new reference.
+    /// A message without an equivalent event: the stage of the session, the answer to a query, a corrected
+    /// execution, a pending or failed cancel, a restatement without a new reference.
     Other(Outbound<'a>),
 }
 
-/// What a client learns of one of its orders.
+/// An event of one of the client's orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderAnswer {
-    /// When it happened at the venue, since midnight.
+    /// Time of the event at the venue, since midnight.
     pub ts: Nanos,
-    /// What happened, in the nearest words that the vocabulary has.
+    /// The event, or its nearest equivalent.
     pub kind: OrderEventKind,
-    /// False when `kind` has only the nearest word for a code of the venue.
+    /// False when `kind` is only the nearest equivalent of the venue's code.
     pub is_exact: bool,
-    /// The venue's own code for why a request was refused.
+    /// The venue's code for the reason of a refusal.
     pub reject: Option<RejectCode>,
 }
 
-/// A message of the venue cannot be taken.
+/// A message of the venue is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// It is no OUCH message: count it; a venue that sends many is not one to trade on.
+    /// Not an OUCH message: count it; do not trade on a venue that sends many.
     #[error(transparent)]
     Malformed(#[from] ParseError),
-    /// It is about a symbol that the client does not know: give both sides the same instruments.
+    /// The symbol is unknown to the client: give both sides the same instruments.
     #[error("an answer about symbol '{0}', which is not known: give both sides the same instruments")]
     UnknownSymbol(Symbol),
-    /// An accepted order is neither bought nor sold.
+    /// The side of an accepted order is neither buy nor sell.
     #[error("an accepted order with the side {side:#04x}")]
     UnknownSide {
         /// The code.
@@ -177,12 +177,12 @@ pub enum EventError {
 
 /// Reads an answer of a venue.
 ///
-/// A code that the vocabulary lacks becomes the nearest that it has, and [`OrderAnswer::is_exact`] is false: a cancel reason
-/// becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force `Day` as the order may
-/// rest, the reason of a broken trade `Supervisory`, the strategy of an AIQ cancel `None`.
+/// A code without an equivalent becomes the nearest one, and [`OrderAnswer::is_exact`] is false. A cancel
+/// reason becomes `System`, a reject reason `OptionNotOffered`, a liquidity flag `Removed`, a time in force
+/// `Day`, the reason of a broken trade `Supervisory`, and the strategy of an AIQ cancel `None`.
 ///
 /// # Errors
-/// [`EventError`] says what is wrong with it.
+/// [`EventError`] states the cause.
 #[inline]
 pub fn decode_event(
     message: &[u8],
@@ -259,7 +259,7 @@ pub fn decode_event(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject }))
 }
 
-/// Takes what few sessions are ever told.
+/// Decodes the answers that few sessions receive.
 #[cold]
 fn decode_rare(
     message: Outbound<'_>,
@@ -326,7 +326,7 @@ fn decode_rare(
     Ok(Answer::Order(OrderAnswer { ts: ts.get(), kind, is_exact, reject: None }))
 }
 
-/// The word of a code, or else the nearest, which is not exact.
+/// Returns the equivalent of a code, or else the nearest one and clears `is_exact`.
 #[inline]
 fn word<T>(word: Option<T>, nearest: T, is_exact: &mut bool) -> T {
     *is_exact &= word.is_some();
@@ -337,7 +337,7 @@ fn order_entry_set(user_ref: UserRef, is_enabled: bool, firm: Alpha<4>) -> Order
     OrderEventKind::OrderEntrySet(SetOrderEntry { user_ref: user_ref.get(), is_enabled, firm: firm.0 })
 }
 
-/// The request that a response to a mass cancel repeats.
+/// Returns the request that a response to a mass cancel repeats.
 fn mass_cancel(
     response: &MassCancelResponse,
     options: Options<'_>,
@@ -354,14 +354,14 @@ fn mass_cancel(
     Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
 }
 
-/// The state; a code that is not listed counts as dead, so that the client expects no fill.
+/// Returns the state; a code that is not listed counts as dead, so that the client expects no fill.
 #[inline]
 fn order_state(code: OrderStateCode) -> OrderState {
     code.state().unwrap_or(OrderState::Dead)
 }
 
-/// The order as it was entered, of the venue's echo. Options of other venues that matching is not told of
-/// are passed over.
+/// Returns the order as it was entered, from the venue's echo. Options that do not concern matching are
+/// ignored.
 #[inline]
 fn entered_order(
     user_ref: UserRefNum,

@@ -19,17 +19,17 @@ ouch_messages! {
         1 user_ref: UserRef,
         /// Side and marking.
         5 side: SideMarking,
-        /// How many shares, 1 to 999,999.
+        /// Number of shares, 1 to 999,999.
         6 quantity: Shares,
         /// Symbol.
         10 symbol: Stock,
-        /// Limit.
+        /// Limit price.
         18 price: LongPrice,
-        /// How long it may rest.
+        /// Time in force.
         26 time_in_force: TimeInForceCode,
-        /// How it is shown.
+        /// Display of the order.
         27 display: Display,
-        /// For whom the client acts.
+        /// Capacity in which the client acts.
         28 capacity: Capacity,
         /// Whether it is an intermarket sweep order.
         29 intermarket_sweep: YesNo,
@@ -41,17 +41,17 @@ ouch_messages! {
 
     /// Replace Order Request (`U`).
     ReplaceOrder = b'U', 38, options Always, "Replace Order Request Message" {
-        /// The order to take away.
+        /// The order to replace.
         1 orig_user_ref: UserRef,
         /// Number of the new order.
         5 user_ref: UserRef,
-        /// The new order's intended shares, counting what the old one has executed.
+        /// The new order's intended shares, including those that the old one has executed.
         9 quantity: Shares,
-        /// The new limit.
+        /// The new limit price.
         13 price: LongPrice,
-        /// How long it may rest.
+        /// Time in force.
         21 time_in_force: TimeInForceCode,
-        /// How it is shown.
+        /// Display of the order.
         22 display: Display,
         /// Whether it is an intermarket sweep order.
         23 intermarket_sweep: YesNo,
@@ -63,7 +63,7 @@ ouch_messages! {
     CancelOrder = b'X', 9, options Maybe, "Cancel Order Request Message" {
         /// The order.
         1 user_ref: UserRef,
-        /// The new intended shares, counting what has executed; 0 cancels all.
+        /// The new intended shares, including those executed; 0 cancels all.
         5 quantity: Shares,
     }
 
@@ -73,7 +73,7 @@ ouch_messages! {
         1 user_ref: UserRef,
         /// The new marking; `B` stays `B`.
         5 side: SideMarking,
-        /// The new intended shares, counting what has executed.
+        /// The new intended shares, including those executed.
         6 quantity: Shares,
     }
 
@@ -87,7 +87,8 @@ ouch_messages! {
         9 symbol: Stock,
     }
 
-    /// Disable Order Entry Request (`D`): no new orders of the firm are taken. Answered by a [`DisableOrderEntryResponse`](super::DisableOrderEntryResponse).
+    /// Disable Order Entry Request (`D`): stops new orders of the firm. The answer is a
+    /// [`DisableOrderEntryResponse`](super::DisableOrderEntryResponse).
     DisableOrderEntry = b'D', 9, options Maybe, "Disable Order Entry Request" of 2025 {
         /// The client's number of the request, greater than every earlier one.
         1 user_ref: UserRef,
@@ -95,7 +96,8 @@ ouch_messages! {
         5 firm: Alpha<4>,
     }
 
-    /// Enable Order Entry Request (`E`): new orders of the firm are taken again. Answered by an [`EnableOrderEntryResponse`](super::EnableOrderEntryResponse).
+    /// Enable Order Entry Request (`E`): permits new orders of the firm again. The answer is an
+    /// [`EnableOrderEntryResponse`](super::EnableOrderEntryResponse).
     EnableOrderEntry = b'E', 9, options Maybe, "Enable Order Entry Request" of 2025 {
         /// The client's number of the request, greater than every earlier one.
         1 user_ref: UserRef,
@@ -103,6 +105,7 @@ ouch_messages! {
         5 firm: Alpha<4>,
     }
 
-    /// Account Query Request (`Q`): which number the client should use next. Answered by a [`QueryResponse`](super::QueryResponse).
+    /// Account Query Request (`Q`): queries the next order number. The answer is a
+    /// [`QueryResponse`](super::QueryResponse).
     AccountQuery = b'Q', 1, options Maybe, "Account Query Request Message" {}
 }

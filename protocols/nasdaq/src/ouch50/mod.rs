@@ -1,9 +1,9 @@
 //! Nasdaq OUCH 5.0 order entry, both directions.
 //!
-//! [`Inbound::parse`] and [`Outbound::parse`] read every message of the protocol as it is on the wire,
-//! with its options. At the venue's door [`decode_request`] turns a message into an
-//! [`OrderRequest`](tickpath_types::OrderRequest) or says how to refuse it, and [`encode_event`] writes
-//! the answer; at the client's, [`encode_request`] and [`decode_event`] do the reverse, and [`Client`] is its whole end.
+//! [`Inbound::parse`] and [`Outbound::parse`] read every message of the protocol with its options. On the
+//! venue's side, [`decode_request`] turns a message into an [`OrderRequest`](tickpath_types::OrderRequest) or
+//! a reason to refuse it, and [`encode_event`] writes the answer. On the client's side, [`encode_request`]
+//! and [`decode_event`] do the reverse, and [`Client`] is the complete client.
 //!
 //! Messages travel in SoupBinTCP: the client's in unsequenced packets, the venue's in sequenced ones.
 //!
@@ -42,14 +42,14 @@ use crate::wire::OutOfRange;
 
 /// Longest message that [`encode_request`] and [`encode_event`] write, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
-/// Highest price of an order with a limit, 199,999.9900.
+/// Highest limit price, 199,999.9900.
 pub const PRICE_MAX: u64 = 1_999_999_900;
 
-/// Bytes are no OUCH 5.0 message: count it, and drop the message or the connection.
+/// The bytes are not an OUCH 5.0 message: count it, and drop the message or the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// No bytes at all.
+    /// The message is empty.
     #[error("the message is empty: drop it")]
     Empty,
     /// No message of this direction has this type.
@@ -65,36 +65,36 @@ pub enum ParseError {
         message_type: u8,
         /// Length of its fixed part.
         needed: usize,
-        /// What came.
+        /// Length of the message.
         len: usize,
     },
-    /// What follows the fixed part is no list of options.
+    /// The bytes after the fixed part are not a list of options.
     #[error("a message '{}': {error}", *message_type as char)]
     Options {
         /// The type byte.
         message_type: u8,
-        /// What is wrong.
+        /// The error in the options.
         error: OptionsError,
     },
 }
 
-/// A message could not be written; nothing of it may be sent.
+/// A message could not be encoded; none of it may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The buffer is shorter than the message: [`MESSAGE_LEN_MAX`] always suffices.
     #[error(transparent)]
     BufferTooShort(#[from] BufferTooShort),
-    /// A quantity or a price does not fit its field: check it before.
+    /// A quantity or a price does not fit its field: check it beforehand.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// The instrument has no symbol: the two sides were given different instrument files.
+    /// The instrument has no symbol: the two sides have different instrument files.
     #[error("instrument {0} has no symbol: give both sides the same instruments")]
     UnknownInstrument(InstrumentId),
-    /// OUCH has no word for a stop price, nor for an order that outlives the day: enter it by another door.
+    /// OUCH has neither stop prices nor good-till-cancelled orders: use another order entry gateway.
     #[error("OUCH has neither stop orders nor good-till-cancelled ones: enter it by another door")]
     NotInOuch,
-    /// The session that frames the message refused.
+    /// The session refused to frame the message.
     #[error(transparent)]
     Session(SendError),
 }
@@ -108,8 +108,8 @@ impl From<SendError> for EncodeError {
     }
 }
 
-/// Declares the messages of one direction and the type that holds any of them. Behind the rule of its options a message has
-/// its title in the specification, and the edition that it came with if that is not the first.
+/// Declares the messages of one direction and the type that holds any of them. The string after the option
+/// rule is the message's title in the specification, followed by its edition if that is not the first.
 macro_rules! ouch_messages {
     (
         $(#[$enum_doc:meta])*
@@ -146,7 +146,7 @@ macro_rules! ouch_messages {
             /// Reads one message and checks its options.
             ///
             /// # Errors
-            /// [`ParseError`] says what is wrong with it.
+            /// [`ParseError`] states the cause.
             pub fn parse(message: &'a [u8]) -> Result<Self, ParseError> {
                 let Some(&message_type) = message.first() else {
                     return Err(ParseError::Empty);
@@ -170,7 +170,7 @@ macro_rules! ouch_messages {
     (@options Always) => { " and options" };
     (@options Maybe) => { ", perhaps with options" };
     (@options AfterStrategy) => { ", perhaps with a strategy and options" };
-    // The common fields are repeated in each message, which a macro can do only one level at a time.
+    // The common fields repeat in each message; a macro repeats only one level at a time.
     (@structs $common:tt $( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal $own:tt )*) => {
         $( ouch_messages! { @struct $(#[$doc])* $name = $type, $len $common $own } )*
     };

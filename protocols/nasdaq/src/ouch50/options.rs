@@ -13,55 +13,55 @@ use crate::wire::Alpha;
 
 const TOTAL_LEN: usize = 2;
 const ELEMENT_HEADER_LEN: usize = 2;
-/// Minimum quantity, largest displayed quantity and expire time (6 bytes each) and post-only (3 bytes), the options that
-/// this venue offers.
+/// Total length of the options that this venue offers: minimum quantity, maximum displayed quantity and
+/// expire time (6 bytes each) and post-only (3 bytes).
 pub(super) const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 
-/// What follows a message's fixed part is no list of options.
+/// The bytes after a message's fixed part are not a list of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// The type always has the total length, and it is not there.
+    /// The total length, which this type always has, is missing.
     #[error("the length of the options is missing")]
     Missing,
-    /// The total length is not that of the bytes that follow.
+    /// The total length differs from the number of bytes that follow.
     #[error("options of {expected} bytes are announced and {len} follow")]
     WrongTotal {
-        /// What the total length says.
+        /// The stated total length.
         expected: usize,
-        /// How many bytes follow it.
+        /// Number of bytes after it.
         len: usize,
     },
-    /// An element has no tag, or is longer than what is left.
+    /// An element has no tag, or is longer than the remaining bytes.
     #[error("the option at offset {offset} does not fit the options")]
     BadElement {
-        /// Where it starts, counted from the first element.
+        /// Its offset from the first element.
         offset: usize,
     },
-    /// An element's value is not as long as its tag says.
+    /// An element's value does not have the length of its tag.
     #[error("option {tag} has a value of {expected} bytes and this has {len}")]
     WrongLength {
         /// The tag.
         tag: u8,
         /// Length of the tag's value.
         expected: usize,
-        /// What came.
+        /// Length of the value.
         len: usize,
     },
 }
 
-/// Whether a message always has options, if only an empty list.
+/// The presence of options in a message, possibly as an empty list.
 ///
-/// The edition of 2025 appends an empty list to messages that had none in 2023; both are read.
+/// The edition of 2025 appends an empty list to messages that had none in 2023; both are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Always,
     Maybe,
-    /// As `Maybe`, and before them comes the AIQ strategy of the edition of 2025.
+    /// As `Maybe`, after the AIQ strategy of the edition of 2025.
     AfterStrategy,
 }
 
-/// Declares the options: tag, name, type of the value, and the value as it is on the wire.
+/// Declares the options: tag, name, type of the value, and the value's wire type.
 macro_rules! tags {
     ($( $(#[$doc:meta])* $tag:literal $name:ident($value:ty: $wire:ty), )*) => {
         /// One option.
@@ -124,39 +124,39 @@ tags! {
     1 SecondaryOrderRef(u64: U64),
     /// The firm that the order is for.
     2 Firm(Alpha<4>: Alpha<4>),
-    /// Trades at least this many shares or not at all.
+    /// Minimum number of shares to trade, or not at all.
     3 MinQty(u32: U32),
     /// `R` retail, `N` not.
     4 CustomerType(u8: u8),
-    /// Largest quantity shown at once.
+    /// Maximum displayed quantity.
     5 MaxFloor(u32: U32),
     /// `L` limit, `P` market peg, `M` midpoint peg, `R` primary peg, `Q` market maker peg, `m` midpoint.
     6 PriceType(u8: u8),
-    /// Distance from the price pegged to.
+    /// Distance from the pegged price.
     7 PegOffset(i32: I32),
     /// Hidden price of a discretionary order.
     9 DiscretionPrice(u64: U64),
-    /// What the hidden price is pegged to, as [`TagValue::PriceType`].
+    /// The peg of the hidden price, as [`TagValue::PriceType`].
     10 DiscretionPriceType(u8: u8),
-    /// Distance of the hidden price from the price pegged to.
+    /// Distance of the hidden price from its peg.
     11 DiscretionPegOffset(i32: I32),
-    /// `P`: cancelled rather than traded when it would trade on entry; `N`: not.
+    /// `P`: cancelled instead of trading on entry; `N`: not.
     12 PostOnly(u8: u8),
     /// Width of the range from which the shown quantity is drawn, in shares.
     13 RandomReserves(u32: U32),
-    /// Where the order may be routed.
+    /// Permitted routing of the order.
     14 Route(Alpha<4>: Alpha<4>),
-    /// When the order expires, in seconds since midnight.
+    /// Expire time, in seconds since midnight.
     15 ExpireTime(u32: U32),
     /// `Y`: trades with hidden interest that would otherwise lock it.
     16 TradeNow(u8: u8),
-    /// How the venue may handle the order.
+    /// Handling instructions for the venue.
     17 HandleInst(u8: u8),
     /// Weight of the order at the best price.
     18 BboWeight(u8: u8),
-    /// Price that the order is repriced from.
+    /// Price from which the order is repriced.
     19 ReferencePrice(u64: U64),
-    /// What [`TagValue::ReferencePrice`] is.
+    /// The kind of [`TagValue::ReferencePrice`].
     20 ReferencePriceType(u8: u8),
     /// Quantity shown.
     22 DisplayQty(u32: U32),
@@ -172,13 +172,13 @@ tags! {
     27 Side(u8: u8),
     /// Index of the client's number space.
     28 UserRefIndex(u8: u8),
-    /// The owner's rule against trading with itself.
+    /// The owner's self-trade prevention rule.
     29 AiqStrategy(u8: u8),
-    /// The group of orders that the rule counts as one owner's.
+    /// The group of orders that the rule treats as one owner's.
     30 AiqGroup(u16: U16),
 }
 
-/// The options of a message, checked from end to end; empty when it has none.
+/// The options of a message, fully checked; empty when it has none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options<'a> {
     elements: &'a [u8],
@@ -186,7 +186,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Checks everything that follows a message's fixed part.
+    /// Checks all bytes after a message's fixed part.
     #[inline]
     pub(super) fn parse(rest: &'a [u8], presence: Presence) -> Result<Self, OptionsError> {
         if let (Presence::AfterStrategy, Some((&strategy, rest))) = (presence, rest.split_first()) {
@@ -213,7 +213,7 @@ impl<'a> Options<'a> {
         Ok(Options { elements, aiq_strategy: None })
     }
 
-    /// The options in the order in which they came.
+    /// Returns the options in message order.
     pub fn iter(&self) -> impl Iterator<Item = TagValue<'a>> + use<'a> {
         let mut left = self.elements;
         std::iter::from_fn(move || {
@@ -223,14 +223,14 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Which of the owner's rules cancelled the order, in an [`AiqCanceled`](super::AiqCanceled) of the
+    /// Returns the owner's rule that cancelled the order, in an [`AiqCanceled`](super::AiqCanceled) of the
     /// edition of 2025.
     #[must_use]
     pub const fn aiq_strategy(&self) -> Option<u8> {
         self.aiq_strategy
     }
 
-    /// True when there is none.
+    /// Returns true when there is none.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -244,7 +244,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Tag and value of the first element and what follows it, or `None` when it is not all there.
+/// Returns tag and value of the first element and the rest, or `None` when it is incomplete.
 fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&len, rest) = elements.split_first()?;
     let (element, after) = rest.split_at_checked(usize::from(len))?;
@@ -252,12 +252,12 @@ fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, value, after))
 }
 
-/// Writes a message, the total length of its options and the options at the start of `out`; returns the
-/// length of it all. A message that never has options is written by its `as_bytes` alone.
+/// Writes a message, the total length of its options and the options at the start of `out`; returns the total
+/// length. For a message that never has options, use its `as_bytes` alone.
 ///
 /// # Errors
-/// [`BufferTooShort`]; an unknown option whose value is longer than 254 bytes, and more than 65535
-/// bytes of options, fit no buffer.
+/// [`BufferTooShort`]; an unknown option whose value is longer than 254 bytes, and more than 65535 bytes of
+/// options, fit no buffer.
 #[inline]
 pub fn encode_with_options<M: IntoBytes + Immutable>(
     message: &M,

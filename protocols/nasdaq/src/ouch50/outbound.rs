@@ -11,32 +11,32 @@ use super::{ParseError, ouch_messages};
 use crate::wire::{Alpha, LongPrice, LongTimestamp, MatchNumber, OrderRef, Shares, Stock, UserRef};
 
 layout! {
-    /// An order as the venue accepted it, which [`Accepted`] and [`Replaced`] end with.
+    /// An order as the venue accepted it: the end of [`Accepted`] and [`Replaced`].
     ///
     /// Source: Nasdaq OUCH 5.0, "Order Accepted Message" from offset 13 and "Order Replaced Message" from
     /// offset 17; 49 bytes.
     AcceptedOrder, 49 => {
         /// Side and marking.
         0 side: SideMarking,
-        /// Shares; of a replacement the intended ones, counting what the old order has executed.
+        /// Shares; of a replacement the intended ones, including those that the old order has executed.
         1 quantity: Shares,
         /// Symbol.
         5 symbol: Stock,
-        /// Limit.
+        /// Limit price.
         13 price: LongPrice,
-        /// How long it may rest.
+        /// Time in force.
         21 time_in_force: TimeInForceCode,
-        /// How it is shown.
+        /// Display of the order.
         22 display: Display,
         /// The venue's reference.
         23 order_ref: OrderRef,
-        /// For whom the client acts.
+        /// Capacity in which the client acts.
         31 capacity: Capacity,
         /// Whether it is an intermarket sweep order.
         32 intermarket_sweep: YesNo,
         /// Continuous market or a cross.
         33 cross_type: CrossType,
-        /// Whether it stands.
+        /// Its state after acceptance.
         34 order_state: OrderStateCode,
         /// The client's own text.
         35 client_order_id: Alpha<14>,
@@ -46,7 +46,7 @@ layout! {
 ouch_messages! {
     /// A message from the venue to a client.
     Outbound {
-        /// When it happened, in nanoseconds since midnight.
+        /// Time of the event, in nanoseconds since midnight.
         common 1 timestamp: LongTimestamp,
     }
 
@@ -66,11 +66,11 @@ ouch_messages! {
 
     /// Order Replaced (`U`).
     Replaced = b'U', 66, options Always, "Order Replaced Message" {
-        /// The order that went away.
+        /// The order that was replaced.
         9 orig_user_ref: UserRef,
-        /// The order that took its place.
+        /// The replacement.
         13 user_ref: UserRef,
-        /// The order that took its place, as accepted.
+        /// The replacement, as accepted.
         17 order: AcceptedOrder,
     }
 
@@ -78,9 +78,9 @@ ouch_messages! {
     Canceled = b'C', 18, options Maybe, "Order Canceled Message" {
         /// The order.
         9 user_ref: UserRef,
-        /// How many shares left it, in this event alone.
+        /// Number of shares removed by this event alone.
         13 quantity: Shares,
-        /// Why.
+        /// The reason.
         17 reason: CancelReasonCode,
     }
 
@@ -88,15 +88,15 @@ ouch_messages! {
     AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
         /// The order.
         9 user_ref: UserRef,
-        /// How many shares left it.
+        /// Number of shares removed.
         13 decrement_shares: Shares,
-        /// Why.
+        /// The reason.
         17 reason: CancelReasonCode,
-        /// How many shares would have traded.
+        /// Number of shares that would have traded.
         18 quantity_prevented: Shares,
-        /// At what price.
+        /// The price at which they would have traded.
         22 execution_price: LongPrice,
-        /// With what flag.
+        /// The liquidity flag that they would have had.
         30 liquidity_flag: LiquidityFlag,
     }
 
@@ -104,51 +104,51 @@ ouch_messages! {
     Executed = b'E', 34, options Always, "Order Executed Message" {
         /// The order.
         9 user_ref: UserRef,
-        /// How many shares, in this execution alone.
+        /// Number of shares in this execution alone.
         13 quantity: Shares,
-        /// At what price.
+        /// Execution price.
         17 price: LongPrice,
-        /// How it came about.
+        /// Liquidity flag.
         25 liquidity_flag: LiquidityFlag,
         /// Number of the execution.
         26 match_number: MatchNumber,
     }
 
-    /// Broken Trade (`B`): an execution is void.
+    /// Broken Trade (`B`): an execution was broken.
     BrokenTrade = b'B', 36, options Maybe, "Broken Trade Message" {
         /// The order.
         9 user_ref: UserRef,
         /// Number of the execution.
         13 match_number: MatchNumber,
-        /// Why: a [`BrokenTradeReason`](super::BrokenTradeReason).
+        /// The reason.
         21 reason: BrokenTradeReason,
         /// The client's own text.
         22 client_order_id: Alpha<14>,
     }
 
-    /// Trade Correction (`F`): an execution has another price.
+    /// Trade Correction (`F`): the price of an execution changed.
     PriceCorrection = b'F', 49, options Maybe, "Price Correction Message" {
         /// The order.
         9 user_ref: UserRef,
-        /// How many shares.
+        /// Number of shares.
         13 quantity: Shares,
-        /// At what price now.
+        /// The corrected price.
         17 price: LongPrice,
-        /// How it came about.
+        /// Liquidity flag.
         25 liquidity_flag: LiquidityFlag,
         /// Number of the execution.
         26 match_number: MatchNumber,
-        /// Why.
+        /// The reason.
         34 reason: Alpha<1>,
         /// The client's own text.
         35 client_order_id: Alpha<14>,
     }
 
-    /// Rejected (`J`): a request was refused and nothing changed.
+    /// Rejected (`J`): a request was refused and had no effect.
     Rejected = b'J', 29, options Maybe, "Rejected Message" {
         /// Number of the request.
         9 user_ref: UserRef,
-        /// Why.
+        /// The reason.
         13 reason: RejectCode,
         /// The client's own text.
         15 client_order_id: Alpha<14>,
@@ -172,7 +172,7 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// Its price.
         13 price: LongPrice,
-        /// How it is shown.
+        /// Display of the order.
         21 display: Display,
         /// The venue's new reference.
         22 order_ref: OrderRef,
@@ -192,11 +192,11 @@ ouch_messages! {
     Restated = b'R', 14, options Always, "Order Restated Message" {
         /// The order.
         9 user_ref: UserRef,
-        /// Why.
+        /// The reason.
         13 reason: RestateReason,
     }
 
-    /// Mass Cancel Response (`X`): the request was taken; the orders' own messages follow.
+    /// Mass Cancel Response (`X`): the request was accepted; the orders' own messages follow.
     MassCancelResponse = b'X', 25, options Maybe, "Mass Cancel Response" of 2025 {
         /// Number of the request.
         9 user_ref: UserRef,

@@ -1,4 +1,4 @@
-//! Requests, at the venue's door and at the client's.
+//! Requests: the client's encoder and the venue's decoder.
 
 use arrayvec::ArrayVec;
 use tickpath_types::{
@@ -15,26 +15,25 @@ use super::{EncodeError, PRICE_MAX, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock};
 
-/// A message is not a request that the venue takes.
+/// A message is not a request that the venue accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It is no OUCH message: drop it, and close the connection if they repeat.
+    /// Not an OUCH message: drop it, and close the connection if they repeat.
     #[error(transparent)]
     Malformed(#[from] ParseError),
-    /// It asks for something that this venue does not offer: answer with
-    /// [`OrderEventKind::Rejected`](tickpath_types::OrderEventKind::Rejected) of these very fields.
+    /// The request needs a feature that this venue does not offer: answer with
+    /// [`OrderEventKind::Rejected`](tickpath_types::OrderEventKind::Rejected) and these fields.
     #[error("request {user_ref} is refused: {reason:?}")]
     Refused {
         /// Number of the new order.
         user_ref: UserRefNum,
-        /// Why.
+        /// The reason.
         reason: RejectReason,
-        /// To be echoed.
+        /// Text to echo.
         client_order_id: ClientOrderId,
     },
-    /// It is about an order of another number space than the one there is, so about none that is open: count it, and drop
-    /// it.
+    /// It is about an order of another number space, so about no open order: count it and drop it.
     #[error("request about order {user_ref} of number space {index}: drop it, the venue has one space, 0")]
     OtherIndex {
         /// Number of the order in that space.
@@ -42,25 +41,26 @@ pub enum RequestError {
         /// The option UserRefIndex.
         index: u8,
     },
-    /// It asks which number to use next: answer with a [`QueryResponse`](super::QueryResponse).
+    /// It queries the next order number: answer with a [`QueryResponse`](super::QueryResponse).
     #[error("an account query: answer with the next number")]
     AccountQuery,
 }
 
-/// Reads a request of a client.
+/// Decodes a request of a client.
 ///
-/// Offered are: day, IOC and GTT; visible and hidden orders; the continuous market; limits up to [`PRICE_MAX`] and
-/// the market marker, which becomes [`Price::MARKET`]; the options MinQty, PostOnly, MaxFloor and ExpireTime. Of other
-/// options, those that only inform (Firm, CustomerType, SharesLocated, LocateBroker) are passed over, and so are
-/// those that say what is the case anyway (PriceType `L`, TradeNow `N`, UserRefIndex 0); the rest is refused. The last
-/// of two equal options counts. A sale's marking is dropped on entry, as the venue has no rules for it.
+/// The venue offers: day, IOC and GTT; visible and hidden orders; the continuous market; limits up to
+/// [`PRICE_MAX`] and the market marker, which becomes [`Price::MARKET`]; the options MinQty, PostOnly,
+/// MaxFloor and ExpireTime. It ignores options that only inform (Firm, CustomerType, SharesLocated,
+/// LocateBroker) and those that state the default (PriceType `L`, TradeNow `N`, UserRefIndex 0). It refuses
+/// all others. The last of two equal options counts. A sale's marking is dropped on entry, as the venue has
+/// no rules for it.
 ///
-/// Quantities, times, tick, collar, the state of the order and the marking that a modification asks for are not looked
-/// at: that is matching's. So what is refused here is always a request under a number of its own. Of a cancel's and a
-/// modification's options only a UserRefIndex is looked at.
+/// Matching checks quantities, times, tick, collar, the state of the order and the marking of a modification;
+/// this function does not. A refused request therefore always has its own number. Of a cancel's and a
+/// modification's options only UserRefIndex is checked.
 ///
 /// # Errors
-/// [`RequestError`] tells what to drop from what to refuse.
+/// [`RequestError`] separates messages to drop from requests to refuse.
 #[inline]
 pub fn decode_request(
     message: &[u8],
@@ -143,8 +143,8 @@ fn decode_replace(order: &inbound::ReplaceOrder, options: Options<'_>) -> Result
             post_only: terms.post_only,
             min_qty: terms.min_qty,
             special: terms.special(order.display),
-            // A replacement carries neither capacity nor cross type: the venue puts the old order's in the
-            // place of these.
+            // A replacement has neither capacity nor cross type: the venue substitutes the old order's
+            // values.
             attributes: OrderAttributes {
                 display: offered_display(order.display)?,
                 intermarket_sweep: offered_sweep(order.intermarket_sweep)?,
@@ -198,7 +198,7 @@ fn decode_order_entry(
     Ok(OrderRequest::SetOrderEntry(SetOrderEntry { user_ref, is_enabled, firm }))
 }
 
-/// The venue has one space of numbers, and a number of another is not one of its own.
+/// Checks the number space: the venue has only one.
 #[inline]
 fn check_index(user_ref: UserRefNum, options: Options<'_>) -> Result<(), RequestError> {
     if options.is_empty() {
@@ -227,12 +227,12 @@ fn offered_display(display: Display) -> Result<u8, RejectReason> {
     }
 }
 
-/// With one market there is nothing to sweep: both answers are taken and echoed.
+/// With one market a sweep has no effect: both values are accepted and echoed.
 fn offered_sweep(sweep: YesNo) -> Result<u8, RejectReason> {
     sweep.meaning().map(|_| sweep.0).ok_or(RejectReason::OptionNotOffered)
 }
 
-/// The options that change what matching does.
+/// The options that affect matching.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Terms {
     pub(super) min_qty: Qty,
@@ -242,7 +242,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The special terms, where there are any.
+    /// Returns the order instructions, if any.
     #[inline]
     pub(super) fn special(&self, display: Display) -> Option<SpecialTerms> {
         let Terms { display_qty, expire_at, .. } = *self;
@@ -251,7 +251,7 @@ impl Terms {
         is_special.then_some(SpecialTerms { stop_price: Price(0), display_qty, expire_at, is_hidden })
     }
 
-    /// Takes an option over; false when it does not change what matching does.
+    /// Applies an option; returns false if it does not affect matching.
     fn take(&mut self, option: TagValue<'_>) -> bool {
         match option {
             TagValue::MinQty(qty) => self.min_qty = Qty(qty.into()),
@@ -263,7 +263,7 @@ impl Terms {
         true
     }
 
-    /// The terms that the options of a venue's echo say. Options that do not concern matching are passed over.
+    /// Returns the order parameters in a venue's echo, ignoring options that do not concern matching.
     #[inline]
     pub(super) fn echoed(options: Options<'_>) -> Terms {
         let mut terms = Terms::default();
@@ -272,7 +272,7 @@ impl Terms {
     }
 }
 
-/// The terms that the options of a request ask for, where all of them are offered.
+/// Returns the order parameters in the options of a request, if all are offered.
 fn offered(options: Options<'_>) -> Result<Terms, RejectReason> {
     let mut terms = Terms::default();
     if options.is_empty() {
@@ -294,7 +294,7 @@ fn offered(options: Options<'_>) -> Result<Terms, RejectReason> {
     Ok(terms)
 }
 
-/// The options that say what matching is to do, or was told.
+/// Returns the options for these order parameters.
 #[inline]
 pub(super) fn option_values(
     min_qty: Qty,
@@ -322,8 +322,8 @@ pub(super) fn option_values(
 /// Writes a request of a client at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
-/// A cancel and a modification end without an empty list of options, as in the edition of 2023; mass cancels and what
-/// disables and enables order entry, which came in 2025, have one.
+/// A cancel and a modification have no empty list of options, as in the edition of 2023. The requests of the
+/// 2025 edition have one: mass cancels, and disabling and enabling of order entry.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.
@@ -388,7 +388,7 @@ pub fn encode_request(
     }
 }
 
-/// The symbol that a mass cancel is restricted to, blank for all.
+/// Returns the symbol to which a mass cancel is restricted, blank for all.
 pub(super) fn stock_of(
     instrument: InstrumentId,
     symbol_of: impl FnOnce(InstrumentId) -> Option<Symbol>,
@@ -399,23 +399,23 @@ pub(super) fn stock_of(
     }
 }
 
-/// The side that a mass cancel is restricted to.
+/// Returns the side to which a mass cancel is restricted.
 pub(super) fn side_option(side: Option<Side>) -> ArrayVec<TagValue<'static>, 1> {
     side.map(|side| TagValue::Side(SideMarking::from(side).0)).into_iter().collect()
 }
 
-/// Refuses what OUCH has no words for.
+/// Refuses orders that OUCH cannot express.
 fn check_sayable(time_in_force: TimeInForce, special: Option<SpecialTerms>) -> Result<(), EncodeError> {
     let is_stop = special.is_some_and(|special| special.stop_price != Price(0));
     if time_in_force == TimeInForce::Gtc || is_stop { Err(EncodeError::NotInOuch) } else { Ok(()) }
 }
 
-/// OUCH says with the display that an order is hidden.
+/// Returns the display code, which in OUCH also marks hidden orders.
 pub(super) fn shown(display: u8, special: Option<SpecialTerms>) -> u8 {
     if special.is_some_and(|special| special.is_hidden) { Display::HIDDEN.0 } else { display }
 }
 
-/// Writes a message that has no options.
+/// Writes a message without options.
 #[inline]
 pub(super) fn put<M: IntoBytes + zerocopy::Immutable>(
     message: &M,

@@ -1,4 +1,4 @@
-//! The client's end of a connection.
+//! The client's side of a connection.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -8,14 +8,14 @@ use super::{
     LoginAccepted, LoginRejectReason, LoginRequest, Packet, SendError, Session, SessionError, next_packet,
 };
 
-/// What the server said.
+/// An event from the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEvent<'a> {
-    /// The login stands.
+    /// The login was accepted.
     LoginAccepted {
         /// The session.
         session: Session,
-        /// Number of the next message; may be later than was asked for, never trust it to be equal.
+        /// Number of the next message; may be higher than requested, so do not assume that it is equal.
         next_sequence: Sequence,
     },
     /// The login was refused; the connection is over.
@@ -29,21 +29,21 @@ pub enum ClientEvent<'a> {
     },
     /// A message without a number, in editions 4.x.
     Unsequenced(&'a [u8]),
-    /// The line is alive.
+    /// A heartbeat.
     Heartbeat,
-    /// Text for people.
+    /// Human-readable text.
     Debug(&'a [u8]),
-    /// The session is over for good, and with it the connection.
+    /// The session ended for good, and the connection with it.
     EndOfSession,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The login is still to be sent.
+    /// The login is not yet sent.
     Connected,
     LoginSent,
     Active,
-    /// The logout is still to be sent.
+    /// The logout is not yet sent.
     LoggingOut,
     Closed,
 }
@@ -52,9 +52,9 @@ impl endpoint::State for State {
     const CLOSED: State = State::Closed;
 }
 
-/// The client's end of one connection, from the moment that TCP is connected.
+/// The client's side of one connection, from the moment that TCP is connected.
 ///
-/// Performs no IO and reads no clock. After a lost connection, make another of [`resume`](Self::resume).
+/// Performs no IO and reads no clock. After a lost connection, create another from [`resume`](Self::resume).
 #[derive(Clone, Debug)]
 pub struct ClientSession {
     login: LoginRequest,
@@ -62,21 +62,21 @@ pub struct ClientSession {
 }
 
 impl ClientSession {
-    /// A connection that was made at `now`.
+    /// Creates a session on a connection established at `now`.
     #[must_use]
     pub fn new(login: LoginRequest, now: Nanos) -> Self {
         ClientSession { login, endpoint: Endpoint::new(now, State::Connected, login.session, login.sequence) }
     }
 
-    /// How to log in again so that no numbered message is missed or seen twice.
+    /// Returns the login that resumes without a missed or duplicate numbered message.
     #[must_use]
     pub fn resume(&self) -> LoginRequest {
         LoginRequest { session: self.endpoint.session, sequence: self.endpoint.next_sequence, ..self.login }
     }
 
-    /// Takes one packet from the start of `bytes`, which are all that was received and not yet
-    /// consumed: the event and how many bytes it took, or `None` until a whole packet is there. To be
-    /// repeated until `None`.
+    /// Handles one packet at the start of `bytes`, which are all bytes received and not yet consumed. Returns
+    /// the event and the number of bytes consumed, or `None` until a packet is complete. To be repeated until
+    /// `None`.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -130,7 +130,7 @@ impl ClientSession {
         })
     }
 
-    /// Gives up when the server was silent, or did not answer the login, for as long as it may.
+    /// Ends the connection if the server was silent, or did not answer the login, until the timeout.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket and connect again.
@@ -142,8 +142,8 @@ impl ClientSession {
         }
     }
 
-    /// Writes the next control packet that is due - login, heartbeat, logout - and returns its length,
-    /// 0 when none is. To be called after each `handle_*`.
+    /// Writes the next control packet that is due - login, heartbeat, logout - and returns its length, or 0
+    /// when none is. To be called after each `handle_*`.
     ///
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
@@ -157,8 +157,8 @@ impl ClientSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames a message to the server, which is lost if the connection is: `write` puts it at the start of the room that
-    /// it is given and returns its length. Returns the packet's length; once it is sent, call [`sent`](Self::sent).
+    /// Frames a message to the server, which is lost if the connection is. `write` puts it at the start of
+    /// its buffer and returns its length. Returns the packet's length; once sent, call [`sent`](Self::sent).
     ///
     /// # Errors
     /// The error of `write`, or [`SendError`]: nothing was framed.
@@ -174,13 +174,13 @@ impl ClientSession {
         encode_data_with(out, b'U', write)
     }
 
-    /// Messages were sent just now: no heartbeat is due for a while.
+    /// Notes that messages were sent now, which postpones the next heartbeat.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
         self.endpoint.sent(now);
     }
 
-    /// Logs out: the next [`poll_transmit`](Self::poll_transmit) says so and the connection is over.
+    /// Logs out: the next [`poll_transmit`](Self::poll_transmit) sends the logout and the connection is over.
     pub fn logout(&mut self) {
         self.endpoint.state = match self.endpoint.state {
             State::Active | State::LoginSent => State::LoggingOut,
@@ -188,26 +188,26 @@ impl ClientSession {
         };
     }
 
-    /// True when the login stands and messages may be sent.
+    /// Returns true after the login was accepted, while messages may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.endpoint.state == State::Active
     }
 
-    /// True when the connection is over and the socket is to be closed.
+    /// Returns true when the connection is over and the socket must be closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.endpoint.state == State::Closed
     }
 
-    /// The session; before the login stands, the one that was asked for.
+    /// Returns the session; before the login is accepted, the requested one.
     #[must_use]
     pub const fn session(&self) -> Session {
         self.endpoint.session
     }
 
-    /// Number that the next numbered message will have.
+    /// Returns the number of the next numbered message.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         self.endpoint.next_sequence

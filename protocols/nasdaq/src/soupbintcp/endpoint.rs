@@ -1,4 +1,4 @@
-//! What both ends of a connection have in common: when to speak, when to give up, and what goes wrong.
+//! The common part of both sides of a connection: heartbeats, timeouts and errors.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -8,46 +8,46 @@ use super::{CONTROL_LEN_MAX, FrameError, HEARTBEAT_INTERVAL, LOGIN_TIMEOUT, PEER
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The other side sent what is no packet.
+    /// The other side sent an invalid packet.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The other side sent a packet that it may not send, or may not send now.
+    /// The other side sent a packet that is not permitted, or not in this state.
     #[error("a packet '{}' has no place here: close the connection", *packet_type as char)]
     UnexpectedPacket {
         /// Its type byte.
         packet_type: u8,
     },
-    /// The other side sent nothing for as long as it may; a client connects again.
+    /// The other side was silent until the timeout; a client connects again.
     #[error("the other side was silent for {timeout}: close, and connect again")]
     PeerSilent {
-        /// How long it may be silent.
+        /// Maximum silence.
         timeout: Nanos,
     },
     /// No login, or no answer to it, came in time.
     #[error("no login was completed within {timeout}: close the connection")]
     LoginTimeout {
-        /// How long it may take.
+        /// Maximum duration of the login.
         timeout: Nanos,
     },
-    /// The connection had ended before.
+    /// The connection had already ended.
     #[error("the connection has ended: close the socket")]
     Closed,
 }
 
-/// The state of one end.
+/// The state of one side.
 pub(super) trait State: Copy {
     /// The connection is over.
     const CLOSED: Self;
 }
 
-/// The part that both ends of a connection share: state, timers, session and numbers.
+/// The common part of both sides of a connection: state, timers, session and numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint<S> {
     pub(super) state: S,
     started: Nanos,
     last_sent: Nanos,
     last_received: Nanos,
-    /// After how much silence of the other side it gives up.
+    /// Silence of the other side after which the connection ends.
     pub(super) peer_timeout: Nanos,
     pub(super) session: Session,
     pub(super) next_sequence: Sequence,
@@ -94,7 +94,7 @@ impl<S: State> Endpoint<S> {
         Err(self.close(SessionError::PeerSilent { timeout: self.peer_timeout }))
     }
 
-    /// Writes a control packet, after which the side is in another state; its length.
+    /// Writes a control packet and enters `state`; returns the packet's length.
     pub(super) fn transmit(&mut self, now: Nanos, packet: &Packet<'_>, state: S, out: &mut [u8]) -> usize {
         assert!(out.len() >= CONTROL_LEN_MAX, "control packets need room for {CONTROL_LEN_MAX} bytes");
         let len = packet.encode(out).expect("no control packet is longer than CONTROL_LEN_MAX");
@@ -113,7 +113,7 @@ impl<S: State> Endpoint<S> {
         self.last_received = now;
     }
 
-    /// Takes the number of a message. Numbers stop at the largest, which a peer may claim to have reached.
+    /// Returns the number of a message and advances. Numbers saturate, as a peer may claim the maximum.
     #[inline]
     pub(super) fn take_sequence(&mut self) -> Sequence {
         let next = Sequence(self.next_sequence.0.saturating_add(1));

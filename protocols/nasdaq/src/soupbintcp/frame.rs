@@ -1,15 +1,15 @@
-//! Finding packets in a stream of bytes.
+//! Packet boundaries in a stream of bytes.
 
 use tickpath_types::{Nanos, Sequence};
 
 use super::{LoginAccepted, LoginRejectReason, LoginRequest, Packet, Password, Session, Username};
 use crate::wire::Alpha;
 
-/// The bytes are not SoupBinTCP: close the connection, for no later packet can be found.
+/// The bytes are not SoupBinTCP: close the connection, since no later packet can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The length field says that there is not even a type.
+    /// The length field leaves no space for a type.
     #[error("a packet of length zero: close the connection")]
     NoType,
     /// No packet has this type.
@@ -18,7 +18,7 @@ pub enum FrameError {
         /// The type byte.
         packet_type: u8,
     },
-    /// The payload is not as long as the type's.
+    /// The payload does not have the length of its type.
     #[error("a packet '{}' with a payload of {len} bytes: close the connection", *packet_type as char)]
     WrongLength {
         /// The type byte.
@@ -36,11 +36,11 @@ pub enum FrameError {
     },
 }
 
-/// Reads the packet at the start of `bytes`: the packet and how many bytes it took, or `None` until all
-/// of it is there.
+/// Reads the packet at the start of `bytes`. Returns the packet and its length in bytes, or `None` until it
+/// is complete.
 ///
 /// # Errors
-/// [`FrameError`] when the bytes are no packet; reported as soon as length and type are there.
+/// [`FrameError`] when the bytes are not a packet; reported as soon as length and type have arrived.
 #[inline]
 pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameError> {
     let Some((prefix, rest)) = bytes.split_first_chunk::<2>() else {
@@ -73,9 +73,9 @@ pub fn next_packet(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, FrameErr
     Ok(Some((packet, 2 + len)))
 }
 
-/// Length of the packet at the start of `bytes`, its header included, as it says itself; `None` until it has said it.
+/// Returns the stated length of the packet at the start of `bytes`, header included, once it has arrived.
 ///
-/// A peer may announce up to 64 KiB: whoever keeps less closes the connection when more is announced.
+/// A peer may announce up to 64 KiB; a receiver with a smaller buffer closes the connection.
 #[inline]
 #[must_use]
 pub fn packet_len(bytes: &[u8]) -> Option<usize> {
@@ -85,7 +85,7 @@ pub fn packet_len(bytes: &[u8]) -> Option<usize> {
 const LOGIN_LEN: usize = 46;
 const LOGIN_LEN_4_1: usize = 51;
 
-/// Refuses a wrong length before the payload is waited for: a peer must not make us hold 64 KiB for a
+/// Refuses a wrong length before the payload arrives: a peer must not make the receiver hold 64 KiB for a
 /// heartbeat.
 #[inline]
 fn check_len(packet_type: u8, len: usize) -> Result<(), FrameError> {
@@ -100,7 +100,7 @@ fn check_len(packet_type: u8, len: usize) -> Result<(), FrameError> {
     if fits { Ok(()) } else { Err(FrameError::WrongLength { packet_type, len }) }
 }
 
-/// Fields of a fixed layout; the caller has checked the payload's length.
+/// Returns a field of a fixed layout; the caller has checked the payload's length.
 fn field<const N: usize>(payload: &[u8], offset: usize) -> [u8; N] {
     payload[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
@@ -132,7 +132,7 @@ fn number(text: &[u8], packet_type: u8, field: &'static str) -> Result<u64, Fram
     parse_ascii_number(text).ok_or(FrameError::NotANumber { packet_type, field })
 }
 
-/// Digits with spaces on their left; spaces on their right are forgiven, as some clients pad so.
+/// Parses digits with spaces on their left; accepts spaces on their right, since some clients pad so.
 pub(crate) fn parse_ascii_number(text: &[u8]) -> Option<u64> {
     let digits = text.trim_ascii();
     if digits.is_empty() {

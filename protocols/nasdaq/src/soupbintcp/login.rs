@@ -1,4 +1,4 @@
-//! Who logs in, and what is answered.
+//! Login request and answer.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Username {
         Alpha::new(text).map(Username)
     }
 
-    /// True when it is this name, in whatever case.
+    /// Returns true if it is this name, ignoring case.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         Username::new(name).is_some_and(|other| self.0.0.eq_ignore_ascii_case(&other.0.0))
@@ -32,7 +32,7 @@ impl fmt::Display for Username {
     }
 }
 
-/// A password, 10 characters, case-insensitive; never shown.
+/// A password, 10 characters, case-insensitive; never printed.
 #[derive(Clone, Copy)]
 pub struct Password(pub(super) Alpha<10>);
 
@@ -43,7 +43,7 @@ impl Password {
         Alpha::new(text).map(Password)
     }
 
-    /// True when it is this password, in whatever case. Takes the same time wherever they differ.
+    /// Returns true if it is this password, ignoring case, in constant time.
     #[must_use]
     pub fn matches(&self, password: &str) -> bool {
         let Some(other) = Password::new(password) else { return false };
@@ -53,7 +53,7 @@ impl Password {
         differences == 0
     }
 
-    /// In lower case and padded with spaces, as it is to be hashed: the protocol ignores its case.
+    /// Returns it in lower case and padded with spaces, for hashing: the protocol ignores its case.
     #[must_use]
     pub fn to_lowercase(&self) -> [u8; 10] {
         self.0.0.map(|byte| byte.to_ascii_lowercase())
@@ -66,7 +66,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Login Request (`L`): who wants which session from where on.
+/// Login Request (`L`): the user, the session, and the first message wanted.
 ///
 /// Source: SoupBinTCP 3.00 and 4.1, "Login Request Packet"; 49 bytes with its length, 54 in edition 4.1.
 #[derive(Clone, Copy, Debug)]
@@ -77,15 +77,15 @@ pub struct LoginRequest {
     pub password: Password,
     /// The session; blank means the current one.
     pub session: Session,
-    /// Number of the first message wanted; 1 is the start, 0 means new messages alone.
+    /// Number of the first message wanted; 1 is the start, 0 means new messages only.
     pub sequence: Sequence,
-    /// Edition 4.1: after how much silence of the client the server should give up.
+    /// Edition 4.1: silence of the client after which the server should end the connection.
     pub heartbeat_timeout: Option<Nanos>,
 }
 
 impl LoginRequest {
-    /// Logs in to the current session from its start, by edition 3.00; `None` when the name is longer than 6, the
-    /// password longer than 10, or either not ASCII.
+    /// Creates a login to the current session from its start, by edition 3.00. `None` when the name is longer
+    /// than 6, the password longer than 10, or either is not ASCII.
     #[must_use]
     pub fn new(username: &str, password: &str) -> Option<LoginRequest> {
         Some(LoginRequest {
@@ -110,7 +110,7 @@ pub struct LoginAccepted {
 }
 
 codes! {
-    /// Why a login was refused.
+    /// The reason why a login was refused.
     LoginRejectReason {
         NOT_AUTHORIZED = b'A' "not authorized: check user name and password",
         SESSION_NOT_AVAILABLE = b'S' "session not available: check the requested session",

@@ -1,10 +1,10 @@
 //! SoupBinTCP 3.00 and 4.1: a numbered stream of messages over TCP that survives its connection.
 //!
-//! [`next_packet`] finds the packets in received bytes and [`Packet::encode`] writes them.
-//! [`ClientSession`] and [`ServerSession`] are the two ends of one connection: they own no socket and
-//! read no clock. Received bytes go in by `handle_bytes`, which gives back one event at a time; control
-//! packets to send come out of `poll_transmit`, application messages are framed by `encode_message`;
-//! `handle_timeout` and `poll_transmit` are called again and again while time passes.
+//! [`next_packet`] finds the packets in received bytes and [`Packet::encode`] writes them. [`ClientSession`]
+//! and [`ServerSession`] are the two sides of one connection; they own no socket and read no clock. Received
+//! bytes enter through `handle_bytes`, which returns one event at a time. `poll_transmit` returns control
+//! packets to send, and `encode_message` frames application messages. `handle_timeout` and `poll_transmit`
+//! are called repeatedly as time passes.
 //!
 //! ```
 //! use tickpath_nasdaq::soupbintcp::{
@@ -58,16 +58,16 @@ use tickpath_types::Nanos;
 pub const HEADER_LEN: usize = 3;
 /// Longest payload, in bytes: the length field counts the type byte too.
 pub const PAYLOAD_LEN_MAX: usize = u16::MAX as usize - 1;
-/// Longest control packet, a login of edition 4.1: what `poll_transmit` must be given room for.
+/// Longest control packet, a login of edition 4.1, in bytes: the minimum buffer of `poll_transmit`.
 pub const CONTROL_LEN_MAX: usize = 54;
 
-/// After how much silence of its own each side sends a heartbeat.
+/// Idle time after which each side sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(1);
-/// After how much silence of the other side a connection is given up.
+/// Silence of the other side after which a connection ends.
 pub const PEER_TIMEOUT: Nanos = Nanos::from_secs(15);
-/// How long a connection may last without a login, and how long a client waits for the answer.
+/// Maximum time of a connection without a login, and of a client's wait for the answer.
 pub const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(30);
-/// Shortest time-out of edition 4.1 that a server grants; a shorter wish is raised to it.
+/// Shortest timeout of edition 4.1 that a server grants; a shorter request is raised to it.
 pub const PEER_TIMEOUT_MIN: Nanos = Nanos::from_secs(2);
-/// Longest time-out of edition 4.1 that a server grants; a longer wish is lowered to it.
+/// Longest timeout of edition 4.1 that a server grants; a longer request is lowered to it.
 pub const PEER_TIMEOUT_MAX: Nanos = Nanos::from_secs(60);

@@ -1,4 +1,4 @@
-//! Packets and how they are written.
+//! Packets and their encoding.
 
 use super::{HEADER_LEN, LoginAccepted, LoginRejectReason, LoginRequest, PAYLOAD_LEN_MAX};
 
@@ -8,13 +8,13 @@ use super::{HEADER_LEN, LoginAccepted, LoginRejectReason, LoginRequest, PAYLOAD_
 /// type and the payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Packet<'a> {
-    /// `+`, both ways: text for people, to be ignored.
+    /// `+`, both ways: human-readable text, to be ignored.
     Debug(&'a [u8]),
     /// `A`, to the client.
     LoginAccepted(LoginAccepted),
     /// `J`, to the client, before the server closes.
     LoginRejected(LoginRejectReason),
-    /// `S`, to the client: the next numbered message; the number is counted, not sent.
+    /// `S`, to the client: the next numbered message; both sides count, the number is not sent.
     SequencedData(&'a [u8]),
     /// `H`, to the client.
     ServerHeartbeat,
@@ -31,7 +31,7 @@ pub enum Packet<'a> {
     LogoutRequest,
 }
 
-/// The buffer is shorter than the packet: give it more room.
+/// The buffer is shorter than the packet: provide a larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the packet needs {needed} bytes and the buffer has {len}: give it more room")]
 pub struct BufferTooShort {
@@ -54,7 +54,7 @@ pub enum SendError {
 }
 
 impl Packet<'_> {
-    /// The type byte.
+    /// Returns the type byte.
     #[must_use]
     pub const fn packet_type(&self) -> u8 {
         match self {
@@ -95,14 +95,14 @@ impl Packet<'_> {
     }
 }
 
-/// Frames a message that `write` puts at the start of the room that it is given and whose length it
+/// Frames a message that `write` puts at the start of the buffer that it receives and whose length it
 /// returns. Returns the length of the packet, header included.
 ///
 /// # Errors
-/// The error of `write`, or [`SendError::BufferTooShort`] when not even the header has room.
+/// The error of `write`, or [`SendError::BufferTooShort`] when not even the header fits.
 ///
 /// # Panics
-/// When `write` returns more than the room's length.
+/// When `write` returns more than the buffer's length.
 #[inline]
 pub(super) fn encode_data_with<E: From<SendError>>(
     out: &mut [u8],
@@ -149,7 +149,7 @@ fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, Buffer
     Ok(needed)
 }
 
-/// ASCII digits, padded with spaces on the left; `N` digits must hold the value.
+/// Returns ASCII digits, padded with spaces on the left; `N` digits must hold the value.
 pub(crate) fn ascii_number<const N: usize>(mut value: u64) -> [u8; N] {
     let mut digits = [b' '; N];
     for digit in digits.iter_mut().rev() {

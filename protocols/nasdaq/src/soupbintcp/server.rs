@@ -1,4 +1,4 @@
-//! The server's end of a connection.
+//! The server's side of a connection.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -9,32 +9,32 @@ use super::{
     PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError, next_packet,
 };
 
-/// What the client said.
+/// An event from the client.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
-    /// It wants to log in: answer by [`ServerSession::accept`] or [`ServerSession::reject`].
+    /// A login request: answer by [`ServerSession::accept`] or [`ServerSession::reject`].
     LoginRequest(LoginRequest),
     /// A message.
     Message(&'a [u8]),
-    /// The line is alive.
+    /// A heartbeat.
     Heartbeat,
-    /// Text for people.
+    /// Human-readable text.
     Debug(&'a [u8]),
-    /// It logs out; the connection is over.
+    /// A logout; the connection is over.
     LogoutRequest,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
     AwaitingLogin,
-    /// The application has the login and has not answered.
+    /// The application has received the login and has not answered.
     Deciding,
-    /// The acceptance is still to be sent.
+    /// The acceptance is not yet sent.
     Accepting,
     Active,
-    /// The refusal is still to be sent.
+    /// The refusal is not yet sent.
     Rejecting(LoginRejectReason),
-    /// The end of the session is still to be sent.
+    /// The end of the session is not yet sent.
     Ending,
     Closed,
 }
@@ -43,26 +43,25 @@ impl endpoint::State for State {
     const CLOSED: State = State::Closed;
 }
 
-/// The server's end of one connection, from the moment that TCP accepted it.
+/// The server's side of one connection, from the moment that TCP accepted it.
 ///
-/// Performs no IO, reads no clock, and keeps no message: after [`accept`](Self::accept) the application
-/// sends what the client has missed, then what is new, by the same
-/// [`encode_message`](Self::encode_message).
+/// Performs no IO, reads no clock, and keeps no message. After [`accept`](Self::accept) the application sends
+/// the messages that the client missed, then new ones, both by [`encode_message`](Self::encode_message).
 #[derive(Clone, Debug)]
 pub struct ServerSession {
     endpoint: Endpoint<State>,
 }
 
 impl ServerSession {
-    /// A connection that was accepted at `now`.
+    /// Creates a session on a connection that was accepted at `now`.
     #[must_use]
     pub fn new(now: Nanos) -> Self {
         ServerSession { endpoint: Endpoint::new(now, State::AwaitingLogin, Session::BLANK, Sequence(1)) }
     }
 
-    /// Takes one packet from the start of `bytes`, which are all that was received and not yet
-    /// consumed: the event and how many bytes it took, or `None` until a whole packet is there. To be
-    /// repeated until `None`. While a login waits for its verdict, later bytes wait too.
+    /// Handles one packet at the start of `bytes`, which are all bytes received and not yet consumed. Returns
+    /// the event and the number of bytes consumed, or `None` until a packet is complete. To be repeated until
+    /// `None`. While a login is undecided, later bytes wait.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -112,8 +111,8 @@ impl ServerSession {
         })
     }
 
-    /// Lets the client in: messages to it are numbered from `next_sequence`. Without a login that waits
-    /// for a verdict it does nothing and returns false.
+    /// Accepts the login; messages to the client are numbered from `next_sequence`. Without an undecided
+    /// login it does nothing and returns false.
     pub fn accept(&mut self, session: Session, next_sequence: Sequence) -> bool {
         let waits = matches!(self.endpoint.state, State::Deciding);
         if waits {
@@ -124,8 +123,8 @@ impl ServerSession {
         waits
     }
 
-    /// Turns the client away; the connection is over once that is sent. Without a login that waits for
-    /// a verdict it does nothing and returns false.
+    /// Refuses the login; the connection is over once that is sent. Without an undecided login it does
+    /// nothing and returns false.
     pub fn reject(&mut self, reason: LoginRejectReason) -> bool {
         let waits = matches!(self.endpoint.state, State::Deciding);
         if waits {
@@ -142,7 +141,7 @@ impl ServerSession {
         };
     }
 
-    /// Gives up when the client was silent, or did not log in, for as long as it may.
+    /// Ends the connection if the client was silent, or did not log in, until the timeout.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -156,8 +155,8 @@ impl ServerSession {
         }
     }
 
-    /// Writes the next control packet that is due - the verdict, a heartbeat, the end of the session -
-    /// and returns its length, 0 when none is. To be called after each `handle_*` and before messages.
+    /// Writes the next control packet that is due - login answer, heartbeat, end of session - and returns its
+    /// length, or 0 when none is. To be called after each `handle_*` and before messages.
     ///
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
@@ -181,8 +180,8 @@ impl ServerSession {
     /// Frames the next numbered message; returns the packet's length and the message's number.
     ///
     /// # Errors
-    /// [`SendError`]: nothing was sent and no number used. A login that was accepted counts once
-    /// [`poll_transmit`](Self::poll_transmit) has said so.
+    /// [`SendError`]: nothing was sent and no number used. An accepted login counts only after
+    /// [`poll_transmit`](Self::poll_transmit) has sent the acceptance.
     #[inline]
     pub fn encode_message(
         &mut self,
@@ -198,11 +197,11 @@ impl ServerSession {
         })
     }
 
-    /// As [`encode_message`](Self::encode_message), of a message that `write` puts at the start of the
-    /// room that it is given and whose length it returns.
+    /// As [`encode_message`](Self::encode_message), for a message that `write` puts at the start of the
+    /// buffer that it receives and whose length it returns.
     ///
     /// # Errors
-    /// What `write` returns, or [`SendError`]: nothing was sent and no number used.
+    /// The error of `write`, or [`SendError`]: nothing was sent and no number used.
     #[inline]
     pub fn encode_message_with<E: From<SendError>>(
         &mut self,
@@ -218,26 +217,26 @@ impl ServerSession {
         Ok((len, self.endpoint.take_sequence()))
     }
 
-    /// True when the login was accepted and the client was told: messages may be sent.
+    /// Returns true once the acceptance of the login was sent, while messages may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         matches!(self.endpoint.state, State::Active)
     }
 
-    /// True when the connection is over and the socket is to be closed.
+    /// Returns true when the connection is over and the socket must be closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.endpoint.state, State::Closed)
     }
 
-    /// The session logged in to; blank before.
+    /// Returns the session logged in to; blank before.
     #[must_use]
     pub const fn session(&self) -> Session {
         self.endpoint.session
     }
 
-    /// Number that the next message to the client will have.
+    /// Returns the number of the next message to the client.
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         self.endpoint.next_sequence

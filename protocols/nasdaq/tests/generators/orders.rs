@@ -1,4 +1,4 @@
-//! Every request and every answer that OUCH has words for.
+//! Every request and every answer that OUCH can express.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn liquidity() -> impl Strategy<Value = Liquidity> {
     select(vec![Added, Removed, AddedHidden, OpeningCross, ClosingCross])
 }
 
-/// An order, whatever of it makes sense: OUCH can say it.
+/// Generates any order that OUCH can express, valid or not.
 fn order() -> impl Strategy<Value = EnterOrder> {
     use TimeInForce::{Day, Gtt, Ioc};
     let what = (user_ref(), side(), qty(), price(), select(vec![Day, Ioc, Gtt]));
@@ -90,10 +90,10 @@ fn order_entry() -> impl Strategy<Value = SetOrderEntry> {
     })
 }
 
-/// Any request of a client.
+/// Generates any request of a client.
 pub fn request() -> impl Strategy<Value = OrderRequest> {
     let replace = (user_ref(), order()).prop_map(|(orig_user_ref, order)| {
-        // It cannot say these two.
+        // A replacement cannot express these two.
         let OrderAttributes { capacity, cross_type, .. } = OrderAttributes::default();
         let attributes = OrderAttributes { capacity, cross_type, ..order.attributes };
         OrderRequest::Replace(EnterOrder { attributes, ..order }.replacing(orig_user_ref))
@@ -111,13 +111,13 @@ pub fn request() -> impl Strategy<Value = OrderRequest> {
     ]
 }
 
-/// Any answer but those that become a more general word: GTC orders, and reasons without a code of their own.
+/// Generates any answer except those without an exact code: GTC orders, and reasons without a distinct code.
 pub fn event_kind() -> impl Strategy<Value = OrderEventKind> {
     let reject = (0..=u8::MAX).filter_map(RejectReason::from_code);
     let reject: Vec<RejectReason> =
         reject.filter(|reason| ouch50::RejectCode::from(*reason).reason() == Some(*reason)).collect();
     let cancel: Vec<CancelReason> = (0..=u8::MAX).filter_map(CancelReason::from_code).collect();
-    // The general words of the client's own stand for two reasons and a stop price.
+    // The client's general codes cover two reasons and a stop price.
     assert!(reject.len() >= 24 && cancel.len() >= 9);
     let broken: Vec<BrokenReason> = (0..=u8::MAX).filter_map(BrokenReason::from_code).collect();
     let strategies: Vec<SelfTradePrevention> = (1..=4).filter_map(SelfTradePrevention::from_code).collect();

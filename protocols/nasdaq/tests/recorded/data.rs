@@ -1,8 +1,8 @@
-//! Recorded data, when it is there, and the payloads of captured packets.
+//! Recorded data, if present, and the payloads of captured packets.
 
 use std::path::{Path, PathBuf};
 
-/// The capture files in a folder of recorded data, by name.
+/// Returns the capture files in a folder of recorded data, by name.
 pub fn captures(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -13,7 +13,7 @@ pub fn captures(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The UDP or TCP payloads of a little-endian pcap of Ethernet frames, VLAN tags skipped.
+/// Returns the UDP or TCP payloads of a little-endian pcap of Ethernet frames, without VLAN tags.
 pub fn payloads(file: &Path) -> Vec<Vec<u8>> {
     let data = std::fs::read(file).unwrap();
     assert!([[0x4d, 0x3c, 0xb2, 0xa1], [0xd4, 0xc3, 0xb2, 0xa1]].contains(&data[..4].try_into().unwrap()));

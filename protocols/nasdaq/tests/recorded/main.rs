@@ -1,4 +1,4 @@
-//! Every recorded file of Nasdaq's, when it is there: each message decodes, and its codes are listed.
+//! Every recorded file from Nasdaq, if present: each message decodes, and its codes are listed.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads recorded data")]
 
@@ -15,7 +15,7 @@ use tickpath_nasdaq::{itch50, moldudp64, ouch50, soupbintcp};
 use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Sequence};
 
-/// Counts messages by type, and checks of each what a wrong offset would break.
+/// Counts messages by type, and checks the fields of each that a wrong offset would corrupt.
 #[derive(Default)]
 struct Census {
     counts: BTreeMap<char, usize>,
