@@ -1,23 +1,23 @@
-//! Writing a packet.
+//! Construction of a packet.
 
 use zerocopy::byteorder::little_endian::{U16, U32};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::{DeliveryFlag, HEADER_LEN, Header, MESSAGE_HEADER_LEN, PACKET_LEN_MAX, SendTime};
 
-/// A message was not taken; the packet is as it was. Send it, start another and push the message again.
+/// A message was not added; the packet is unchanged. Send it, start another and push the message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The packet has no room for it, or as many messages as a header can count.
+    /// The packet has no space for it, or the maximum number of messages of a header.
     #[error("the message needs {needed} bytes and {remaining} are left: send the packet first")]
     NoRoom {
         /// Length of the message.
         needed: usize,
-        /// Longest message that has room.
+        /// Longest message that fits.
         remaining: usize,
     },
-    /// Its own header does not say its length.
+    /// Its header does not state its length.
     #[error("the message of {len} bytes says another length: encode it again")]
     NotAMessage {
         /// Its length.
@@ -45,7 +45,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         PacketBuilder { buffer, sequence, message_count: 0, len: HEADER_LEN }
     }
 
-    /// Starts the next packet in the same buffer: its first message follows the last one of this.
+    /// Starts the next packet in the same buffer; its first message follows the last one of this packet.
     pub fn start_next(&mut self) {
         self.start_at(self.next_sequence());
     }
@@ -85,7 +85,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         Ok(())
     }
 
-    /// Longest message that has room, in bytes; 0 once a header can count no more.
+    /// Returns the length of the longest message that fits, in bytes; 0 at the maximum message count.
     #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {
@@ -95,42 +95,42 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.buffer.as_ref().len().min(PACKET_LEN_MAX) - self.len
     }
 
-    /// True while it has no message.
+    /// Returns true while it has no message.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.message_count == 0
     }
 
-    /// How many messages it has.
+    /// Returns its number of messages.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u8 {
         self.message_count
     }
 
-    /// Length so far with its header, in bytes.
+    /// Returns its length so far with its header, in bytes.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Number of its first message.
+    /// Returns the number of its first message.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> u32 {
         self.sequence
     }
 
-    /// Number that the next message pushed will have.
+    /// Returns the number of the next message to be pushed.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u32 {
         self.sequence.wrapping_add(self.message_count as u32)
     }
 
-    /// Writes the header and gives the packet. One without messages and with [`DeliveryFlag::HEARTBEAT`] is a heartbeat.
+    /// Writes the header and returns the packet. A [`DeliveryFlag::HEARTBEAT`] has no messages.
     pub fn finish(&mut self, flag: DeliveryFlag, time: SendTime) -> &[u8] {
         let header = Header {
             pkt_size: U16::new(u16::try_from(self.len).expect("a packet has at most 1400 bytes")),

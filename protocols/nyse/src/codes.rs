@@ -4,7 +4,7 @@ use tickpath_types::Side as OrderSide;
 use tickpath_wire::{codes, stands_for};
 
 codes! {
-    /// What a packet is for.
+    /// The kind of a packet.
     DeliveryFlag {
         HEARTBEAT = 1 "heartbeat",
         FAILOVER = 10 "message during a failover",
@@ -31,7 +31,7 @@ codes! {
         NO = b'N' "no",
     }
 
-    /// Where a security is listed.
+    /// The listing market of a security.
     ExchangeCode {
         AMERICAN = b'A' "NYSE American",
         LTSE = b'L' "LTSE",
@@ -63,7 +63,7 @@ codes! {
         WARRANT = b'W' "warrant",
     }
 
-    /// What changed about a security.
+    /// A change of a security's status.
     SecurityStatusCode {
         HALT = b'4' "trading halt",
         RESUME = b'5' "resume",
@@ -81,7 +81,7 @@ codes! {
         PRE_OPENING_INDICATION = b'G' "price indication before the opening",
     }
 
-    /// Why a security does not trade.
+    /// The reason why a security does not trade.
     HaltCondition {
         NONE = b'~' "not halted",
         NEWS_RELEASED = b'D' "news released",
@@ -108,7 +108,7 @@ codes! {
         RESTRICTED = b'E' "short sale restriction",
     }
 
-    /// Session that a security is in.
+    /// Trading session of a security.
     MarketState {
         PRE_OPENING = b'P' "pre-opening",
         EARLY = b'E' "early session",
@@ -117,19 +117,19 @@ codes! {
         CLOSED = b'X' "closed",
     }
 
-    /// Whether a changed order keeps its place in the queue.
+    /// Queue position of a changed order: kept or lost.
     PositionChange {
         KEPT = 0 "place kept",
         LOST = 1 "place lost",
     }
 
-    /// Whether a trade is reported to the consolidated tape by this message.
+    /// Whether this message reports the trade to the consolidated tape.
     PrintableFlag {
         NOT_PRINTED = 0 "not printed",
         PRINTED = 1 "printed",
     }
 
-    /// One of four conditions of a trade, each from a list of its own.
+    /// One of four conditions of a trade, each from a separate list.
     TradeCondition {
         NONE = b' ' "none",
         REGULAR = b'@' "regular",
@@ -146,7 +146,7 @@ codes! {
         CONTINGENT = b'V' "contingent",
     }
 
-    /// Which cross it was.
+    /// Kind of cross.
     CrossType {
         EARLY_OPENING = b'E' "early opening",
         OPENING = b'O' "opening",
@@ -154,7 +154,7 @@ codes! {
         CLOSING = b'6' "closing",
     }
 
-    /// Which auction is ahead.
+    /// Kind of the next auction.
     AuctionType {
         EARLY_OPENING = b'O' "early opening",
         CORE_OPENING = b'M' "core opening",
@@ -171,7 +171,7 @@ codes! {
         SELL = b'S' "sell",
     }
 
-    /// Retail price improvement that is on offer.
+    /// Retail price improvement on offer.
     RpiIndicator {
         NONE = b' ' "none",
         BID = b'A' "on the bid",
@@ -179,7 +179,7 @@ codes! {
         BOTH = b'C' "on both sides",
     }
 
-    /// What the request server says to a request.
+    /// The request server's answer to a request.
     RequestStatus {
         ACCEPTED = b'0' "accepted",
         BAD_SOURCE = b'1' "unknown source id",
@@ -195,7 +195,7 @@ codes! {
 }
 
 impl DeliveryFlag {
-    /// True for packets of a refresh, whose numbers are not those of the channel's messages.
+    /// Returns true for packets of a refresh, whose numbers are not those of the channel's messages.
     #[inline]
     #[must_use]
     pub const fn is_refresh(self) -> bool {

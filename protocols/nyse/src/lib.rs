@@ -1,9 +1,9 @@
 //! NYSE XDP: the packets and messages of the Pillar Integrated Feed, both directions.
 //!
-//! A packet is 16 bytes of header and whole messages, all integers little-endian. A message says its own length, and
-//! readers go from message to message by it: fields may be appended to a message, and a type that is not known is
-//! counted and stepped over. Nothing here opens a socket, reads a clock or allocates. What a peer sends can be refused
-//! and never panics.
+//! A packet is 16 bytes of header and whole messages, all integers little-endian. A message states its own
+//! length, by which readers find the next one: a message may gain fields at its end, and an unknown type is
+//! counted and skipped. No code here opens a socket, reads a clock or allocates. Invalid input from a peer is
+//! refused and never causes a panic.
 //!
 //! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a; the later
 //! layouts of Pillar 2.5 where they differ.

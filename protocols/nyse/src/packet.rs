@@ -1,4 +1,4 @@
-//! Reading a packet.
+//! Parser for a packet.
 
 use tickpath_wire::{Malformed, layout};
 use zerocopy::FromBytes;
@@ -20,20 +20,20 @@ layout! {
     Header, 16 => {
         /// Length of the packet with this header, in bytes.
         0 pkt_size: U16,
-        /// What it is for.
+        /// The kind of the packet.
         2 delivery_flag: DeliveryFlag,
-        /// How many messages it carries.
+        /// Number of messages.
         3 number_msgs: u8,
-        /// Number of the first message; of the next one to come when there is none.
+        /// Number of the first message, or of the next message if there is none.
         4 seq_num: U32,
-        /// When it was sent, in seconds since the Unix epoch.
+        /// Send time, in seconds since the Unix epoch.
         8 send_time: U32,
-        /// The same, nanoseconds within the second.
+        /// Send time, nanoseconds within the second.
         12 send_time_ns: U32,
     }
 }
 
-/// When a packet was sent: seconds since the Unix epoch, and nanoseconds within the second.
+/// The send time of a packet: seconds since the Unix epoch, and nanoseconds within the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SendTime {
     /// Seconds.
@@ -43,14 +43,14 @@ pub struct SendTime {
 }
 
 impl SendTime {
-    /// Nanoseconds since the Unix epoch.
+    /// Returns the nanoseconds since the Unix epoch.
     #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.secs as u64 * 1_000_000_000 + self.nanos as u64
     }
 
-    /// The time of so many nanoseconds since the Unix epoch; the last that four bytes of seconds hold for any later.
+    /// Converts nanoseconds since the Unix epoch; clamps times beyond four bytes of seconds.
     #[inline]
     #[must_use]
     pub const fn of_nanos(nanos: u64) -> SendTime {
@@ -60,7 +60,7 @@ impl SendTime {
     }
 }
 
-/// A packet, checked from end to end.
+/// A packet: [`Packet::parse`] has checked all of it, [`Packet::parse_header`] only its header and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     header: &'a Header,
@@ -68,10 +68,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks a datagram: header, length, and where each of its messages ends. Nothing of a damaged packet is given out.
+    /// Checks a datagram: header, length, and the end of each message. A damaged packet yields no message.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; its messages come by the other line or by request.
+    /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let packet = Packet::parse_header(datagram)?;
@@ -83,11 +83,11 @@ impl<'a> Packet<'a> {
         if rest.is_empty() { Ok(packet) } else { Err(Malformed("bytes after the last message")) }
     }
 
-    /// Checks a datagram's header and its length alone: for who steps through the messages anyway, and looks at
-    /// [`Messages::finish`] before believing that they were all.
+    /// Checks only a datagram's header and its length. The caller iterates over the messages anyway, and
+    /// checks [`Messages::finish`] for completeness.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; its messages come by the other line or by request.
+    /// [`Malformed`]: drop the datagram; its messages come on the other line or by request.
     #[inline]
     pub fn parse_header(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let Ok((header, body)) = Header::ref_from_prefix(datagram) else {
@@ -99,42 +99,42 @@ impl<'a> Packet<'a> {
         Ok(Packet { header, body })
     }
 
-    /// Its header.
+    /// Returns its header.
     #[inline]
     #[must_use]
     pub const fn header(&self) -> &'a Header {
         self.header
     }
 
-    /// What it is for.
+    /// Returns its kind.
     #[inline]
     #[must_use]
     pub const fn delivery_flag(&self) -> DeliveryFlag {
         self.header.delivery_flag
     }
 
-    /// Number of the first message; of the next one to come when there is none.
+    /// Returns the number of the first message, or of the next message if there is none.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> u32 {
         self.header.seq_num.get()
     }
 
-    /// How many messages it carries; 0 for a heartbeat.
+    /// Returns the number of messages; 0 for a heartbeat.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u8 {
         self.header.number_msgs
     }
 
-    /// When it was sent.
+    /// Returns its send time.
     #[inline]
     #[must_use]
     pub const fn send_time(&self) -> SendTime {
         SendTime { secs: self.header.send_time.get(), nanos: self.header.send_time_ns.get() }
     }
 
-    /// Its messages with their numbers. Numbers are of 32 bits and wrap.
+    /// Returns its messages with their numbers. Numbers have 32 bits and wrap.
     #[inline]
     #[must_use]
     pub const fn messages(&self) -> Messages<'a> {
@@ -151,7 +151,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// True when all messages that the header announces were there, and nothing else: once the iterator has ended.
+    /// Returns true after iteration if exactly the announced messages were present.
     #[inline]
     #[must_use]
     pub const fn finish(&self) -> bool {
@@ -176,7 +176,7 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// The message at the start of `bytes` with its header, and what follows it.
+/// Returns the message at the start of `bytes` with its header, and the rest.
 #[inline]
 fn split_message(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let size = usize::from(u16::from_le_bytes(*bytes.first_chunk()?));

@@ -1,4 +1,4 @@
-//! From XDP's prices to the project's, exactly.
+//! Exact conversion of XDP prices to the project's.
 
 use tickpath_types::{ExactDivisor, Price};
 
@@ -9,21 +9,21 @@ pub const PRICE_DECIMALS: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceScale {
     code: u8,
-    /// Units of [`Price`] in one of the feed's, 1 for a finer scale.
+    /// Units of [`Price`] per unit of the feed, 1 for a finer scale.
     factor: u32,
-    /// The feed's units in one of [`Price`], 1 for a coarser scale.
+    /// Units of the feed per unit of [`Price`], 1 for a coarser scale.
     divisor: u32,
     by_divisor: ExactDivisor,
 }
 
 impl PriceScale {
-    /// The finest scale that a price in four bytes makes sense with.
+    /// The finest meaningful scale of a price in four bytes.
     pub const CODE_MAX: u8 = 8;
 
     /// The scale of [`Price`] itself.
     pub const FOUR_DECIMALS: PriceScale = PriceScale::new(PRICE_DECIMALS).expect("four are within the bound");
 
-    /// The scale of a code; `None` beyond [`Self::CODE_MAX`].
+    /// Returns the scale of a code; `None` beyond [`Self::CODE_MAX`].
     #[must_use]
     pub const fn new(code: u8) -> Option<PriceScale> {
         if code > PriceScale::CODE_MAX {
@@ -34,24 +34,24 @@ impl PriceScale {
         Some(PriceScale { code, factor, divisor, by_divisor: ExactDivisor::new(divisor as u64) })
     }
 
-    /// The code.
+    /// Returns the code.
     #[must_use]
     pub const fn code(self) -> u8 {
         self.code
     }
 
-    /// The price, exactly; `None` when it is finer than four decimals.
+    /// Converts a price exactly; `None` when it is finer than four decimals.
     #[inline(always)]
     #[must_use]
     pub const fn price(self, units: u32) -> Option<Price> {
-        // A quotient that leaves a rest is above every number of 32 bits.
+        // With a remainder, the quotient exceeds every 32-bit number.
         match self.by_divisor.quotient(units as u64) {
             whole if whole <= u32::MAX as u64 => Some(Price(whole as i64 * self.factor as i64)),
             _ => None,
         }
     }
 
-    /// The feed's units of a price, exactly; `None` when it is negative, finer than the scale or too large for it.
+    /// Converts a price to the feed's units exactly; `None` when it is negative, too fine or too large.
     #[must_use]
     pub fn units(self, price: Price) -> Option<u32> {
         let factor = i64::from(self.factor);

@@ -14,7 +14,7 @@ macro_rules! text {
         pub struct $name(pub [u8; $len]);
 
         impl $name {
-            /// Nothing but padding.
+            /// Only padding.
             pub const NONE: $name = $name([$pad; $len]);
 
             /// Pads `text`; `None` when it is too long or not ASCII.
@@ -23,7 +23,7 @@ macro_rules! text {
                 tickpath_wire::padded(text, $pad).map($name)
             }
 
-            /// The text without its padding; what is not UTF-8 shows as nothing.
+            /// Returns the text without its padding; empty if it is not UTF-8.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 std::str::from_utf8(&self.0).unwrap_or("").trim_end_matches(['\0', ' '])
@@ -41,15 +41,15 @@ macro_rules! text {
 text! {
     /// A symbol in NYSE's form, up to 11 characters padded with NUL, such as `ACP` or `BRK A`.
     XdpSymbol(11) padded with 0
-    /// Who entered an order, 5 characters padded with blanks.
+    /// The firm that entered an order, 5 characters padded with blanks.
     Firm(5) padded with b' '
-    /// Who asks the request server, up to 10 characters padded with NUL.
+    /// A client of the request server, up to 10 characters padded with NUL.
     SourceId(10) padded with 0
 }
 
 impl XdpSymbol {
-    /// The project's symbol: a blank, which parts root and suffix, becomes a point. `None` when the text is longer than
-    /// eight characters, empty, or has others than printable ones.
+    /// Returns the project's symbol, with a point for the blank between root and suffix. `None` when the text
+    /// is empty, longer than eight characters, or has non-printable ones.
     #[must_use]
     pub fn symbol(&self) -> Option<Symbol> {
         let text = self.as_str();

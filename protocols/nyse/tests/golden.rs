@@ -1,4 +1,4 @@
-//! Real packets, field by field, and the same bytes again when they are written.
+//! Real packets: checks of each field, and of the same bytes after encoding.
 #![allow(clippy::unwrap_used)]
 
 use crate::samples::{packet, samples};
@@ -16,7 +16,7 @@ fn messages(bytes: &[u8]) -> Vec<(u32, Message<'_>)> {
     packet.messages().map(|(sequence, message)| (sequence, Message::parse(message).unwrap())).collect()
 }
 
-/// The only message of a sample, which must be `expected` and encode to the same bytes.
+/// Checks the only message of a sample, which must be `expected` and encode to the same bytes.
 #[track_caller]
 fn check_one<M: IntoBytes + zerocopy::Immutable>(
     name: &str,

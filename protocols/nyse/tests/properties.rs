@@ -1,4 +1,4 @@
-//! What holds for any message and any packet.
+//! Properties of any message and any packet.
 #![allow(clippy::unwrap_used)]
 
 use crate::samples;
@@ -10,7 +10,7 @@ use tickpath_nyse::{
 };
 use zerocopy::IntoBytes;
 
-/// A message of a type and a length, filled from `bytes`.
+/// Creates a message of a type and a length, filled from `bytes`.
 fn message(message_type: u16, len: usize, bytes: &[u8]) -> Vec<u8> {
     let mut message = vec![0; len];
     for (to, from) in message.iter_mut().zip(bytes.iter().cycle()) {
@@ -21,7 +21,7 @@ fn message(message_type: u16, len: usize, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Writes the structure of a message again.
+/// Encodes the structure of a message.
 macro_rules! written {
     ($message:expr, $($name:ident)*) => {
         match $message {
