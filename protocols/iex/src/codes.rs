@@ -20,26 +20,28 @@ codes! {
         END_OF_SYSTEM_HOURS = b'E' "end of system hours",
         END_OF_MESSAGES = b'C' "end of messages",
     }
-    /// Whether a security trades, in a [`TradingStatus`](crate::TradingStatus).
+    /// Trading state of a security, in a [`TradingStatus`](crate::TradingStatus).
     TradingCode {
         HALTED = b'H' "halted in all markets",
         ORDER_ACCEPTANCE = b'O' "order acceptance period",
         PAUSED = b'P' "paused",
         TRADING = b'T' "trading",
     }
-    /// Where retail interest is, in a [`RetailLiquidityIndicator`](crate::RetailLiquidityIndicator).
+    /// Sides with retail interest, in a [`RetailLiquidityIndicator`](crate::RetailLiquidityIndicator).
     RetailInterest {
         NONE = b' ' "none",
         BUY = b'A' "buy interest",
         SELL = b'B' "sell interest",
         BOTH = b'C' "buy and sell interest",
     }
-    /// Whether IEX itself halted a security, in an [`OperationalHaltStatus`](crate::OperationalHaltStatus).
+    /// Operational halt of a security by IEX itself, in an
+    /// [`OperationalHaltStatus`](crate::OperationalHaltStatus).
     OperationalHalt {
         HALTED = b'O' "halted on IEX",
         NOT_HALTED = b'N' "not halted on IEX",
     }
-    /// Why a price test is or is not in force, in a [`ShortSalePriceTestStatus`](crate::ShortSalePriceTestStatus).
+    /// The reason for or against a price test, in a
+    /// [`ShortSalePriceTestStatus`](crate::ShortSalePriceTestStatus).
     PriceTestDetail {
         NONE = b' ' "no price test",
         ACTIVATED = b'A' "activated",
@@ -47,7 +49,7 @@ codes! {
         DEACTIVATED = b'D' "deactivated",
         NOT_AVAILABLE = b'N' "not available",
     }
-    /// What is complete, in a [`SecurityEvent`](crate::SecurityEvent).
+    /// The completed process, in a [`SecurityEvent`](crate::SecurityEvent).
     SecurityEventCode {
         OPENING_COMPLETE = b'O' "opening process complete",
         CLOSING_COMPLETE = b'C' "closing process complete",
@@ -58,12 +60,12 @@ codes! {
         TIER_1 = 1 "tier 1",
         TIER_2 = 2 "tier 2",
     }
-    /// Which official price it is.
+    /// Kind of official price.
     PriceType {
         OPENING = b'Q' "opening price",
         CLOSING = b'M' "closing price",
     }
-    /// Which auction it is.
+    /// Kind of auction.
     AuctionType {
         OPENING = b'O' "opening auction",
         CLOSING = b'C' "closing auction",
@@ -80,7 +82,7 @@ codes! {
 }
 
 flags! {
-    /// What kind of security it is.
+    /// Kind of security.
     DirectoryFlags {
         TEST = 0x80 "test security",
         WHEN_ISSUED = 0x40 "when issued",
@@ -99,21 +101,21 @@ flags! {
         TRADE_THROUGH_EXEMPT = 0x10 "trade-through exempt",
         SINGLE_PRICE_CROSS = 0x08 "single-price cross",
     }
-    /// Whether a change of the book is complete. Only the lowest bit means something.
+    /// Completeness of a book change. Only the lowest bit has a meaning.
     EventFlags {
         COMPLETE = 0x01 "transition complete",
     }
-    /// Whether a changed order keeps its place.
+    /// Queue position of a changed order: kept or lost.
     ///
-    /// The specification's "bit 0" is read as the lowest by most and as the highest by some; no order has been seen
-    /// with either, and both count.
+    /// The specification's "bit 0" is read as the lowest by most and as the highest by some. No order has
+    /// been seen with either, and both count.
     ModifyFlags {
         KEEPS_PRIORITY = 0x81 "keeps priority",
     }
 }
 
 impl EventFlags {
-    /// True with the last update of a transaction.
+    /// Returns true for the last update of a transaction.
     #[inline]
     #[must_use]
     pub const fn is_complete(self) -> bool {
@@ -122,7 +124,7 @@ impl EventFlags {
 }
 
 stands_for! {
-    /// The state in the project's words; `None` for a code that is not listed.
+    /// The project's equivalent; `None` for a code that is not listed.
     TradingCode, state: TradingState {
         HALTED = Halted,
         ORDER_ACCEPTANCE = QuotationOnly,

@@ -1,6 +1,6 @@
 //! The feeds that IEX-TP carries.
 
-/// One of the feeds, as the Message Protocol ID of a segment names it.
+/// One of the feeds, identified by the Message Protocol ID of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Feed {
     /// TOPS 1.5: best quotes and trades; retired.
@@ -14,20 +14,20 @@ pub enum Feed {
 }
 
 impl Feed {
-    /// All of them.
+    /// All feeds.
     pub const ALL: [Feed; 4] = [Feed::Tops15, Feed::Tops16, Feed::Deep10, Feed::DeepPlus10];
 
-    /// The feed of a Message Protocol ID; `None` for one that is not listed.
+    /// Returns the feed of a Message Protocol ID; `None` for one that is not listed.
     #[must_use]
     pub const fn of(protocol_id: u16) -> Option<Feed> {
-        // The ids follow each other.
+        // The ids are consecutive.
         match protocol_id.wrapping_sub(Feed::Tops15.protocol_id()) {
             place @ 0..4 => Some(Feed::ALL[place as usize]),
             _ => None,
         }
     }
 
-    /// Message Protocol ID, name and version, types of messages.
+    /// Returns Message Protocol ID, name and version, and types of messages.
     const fn terms(self) -> (u16, &'static str, u128) {
         match self {
             Feed::Tops15 => (0x8002, "TOPS 1.5", mask(b"QTB")),
@@ -37,20 +37,20 @@ impl Feed {
         }
     }
 
-    /// Its Message Protocol ID.
+    /// Returns its Message Protocol ID.
     #[must_use]
     pub const fn protocol_id(self) -> u16 {
         self.terms().0
     }
 
-    /// Its name and version.
+    /// Returns its name and version.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.terms().1
     }
 
-    /// True when the feed's specification lists messages of this type. TOPS 1.6 does not list Security Event and its
-    /// SNAP service does: it counts as listed.
+    /// Returns true if the feed's specification lists messages of this type. Security Event counts for TOPS
+    /// 1.6, because its SNAP service lists it.
     #[inline]
     #[must_use]
     pub const fn lists(self, message_type: u8) -> bool {

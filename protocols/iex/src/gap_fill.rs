@@ -1,4 +1,4 @@
-//! Requests for messages that were lost, over UDP or TCP. The answer is ordinary segments.
+//! Requests for lost messages, over UDP or TCP. Ordinary segments answer them.
 //!
 //! Source: IEX Transport Specification 1.26, "Gap Fill".
 
@@ -6,47 +6,47 @@ use tickpath_wire::{Malformed, layout};
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Messages that a request over UDP may name at most; of one over TCP there is no bound.
+/// Maximum number of messages per request over UDP; TCP has no limit.
 pub const UDP_MESSAGES_MAX: u64 = 1_000;
-/// Ranges that this reader takes in one request: what fits a datagram.
+/// Maximum number of ranges that this reader accepts per request: those that fit a datagram.
 pub const RANGES_MAX: usize = 64;
 
 layout! {
-    /// The head of a request.
+    /// The header of a request.
     RequestHeader, 16 => {
         /// 1.
         0 version: u8,
-        /// 1 for messages, 2 for bytes of the stream; the feeds answer 1 alone.
+        /// 1 for messages, 2 for bytes of the stream; the feeds answer only 1.
         1 request_type: u8,
         /// Message Protocol ID.
         2 protocol_id: U16,
         /// Channel ID.
         4 channel: U32,
-        /// Session ID, as the multicast says it.
+        /// Session ID of the multicast.
         8 session: U32,
-        /// Ranges that follow; 0 is a test.
+        /// Number of ranges that follow; 0 is a test.
         12 range_count: U32,
     }
 }
 
 layout! {
-    /// One run of messages.
+    /// One range of messages.
     Range, 16 => {
-        /// The first of them.
+        /// The first message.
         0 first: I64,
-        /// The last of them, which over TCP may lie in the future.
+        /// The last message, which over TCP may be in the future.
         8 last: I64,
     }
 }
 
 impl Range {
-    /// A run from `first` to `last`, both inclusive.
+    /// Creates a range from `first` to `last`, both inclusive.
     #[must_use]
     pub const fn new(first: u64, last: u64) -> Range {
         Range { first: I64::new(first as i64), last: I64::new(last as i64) }
     }
 
-    /// How many messages; 0 for a run that ends before it begins.
+    /// Returns the number of messages; 0 for a range that ends before it begins.
     #[must_use]
     pub const fn message_count(&self) -> u64 {
         let (first, last) = (self.first.get(), self.last.get());
@@ -54,25 +54,25 @@ impl Range {
     }
 }
 
-/// A request whose ranges have been checked: ascending and apart.
+/// A request whose ranges have been checked: ascending and disjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Its head.
+    /// Its header.
     pub header: &'a RequestHeader,
-    /// The runs asked for.
+    /// The requested ranges.
     pub ranges: &'a [Range],
 }
 
 impl<'a> Request<'a> {
-    /// Length of the head in bytes.
+    /// Length of the header, in bytes.
     pub const HEADER_LEN: usize = size_of::<RequestHeader>();
-    /// Longest request that this reader takes, in bytes.
+    /// Longest request that this reader accepts, in bytes.
     pub const LEN_MAX: usize = Self::HEADER_LEN + RANGES_MAX * size_of::<Range>();
 
-    /// Reads the request at the start of `bytes`, and how many bytes it takes; `None` until all of it is there.
+    /// Reads the request at the start of `bytes`; returns it and its length, or `None` until it is complete.
     ///
     /// # Errors
-    /// [`Malformed`] for one that is not answered: over UDP ignore it, on TCP close the connection.
+    /// [`Malformed`] for a request without an answer: over UDP ignore it, on TCP close the connection.
     pub fn parse_prefix(bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Malformed> {
         let Ok((header, rest)) = RequestHeader::ref_from_prefix(bytes) else {
             return Ok(None);
@@ -94,7 +94,7 @@ impl<'a> Request<'a> {
         Ok(Some((Request { header, ranges }, Self::HEADER_LEN + ranges_len)))
     }
 
-    /// Messages asked for in all.
+    /// Returns the total number of requested messages.
     #[must_use]
     pub fn message_count(&self) -> u64 {
         self.ranges.iter().fold(0, |sum, range| sum.saturating_add(range.message_count()))

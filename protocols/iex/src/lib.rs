@@ -1,8 +1,8 @@
 //! IEX's market data, both ends of it: IEX-TP segments with the messages of TOPS 1.5 and 1.6, DEEP 1.0 and DEEP+ 1.0,
 //! requests for gap fill, and the SNAP service.
 //!
-//! Nothing here opens a socket, reads a clock or allocates: bytes and times are arguments. What a peer sends can be
-//! refused and never panics.
+//! No code here opens a socket, reads a clock or allocates: bytes and times are arguments. Invalid input from
+//! a peer is refused and never causes a panic.
 //!
 //! ```
 //! use tickpath_iex::{Feed, PriceLevelUpdate, Listener, Segment, SegmentBuilder, decode};
@@ -48,5 +48,5 @@ pub use feed::Feed;
 pub use messages::*;
 pub use transport::*;
 
-/// The longest message that this version knows, in bytes; a later one may be longer.
+/// The longest message of this version, in bytes; a later version may have longer ones.
 pub const MESSAGE_LEN_MAX: usize = AuctionInformation::LEN;

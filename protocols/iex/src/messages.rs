@@ -1,8 +1,8 @@
 //! The 18 messages of TOPS, DEEP and DEEP+, one table each.
 //!
-//! Source: IEX TOPS 1.56 and 1.66, DEEP 1.08, DEEP+ 1.04. All integers are little-endian, prices have 4 implied
-//! decimals, time stamps are nanoseconds since the Unix epoch. A message may grow at its end without notice: what is
-//! longer than its type's length is read as far as it is known.
+//! Source: IEX TOPS 1.56 and 1.66, DEEP 1.08, DEEP+ 1.04. All integers are little-endian, prices have 4
+//! implied decimals, timestamps are nanoseconds since the Unix epoch. A message may grow at its end without
+//! notice: the decoder ignores bytes beyond its type's length.
 
 use tickpath_types::Side;
 use tickpath_wire::{Malformed, fields, message, messages};
@@ -11,8 +11,8 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use crate::codes::*;
 use crate::wire::{Alpha, EventTime, LongPrice, OrderNumber, Shares, Ticker, Timestamp, TradeNumber};
 
-/// Declares all messages, and whatever must name each of them once. All have the time at offset 2, and all but those in
-/// `system` the security at 10.
+/// Declares all messages, and all items that list every message. All have the time at offset 2, and all
+/// except those in `system` the security at 10.
 macro_rules! iex_messages {
     (
         system { $($system:tt)* }
@@ -28,7 +28,7 @@ macro_rules! iex_messages {
             $(#[$doc])*
             $name = $first $(| $other)?, $len, $handler {
                 $(#[$flag_doc])* 1 $flag: $flag_wire,
-                /// When it happened, or since when it is so.
+                /// Time of the event, or start of the state.
                 2 timestamp: Timestamp,
                 /// The security.
                 10 symbol: Ticker,
@@ -50,10 +50,10 @@ macro_rules! iex_messages {
         } )*
 
         messages! {
-            /// One message, borrowed from the bytes it came in: for tools, which look at a few messages of every type. A
-            /// hot path uses [`decode`].
+            /// One message, borrowed from the received bytes. It suits tools that read a few messages of
+            /// every type; a hot path uses [`decode`].
             enum Message<'a> of u8, type_of, read;
-            /// Least length of a message of this type, or `None` when no feed lists it.
+            /// Returns the minimum length of a message of this type, or `None` when no feed lists it.
             fn message_len_min = LEN;
             { $( $name(&'a $name) = $first $(| $other)?, $handler; )* }
             {}
@@ -67,8 +67,8 @@ macro_rules! iex_messages {
         /// Calls the listener's method for one message.
         ///
         /// # Errors
-        /// [`Malformed`] when the message is empty or shorter than its type says; the listener is then not called.
-        /// A longer message and an unknown type are no errors.
+        /// [`Malformed`] when the message is empty or shorter than its type's length; the listener is then
+        /// not called. A longer message and an unknown type are not errors.
         #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             match type_of(message)? {
@@ -80,13 +80,13 @@ macro_rules! iex_messages {
     };
 }
 
-/// The type byte.
+/// Returns the type byte.
 #[inline(always)]
 fn type_of(message: &[u8]) -> Result<u8, Malformed> {
     message.first().copied().ok_or(Malformed("an empty message"))
 }
 
-/// Gives a function the message that these bytes begin with.
+/// Passes the message at the start of these bytes to a function.
 #[inline(always)]
 fn read<'a, M, R>(message: &'a [u8], take: impl FnOnce(&'a M) -> R) -> Result<R, Malformed>
 where
@@ -100,18 +100,18 @@ where
 
 iex_messages! {
     system {
-        /// System Event (`S`): the session reached a stage. One of each in a session.
+        /// System Event (`S`): the session entered a stage. One of each per session.
         SystemEvent = b'S', 10, on_system_event {
             /// The stage.
             1 event: SystemEventCode,
-            /// When it was reached.
+            /// Time of the event.
             2 timestamp: Timestamp,
         }
     }
     securities {
-        /// Security Directory (`D`): an IEX-listed security; of others none is sent.
+        /// Security Directory (`D`): an IEX-listed security. There is none for other securities.
         SecurityDirectory = b'D', 31, on_security_directory {
-            /// What kind of security it is.
+            /// Kind of security.
             1 flags: DirectoryFlags,
             /// Shares in a round lot.
             18 round_lot: Shares,
@@ -120,14 +120,14 @@ iex_messages! {
             /// Tier of its price bands.
             30 luld_tier: LuldTier,
         }
-        /// Trading Status (`H`): whether a security trades.
+        /// Trading Status (`H`): the trading state of a security.
         TradingStatus = b'H', 22, on_trading_status {
             /// The state.
             1 status: TradingCode,
-            /// Why it does not trade: `T1`, `IPO1`, `MCB3` and others; `NA` for one that is not IEX-listed.
+            /// The reason for no trading: `T1`, `IPO1`, `MCB3` and others; `NA` unless it is IEX-listed.
             18 reason: Alpha<4>,
         }
-        /// Retail Liquidity Indicator (`I`): where retail interest is.
+        /// Retail Liquidity Indicator (`I`): the sides with retail interest.
         RetailLiquidityIndicator = b'I', 18, on_retail_liquidity_indicator {
             /// The sides.
             1 interest: RetailInterest,
@@ -141,13 +141,13 @@ iex_messages! {
         ShortSalePriceTestStatus = b'P', 19, on_short_sale_price_test_status {
             /// 1 while a price test is in force, 0 otherwise.
             1 in_effect: u8,
-            /// Why.
+            /// The reason.
             18 detail: PriceTestDetail,
         }
-        /// Security Event (`E`): the opening or the closing of a security is complete. Every earlier price level update of
-        /// it has been sent before.
+        /// Security Event (`E`): the opening or the closing of a security is complete. All its earlier price
+        /// level updates precede it.
         SecurityEvent = b'E', 18, on_security_event {
-            /// What is complete.
+            /// The completed process.
             1 event: SecurityEventCode,
         }
         /// Quote Update (`Q`) of TOPS: both sides of the best quote. A side of size 0 and price 0 is absent.
@@ -163,7 +163,7 @@ iex_messages! {
             /// Shares at the ask.
             38 ask_size: Shares,
         }
-        /// Price Level Update (`8` buy, `5` sell) of DEEP: the shares now displayed at a price, 0 when the level is gone.
+        /// Price Level Update (`8` buy, `5` sell) of DEEP: shares now displayed at a price, 0 if removed.
         PriceLevelUpdate = b'8' | b'5', 30, on_price_level_update {
             /// Whether the change of the book is complete.
             1 event_flags: EventFlags,
@@ -172,39 +172,40 @@ iex_messages! {
             /// The price.
             22 price: LongPrice,
         }
-        /// Trade Report (`T`): an execution; of DEEP+ between orders that are not displayed. TOPS 1.5 has 4 reserved bytes
-        /// behind it.
+        /// Trade Report (`T`): an execution; in DEEP+ between orders that are not displayed. TOPS 1.5 has 4
+        /// reserved bytes after it.
         TradeReport = b'T', 38, on_trade_report {
             /// Conditions of the trade.
             1 flags: SaleFlags,
-            /// Shares that traded.
+            /// Executed shares.
             18 size: Shares,
-            /// At what price.
+            /// Execution price.
             22 price: LongPrice,
             /// Number of the trade.
             30 trade_id: TradeNumber,
         }
-        /// Trade Break (`B`): an execution of the day is void. Same layout as [`TradeReport`], whose number it names.
+        /// Trade Break (`B`): an execution of the day was broken. Same layout and number as its
+        /// [`TradeReport`].
         TradeBreak = b'B', 38, on_trade_break {
             /// Conditions of the trade.
             1 flags: SaleFlags,
-            /// Shares that had traded.
+            /// Shares of the broken execution.
             18 size: Shares,
-            /// At what price.
+            /// Price of the broken execution.
             22 price: LongPrice,
             /// Number of the trade.
             30 trade_id: TradeNumber,
         }
         /// Official Price (`X`): the opening or closing price of an IEX-listed security; the latest one counts.
         OfficialPrice = b'X', 26, on_official_price {
-            /// Which price.
+            /// Kind of official price.
             1 price_type: PriceType,
             /// The price.
             18 price: LongPrice,
         }
-        /// Auction Information (`A`): what an auction of an IEX-listed security would do now, once a second.
+        /// Auction Information (`A`): the current outlook of an IEX-listed security's auction, once a second.
         AuctionInformation = b'A', 80, on_auction_information {
-            /// Which auction.
+            /// Kind of auction.
             1 auction_type: AuctionType,
             /// Shares that would trade at the reference price.
             18 paired_shares: Shares,
@@ -212,24 +213,24 @@ iex_messages! {
             22 reference_price: LongPrice,
             /// Clearing price of all orders.
             30 indicative_clearing_price: LongPrice,
-            /// Shares that would be left at the reference price.
+            /// Shares that would remain at the reference price.
             38 imbalance_shares: Shares,
             /// The larger side.
             42 imbalance_side: ImbalanceSide,
-            /// Times that the auction was put off.
+            /// Number of extensions of the auction.
             43 extension_number: u8,
-            /// When it is to be, in seconds since the Unix epoch.
+            /// Scheduled time, in seconds since the Unix epoch.
             44 scheduled_time: EventTime,
             /// Clearing price of orders on the auction book alone.
             48 auction_book_clearing_price: LongPrice,
-            /// What the collar is around.
+            /// Reference price of the collar.
             56 collar_reference_price: LongPrice,
-            /// Least price of the auction; 0 without a collar.
+            /// Lowest price of the auction; 0 without a collar.
             64 lower_collar: LongPrice,
             /// Highest price of the auction; 0 without a collar.
             72 upper_collar: LongPrice,
         }
-        /// Add Order (`a`) of DEEP+: a displayed order now rests at the tail of its level.
+        /// Add Order (`a`) of DEEP+: a displayed order was added at the tail of its level.
         AddOrder = b'a', 38, on_add_order {
             /// Its side.
             1 side: SideCode,
@@ -242,18 +243,18 @@ iex_messages! {
         }
         /// Order Modify (`M`) of DEEP+: the new size and price of a resting order, whose side never changes.
         OrderModify = b'M', 38, on_order_modify {
-            /// Whether the order keeps its place.
+            /// Whether the order keeps its queue position.
             1 flags: ModifyFlags,
             /// Number of the order.
             18 order_id: OrderNumber,
-            /// Shares displayed from now on: all of them, not a difference.
+            /// New number of displayed shares (the total, not a difference).
             26 size: Shares,
-            /// Its level from now on.
+            /// New price level.
             30 price: LongPrice,
         }
-        /// Order Delete (`R`) of DEEP+: a resting order went away. Its number may come again.
+        /// Order Delete (`R`) of DEEP+: a resting order was removed. Its number may be reused.
         OrderDelete = b'R', 26, on_order_delete {
-            /// Means nothing; a space has been seen.
+            /// Without meaning; a space has been seen.
             1 reserved: u8,
             /// Number of the order.
             18 order_id: OrderNumber,
@@ -264,23 +265,23 @@ iex_messages! {
             1 flags: SaleFlags,
             /// Number of the resting order.
             18 order_id: OrderNumber,
-            /// Shares that traded.
+            /// Executed shares.
             26 size: Shares,
-            /// At what price, which may be better than the order's own.
+            /// Execution price, which may be better than the order's own.
             30 price: LongPrice,
             /// Number of the trade.
             38 trade_id: TradeNumber,
         }
-        /// Clear Book (`C`) of DEEP+: every order of the security went away.
+        /// Clear Book (`C`) of DEEP+: all orders of the security were removed.
         ClearBook = b'C', 18, on_clear_book {
-            /// Means nothing.
+            /// Without meaning.
             1 reserved: u8,
         }
     }
 }
 
 impl PriceLevelUpdate {
-    /// Makes the update of a level on one side; `is_complete` with the last of a transaction.
+    /// Creates the update of a level on one side; `is_complete` for the last one of a transaction.
     #[must_use]
     pub fn of(
         side: Side,
@@ -295,7 +296,7 @@ impl PriceLevelUpdate {
         PriceLevelUpdate { message_type, ..PriceLevelUpdate::new(flags, timestamp, symbol, size, price) }
     }
 
-    /// Bid or ask: what the type byte says.
+    /// Returns bid or ask, from the type byte.
     #[inline]
     #[must_use]
     pub const fn side(&self) -> Side {

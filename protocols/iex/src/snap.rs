@@ -1,10 +1,10 @@
-//! SNAP: the state of a feed over TCP, by request.
+//! SNAP: snapshots of a feed over TCP, on request.
 //!
-//! Source: IEX TOPS, DEEP and DEEP+ SNAP specifications of June 2026. A frame is a length of two bytes, which counts
-//! what follows it, a type byte, and the rest; integers are little-endian.
+//! Source: IEX TOPS, DEEP and DEEP+ SNAP specifications of June 2026. A frame is a length of two bytes, which
+//! counts the bytes after it, a type byte, and the rest; integers are little-endian.
 //!
-//! A reader gathers what the multicast brings, asks for a snapshot that reaches at least to the first message that it
-//! gathered, loads it, and applies what it gathered after the snapshot's sequence number.
+//! A reader buffers the multicast messages and requests a snapshot that reaches at least to the first of
+//! them. It loads the snapshot, then applies the buffered messages after the snapshot's sequence number.
 
 use tickpath_types::Sequence;
 use tickpath_wire::{Malformed, codes};
@@ -15,9 +15,9 @@ use crate::{Header, SEGMENT_LEN_MAX};
 
 /// Longest frame, in bytes.
 pub const FRAME_LEN_MAX: usize = 2 + u16::MAX as usize;
-/// Requests that a service answers in a day, of a channel where a feed has several.
+/// Requests that a service answers per day, and per channel if a feed has several.
 pub const REQUESTS_PER_DAY: u32 = 1_000;
-/// Seconds without a request after which a service closes a connection.
+/// Time without a request after which a service closes a connection, in seconds.
 pub const IDLE_TIMEOUT_S: u64 = 10;
 
 const REQUEST_LEN: usize = 59;
@@ -28,7 +28,7 @@ const DATA_LEN_MIN: usize = 3 + Header::LEN + 2;
 const WRONG_LENGTH: Malformed = Malformed("a frame of another length than its type has");
 
 codes! {
-    /// Why a service refuses.
+    /// The reason of a service's refusal.
     ErrorCode {
         AUTHENTICATION = b'A' "the token is not known",
         CHANNEL = b'C' "no such channel",
@@ -47,9 +47,9 @@ pub struct SnapshotRequest {
     pub token: Alpha<40>,
     /// Channel ID.
     pub channel: u32,
-    /// Session ID, as the multicast says it.
+    /// Session ID of the multicast.
     pub session: u32,
-    /// The least sequence number that the snapshot may have; 0 for the latest.
+    /// The minimum sequence number of the snapshot; 0 for the latest.
     pub minimum: Sequence,
 }
 
@@ -59,11 +59,11 @@ pub struct SnapshotRequest {
 pub enum Frame<'a> {
     /// `r`: a request.
     Request(SnapshotRequest),
-    /// `e`: the request is refused.
+    /// `e`: the service refuses the request.
     Error(ErrorCode),
     /// `s`: a snapshot follows.
     Start {
-        /// Bytes of the whole answer, this frame and the end included.
+        /// Bytes of the whole answer, including this frame and the end.
         total_len: u64,
     },
     /// `d`: one message of the snapshot.
@@ -75,7 +75,7 @@ pub enum Frame<'a> {
     },
     /// `x`: the snapshot is complete.
     End {
-        /// Number of the last message that is in it.
+        /// Number of the last message in the snapshot.
         sequence: Sequence,
     },
     /// A type that is not listed: skip it.
@@ -85,10 +85,10 @@ pub enum Frame<'a> {
     },
 }
 
-/// Reads the frame at the start of `bytes`: the frame and how many bytes it took, or `None` until all of it is there.
+/// Reads the frame at the start of `bytes`. Returns the frame and its length, or `None` until it is complete.
 ///
 /// # Errors
-/// [`Malformed`] when the bytes are no frame: close the connection.
+/// [`Malformed`] when the bytes are not a frame: close the connection.
 pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malformed> {
     let Some(prefix) = bytes.first_chunk() else { return Ok(None) };
     let len = 2 + usize::from(u16::from_le_bytes(*prefix));
@@ -114,7 +114,7 @@ pub fn next_frame(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, Malformed>
     Ok(Some((frame, len)))
 }
 
-/// Refuses a wrong length before the rest is waited for.
+/// Refuses a wrong length before the rest arrives.
 fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     let fits = match frame_type {
         b'r' => len == REQUEST_LEN,
@@ -127,7 +127,7 @@ fn check_len(frame_type: u8, len: usize) -> Result<(), Malformed> {
     fits.then_some(()).ok_or(WRONG_LENGTH)
 }
 
-/// The message is a block in a block; where the lengths say that it is a block alone, it is taken as that.
+/// Decodes a data frame. The message is a block in a block; it may also be a single block, by its lengths.
 fn data(frame: &[u8]) -> Result<Frame<'_>, Malformed> {
     let (header, payload) = Header::ref_from_prefix(&frame[3..]).map_err(|_| WRONG_LENGTH)?;
     let outer = usize::from(u16::from_le_bytes(field(payload, 0)));
@@ -138,7 +138,7 @@ fn data(frame: &[u8]) -> Result<Frame<'_>, Malformed> {
     Ok(Frame::Data { header, message: nested.map_or(block, |(_, message)| message) })
 }
 
-/// A field of a frame whose length has been checked.
+/// Returns a field of a frame whose length has been checked.
 fn field<const N: usize>(frame: &[u8], offset: usize) -> [u8; N] {
     frame[offset..offset + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }
@@ -148,8 +148,8 @@ fn number(frame: &[u8], offset: usize) -> Result<u64, Malformed> {
     u64::try_from(number).map_err(|_| Malformed("a number below zero in a frame"))
 }
 
-/// Writes one frame into `room` and returns its length; `None` when there is no room, or the message does not fit a
-/// frame. An unknown frame is its type alone.
+/// Writes one frame into `room` and returns its length; `None` when the buffer is too short or the message
+/// does not fit a frame. An unknown frame consists of its type only.
 #[must_use]
 pub fn encode(frame: &Frame<'_>, room: &mut [u8]) -> Option<usize> {
     let len = frame_len(frame)?;
@@ -196,7 +196,7 @@ fn frame_len(frame: &Frame<'_>) -> Option<usize> {
     })
 }
 
-/// Length of the frame of a message of so many bytes.
+/// Returns the length of the frame for a message of this length, in bytes.
 #[must_use]
 pub const fn data_len(message_len: usize) -> usize {
     DATA_LEN_MIN + 2 + message_len

@@ -1,4 +1,4 @@
-//! IEX-TP 1: one segment is one datagram on multicast, or one piece of a TCP stream.
+//! IEX-TP 1: a segment is a datagram on multicast, or a part of a TCP stream.
 //!
 //! Source: IEX Transport Specification 1.26.
 
@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::Feed;
 use crate::wire::Timestamp;
 
-/// Longest segment: a header and a payload of as many bytes as its length field can say.
+/// Maximum length of a segment: a header and the maximum payload of its length field.
 pub const SEGMENT_LEN_MAX: usize = Header::LEN + u16::MAX as usize;
 
 layout! {
@@ -18,23 +18,23 @@ layout! {
     Header, Header::LEN => {
         /// 1.
         0 version: u8,
-        /// Means nothing.
+        /// Without meaning.
         1 reserved: u8,
         /// Message Protocol ID, see [`Feed::of`].
         2 protocol_id: U16,
         /// Channel ID: 1, or 1 to 16 where a feed has several.
         4 channel: U32,
-        /// Session ID, the same for all of a trading session.
+        /// Session ID, the same throughout a trading session.
         8 session: U32,
         /// Bytes after the header; 0 in a heartbeat.
         12 payload_len: U16,
         /// Messages in the payload; 0 in a heartbeat.
         14 message_count: U16,
-        /// Place of the payload in the stream: payload bytes of the session before it.
+        /// Stream offset of the payload: payload bytes of the session before it.
         16 stream_offset: I64,
-        /// Sequence number of the first message; of a heartbeat, of the next.
+        /// Sequence number of the first message; in a heartbeat, of the next.
         24 first_sequence: I64,
-        /// When the segment was sent.
+        /// Send time of the segment.
         32 send_time: Timestamp,
     }
 }
@@ -54,10 +54,10 @@ pub struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// Reads a datagram, which is one segment.
+    /// Parses a datagram, which is one segment.
     ///
     /// # Errors
-    /// [`Malformed`] when it is none, or something follows it: drop the datagram.
+    /// [`Malformed`] when it is not a segment, or has trailing bytes: drop the datagram.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Segment<'a>, Malformed> {
         let Ok((header, payload)) = Header::ref_from_prefix(datagram) else {
@@ -74,88 +74,88 @@ impl<'a> Segment<'a> {
         Ok(Segment { header, payload })
     }
 
-    /// The header as it came.
+    /// Returns the header as received.
     #[must_use]
     pub const fn header(&self) -> &'a Header {
         self.header
     }
 
-    /// The payload: blocks of a length and a message.
+    /// Returns the payload: blocks of a length and a message.
     #[must_use]
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The feed; `None` for one that is not listed.
+    /// Returns the feed; `None` for one that is not listed.
     #[inline]
     #[must_use]
     pub const fn feed(&self) -> Option<Feed> {
         Feed::of(self.header.protocol_id.get())
     }
 
-    /// Number of the channel.
+    /// Returns the number of the channel.
     #[inline]
     #[must_use]
     pub const fn channel(&self) -> u32 {
         self.header.channel.get()
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> u32 {
         self.header.session.get()
     }
 
-    /// Sequence number of the first message, or of a heartbeat's next.
+    /// Returns the sequence number of the first message; in a heartbeat, of the next.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         Sequence(self.header.first_sequence.get() as u64)
     }
 
-    /// Sequence number after the last message.
+    /// Returns the sequence number after the last message.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> Sequence {
         Sequence(self.sequence().0 + self.header.message_count.get() as u64)
     }
 
-    /// Place of the payload in the session's stream, in bytes.
+    /// Returns the offset of the payload in the session's stream, in bytes.
     #[must_use]
     pub const fn stream_offset(&self) -> u64 {
         self.header.stream_offset.get() as u64
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u16 {
         self.header.message_count.get()
     }
 
-    /// True for a segment without messages, sent after a second of silence.
+    /// Returns true for a segment without messages, sent after a second of silence.
     #[inline]
     #[must_use]
     pub const fn is_heartbeat(&self) -> bool {
         self.message_count() == 0
     }
 
-    /// When it was sent, since the Unix epoch.
+    /// Returns the send time, since the Unix epoch.
     #[inline]
     #[must_use]
     pub const fn send_time(&self) -> Nanos {
         self.header.send_time.get()
     }
 
-    /// True for the first segment of a numbering: sequence 1 at offset 0. A session that restarts sends it again, with
-    /// a later send time and often under the same id.
+    /// Returns true for the first segment of a numbering: sequence 1 at offset 0. A session that restarts
+    /// sends it again, with a later send time and often with the same id.
     #[must_use]
     pub const fn is_first(&self) -> bool {
         self.header.first_sequence.get() == 1 && self.header.stream_offset.get() == 0
     }
 
-    /// The messages with their sequence numbers.
+    /// Returns the messages with their sequence numbers.
     #[inline]
     #[must_use]
     pub fn messages(&self) -> Messages<'a> {
@@ -206,17 +206,17 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
-/// There is no room for the message in this segment: send it and push again.
+/// The segment has no space for the message: send it and push again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {len} bytes does not fit the {room} that are left: send the segment first")]
 pub struct PushError {
-    /// Its length, in bytes.
+    /// Length of the message, in bytes.
     pub len: usize,
-    /// What is left for a message, in bytes.
+    /// Remaining space for a message, in bytes.
     pub room: usize,
 }
 
-/// Writes segments of one channel, numbered without gaps.
+/// Builds segments of one channel, numbered without gaps.
 #[derive(Clone, Debug)]
 pub struct SegmentBuilder<B> {
     buffer: B,
@@ -225,19 +225,19 @@ pub struct SegmentBuilder<B> {
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
-    /// Starts a session at sequence 1, in segments as long as `buffer`.
+    /// Starts a session at sequence 1, in segments of at most the length of `buffer`.
     ///
     /// # Panics
-    /// When the buffer does not hold a header.
+    /// When the buffer is shorter than a header.
     #[must_use]
     pub fn new(buffer: B, feed: Feed, channel: u32, session: u32) -> SegmentBuilder<B> {
         SegmentBuilder::resuming(buffer, feed.protocol_id(), channel, session, Sequence(1), 0)
     }
 
-    /// Goes on with a session at a sequence number and an offset.
+    /// Continues a session at a sequence number and an offset.
     ///
     /// # Panics
-    /// When the buffer does not hold a header.
+    /// When the buffer is shorter than a header.
     #[must_use]
     pub fn resuming(
         buffer: B,
@@ -263,19 +263,19 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
         SegmentBuilder { buffer, header, len: 0 }
     }
 
-    /// Number of the message that is pushed next.
+    /// Returns the number of the next message to be pushed.
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         Sequence(self.header.first_sequence.get() as u64 + u64::from(self.header.message_count.get()))
     }
 
-    /// Offset of what is pushed next.
+    /// Returns the stream offset of the next message to be pushed.
     #[must_use]
     pub fn next_offset(&self) -> u64 {
         self.header.stream_offset.get() as u64 + self.len as u64
     }
 
-    /// True while no message is in the segment.
+    /// Returns true while the segment has no message.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.header.message_count.get() == 0
@@ -284,7 +284,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
     /// Adds a message.
     ///
     /// # Errors
-    /// [`PushError`] when there is no room; nothing changed.
+    /// [`PushError`] when there is no space; the segment is unchanged.
     pub fn push(&mut self, message: &[u8]) -> Result<(), PushError> {
         let room = (self.buffer.as_ref().len() - Header::LEN).min(usize::from(u16::MAX));
         let error = PushError { len: message.len(), room: (room - self.len).saturating_sub(2) };
@@ -300,8 +300,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> SegmentBuilder<B> {
         Ok(())
     }
 
-    /// The segment as it is to be sent at `send_time`; what is pushed afterwards begins the next one. Without a message
-    /// it is a heartbeat.
+    /// Returns the segment, to be sent at `send_time`; the next message begins the next segment. Without a
+    /// message it is a heartbeat.
     pub fn finish(&mut self, send_time: Nanos) -> &[u8] {
         let len = Header::LEN + self.len;
         self.header.payload_len = U16::new(self.len as u16);

@@ -79,7 +79,7 @@ fn a_level_of_deep_and_a_trade_are_read_field_by_field() {
     let Ok(Message::TradeReport(message)) = Message::parse(&trade) else { panic!() };
     assert_eq!(message.flags, SaleFlags::EXTENDED_HOURS);
     assert_eq!((message.size.get(), message.price.get()), (Qty(100), Price(1_373_300)));
-    // TOPS 1.5 has four reserved bytes behind it.
+    // TOPS 1.5 has four reserved bytes after it.
     let mut longer = trade.clone();
     longer.extend([0; 4]);
     assert_eq!(Message::parse(&longer), Ok(Message::TradeReport(message)));
@@ -208,7 +208,7 @@ fn requests_for_gap_fill_are_checked_range_by_range() {
     assert!(spoil(0, 2).contains("version"));
     assert!(spoil(1, 2).contains("other than messages"));
     assert!(spoil(12, 65).contains("ranges"));
-    // A test without ranges.
+    // A test request without ranges.
     let test = Request::encode(0x8004, 1, 9, &[], &mut room).unwrap();
     assert_eq!(Request::parse_prefix(test).unwrap().unwrap().0.message_count(), 0);
     assert_eq!(Request::encode(0x8004, 1, 9, &[Range::new(1, 1); 65], &mut [0; Request::LEN_MAX]), None);
@@ -232,7 +232,7 @@ fn snapshot_frames_have_the_lengths_of_their_sheet() {
     assert_eq!(write(&Frame::Start { total_len: 100 }), [9, 0, b's', 100, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(write(&Frame::End { sequence: Sequence(7) }), [9, 0, b'x', 7, 0, 0, 0, 0, 0, 0, 0]);
 
-    // The example of the specification: 76 outside, 35 in the header, 33, and the directory's 31.
+    // The specification's example: 76 outside, 35 in the header, 33, and the directory's 31.
     let whole = three_trades();
     let header = Segment::parse(&whole).unwrap().header();
     let directory = [b'D'; 31];

@@ -1,4 +1,4 @@
-//! What holds for any bytes and any messages.
+//! Properties of any bytes and any messages.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

@@ -1,16 +1,16 @@
-//! Recorded data: what is committed, what is there besides, and the payloads of captured packets.
+//! Recorded data: committed files, optional files, and the payloads of captured packets.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 
-/// A file or folder of the crate's own test data.
+/// Returns a file or folder of the crate's own test data.
 pub fn committed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
 }
 
-/// The UDP payloads of a little-endian pcap of Ethernet frames, gzipped or not.
+/// Returns the UDP payloads of a little-endian pcap of Ethernet frames, gzipped or not.
 pub fn payloads(file: &Path) -> Vec<Vec<u8>> {
     let mut data = std::fs::read(file).unwrap();
     if data.starts_with(&[0x1f, 0x8b]) {

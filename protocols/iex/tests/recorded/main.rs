@@ -1,4 +1,4 @@
-//! Real captures: every segment is read to its last byte, every message is known, and numbers go on without a gap.
+//! Real captures: every segment is fully read, every message is known, and numbers have no gaps.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 #![allow(clippy::disallowed_methods)] // recorded data is read from files
@@ -14,7 +14,7 @@ use tickpath_test_support::recorded;
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
-/// What a capture holds.
+/// The contents of a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     segments: u64,
@@ -50,7 +50,7 @@ fn read(file: &Path, feed: Feed) -> Content {
             *content.types.entry(char::from(message[0])).or_default() += 1;
             builder.push(message).unwrap();
         }
-        // What is read is written back to the same bytes.
+        // Encoding returns the same bytes.
         assert_eq!(builder.finish(segment.send_time()), payload);
     }
     content
@@ -129,7 +129,7 @@ fn the_whole_samples_of_deep_and_tops_hold_what_their_sheet_says() {
     }
 }
 
-/// Of every message in the committed captures: its known fields, written from what was read, are its bytes.
+/// For every message in the committed captures, the encoded known fields equal its bytes.
 #[test]
 fn real_messages_are_written_back_to_their_bytes() {
     let mut seen = 0;
