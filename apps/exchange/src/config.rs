@@ -1,6 +1,6 @@
 //! The configuration file of a venue.
 
-/// Returns the error with this text, which says what to change.
+/// Returns an error with this text, which says what to change.
 macro_rules! bail {
     ($($text:tt)+) => { return Err(tickpath_config::ConfigError::value(format!($($text)+))) };
 }
@@ -38,76 +38,77 @@ use crate::journal::JournalSettings;
 use crate::market_recovery::SnapshotSettings;
 use crate::venue::VenueSettings;
 
-/// Connections at a time at most, of some 50 KiB each.
+/// Maximum number of simultaneous connections, at about 50 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 12;
-/// Users at most.
+/// Maximum number of users.
 const USERS_MAX: usize = 1 << 10;
-/// Messages kept for all users together at most, of some hundred bytes each.
+/// Maximum number of messages retained for all users together, at some hundred bytes each.
 const RETAINED_RESPONSES_MAX: usize = 1 << 26;
-/// Messages kept for retransmission at most, of 64 bytes each.
+/// Maximum number of messages retained for retransmission, at 64 bytes each.
 const RETAINED_MESSAGES_MAX: usize = 1 << 26;
-/// Open orders at most, of some hundred bytes each.
+/// Maximum number of open orders, at some hundred bytes each.
 pub(crate) const OPEN_ORDERS_MAX: u32 = 1 << 22;
-/// Instruments at most, those that are added included.
+/// Maximum number of instruments, including those added at run time.
 const INSTRUMENTS_MAX: u16 = 4_096;
-/// Sessions that the engine has room for are a multiple of this.
+/// Granularity of the engine's session capacity.
 const SESSIONS_STEP: u16 = 64;
-/// Least time without a packet after which a heartbeat is sent: more of them would be a load and no news.
+/// Minimum heartbeat interval. Shorter ones would add load without information.
 const HEARTBEAT_MIN: Duration = Duration(Nanos::from_millis(1));
 const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
 
 type Result<T, E = ConfigError> = std::result::Result<T, E>;
 
-/// A venue as its file describes it.
+/// The configuration of a venue.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeConfig {
-    /// Name of the session of order entry and market data, 1 to 10 letters, digits, `-` or `_`. When absent, the
-    /// journal's; where a session begins, of the time. Clients know by the name whether their numbers still count: a
-    /// session that begins must have a name that none had before.
+    /// Name of the session of order entry and market data, 1 to 10 letters, digits, `-` or `_`. When absent,
+    /// the journal's name, or for a new session a name made from the time. Clients tell from the name whether
+    /// their sequence numbers are still valid, so a new session needs a name that was never used before.
     pub session: Option<String>,
     /// The instrument file; relative to this file.
     pub instruments: PathBuf,
-    /// The door for orders.
+    /// The order entry endpoint.
     #[serde(default)]
     pub order_entry: OrderEntryConfig,
-    /// Connections that have not logged in, the same bounds at each endpoint.
+    /// Limits for connections that have not logged in. Each endpoint has the same limits.
     #[serde(default)]
     pub pre_login: PreLoginConfig,
-    /// Market data out.
+    /// Market data publishing.
     #[serde(default)]
     pub market_data: MarketDataConfig,
-    /// Bounds of the matching engine.
+    /// Limits of the matching engine.
     #[serde(default)]
     pub matching: MatchingConfig,
     /// The trading day.
     #[serde(default)]
     pub day: DayConfig,
-    /// Where every command is kept before it takes effect.
+    /// The journal, which stores every command before it takes effect.
     #[serde(default)]
     pub journal: JournalConfig,
-    /// Copies of what users are told; none are sent when absent.
+    /// Drop copies of messages to users; none when absent.
     pub drop_copy: Option<DropCopySettings>,
-    /// Commands to the running venue; none are taken when absent.
+    /// Commands to the running venue; disabled when absent.
     pub admin: Option<AdminConfig>,
-    /// All memory is taken before the venue opens, some 150 MB more by default: no message costs a page fault.
+    /// Allocates all memory before the venue opens, by default some 150 MB more, so that no message costs a
+    /// page fault.
     #[serde(default)]
     pub prefault: bool,
-    /// The front that speaks Deribit's dialect, which reads this itself; there is none when absent.
+    /// The Deribit front, which parses this table itself; none when absent.
     pub deribit: Option<toml::Table>,
-    /// Orders of a crowd that the program enters beside the venue; none when absent.
+    /// Background order flow that the program enters beside the venue; none when absent.
     pub background_flow: Option<BackgroundFlowConfig>,
-    /// Which agents run on which threads; by the number of cores when absent.
+    /// Assignment of agents to threads; by the number of cores when absent.
     pub placement: Option<Placement>,
 }
 
-/// Orders of a seeded crowd, as counterparty of those who trade at an empty venue.
+/// Seeded background order flow, the counterparty for traders at an otherwise empty venue.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BackgroundFlowConfig {
     /// New orders per second over all instruments, 1 to 100000; cancels and replacements come in addition.
     pub rate: u32,
-    /// Chooses the whole flow.
+    /// Random seed, which determines the whole flow.
     pub seed: u64,
     /// The user that enters the orders, one of `[order_entry]`.
     pub user: String,
@@ -120,10 +121,10 @@ impl Default for BackgroundFlowConfig {
 }
 
 impl BackgroundFlowConfig {
-    /// Highest rate.
+    /// Maximum rate.
     pub const RATE_MAX: u32 = 100_000;
 
-    /// The password of the flow's user.
+    /// Returns the password of the flow's user.
     ///
     /// # Errors
     /// [`ConfigError`] when the rate is out of range, the venue has no such user, or its password is not in the file.
@@ -147,29 +148,29 @@ impl BackgroundFlowConfig {
     }
 }
 
-/// The door for orders: OUCH 5.0 over SoupBinTCP.
+/// The order entry endpoint: OUCH 5.0 over SoupBinTCP.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OrderEntryConfig {
-    /// Where to listen.
+    /// Listening address.
     pub address: SocketAddrV4,
-    /// Clients that are logged in, at a time; further logins are refused.
+    /// Maximum number of logged-in clients; further logins are refused.
     pub max_connections: usize,
-    /// Messages to one user that are kept for a client that comes back or reads slowly; 256 at least.
+    /// Messages retained per user for a client that reconnects or reads slowly; 256 at least.
     pub retained_messages: usize,
-    /// Users whose password is public: good for a venue on the loopback interface alone.
+    /// Users with a public password; for a venue on the loopback interface only.
     pub test_users: Vec<String>,
-    /// The open orders of a user are cancelled so long after its connection is gone, unless it is back by then; they
-    /// stay when absent. For every user that does not say otherwise.
+    /// Time from a user's disconnection to the cancellation of its open orders, unless it reconnects before.
+    /// When absent, the orders stay. The default for all users.
     pub cancel_on_disconnect: Option<Duration>,
-    /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
+    /// When the venue stops, it also cancels the open orders of users with `cancel_on_disconnect`.
     pub cancel_at_shutdown: bool,
-    /// How wrong passwords are answered.
+    /// Handling of wrong passwords.
     pub logins: LoginConfig,
-    /// What a user may do at most, where its own limits do not say otherwise.
+    /// Default limits of a user.
     #[serde(skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
-    /// Users with a password of their own.
+    /// Users with individual passwords.
     #[serde(rename = "user", skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserConfig>,
 }
@@ -184,33 +185,34 @@ pub struct UserConfig {
     pub password: Option<Secret>,
     /// The argon2 hash of the password in lower case, as `tickpath admin hash-password` prints it.
     pub password_hash: Option<String>,
-    /// Where the user may log in.
+    /// Endpoints where the user may log in.
     #[serde(default = "order_entry_alone")]
     pub ports: Vec<PortConfig>,
-    /// Symbols of what the user may trade; everything when absent.
+    /// Symbols of the instruments that the user may trade; all when absent.
     pub instruments: Option<Vec<String>>,
-    /// As that of `[order_entry]`, for this user; `"never"` where that has one and this user none.
+    /// Overrides `cancel_on_disconnect` of `[order_entry]` for this user; `"never"` disables it.
     pub cancel_on_disconnect: Option<CancelConfig>,
-    /// As those of `[order_entry]`, for this user.
+    /// Overrides the limits of `[order_entry]` for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
-    /// What happens when an order of the user would trade with another of its own: they trade when absent.
+    /// Self-trade prevention: handling of orders that would trade with the same user's orders. They trade
+    /// when absent.
     pub self_trade_prevention: Option<SelfTradeConfig>,
-    /// Names of the users whose drop copies this one gets; everybody's when absent.
+    /// Names of the users whose drop copies this user receives; all users when absent.
     pub copies_of: Option<Vec<String>>,
 }
 
-/// What happens when an order would trade with another of its owner.
+/// Self-trade prevention: handling of an order that would trade with another order of the same user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelfTradeConfig {
-    /// What is left of the order that came in is cancelled.
+    /// The remaining quantity of the incoming order is cancelled.
     CancelNewest,
     /// The resting order is cancelled.
     CancelOldest,
     /// Both are cancelled.
     CancelBoth,
-    /// The smaller of the two quantities is taken off both.
+    /// Both quantities are reduced by the smaller one.
     Decrement,
 }
 
@@ -225,25 +227,25 @@ impl From<SelfTradeConfig> for SelfTradePrevention {
     }
 }
 
-/// A door of the venue.
+/// An endpoint of the venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PortConfig {
     /// Order entry.
     OrderEntry,
-    /// The executions of users, as copies.
+    /// Drop copies of users' executions.
     DropCopy,
-    /// The Deribit front, by the keys of `[deribit]`.
+    /// The Deribit front, with the keys of `[deribit]`.
     Deribit,
 }
 
-/// When a user's open orders are cancelled after its connection is gone: a duration, or `never`.
+/// Delay of cancel on disconnect: a duration, or `never`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CancelConfig {
-    /// So long after.
+    /// Open orders are cancelled this long after the disconnection.
     After(Duration),
-    /// They stay.
+    /// Open orders stay.
     Never,
 }
 
@@ -264,32 +266,33 @@ impl From<CancelConfig> for String {
     }
 }
 
-/// What a user may do at most; no limit where one is absent.
+/// Limits of a user; no limit when absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Messages a second in the long run.
+    /// Messages per second in the long run.
     pub messages_per_second: Option<u32>,
-    /// Messages at once after a pause; as many as in a second when absent.
+    /// Maximum burst of messages after a pause; one second's messages when absent.
     pub burst: Option<u32>,
-    /// Open orders.
+    /// Maximum number of open orders.
     pub open_orders: Option<u32>,
-    /// Quantity of one order.
+    /// Maximum quantity of one order.
     pub order_qty: Option<u64>,
-    /// Price times quantity of one order.
+    /// Maximum price times quantity of one order.
     pub order_notional: Option<PriceText>,
 }
 
-/// How wrong passwords are answered.
+/// Handling of wrong passwords.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginConfig {
-    /// Delay of the check after the third wrong password in a row, of one user from one address; it doubles with
-    /// each further one, up to 32 times this. From an address where the user's password was right it does not double.
+    /// Delay of the check after the third wrong password in a row, for one user and one address. It doubles
+    /// with each further one, up to 32 times this value. It does not double for an address where the user's
+    /// password was right.
     pub delay: Duration,
-    /// After how long without an attempt all are forgiven.
+    /// Time without an attempt after which all failures are forgiven.
     pub forgive_after: Duration,
-    /// Pairs of user and address that are remembered.
+    /// Maximum number of user and address pairs remembered.
     pub records_max: usize,
 }
 
@@ -299,12 +302,12 @@ pub struct LoginConfig {
 pub struct AdminConfig {
     /// The Unix socket; relative to this file. Its owner and root may use it.
     pub socket: PathBuf,
-    /// How long a venue that is told to drain waits for its clients to go before it stops.
+    /// Time that a draining venue waits for its clients to disconnect before it stops.
     #[serde(default = "drain_default")]
     pub drain: Duration,
 }
 
-/// Market data out: ITCH 5.0 over MoldUDP64 on two multicast lines.
+/// Market data publishing: ITCH 5.0 over MoldUDP64 on two multicast lines.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarketDataConfig {
@@ -312,35 +315,35 @@ pub struct MarketDataConfig {
     pub line_a: SocketAddrV4,
     /// Group and port of line B.
     pub line_b: SocketAddrV4,
-    /// Address of the interface that the lines leave by.
+    /// Address of the sending interface of both lines.
     pub interface: Ipv4Addr,
-    /// Where requests for retransmission are taken.
+    /// Address that receives retransmission requests.
     pub retransmission: SocketAddrV4,
-    /// Longest datagram, in bytes.
+    /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
-    /// After so long without a packet a heartbeat is sent.
+    /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Duration,
-    /// Messages kept for retransmission, at 64 bytes each.
+    /// Messages retained for retransmission, at 64 bytes each.
     pub retained_messages: usize,
-    /// Requests for retransmission that one address may make.
+    /// Limits on the retransmission requests of one address.
     pub requests: RequestsConfig,
-    /// Snapshots, over TCP and by multicast.
+    /// Snapshots over TCP and multicast.
     pub snapshots: SnapshotSettings,
 }
 
-/// Bounds of the matching engine.
+/// Limits of the matching engine.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MatchingConfig {
-    /// Open orders of all users; further ones are rejected.
+    /// Maximum number of open orders of all users; further ones are rejected.
     pub max_open_orders: u32,
-    /// Open orders of one user; further ones are rejected.
+    /// Maximum number of open orders of one user; further ones are rejected.
     pub max_open_orders_per_user: u32,
-    /// Instruments that may be added while the venue runs, beside those of the file; further ones are refused.
+    /// Instruments that may be added at run time, in addition to those of the file; further ones are refused.
     pub spare_instruments: u16,
 }
 
-/// The instruments of these symbols; `list` names the list in errors.
+/// Returns the ids of the instruments with these symbols; `list` names the list in errors.
 fn instrument_ids(
     symbols: Option<&[String]>,
     table: &InstrumentTable,
@@ -365,7 +368,7 @@ fn journal_session(session: Session) -> SessionName {
     SessionName::new(&session.to_string()).expect("the name of a session on the wire is one of a journal")
 }
 
-/// A name that no start before had, nor one on another machine except by chance.
+/// Returns a session name that no earlier start used. Another machine can have the same name only by chance.
 fn new_session() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     session_name_at(since_epoch.as_millis())
@@ -442,10 +445,10 @@ impl MatchingConfig {
 }
 
 impl ExchangeConfig {
-    /// Reads the file at `path` and what it names.
+    /// Loads the file at `path` and the files that it names.
     ///
     /// # Errors
-    /// [`ConfigError`] in one line that says what to change.
+    /// [`ConfigError`] of one line that says what to change.
     pub fn load(path: &Path) -> Result<(ExchangeConfig, VenueSettings)> {
         let mut config: ExchangeConfig = FileKind::Venue.load(path)?;
         if let Some(admin) = &mut config.admin {
@@ -459,10 +462,10 @@ impl ExchangeConfig {
         Ok((config, settings))
     }
 
-    /// The checked settings; `file` is where secrets may be written out.
+    /// Returns the checked settings; `file` is the configuration file that may contain secrets.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming what to change.
+    /// [`ConfigError::Value`] that names what to change.
     pub fn settings(&self, instruments: InstrumentTable, file: Option<&Path>) -> Result<VenueSettings> {
         let named = self.session.as_deref().map(checked_session).transpose()?;
         let session = named.map_or_else(|| checked_session(&new_session()), Ok)?;
@@ -485,14 +488,15 @@ impl ExchangeConfig {
         }
         self.check_deribit(&users, journal.as_ref())?;
         if let Some(journal) = journal.as_mut().filter(|_| self.deribit.is_some()) {
-            // The front reads the log from its first command on, however many snapshots there are.
+            // The front reads the log from its first command on, so the whole log must stay, however many
+            // snapshots exist.
             journal.keep_snapshots = usize::MAX;
         }
         let limits = EngineLimits {
             max_instruments: self.matching.instruments_max(&instruments)?,
             max_open_orders: self.matching.max_open_orders,
             max_open_orders_per_session: self.matching.max_open_orders_per_user,
-            // Their number is fixed for the journal's session: there is room for more users.
+            // The number of sessions is fixed for the journal's session, so leave capacity for more users.
             max_sessions: (users.len() as u16 + 1).next_multiple_of(SESSIONS_STEP),
             ..EngineLimits::default()
         };
@@ -521,7 +525,8 @@ impl ExchangeConfig {
         })
     }
 
-    /// The front knows of its accounts what the whole log says.
+    /// Checks that the Deribit front has a user and a journal: it derives its account state from the whole
+    /// log.
     fn check_deribit(&self, users: &[UserSettings], journal: Option<&JournalSettings>) -> Result<()> {
         let user = users.iter().find(|user| user.ports.deribit);
         let problem = match (&self.deribit, user, journal) {
@@ -539,7 +544,8 @@ impl ExchangeConfig {
         Err(ConfigError::value(format!("deribit: {problem}")))
     }
 
-    /// All memory is taken at the start: what a machine cannot have is refused before.
+    /// Checks the memory limits. All memory is allocated at the start, so too large settings are refused
+    /// before.
     fn check_bounds(&self, users: usize) -> Result<()> {
         let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
         let retained_max = RETAINED_RESPONSES_MAX / users.max(1);
@@ -553,21 +559,21 @@ impl ExchangeConfig {
         at_least("market_data.heartbeat", data.heartbeat, HEARTBEAT_MIN)
     }
 
-    /// The same with every default filled in, as for a host with these `cores`.
+    /// Returns the configuration with every default filled in, for a host with these `cores`.
     #[must_use]
     pub fn filled(&self, cores: &[usize]) -> ExchangeConfig {
         ExchangeConfig { placement: Some(self.placement(cores)), ..self.clone() }
     }
 
-    /// The threads that the file names, or those that suit a host on whose `cores` this process may run.
+    /// Returns the placement of the file, or the default for a host on whose `cores` this process may run.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
     }
 }
 
-/// One thread on a small host, so that a trader has the other core; one for each agent on a large one. All of them
-/// sleep while there is nothing to do.
+/// The default placement. A small host gets one thread, so that a trader has the other core; a large one gets
+/// a thread per agent. All threads sleep while idle.
 fn default_placement(cores: &[usize]) -> Placement {
     let cycle = ["order-server", "matcher", "order-server", "publisher"];
     match cores.len() {

@@ -1,4 +1,4 @@
-//! How the venue keeps its journal, and the threads that work on it.
+//! The journal settings of a venue, and the threads of its journal.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,36 +15,37 @@ use tickpath_venue_log::{Follower, FollowerError, Recovery};
 use crate::drop_copy::DropCopySettings;
 use crate::resting_thread::start_resting;
 
-/// How long the follower's thread rests when it has read all there is.
+/// Sleep of the follower's thread after it has read the whole log.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(10);
-/// How often trusted logins are written, where there are new ones.
+/// Interval at which new trusted logins are written.
 const TRUST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a venue keeps its journal, checked.
+/// The checked journal settings of a venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalSettings {
-    /// The folder of segments and snapshots, for one venue alone.
+    /// Folder of segments and snapshots, used by one venue only.
     pub folder: PathBuf,
-    /// The meaning of an acknowledgement.
+    /// Guarantee of an acknowledgement.
     pub policy: Policy,
-    /// Length of a segment's file, in bytes.
+    /// Length of a segment file, in bytes.
     pub segment_len: u64,
     /// Length of each of the two buffers between duty cycle and disk, in bytes.
     pub buffer_len: usize,
-    /// Commands from one snapshot to the next; none are written when 0.
+    /// Commands between snapshots; 0 for no snapshots.
     pub snapshot_every: u64,
-    /// Snapshots that are kept, 1 at least, with the log from the oldest of them on; all for `usize::MAX`.
+    /// Number of snapshots kept, 1 at least; `usize::MAX` for all. The log is kept from the oldest of them
+    /// on.
     pub keep_snapshots: usize,
-    /// The session must be this one.
+    /// The expected session of the journal.
     pub session: Option<SessionName>,
-    /// Accepts that answered commands are lost, by damage or by the loss of power: the session has another name then.
+    /// Accepts the loss of answered commands, by damage or by power loss. The session gets another name then.
     pub accept_loss: bool,
-    /// The endpoint of drop copies, which are read from the log.
+    /// The drop copy endpoint, which reads the log.
     pub drop_copy: Option<DropCopySettings>,
 }
 
 impl JournalSettings {
-    /// The defaults, in a folder.
+    /// Returns the defaults for a folder.
     pub fn new(folder: impl Into<PathBuf>, policy: Policy) -> JournalSettings {
         JournalSettings {
             folder: folder.into(),
@@ -60,9 +61,10 @@ impl JournalSettings {
     }
 }
 
-/// The parts of a venue's journal beside its agents: start its threads, and keep them until the agents have ended.
+/// The parts of a venue's journal beside its agents. Start the threads, and keep them until the agents have
+/// ended.
 pub struct VenueJournal {
-    /// What was found at the start.
+    /// Result of the recovery at the start.
     pub recovery: Recovery,
     disk: Box<dyn Disk>,
     follower: Option<RunFollower>,
@@ -71,12 +73,12 @@ pub struct VenueJournal {
     counters: Arc<JournalCounters>,
 }
 
-/// [`Follower::run_once`], whatever the storage.
+/// [`Follower::run_once`] for any storage.
 type RunFollower = Box<dyn FnMut() -> Result<usize, FollowerError> + Send>;
 
-/// The threads of a venue's journal. Dropped, they end; what was answered is in the log by then.
+/// The threads of a venue's journal. Dropping it ends them; every answered command is in the log by then.
 pub struct JournalThreads {
-    // In the order of their ends.
+    // In shutdown order.
     _drop_copy: Option<BackgroundThread>,
     _follower: Option<BackgroundThread>,
     _trusted: BackgroundThread,
@@ -114,7 +116,7 @@ impl VenueJournal {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The system refused one.
+    /// The system refused a thread.
     pub fn start(self) -> io::Result<JournalThreads> {
         let disk = self.disk.start()?;
         let start = |mut run_follower: RunFollower| {
@@ -130,7 +132,7 @@ impl VenueJournal {
         };
         let follower = self.follower.map(start).transpose()?;
         let mut trusted = self.trusted;
-        // A failed write is repeated; it only loses trust.
+        // The next run repeats a failed write. Until then only trust is lost.
         let trusted = BackgroundThread::repeat("trusted-logins", move || {
             trusted.run_once().ok();
             Some(TRUST_INTERVAL)
@@ -140,7 +142,7 @@ impl VenueJournal {
         Ok(JournalThreads { _drop_copy: drop_copy, _follower: follower, _trusted: trusted, _disk: disk })
     }
 
-    /// Does one piece of the disk's work, in place of [`VenueJournal::start`]; 0 when there is none.
+    /// Does one piece of the disk's work, as an alternative to [`VenueJournal::start`]; 0 when there is none.
     pub fn work_on_disk(&mut self) -> usize {
         self.disk.run_once()
     }
@@ -148,23 +150,23 @@ impl VenueJournal {
     /// Does one piece of the follower's work in the caller's thread; 0 when there is none.
     ///
     /// # Errors
-    /// [`FollowerError`] when the log cannot be read or the snapshot not be written.
+    /// [`FollowerError`] when the log cannot be read or the snapshot cannot be written.
     pub fn follow(&mut self) -> Result<usize, FollowerError> {
         self.follower.as_mut().map_or(Ok(0), |run| run())
     }
 
-    /// Writes which logins are trusted, in the caller's thread, where there are new ones; returns how many.
+    /// Writes new trusted logins in the caller's thread, if any; returns their number.
     ///
     /// # Errors
-    /// The error of the system; the next call tries again.
+    /// The system's error. The next call tries again.
     pub fn keep_trusted_logins(&mut self) -> io::Result<usize> {
         self.trusted.run_once()
     }
 
-    /// Does one run of the drop copies' work in the caller's thread; 0 when there is none.
+    /// Does one run of the drop copy work in the caller's thread; 0 when there is none.
     ///
     /// # Errors
-    /// [`AgentError`] when the log cannot be followed any more.
+    /// [`AgentError`] when the log can no longer be followed.
     pub fn copy(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.drop_copy.as_mut().map_or(Ok(0), |copies| copies.do_work(now))
     }

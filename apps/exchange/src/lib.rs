@@ -6,10 +6,11 @@
 //!              +---------------- [responses] <---------+
 //! ```
 //!
-//! A command is numbered, written to the journal and then matched; nothing of it leaves before it is safe there.
+//! A command is numbered, written to the journal and then matched. None of its results leaves before it is
+//! durable.
 //!
-//! Each box is an agent that runs wherever the placement puts it; the brackets are bounded rings.
-//! [`Venue::build`] opens the sockets and gives the agents.
+//! Each box is an agent that runs on the thread that the placement assigns; the brackets are bounded rings.
+//! [`Venue::build`] opens the sockets and returns the agents.
 
 mod admin;
 mod config;

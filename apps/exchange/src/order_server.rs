@@ -1,4 +1,4 @@
-//! Order entry over TCP: SoupBinTCP, OUCH.
+//! The order entry gateway: OUCH over SoupBinTCP.
 
 mod connections;
 mod listener;
@@ -24,59 +24,61 @@ use self::listener::{Listener, RECEIVE_BUFFER};
 use crate::admin::{AdminPort, NewUserRequest, Work};
 use crate::login::{LoginChecker, TrustedLogin};
 
-/// Most requests that a full receive buffer can hold: the shortest, a query, has 1 byte and its header.
+/// Maximum number of requests in a full receive buffer. The shortest request, a query, has 1 byte plus its
+/// header.
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
-/// Requests that one duty cycle may drain.
+/// Maximum number of requests drained in one duty cycle.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
-/// Responses taken in one duty cycle at most; a user's log keeps these, so a client which reads is never behind it.
+/// Maximum number of responses taken in one duty cycle. A user's log retains them, so a client that reads
+/// never lags.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
-/// Messages that are no OUCH, after which a connection is closed.
+/// Number of messages that are not valid OUCH after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
-/// Requests of the front that one duty cycle takes at most.
+/// Maximum number of front requests taken in one duty cycle.
 const FRONT_REQUESTS_PER_CYCLE: usize = 64;
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// One message in this number has its decoding and encoding timed.
+/// Sampling interval of the decoding and encoding times, in messages.
 const TIMED_EVERY: u64 = 16;
 
 pub(crate) struct OrderServerConfig {
     pub address: SocketAddrV4,
     pub session: Session,
-    /// Connections at a time, those that have not logged in included.
+    /// Maximum number of connections, including those that have not logged in.
     pub places: usize,
     pub instruments: InstrumentTable,
     pub cancel_at_shutdown: bool,
-    /// The session continues with the next start: its end is not announced.
+    /// True when the session continues at the next start: its end is not announced.
     pub is_session_kept: bool,
     /// The venue's first commands.
     pub opening: Vec<(SessionId, LogCommandKind)>,
 }
 
-/// The rings that join an [`OrderServer`] to others, and its thread that checks passwords.
+/// The rings between an [`OrderServer`] and other agents, and its password checker.
 pub(crate) struct Links {
     pub responses: spsc::Consumer<Response>,
-    /// The front that runs beside the venue, if there is one.
+    /// Requests of the front that runs beside the venue, if any.
     pub front: Option<spsc::Consumer<FrontRequest>>,
-    /// New trusted logins, for the file that outlasts a restart.
+    /// New trusted logins, for the file that survives a restart.
     pub trusted: Option<spsc::Producer<TrustedLogin>>,
     pub admin: AdminPort,
     pub checker: LoginChecker,
 }
 
-/// The stages of the order server's end.
+/// Shutdown stages of the order server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It reads requests.
+    /// Reads requests.
     Open,
-    /// Nothing more is read.
+    /// Reads nothing more.
     Finishing,
-    /// The last commands are given.
+    /// The last commands are sequenced.
     LogEnded,
 }
 
 /// Accepts connections, logs users in, sequences their requests and sends them the answers.
 ///
-/// A duty cycle either sends answers or reads requests: answers come first, so that reading stops by
-/// itself when they come faster than they can be sent.
+/// A duty cycle either sends answers or reads requests. Answers come first, so reading stops automatically
+/// when answers arrive faster than they can be sent.
 pub struct OrderServer<T, N: Network = Kernel> {
     config: OrderServerConfig,
     listener: Listener<N>,
@@ -120,16 +122,16 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         })
     }
 
-    /// Where clients connect.
+    /// Returns the listening address.
     pub(crate) fn local_address(&self) -> SocketAddrV4 {
         self.listener.local_address()
     }
 
-    /// Appends the answers to their users' logs, then sends each connection what is new for it.
+    /// Appends the answers to their users' logs, then sends each connection its new messages.
     fn send_responses(&mut self, now: Nanos) -> usize {
         let (mut count, mut answers) = (0, 0);
         while count < RESPONSES_PER_CYCLE {
-            // Only what is in the log is sent.
+            // An answer may leave only when its command is durable.
             match self.links.responses.peek() {
                 Some(response) if self.entry.sequencer.is_durable(response.command()) => {}
                 _ => break,
@@ -161,7 +163,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 if self.connections.get(place).is_some_and(|connection| connection.is_due(now)) {
                     self.transmit_or_close(place, now);
                 }
-                // One that was closed is not among them any more.
+                // A closed connection is no longer in the list.
                 index += usize::from(self.entry.logins.client(index) == Some(place));
             }
         }
@@ -197,14 +199,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Sequences what was drained, as far as there is room; returns how much.
+    /// Sequences the drained requests, as far as there is capacity; returns their number.
     fn sequence(&mut self, now: Nanos) -> usize {
         let count = self.entry.sequencer.sequence(now, &mut self.tracer);
         self.counters.commands.set(self.entry.sequencer.command_count());
         count
     }
 
-    /// Does the journal's work that is due; returns how much there was.
+    /// Does the journal's pending work; returns the amount of work.
     #[inline]
     fn poll_journal(&mut self) -> Result<usize, AgentError> {
         let mut work = self.entry.sequencer.poll_journal();
@@ -221,7 +223,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         Ok(work)
     }
 
-    /// Without room for another segment new orders are refused; without a log nothing is answered any more.
+    /// Refuses new orders when the disk cannot hold another segment. Without a log the server answers nothing
+    /// more.
     #[cold]
     fn note_log_state(&mut self, state: LogState) -> Result<(), AgentError> {
         self.journal.is_full.set((state == LogState::Full).into());
@@ -237,7 +240,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Gives the administrator the answer that waits, if there is one; returns how many.
+    /// Sends the administrator the pending answer, if any; returns the number of answers sent.
     #[cold]
     fn send_admin_answer(&mut self) -> usize {
         let answer = self.entry.commands.poll_answer(&self.entry.sequencer);
@@ -246,7 +249,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         1
     }
 
-    /// Carries out the administrator's commands that wait, one by one: an answer depends on those before it.
+    /// Executes the administrator's pending commands one by one, because an answer depends on the commands
+    /// before it.
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
             let next = self.links.admin.commands.peek();
@@ -316,7 +320,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.entry.handle_new_user(id, user)
     }
 
-    /// Heartbeats, time-outs, and what did not fit into the sockets before.
+    /// Sends heartbeats, handles time-outs, and retries data that did not fit into the sockets.
     fn run_timers(&mut self, now: Nanos) {
         self.next_timers = now + TIMER_INTERVAL;
         self.listener.handle_timeout(now);
@@ -372,7 +376,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         work += self.poll_journal()?;
         if now >= self.next_timers {
             self.run_timers(now);
-            // What is to be sequenced now is no reason to idle.
+            // Pending sequencing work must not count as idle.
             work += usize::from(!self.entry.sequencer.is_drained());
         }
         if work > 0 {
@@ -393,7 +397,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         self.listener.wait_for(wait);
         wait.until(self.next_timers.min(self.entry.users.next_cancel()));
-        // The matcher or the log has no room: neither wakes this thread when it has.
+        // The matcher or the log has no capacity. Neither wakes this thread when it has some again.
         if !self.entry.sequencer.is_drained() {
             wait.soon();
         }
@@ -403,7 +407,8 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         "order-server"
     }
 
-    /// Reads nothing more. What was read is sequenced and answered; a client's session ends when it has its answers.
+    /// Reads nothing more. Sequences and answers the requests already read. A client's session ends when it
+    /// has its answers.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         if self.entry.sequencer.is_drained() {
             match self.stage {
@@ -414,7 +419,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
                         self.counters.cancels_on_disconnect.add(count as u64);
                     }
                 }
-                // Only now: of what is sequenced together the commands of the venue come before those of its users.
+                // Not earlier: when sequenced together, the venue's commands come before those of its users.
                 Stage::Finishing => {
                     self.stage = Stage::LogEnded;
                     if !self.config.is_session_kept {
@@ -431,7 +436,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
             self.entry.sequencer.end();
         }
         self.poll_journal()?;
-        // In this order: what came before the end of the ring is still there.
+        // In this order, so that messages sent before the disconnection are still read.
         let has_ended = self.links.responses.is_disconnected();
         let is_answered = self.send_responses(now) == 0 && has_ended;
         if now >= self.next_timers {
@@ -441,7 +446,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         Ok(is_answered && self.entry.sequencer.is_settled() && self.end_sessions(now))
     }
 
-    /// Ends the sessions that are not ended yet, as far as that is possible at once.
+    /// Ends the remaining sessions, as far as possible without waiting.
     fn on_close(&mut self) {
         let now = self.clock.now();
         while self.send_responses(now) > 0 {}

@@ -1,4 +1,5 @@
-//! Market data out: ITCH in MoldUDP64 packets on two multicast lines, and again on request.
+//! The market data publisher: ITCH in MoldUDP64 packets on two multicast lines, and retransmission on
+//! request.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -21,40 +22,42 @@ use zerocopy::IntoBytes;
 
 use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 
-/// Packets sent in answer to requests in one duty cycle.
+/// Maximum number of retransmission packets sent in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 4;
-/// How often the socket of requests is looked at: a look is a system call.
+/// Poll interval of the request socket: each poll is a system call.
 const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
-/// One packet in so many has its encoding timed.
+/// Sampling interval of the encoding time, in packets.
 const TIMED_EVERY: u32 = 16;
-/// How often the end of the session is said.
+/// Number of end-of-session packets.
 const END_OF_SESSION_PACKETS: usize = 3;
 
-/// What a [`Publisher`] needs to know.
+/// Configuration of a [`Publisher`].
 pub struct PublisherConfig {
     /// Name of the market data session.
     pub session: Session,
     /// The instruments whose events are published.
     pub instruments: InstrumentTable,
-    /// Longest datagram.
+    /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
-    /// After so long without a packet a heartbeat is sent.
+    /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
-    /// What was published before the start, and room for what is kept for retransmission.
+    /// Store of the messages retained for retransmission, with those published before the start.
     pub store: MessageStore,
-    /// How far the log is safe: nothing is published of what is not. Without a journal everything is at once.
+    /// The log's durable position, which limits publishing. Without a journal everything is published at
+    /// once.
     pub durable: Option<DurableView>,
-    /// The session goes on with the next start: its end is not said.
+    /// True when the session continues at the next start: its end is not announced.
     pub is_session_kept: bool,
 }
 
-/// Publishes the matcher's events: packs what is waiting into one packet and sends it on both lines.
+/// Publishes the matcher's events: packs the waiting events into one packet and sends it on both lines.
 ///
-/// Nothing waits for a packet to fill: under little load every event leaves by itself, under much they are full.
+/// It does not wait for a packet to fill. Under low load each event has its own packet; under high load
+/// packets are full.
 pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
-    /// The last command whose events may be published, as far as was looked.
+    /// Last command whose events may be published, as of the last check.
     durable: Sequence,
     lines: [N::Sender; 2],
     packet: PacketBuilder<Box<[u8]>>,
@@ -69,7 +72,7 @@ pub struct Publisher<T, N: Network = Kernel> {
 }
 
 impl<T: Tracer, N: Network> Publisher<T, N> {
-    /// A publisher of `events` on both lines, which answers requests that come to `requests`.
+    /// Creates a publisher of `events` on both lines, which answers the requests received at `requests`.
     pub fn new(
         config: PublisherConfig,
         events: spsc::Consumer<MarketEvent>,
@@ -99,7 +102,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// The same with links to the services that recover market data, and this bound on requests.
+    /// Adds the links to market data recovery, and its limit on requests.
     pub(crate) fn with_recovery(mut self, settings: &MarketRecoverySettings, links: PublisherLinks) -> Self {
         let PublisherConfig { session, packet_bytes, .. } = self.config;
         self.queue = RetransmissionQueue::new(session, packet_bytes, settings.requests);
@@ -107,14 +110,14 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         self
     }
 
-    /// The address of retransmission requests.
+    /// Returns the address of retransmission requests.
     pub(crate) fn requests_address(&self) -> SocketAddrV4 {
         self.requests.local_address()
     }
 
-    /// Packs as many waiting events as fit into one packet and sends it; returns how many.
+    /// Packs as many waiting events as fit into one packet and sends it; returns their number.
     ///
-    /// The events of a packet are taken together: they have one `T5`, and free their slots in the ring at once.
+    /// All events of a packet are taken together: they share one `T5`, and free their ring slots at once.
     fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let Publisher { events, packet, tracer, config, durable, .. } = self;
         let PublisherConfig { store, instruments, durable: view, .. } = config;
@@ -179,7 +182,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Takes the requests that have come.
+    /// Receives the pending requests.
     fn take_requests(&mut self, now: Nanos) {
         if now < self.next_request_poll {
             return;
@@ -203,7 +206,8 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Puts a request where it is answered: here, while the store has its first message, or in the journal.
+    /// Queues a request: in this publisher if the store has the request's first message, otherwise at the
+    /// journal.
     fn take_request(&mut self, request: &Request, to: SocketAddrV4) {
         let store = &self.config.store;
         let first = request.sequence.0;
@@ -225,7 +229,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Sends some of what was requested; returns the number of packets.
+    /// Sends a bounded number of requested packets; returns their number.
     fn answer_requests(&mut self) -> usize {
         let mut sent = 0;
         let store = &self.config.store;
@@ -246,7 +250,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         sent + self.send_archived()
     }
 
-    /// Sends a packet that came out of the journal, if there is one.
+    /// Sends a packet read from the journal, if there is one.
     fn send_archived(&mut self) -> usize {
         let Some(archive) = &mut self.links.archive else { return 0 };
         let Some(answer) = archive.answers.peek() else { return 0 };
@@ -256,7 +260,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     }
 }
 
-/// Counts a packet of messages in answer to a request: a client that does not get it requests again.
+/// Counts a retransmitted packet of messages. A client that misses it requests it again.
 fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Result<SendStatus>) {
     match status {
         Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
@@ -264,7 +268,8 @@ fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Re
     }
 }
 
-/// A datagram that is not sent is one that both lines' receivers miss: they ask for it.
+/// Sends a datagram; false if it was not sent. Receivers of both lines then see a gap and request the
+/// messages.
 fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
 }
@@ -311,7 +316,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let published = self.publish(now)?;
         self.take_requests(now);
         let work = published + self.answer_requests();
-        // Also when requests leave no cycle without work: the lines must not look dead because somebody asks much.
+        // Also when requests keep every cycle busy: a busy requester must not make the lines look dead.
         if published == 0 && now.since(self.last_sent) >= self.config.heartbeat {
             let next = self.packet.sequence();
             failpoint!(HeartbeatAhead: next = next.next());
@@ -351,9 +356,9 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         "publisher"
     }
 
-    /// Publishes what the matcher still has, and sends what was asked for.
+    /// Publishes the matcher's remaining events, and sends the requested messages.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
-        // In this order: what came before the end of the ring is still there.
+        // In this order, so that events sent before the disconnection are still read.
         let has_ended = self.events.is_disconnected();
         let work = self.publish(now)? + self.answer_requests();
         if let Some(copies) = &mut self.links.copies {
@@ -363,7 +368,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         Ok(has_ended && work == 0 && self.events.is_empty())
     }
 
-    /// Publishes what is left and, if the session is over, says so.
+    /// Publishes the remaining events and announces the end of the session, if it is over.
     fn on_close(&mut self) {
         while self.publish(self.last_sent).is_ok_and(|count| count > 0) {}
         if let Some(copies) = &mut self.links.copies {

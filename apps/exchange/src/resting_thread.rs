@@ -1,4 +1,4 @@
-//! A thread of one agent whose work is not urgent.
+//! A thread for one agent whose work is not urgent.
 
 use std::io;
 use std::thread;
@@ -6,11 +6,12 @@ use std::thread;
 use tickpath_agent::{Agent, BackgroundThread, FINISH_TIMEOUT, Rest, TscClock};
 use tickpath_types::Nanos;
 
-/// Rest of the thread after its latest work.
+/// Sleep of the thread after its latest work.
 const REST: Nanos = Nanos::from_millis(1);
 
-/// Starts a thread with the name of the agent's role, which rests between its duty cycles. When it is to stop, the agent
-/// finishes, within [`FINISH_TIMEOUT`], and is closed. An agent that fails ends the thread; its counters say so.
+/// Starts a thread named after the agent's role, which sleeps between its duty cycles. At shutdown the agent
+/// finishes within [`FINISH_TIMEOUT`] and is closed. An agent that fails ends the thread; its counters show
+/// that.
 ///
 /// # Errors
 /// The system refused the thread.

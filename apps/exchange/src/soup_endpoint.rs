@@ -1,19 +1,20 @@
-//! Accepting connections, the same at every endpoint of SoupBinTCP.
+//! Accepting connections, shared by all SoupBinTCP endpoints.
 
 use std::net::Ipv4Addr;
 
 use tickpath_net::{Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
-/// An endpoint for clients of SoupBinTCP. Its connections without a login are bounded, in all and by peer; each has a key.
+/// A SoupBinTCP endpoint. It limits connections without a login, in total and per peer. Each connection has a
+/// key.
 pub(crate) trait SoupEndpoint<N: Network> {
-    /// Connections accepted in one duty cycle at most.
+    /// Maximum number of connections accepted in one duty cycle.
     const ACCEPTS_MAX: usize;
 
-    /// The next connection that waits; `None` also while the endpoint cannot take one.
+    /// Returns the next waiting connection; `None` also while the endpoint cannot take one.
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>>;
 
-    /// The connection to be closed where another one of `peer` finds no capacity.
+    /// Returns the connection to close if a new connection of `peer` does not fit.
     fn victim(&self, peer: Ipv4Addr) -> Option<u64>;
 
     /// Serves a connection once, out of turn.
@@ -22,10 +23,11 @@ pub(crate) trait SoupEndpoint<N: Network> {
     /// Closes a connection that has not logged in.
     fn evict(&mut self, key: u64, now: Nanos);
 
-    /// Takes an accepted connection, for which there is capacity; false when the system refuses that.
+    /// Takes an accepted connection, for which there is capacity. False when the system refuses.
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool;
 
-    /// Accepts some of the connections that wait; how many. One that gives way is served once more: its login may be there.
+    /// Accepts some of the waiting connections; returns their number. Serves an evicted one once more: its
+    /// login may be there.
     #[cold]
     fn accept(&mut self, now: Nanos) -> usize {
         for count in 0..Self::ACCEPTS_MAX {
@@ -45,7 +47,7 @@ pub(crate) trait SoupEndpoint<N: Network> {
     }
 }
 
-/// The next connection of an acceptor. One that the system refuses now waits, and is accepted in a later run.
+/// Returns an acceptor's next connection. One that the system refuses now is accepted in a later run.
 pub(crate) fn next_waiting<N: Network>(acceptor: &mut TcpAcceptor<N>) -> Option<TcpConnection<N>> {
     acceptor.accept().ok().flatten()
 }

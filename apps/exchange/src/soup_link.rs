@@ -1,4 +1,4 @@
-//! A client's connection, the same at every endpoint: SoupBinTCP over TCP.
+//! A client's connection, shared by all SoupBinTCP endpoints: SoupBinTCP over TCP.
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, ServerEvent, ServerSession, packet_len};
 use tickpath_net::{Fill, Network, SendOutcome, TcpConnection};
@@ -6,13 +6,13 @@ use tickpath_types::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
-    /// The client left or is lost, or was told why it may not stay.
+    /// The client left, its connection is lost, or it received a rejection.
     Over,
-    /// It sent what is no packet, is too long to be taken, or has no place here.
+    /// The client sent data that is not a packet, a packet that is too long, or one that is not allowed here.
     Malformed,
-    /// It was silent, or did not log in, for as long as it may.
+    /// The client was silent, or did not log in, for too long.
     Silent,
-    /// It reads too slowly for what is kept.
+    /// The client reads too slowly for the retained messages.
     Slow,
 }
 
@@ -23,19 +23,20 @@ pub(crate) struct SoupLink<N: Network> {
 }
 
 impl<N: Network> SoupLink<N> {
-    /// A connection that was accepted at `now`.
+    /// Wraps a connection that was accepted at `now`.
     pub(crate) fn new(tcp: TcpConnection<N>, now: Nanos) -> SoupLink<N> {
         SoupLink { tcp, soup: ServerSession::new(now) }
     }
 
-    /// Where no whole packet was received: more of it may come, unless it announces more than there is room for.
+    /// Checks an incomplete packet: fails if its announced length exceeds the receive buffer.
     #[inline]
     pub(crate) fn check_announced(&self) -> Result<(), Hangup> {
         let len = packet_len(self.tcp.received());
         if len > Some(self.tcp.receive_capacity()) { Err(Hangup::Malformed) } else { Ok(()) }
     }
 
-    /// Reads once, at an endpoint whose clients send nothing but logins and heartbeats; the login, when it comes.
+    /// Reads once, at an endpoint whose clients send only logins and heartbeats. Returns the login when it
+    /// arrives.
     pub(crate) fn listen(&mut self, now: Nanos) -> Result<Option<LoginRequest>, Hangup> {
         let fill = self.tcp.fill().map_err(|_| Hangup::Over)?;
         let mut login = None;
@@ -58,9 +59,9 @@ impl<N: Network> SoupLink<N> {
         Ok(login)
     }
 
-    /// After the last packet: hands on what is pending, then ends this side of the connection, and takes away what the
-    /// client still sends, for a connection that is closed with bytes unread takes back what is on its way. True when the
-    /// client has closed its side too.
+    /// After the last packet: flushes pending data, then ends this side of the connection. Discards further
+    /// input of the client, because closing a connection with unread bytes also drops outbound data in
+    /// flight. True when the client has closed its side too.
     pub(crate) fn linger(&mut self) -> bool {
         if self.flush() == Ok(true) {
             self.tcp.end_sending();
@@ -70,13 +71,13 @@ impl<N: Network> SoupLink<N> {
         !matches!(self.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty))
     }
 
-    /// Gives TCP what is pending; false when it takes no more at present.
+    /// Passes pending data to TCP; false when the socket is full.
     #[inline]
     pub(crate) fn flush(&mut self) -> Result<bool, Hangup> {
         is_taken(self.tcp.flush_pending())
     }
 
-    /// Sends bytes that the pending buffer has room for; false when TCP has not taken them all yet.
+    /// Sends bytes for which the pending buffer has capacity; false when TCP has not taken them all yet.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<bool, Hangup> {
         is_taken(self.tcp.send(bytes))

@@ -1,4 +1,4 @@
-//! The venue put together.
+//! Assembly of the venue.
 
 mod settings;
 
@@ -38,21 +38,21 @@ use crate::matcher::MatcherAgent;
 use crate::order_server::{BATCH_CAPACITY, Links, OrderServer, OrderServerConfig};
 use crate::publisher::{Publisher, PublisherConfig};
 
-/// Slots of the rings between the agents: more than 4 ms of a million messages a second.
+/// Slots of the rings between the agents: more than 4 ms at a million messages per second.
 const RING_CAPACITY: usize = 1 << 13;
 
-/// Where the venue can be reached.
+/// Addresses of the venue's endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoints {
     /// OUCH over SoupBinTCP.
     pub order_entry: SocketAddrV4,
-    /// ITCH over MoldUDP64, line A.
+    /// OUCH over SoupBinTCP.
     pub line_a: SocketAddrV4,
-    /// The same on line B.
+    /// ITCH over MoldUDP64, line B.
     pub line_b: SocketAddrV4,
-    /// MoldUDP64 requests.
+    /// MoldUDP64 retransmission requests.
     pub retransmission: SocketAddrV4,
-    /// Drop copies over SoupBinTCP, where there are any.
+    /// Drop copies over SoupBinTCP, if enabled.
     pub drop_copy: Option<SocketAddrV4>,
     /// GLIMPSE: snapshots over SoupBinTCP.
     pub glimpse: Option<SocketAddrV4>,
@@ -70,33 +70,33 @@ pub struct VenueTracers<T> {
     pub publisher: T,
 }
 
-/// A venue that is ready to run: its agents, to be placed on threads.
+/// A venue that is ready to run: its agents, for placement on threads.
 pub struct Venue {
     /// `order-server`, `matcher` and `publisher`.
     pub agents: Vec<Box<dyn Agent>>,
-    /// Where it can be reached.
+    /// Addresses of its endpoints.
     pub endpoints: Endpoints,
-    /// What can be read of it.
+    /// Counters and state that others may read.
     pub view: VenueView,
-    /// Commands to it while it runs.
+    /// Queue of commands to the running venue.
     pub admin: AdminClient,
-    /// Its session on the wire: the journal's, if that goes on with one, with its generation.
+    /// Session name on the wire, with its generation: the journal's, if the journal continues a session.
     pub session: Session,
-    /// What it trades: also instruments that were added, and those that will be.
+    /// Traded instruments, including those added now or later.
     pub instruments: InstrumentTable,
-    /// Steps of the schedule that were due while it was down, and are carried out as it starts.
+    /// Schedule steps that were due while the venue was down. It executes them when it starts.
     pub missed: Vec<String>,
-    /// Where it is not as its configuration says, and what is new in that, a line each.
+    /// Deviations from the configuration, and those that are new, one per line.
     pub notices: Vec<String>,
-    /// What the journal needs beside the agents; without its threads nothing is answered.
+    /// The journal's parts beside the agents. Nothing is answered unless their threads run.
     pub journal: Option<VenueJournal>,
-    /// Snapshots and old messages, for a thread of their own; without one nobody is served them.
+    /// Snapshots and old messages, for a separate thread. Without that thread they are not served.
     pub market_recovery: Option<MarketRecovery>,
-    /// For the Deribit front, where a user has that door.
+    /// Port of the Deribit front, if a user has the port `deribit`.
     pub front_port: Option<FrontPort>,
 }
 
-/// What a venue begins with.
+/// The initial state of a venue.
 struct Start {
     replica: Replica,
     session: Session,
@@ -105,7 +105,7 @@ struct Start {
     notices: Vec<String>,
 }
 
-/// The journal's parts for the others; none of them in a venue without a journal.
+/// Parts of the journal that other components need. All are `None` in a venue without a journal.
 #[derive(Default)]
 struct JournalParts {
     log: Option<Box<dyn CommandLog>>,
@@ -117,9 +117,10 @@ struct JournalParts {
     rest: Option<VenueJournal>,
 }
 
-/// A tracer that a venue can be built with.
+/// A tracer with which a venue can be built.
 ///
-/// Building goes through this trait so that a venue is compiled once per tracer, here, and not in every program.
+/// Building goes through this trait so that this crate compiles a venue once per tracer, and not every
+/// program does.
 pub trait VenueTracer: Tracer + Send + Sized + 'static {
     /// As [`Venue::build`].
     ///
@@ -149,11 +150,11 @@ macro_rules! venue_tracers {
 venue_tracers!(Trace, NoTrace);
 
 impl Venue {
-    /// Reads the journal, opens the venue's sockets and joins its agents by rings.
+    /// Reads the journal, opens the venue's sockets and connects its agents by rings.
     ///
     /// # Errors
-    /// A journal that is damaged, in use or another session's; an address that is in use or not this machine's;
-    /// instruments that cannot be matched.
+    /// The journal is damaged, in use, or of another session. An address is in use or not local.
+    /// The instruments cannot be matched.
     pub fn build<T: VenueTracer>(
         settings: &VenueSettings,
         clock: TscClock,
@@ -188,7 +189,8 @@ impl Venue {
         Venue::start(settings, start, view, &Kernel, clock, tracers)
     }
 
-    /// The same on any `network`, with its journal on any `storage` in place of the folder that the settings name.
+    /// Builds a venue on any `network`, with its journal on any `storage` instead of the folder in the
+    /// settings.
     ///
     /// # Errors
     /// As [`Venue::build`].
@@ -287,12 +289,12 @@ fn opening_settings(settings: &VenueSettings) -> OpeningSettings<'_> {
     OpeningSettings { day: &settings.day, users: &settings.users, instruments: &settings.instruments }
 }
 
-/// The users, and room for those that may be added. Session 0 is no user's.
+/// The user registry, with capacity for users added later. Session 0 belongs to no user.
 fn registry(settings: &VenueSettings) -> UserRegistry {
     UserRegistry::new(&settings.users, usize::from(settings.limits.max_sessions.saturating_sub(1)))
 }
 
-/// The settings and the shared parts that each agent is built of.
+/// Settings and shared parts from which each agent is built.
 struct Wiring<'a, N: Network> {
     settings: &'a VenueSettings,
     network: &'a N,
@@ -304,7 +306,7 @@ struct Wiring<'a, N: Network> {
 
 impl<N: Network> Wiring<'_, N> {
     fn sequencer(&self, commands: spsc::Producer<LogCommand>, replica: &Replica) -> Sequencer {
-        // The commands of the venue itself come in addition to those that one duty cycle may read.
+        // The venue's own commands come in addition to those that one duty cycle may read.
         let batch = BATCH_CAPACITY + commands_max(self.instruments.max_id());
         let mut sequencer = Sequencer::new(commands, batch);
         replica.engine.expire_times().for_each(|second| sequencer.note_expiry(second));
@@ -369,7 +371,7 @@ impl<N: Network> Wiring<'_, N> {
         Ok(Publisher::new(config, events, lines, requests, counters, tracer))
     }
 
-    /// Without those that not every venue has.
+    /// Returns the endpoints that every venue has.
     fn endpoints(&self, order_entry: SocketAddrV4, retransmission: SocketAddrV4) -> Endpoints {
         let VenueSettings { line_a, line_b, market_recovery, .. } = self.settings;
         Endpoints {
@@ -384,7 +386,7 @@ impl<N: Network> Wiring<'_, N> {
     }
 }
 
-/// Says that other users of the machine may read the journal, if they may.
+/// Returns a notice if other users of the machine may read the journal.
 fn mode_notice(folder: &Folder) -> std::io::Result<Option<String>> {
     let others = folder.other_modes()?;
     let Some((name, mode)) = others.first() else { return Ok(None) };
@@ -473,7 +475,7 @@ fn order_entry_error(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Another port for orders is no remedy here: a second venue needs market data addresses of its own.
+/// A different order entry port would not help: a second venue needs separate market data addresses.
 fn retransmission_error(error: NetError) -> anyhow::Error {
     match error {
         NetError::AddressInUse { address } => anyhow::anyhow!(

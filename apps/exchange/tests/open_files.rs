@@ -1,4 +1,4 @@
-//! A venue at the limit of open files; a program of its own, for the limit is the process's.
+//! A venue at the limit of open files. A separate program, because the limit applies to the process.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 #[path = "venue/support.rs"]
@@ -23,7 +23,7 @@ fn a_connection_waits_while_the_system_refuses_it_and_costs_no_work() {
     }
     bert.reach(rig.endpoints.order_entry);
     rig.until_true("the refusal", |rig| rig.view.order_server.accept_errors.read() == 1);
-    // The connection waits and the acceptor is ready all the while.
+    // The connection stays waiting and the acceptor ready.
     for _ in 0..1_000 {
         assert_eq!(rig.turn(), 0, "nothing is done");
     }

@@ -1,4 +1,5 @@
-//! The rings between an administrator and the order server, and a channel for new users, which own memory.
+//! The command rings between an administrator and the order server, and a channel for new users, which own
+//! memory.
 
 use std::sync::mpsc;
 
@@ -10,20 +11,20 @@ use tickpath_venue::{
 
 use crate::login::{HashChecker, start_hash_checker};
 
-/// Commands that may wait for the order server, which looks every 20 ms.
+/// Capacity of the command queue. The order server polls it every 20 ms.
 const CAPACITY: usize = 64;
 
-/// A user was not added.
+/// Error when adding a user.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddUserError {
-    /// As it says.
+    /// The user registry refuses the user.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// Try again when the venue has taken the commands before.
+    /// The command queue is full. Retry when the venue has taken the pending commands.
     #[error("the venue is busy: try again")]
     Busy,
-    /// See what the system lacks: hashed passwords are checked by a thread.
+    /// The system could not start the thread that checks hashed passwords.
     #[error("the thread that checks passwords: {0}")]
     Thread(#[from] std::io::Error),
 }
@@ -35,59 +36,60 @@ pub(crate) struct NewUserRequest {
     pub(crate) checker: Option<HashChecker>,
 }
 
-/// What is to be done.
+/// An item of the command queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     Command(AdminCommand),
-    /// The next of the new users is taken in. Sequenced.
+    /// Adds the next user of the new-user channel. Sequenced.
     AddUser,
 }
 
-/// The commanding end.
+/// The administrator's end of the command queue.
 pub struct AdminClient {
     commands: CommandSender<Work, AdminOutcome>,
     new_users: mpsc::SyncSender<NewUserRequest>,
     basis: UserBasis,
 }
 
-/// What new users are made of.
+/// Shared parts and settings from which new users are built.
 pub(crate) struct UserBasis {
-    /// They are added to it here alone.
+    /// The user registry. Only [`AdminClient`] adds users to it.
     pub(crate) registry: UserRegistry,
     pub(crate) instruments: InstrumentTable,
     /// Messages kept for each user.
     pub(crate) retained_responses: usize,
-    /// Whether their memory is touched before they log in.
+    /// Whether the memory of a new user is touched before the user logs in.
     pub(crate) prefault: bool,
 }
 
-/// The order server's end.
+/// The order server's end of the command queue.
 pub(crate) struct AdminPort {
     pub(crate) commands: CommandReceiver<Work, AdminOutcome>,
-    /// Those of the requests to add one, in their order.
+    /// The users of the pending [`Work::AddUser`] requests, in request order.
     pub(crate) new_users: mpsc::Receiver<NewUserRequest>,
 }
 
-/// Both ends.
+/// Returns both ends of the command queue.
 pub(crate) fn channel(basis: UserBasis) -> (AdminClient, AdminPort) {
     let (commands_in, commands) = command_rings(CAPACITY);
-    // One more: a request is taken before its user.
+    // One more than the commands: the server takes a request off its ring before it takes the user.
     let (new_users_in, new_users) = mpsc::sync_channel(CAPACITY + 1);
     let client = AdminClient { commands: commands_in, new_users: new_users_in, basis };
     (client, AdminPort { commands, new_users })
 }
 
 impl AdminClient {
-    /// Hands a command to the venue, which takes it within 20 ms; its number. `None` when as many wait as may:
-    /// [poll](Self::poll) first.
+    /// Submits a command to the venue, which takes it within 20 ms. Returns the command's number, or `None`
+    /// when the queue is full: [poll](Self::poll) first.
     pub fn submit(&mut self, command: AdminCommand) -> Option<u64> {
         self.commands.submit(Work::Command(command))
     }
 
-    /// The same of a new user, with the next session: it may log in as soon as that is done. Sequenced. What the user needs is allocated here.
+    /// Submits a new user, which gets the next session. The user may log in once the command is done.
+    /// Sequenced. Allocates the user's memory here.
     ///
     /// # Errors
-    /// [`AddUserError`] when there can be no such user, or as many commands wait as may: nothing was changed.
+    /// [`AddUserError`] when the user is not valid or the queue is full. Nothing has changed then.
     pub fn submit_user(&mut self, settings: &UserSettings) -> Result<u64, AddUserError> {
         if self.capacity() == 0 {
             return Err(AddUserError::Busy);
@@ -102,20 +104,20 @@ impl AdminClient {
             log.prefault();
         }
         let user = NewUser::new(settings, name, session, log, instruments);
-        // Before the log has it, so that a reader of the log finds it.
+        // Register the user before the command is logged, so that a reader of the log finds the user.
         registry.add(settings.clone())?;
-        // There is room in both, unless the venue has ended.
+        // Both queues have capacity, unless the venue has ended.
         self.new_users.try_send(NewUserRequest { user, checker }).map_err(|_| AddUserError::Busy)?;
         self.commands.submit(Work::AddUser).ok_or(AddUserError::Busy)
     }
 
-    /// Commands that may be submitted before the venue takes others.
+    /// Returns the number of commands that fit into the queue now.
     #[must_use]
     pub fn capacity(&mut self) -> usize {
         self.commands.capacity()
     }
 
-    /// The next answer, in the order of the commands.
+    /// Returns the next answer, in command order.
     pub fn poll(&mut self) -> Option<AdminAnswer> {
         self.commands.poll().map(|(id, outcome)| AdminAnswer { id, outcome })
     }

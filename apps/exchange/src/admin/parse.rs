@@ -1,4 +1,4 @@
-//! The commands of the admin socket, and a line of words as one of them.
+//! The commands of the admin socket, and the parser of a command line.
 
 use std::str::{FromStr, SplitAsciiWhitespace};
 
@@ -11,7 +11,7 @@ use tickpath_venue::{AdminCommand, LimitsChange, RateLimit, VenueView};
 
 use crate::config::{OPEN_ORDERS_MAX, RATE_MAX};
 
-/// A line as a request.
+/// A parsed command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Status,
@@ -20,21 +20,21 @@ pub(super) enum Request {
     Command(AdminCommand),
 }
 
-/// The words behind a command's name, and what it does with them.
+/// Arguments of a command, and the function that builds the request from them.
 enum Arguments {
-    /// None.
+    /// No arguments.
     None(Request),
     /// The name of a user.
     User(fn(SessionId) -> AdminCommand),
     /// The symbol of an instrument.
     Instrument(fn(InstrumentId) -> AdminCommand),
-    /// Others.
+    /// Other arguments.
     Words(fn(&mut Line<'_>) -> Result<AdminCommand, String>),
 }
 
 const END_OF_DAY: AdminCommand = AdminCommand::Phase { phase: Phase::EndOfDay, instrument: None };
 
-/// All commands, each as it is written. A command begins with its name.
+/// Syntax of all commands. Each begins with the command's name.
 const COMMANDS: [(&str, Arguments); 21] = {
     use AdminCommand::{Disconnect, Drain, Kill, Unkill, Unlock};
     use Arguments::{Instrument, None as Alone, User, Words};
@@ -68,10 +68,10 @@ fn trading_state(instrument: InstrumentId, state: TradingState) -> AdminCommand 
     AdminCommand::SetTradingState { instrument, state }
 }
 
-/// Reads a line.
+/// Parses a command line.
 ///
 /// # Errors
-/// What is wrong with it, in one line that says what there is instead.
+/// A message of one line that names the fault and the valid alternatives.
 pub(super) fn parse(line: &str, instruments: &InstrumentTable, view: &VenueView) -> Result<Request, String> {
     let mut words = line.split_ascii_whitespace();
     let name = words.next().unwrap_or("");
@@ -189,7 +189,7 @@ impl<'a> Line<'a> {
                 (name, _) => return Err(format!("no field '{name}': there are tick, lot, max, collar")),
             }
         }
-        // Its id is given by the venue.
+        // The venue assigns the id.
         let definition = config.definition(InstrumentId(0)).map_err(|error| error.to_string())?;
         Ok(AdminCommand::AddInstrument(definition))
     }
@@ -246,7 +246,7 @@ impl<'a> Line<'a> {
         found.ok_or_else(|| format!("no instrument '{symbol}'"))
     }
 
-    /// The instrument that is named, or `None` for all.
+    /// Returns the named instrument, or `None` for all.
     fn instrument_or_all(&mut self) -> Result<Option<InstrumentId>, String> {
         match self.word("the symbol of an instrument, or all")? {
             "all" => Ok(None),
@@ -273,13 +273,13 @@ fn number<T: FromStr + PartialEq + Default>(word: &str) -> Result<T, String> {
     number.ok_or_else(|| format!("'{word}' is no number above 0"))
 }
 
-/// Messages a second, with the burst behind a slash; without it as many as in a second.
+/// Parses a rate: messages per second, then optionally a slash and the burst. The default burst is the rate.
 fn rate(word: &str) -> Result<RateLimit, String> {
     let (per_second, burst) = word.split_once('/').unwrap_or((word, word));
     Ok(RateLimit { per_second: up_to(RATE_MAX, per_second)?, burst: up_to(RATE_MAX, burst)? })
 }
 
-/// Within the bounds that a configuration has.
+/// Parses a number up to `max`, the same bound as in a configuration.
 fn up_to(max: u32, word: &str) -> Result<u32, String> {
     let number = number(word)?;
     if number <= max { Ok(number) } else { Err(format!("'{word}' is above {max}: write none for no limit")) }

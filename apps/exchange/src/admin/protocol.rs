@@ -7,7 +7,7 @@ use tickpath_types::{InstrumentTable, Price, TradingState};
 use tickpath_venue::day::state_of;
 use tickpath_venue::{AdminOutcome, UserLimits, VenueView};
 
-/// The answer to `status`: counters under their names.
+/// The answer to `status`: the counters by name.
 pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let server = &view.order_server;
     let mut status = json!({
@@ -26,14 +26,14 @@ pub(super) fn status(view: &VenueView, instruments: &InstrumentTable) -> Value {
     status
 }
 
-/// All counters that have a name.
+/// All named counters.
 fn counters(view: &VenueView) -> impl Iterator<Item = (&'static str, &Counter)> {
     let VenueView { order_server, matcher, publisher, journal, drop_copy, market_recovery, .. } = view;
     let order_path = order_server.named().chain(matcher.named()).chain(publisher.named());
     order_path.chain(journal.named()).chain(drop_copy.named()).chain(market_recovery.named())
 }
 
-/// What each instrument is in, by its symbol.
+/// The trading phase of each instrument, by symbol.
 fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
     let name = |state| match state {
         TradingState::Halted => "halted",
@@ -67,7 +67,7 @@ pub(super) fn users(view: &VenueView) -> Value {
     json!({ "ok": true, "users": users })
 }
 
-/// A user's limits under the names that the configuration has for them; no limit is `null`.
+/// A user's limits under their configuration names; `null` for no limit.
 fn limits(limits: &UserLimits) -> Value {
     let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
     let notional = |limit| Price(i64::try_from(limit).unwrap_or(i64::MAX)).to_string();
@@ -80,7 +80,7 @@ fn limits(limits: &UserLimits) -> Value {
     })
 }
 
-/// The answer to a command that the venue has taken.
+/// The answer to an executed command.
 pub(super) fn outcome(outcome: AdminOutcome) -> Value {
     match outcome {
         AdminOutcome::Done { commands } => json!({ "ok": true, "commands": commands }),
@@ -90,7 +90,7 @@ pub(super) fn outcome(outcome: AdminOutcome) -> Value {
     }
 }
 
-/// The answer to `reload-users`: the users that are new.
+/// The answer to `reload-users`: the names of the added users.
 pub(super) fn added(names: &[String], commands: u32) -> Value {
     json!({ "ok": true, "commands": commands, "added": names })
 }
@@ -125,7 +125,7 @@ mod tests {
             cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`')).collect();
         let status = status(&VenueView::default(), &InstrumentTable::new(&[]));
         let fields = status.as_object().unwrap().keys().map(String::as_str);
-        // `ok` is of every answer; the socket counts whom it refuses.
+        // Every answer has `ok`; the socket counts the clients that it refuses.
         let answered: BTreeSet<&str> = fields.filter(|name| *name != "ok").chain(["admin_refused"]).collect();
         assert_eq!(documented, answered);
     }

@@ -1,4 +1,4 @@
-//! Users that came to stand in the configuration since the venue was started.
+//! Adds users that were added to the configuration file while the venue runs.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::AdminClient;
 use crate::ExchangeConfig;
 use crate::venue::VenueSettings;
 
-/// The numbers of the commands that add users, and the names of these.
+/// The ids of the commands that add users, and the names of these users.
 pub(super) type Added = (RangeInclusive<u64>, Vec<String>);
 
-/// Has the venue add the users that its configuration has behind those that the venue has; `None` when there are none.
-/// Whatever else was changed there waits for the next start.
+/// Adds the users that the configuration file lists after the venue's present users. `None` when there are
+/// none. Other changes of the file take effect at the next start.
 ///
 /// # Errors
-/// What is wrong, in one line that says what to change.
+/// A message of one line that says what to change.
 pub(super) fn reload_users(
     config: Option<&Path>,
     client: &mut AdminClient,

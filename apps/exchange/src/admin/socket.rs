@@ -21,35 +21,35 @@ const LIMITS: LineLimits = LineLimits {
     has_many_lines: true,
 };
 
-/// Serves the admin socket whenever it is [polled](Self::poll), beside the venue's duty cycles and never in one.
+/// The admin socket's server. It works only when [polled](Self::poll), outside the venue's duty cycles.
 ///
-/// A command that changes something goes to the order server by a ring, and from there into the log.
+/// A command that changes state goes to the order server through a ring, and from there into the log.
 pub struct AdminSocket {
     server: LineServer,
     client: AdminClient,
-    /// Commands that the order server has, oldest first.
+    /// Commands that the order server has not yet answered, oldest first.
     pending: Vec<Pending>,
     instruments: InstrumentTable,
     view: VenueView,
-    /// The venue's configuration, where new users are named.
+    /// The venue's configuration file, which lists new users.
     config: Option<PathBuf>,
 }
 
 struct Pending {
-    /// Those that are answered together.
+    /// Ids of the commands that share one answer.
     ids: RangeInclusive<u64>,
     connection: u64,
-    /// Of those of them that are done.
+    /// Number of these commands that are done.
     commands: u32,
-    /// Names of the users that they add, if they do.
+    /// Names of the users that the commands add, if any.
     added: Option<Vec<String>>,
 }
 
 impl AdminSocket {
-    /// Opens the socket at `path`, in place of one that no program serves.
+    /// Opens the socket at `path`. Replaces a stale socket that no program serves.
     ///
     /// # Errors
-    /// [`ListenError`] when another venue serves it or the system refuses.
+    /// [`ListenError`] when another venue serves the socket or the system refuses.
     pub fn open(
         path: &Path,
         client: AdminClient,
@@ -60,26 +60,28 @@ impl AdminSocket {
         Ok(AdminSocket { server, client, pending: Vec::new(), instruments, view, config: None })
     }
 
-    /// The same with the venue's configuration: users that are added to it behind the others can be added to the venue.
+    /// Sets the venue's configuration file, from which `reload-users` adds the users listed after the present
+    /// ones.
     #[must_use]
     pub fn with_config(mut self, path: &Path) -> AdminSocket {
         self.config = Some(path.to_owned());
         self
     }
 
-    /// Connections refused: of another user of the machine, without a command in time, or more than there may be.
+    /// Connections refused: other users of the machine, no command in time, or too many connections.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.server.refused()
     }
 
-    /// True while a command is with the venue and its answer is still to be sent.
+    /// True while the order server still has to answer a command.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Takes what came and sends what is due, without waiting. `on_command` gets what is executed and its sender's user id.
+    /// Receives commands and sends due answers, without waiting. Calls `on_command` with the sender's user id
+    /// and each executed command.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
         self.server.receive(now);
         while let Some(answer) = self.client.poll() {
@@ -116,7 +118,7 @@ impl AdminSocket {
         self.server.answer(connection, &answer);
     }
 
-    /// Executes a line; its answer, unless that comes from the order server.
+    /// Executes a command line. Returns the answer, unless the order server gives it.
     fn execute(
         &mut self,
         line: &Line,

@@ -1,4 +1,4 @@
-//! How the trading day goes.
+//! The configuration of the trading day.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,25 +12,27 @@ use tickpath_venue::day::{DaySettings, Phase, Schedule, ScheduleStep, time_of_da
 
 use super::{Result, instrument_ids};
 
-/// Steps of a day at most.
+/// Maximum number of steps of a day.
 const STEPS_MAX: usize = 256;
-/// Least time between two imbalances of an instrument: each is a command in the log.
+/// Minimum time between two imbalance messages of an instrument: each is a command in the log.
 const IMBALANCE_INTERVAL_MIN: Duration = Duration(Nanos::from_millis(20));
 
 /// The trading day.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DayConfig {
-    /// The time zone of the schedule, as `UTC`, `UTC-05:00`: fixed, as a day must not depend on clocks being changed.
+    /// Time zone of the schedule, such as `UTC` or `UTC-05:00`. Fixed, so that a day does not depend on clock
+    /// changes.
     pub time_zone: TimeZone,
-    /// How often the indicative price and the imbalance of an instrument in an auction are published.
+    /// Interval at which an instrument in an auction publishes its indicative price and imbalance.
     pub imbalance_interval: Duration,
-    /// How long trading pauses after the price band stopped it; then it resumes by an auction.
+    /// Length of the trading pause after a breach of the price band; trading resumes with an auction.
     pub pause: Duration,
-    /// Width of the price band, of the reference price: a trade further away pauses trading. No band when absent.
+    /// Width of the price band, as a fraction of the reference price: a trade beyond it pauses trading. No
+    /// band when absent.
     pub price_band: Option<Fraction>,
-    /// What happens when, on every day, in the order of the times. When absent, everything opens for trading at the
-    /// start, and a day ends by command.
+    /// Daily schedule, in the order of the times. When absent, all instruments open for trading at the start,
+    /// and a command ends the day.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "steps_in_order")]
     pub schedule: Vec<StepConfig>,
 }
@@ -39,9 +41,9 @@ pub struct DayConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepConfig {
-    /// When, as `09:30:00`.
+    /// Start time, such as `09:30:00`.
     pub at: TimeOfDay,
-    /// What begins.
+    /// The phase that begins.
     pub phase: PhaseConfig,
     /// Symbols; all instruments when absent.
     pub instruments: Option<Vec<String>>,
@@ -54,11 +56,11 @@ pub struct TimeOfDay {
     pub second: u32,
 }
 
-/// A phase by its name.
+/// A phase, written by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseConfig(pub Phase);
 
-/// A fixed distance from UTC.
+/// A fixed offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeZone {
     /// Minutes ahead of UTC.
@@ -107,14 +109,14 @@ impl StepConfig {
         Ok(ScheduleStep { second: at.second, phase: phase.0, instruments })
     }
 
-    /// The step with the symbols of its instruments.
+    /// Returns the step with the symbols of its instruments.
     fn with_symbols(&self) -> ScheduleStep<&str> {
         let instruments = self.instruments.as_ref().map(|list| list.iter().map(String::as_str).collect());
         ScheduleStep { second: self.at.second, phase: self.phase.0, instruments }
     }
 }
 
-/// Each step is checked where it stands, so that an error names its line.
+/// Checks each step while it is parsed, so that an error names its line.
 fn steps_in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StepConfig>, D::Error> {
     struct Steps;
 

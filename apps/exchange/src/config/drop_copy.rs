@@ -1,4 +1,4 @@
-//! The endpoint of drop copies.
+//! The configuration of the drop copy endpoint.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,9 +9,9 @@ use super::Result;
 use crate::drop_copy::DropCopySettings;
 use crate::journal::JournalSettings;
 
-/// Connections at a time at most, of some 50 KiB each.
+/// Maximum number of simultaneous connections, at about 50 KiB each.
 const CONNECTIONS_MAX: usize = 256;
-/// Messages kept at most, of some hundred bytes each.
+/// Maximum number of messages retained, at some hundred bytes each.
 const RETAINED_MAX: usize = 1 << 24;
 
 impl Default for DropCopySettings {
@@ -25,7 +25,7 @@ impl Default for DropCopySettings {
 }
 
 impl DropCopySettings {
-    /// Adds the endpoint to the journal that it reads.
+    /// Adds the endpoint to the settings of the journal that it reads.
     pub(super) fn add_to(&self, journal: Option<&mut JournalSettings>, users: &[UserSettings]) -> Result<()> {
         let Some(journal) = journal else {
             bail!("drop_copy is read from the journal, and journal.policy is off");

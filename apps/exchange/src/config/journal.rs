@@ -1,4 +1,4 @@
-//! Where every command is kept.
+//! The configuration of the journal.
 
 use std::path::PathBuf;
 
@@ -9,43 +9,43 @@ use tickpath_journal::{Policy, SessionName};
 use super::Result;
 use crate::journal::JournalSettings;
 
-/// Least length of a segment: two buffers fit.
+/// Minimum length of a segment: two buffers fit.
 const SEGMENT_MIN: ByteSize = ByteSize(4 << 20);
 const SEGMENT_MAX: ByteSize = ByteSize(16 << 30);
-/// Fewest commands from one snapshot to the next.
+/// Minimum number of commands between snapshots.
 const SNAPSHOT_EVERY_MIN: u64 = 1_000;
 const KEEP_SNAPSHOTS_MAX: usize = 1_000;
 
-/// The journal: every command is written here before it takes effect, and nothing is answered before it is safe.
+/// The journal stores every command before it takes effect. No command is answered before it is durable.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JournalConfig {
-    /// What an answer means. `group`: a batch that holds the command is on the disk; it survives the loss of power.
-    /// `sync`: the same, one command a batch. `async`: it is written to the file; it survives the death of the
-    /// process, NOT the loss of power. `off`: NOTHING is kept, and a venue that stops or dies FORGETS every order,
-    /// execution and message; for benchmarks and tests alone.
+    /// Guarantee of an answer. `group`: a batch that holds the command is on the disk; it survives a power
+    /// loss. `sync`: the same, with one command per batch. `async`: the command is written to the file; it
+    /// survives a process crash, NOT a power loss. `off`: NOTHING is stored, and a venue that stops or
+    /// crashes LOSES every order, execution and message; for benchmarks and tests only.
     pub policy: PolicyConfig,
-    /// The folder of this venue alone; relative to this file, and made if there is none.
+    /// Folder of the journal, used by this venue only; relative to this file, and created if missing.
     pub folder: PathBuf,
-    /// Length of a file of the log.
+    /// Length of a segment file of the log.
     pub segment: ByteSize,
-    /// Commands from one snapshot to the next; 0 for none, and a start that reads the whole log.
+    /// Commands between snapshots; 0 for no snapshots, in which case a start reads the whole log.
     pub snapshot_every: u64,
-    /// Snapshots that are kept, and the log from the oldest of them on.
+    /// Number of snapshots kept. The log is kept from the oldest of them on.
     pub keep_snapshots: usize,
 }
 
-/// What an answer means.
+/// Guarantee of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyConfig {
-    /// The command is in the file.
+    /// The command is written to the file.
     Async,
-    /// The command is on the disk, with others.
+    /// The command is on the disk, in a batch with others.
     Group,
-    /// The command is on the disk, alone.
+    /// The command is on the disk, in a batch of one command.
     Sync,
-    /// Nothing: there is no journal.
+    /// No guarantee: there is no journal.
     Off,
 }
 

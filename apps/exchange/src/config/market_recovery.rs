@@ -1,4 +1,4 @@
-//! The sections of `[market_data]` about those who come late or lost too much.
+//! The sections of `[market_data]` for market data recovery: late joiners and clients that lost messages.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -10,18 +10,18 @@ use tickpath_venue::RateLimit;
 use super::{MarketDataConfig, Result};
 use crate::market_recovery::{MarketRecoverySettings, SnapshotSettings};
 
-/// GLIMPSE connections at a time at most, of some 66 KiB each.
+/// Maximum number of simultaneous GLIMPSE connections, at about 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;
-/// Least time from one instrument's snapshot to the next one's.
+/// Minimum time between the snapshots of two instruments.
 const INTERVAL_MIN: Duration = Duration(Nanos::from_millis(1));
 
-/// `[market_data.requests]`: requests for retransmission that one address may make.
+/// `[market_data.requests]`: limits on the retransmission requests of one address.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestsConfig {
-    /// In the long run.
+    /// Requests per second in the long run.
     pub per_second: u32,
-    /// At once after a pause.
+    /// Maximum burst of requests after a pause.
     pub burst: u32,
 }
 
@@ -68,7 +68,7 @@ impl SnapshotSettings {
     }
 }
 
-/// Durations that are kept as nanoseconds, for serde.
+/// Serde format of durations that are stored as nanoseconds.
 pub(crate) mod nanos {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use tickpath_config::Duration;

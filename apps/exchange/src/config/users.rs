@@ -1,4 +1,4 @@
-//! The users and their limits, checked.
+//! Validation of the users and their limits.
 
 use std::path::Path;
 
@@ -14,20 +14,21 @@ use super::{
 };
 use crate::login::hashed_password;
 
-/// Highest limit of messages a second and of a burst.
+/// Maximum of a limit on messages per second and on a burst.
 pub(crate) const RATE_MAX: u32 = 10_000_000;
-/// Most pairs of user and address remembered: all are searched at each login.
+/// Maximum number of user and address pairs remembered: each login searches all of them.
 const RECORDS_MAX: usize = 1 << 14;
-/// Longest delay of a check, before it doubles: the longest of all is below SoupBinTCP's time-out of a login.
+/// Maximum delay of a check, before doubling. The longest doubled delay is below SoupBinTCP's login time-out.
 const DELAY_MAX: Nanos = Nanos::from_millis(500);
-/// Longest time after which attempts are forgiven.
+/// Maximum time after which failed attempts are forgiven.
 const FORGIVE_AFTER_MAX: Nanos = Nanos::from_secs(24 * 3_600);
 
 impl OrderEntryConfig {
-    /// The users, checked against these instruments; `file` is where secrets may be written out.
+    /// Returns the users, checked against these instruments; `file` is the configuration file that may
+    /// contain secrets.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming what to change.
+    /// [`ConfigError::Value`] that names what to change.
     pub fn users(&self, instruments: &InstrumentTable, file: Option<&Path>) -> Result<Vec<UserSettings>> {
         let mut users = Vec::new();
         if !self.test_users.is_empty() && !self.address.ip().is_loopback() {
@@ -49,7 +50,8 @@ impl OrderEntryConfig {
         for user in &self.users {
             let limits = self.limits.overridden_by(&user.limits);
             let ports = user.user_ports()?;
-            // The order server knows nothing of the connections of the Deribit front, which keeps to them itself.
+            // The order server does not know the connections of the Deribit front, which implements this
+            // itself.
             let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !ports.deribit);
             users.push(UserSettings {
                 name: user.name.clone(),
@@ -89,7 +91,7 @@ impl UserConfig {
                 }
                 Ok(Password::plain(password))
             }
-            // Deribit's clients show keys, and no other door is open to it.
+            // Deribit clients log in with keys, and the user has no other port.
             (None, None) if self.ports == [PortConfig::Deribit] => Ok(Password::plain("")),
             (None, Some(hash)) => hashed_password(hash)
                 .map_err(|error| ConfigError::value(format!("the password_hash of user '{name}': {error}"))),
@@ -121,7 +123,7 @@ impl LimitsConfig {
         *self == LimitsConfig::default()
     }
 
-    /// These, but for those that `user` names.
+    /// Returns these limits, overridden by those that `user` sets.
     fn overridden_by(&self, user: &LimitsConfig) -> LimitsConfig {
         let has_rate = user.messages_per_second.is_some();
         LimitsConfig {

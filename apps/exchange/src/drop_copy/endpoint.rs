@@ -1,4 +1,4 @@
-//! The endpoint of drop copies: SoupBinTCP, one way.
+//! The drop copy endpoint: SoupBinTCP from the server to the readers only.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -18,35 +18,37 @@ use crate::login::{HashChecks, TrustedLogin};
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{Hangup, SoupLink};
 
-/// Bytes received and not yet taken: readers send logins and heartbeats.
+/// Size of the receive buffer, in bytes: readers send only logins and heartbeats.
 const RECEIVE_BUFFER: usize = 4 * 1024;
-/// Bytes gathered for one write.
+/// Size of the send buffer of one write, in bytes.
 const SEND_BUFFER: usize = 32 * 1024;
-/// Messages taken from the log in one run: as many as one write holds, so that a reader which takes what it is sent is never
-/// overtaken, however far the log is ahead.
+/// Messages read from the log in one run: as many as one write holds. A reader that drains its connection is
+/// never overtaken, however far the log is ahead.
 const MESSAGES_PER_RUN: usize = SEND_BUFFER / (HEADER_LEN + COPY_LEN_MAX);
 
-/// The parts that a [`DropCopyEndpoint`] is made of.
+/// The parts from which a [`DropCopyEndpoint`] is built.
 pub(crate) struct DropCopyLinks {
     pub(crate) log: Box<dyn StoredLog>,
     pub(crate) session: Session,
     pub(crate) users: UserRegistry,
     pub(crate) guard: LoginGuard<Ipv4Addr>,
-    /// New trusted logins, for the file that outlasts a restart.
+    /// New trusted logins, for the file that survives a restart.
     pub(crate) trusted: spsc::Producer<TrustedLogin>,
     pub(crate) pre_login: PreLoginLimits,
     pub(crate) counters: Arc<DropCopyCounters>,
 }
 
-/// Follows the log and sends its readers their copies, in runs of bounded work on a thread that may wait for the disk.
+/// Follows the log and sends copies to its readers. Each run does bounded work, on a thread that may wait for
+/// the disk.
 pub(crate) struct DropCopyEndpoint<N: Network> {
     session: Session,
     acceptor: TcpAcceptor<N>,
-    /// Places for readers and for those who have not logged in.
+    /// Slots for readers and for connections that have not logged in.
     connections: Box<[Option<Connection<N>>]>,
     logins: Logins<Ipv4Addr>,
     readers: Readers,
-    /// Takes as long as a hashed password takes: only other readers wait for it, and the guard keeps that rare.
+    /// Synchronous password checks. A hashed password delays other readers only, and the login guard keeps
+    /// that rare.
     checks: HashChecks,
     trusted: spsc::Producer<TrustedLogin>,
     send_buffer: Box<[u8]>,
@@ -55,7 +57,7 @@ pub(crate) struct DropCopyEndpoint<N: Network> {
 
 struct Connection<N: Network> {
     link: SoupLink<N>,
-    /// The reader that is logged in.
+    /// The logged-in reader.
     reader: Option<usize>,
 }
 
@@ -88,7 +90,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         self.acceptor.local_address()
     }
 
-    /// Follows the log some way; returns how much there was to do.
+    /// Reads a bounded part of the log; returns the amount of work.
     fn follow(&mut self) -> Result<usize, LogReadError> {
         match self.readers.streams.follow() {
             Ok(FollowRun { work, messages, last_command }) => {
@@ -104,7 +106,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         }
     }
 
-    /// Reads on in the log for the reader that began before what is kept; returns how much.
+    /// Reads the log again for a reader that began before the retained messages; returns the amount of work.
     fn rewind(&mut self, now: Nanos) -> usize {
         let Some(place) = self.readers.streams.rewinding() else { return 0 };
         let Some(connection) = &self.connections[place] else { return 0 };
@@ -121,7 +123,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         1
     }
 
-    /// Reads what the reader sends, then sends what there is for it.
+    /// Reads the reader's input, then sends the reader its pending messages.
     fn serve(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let (readers, checks) = (&mut self.readers, &mut self.checks);
@@ -145,10 +147,10 @@ impl<N: Network> DropCopyEndpoint<N> {
         })
     }
 
-    /// Counts the progress of a login, and answers it where there is an answer.
+    /// Counts the result of a login step, and answers the login if the step requires an answer.
     fn answer_login(&mut self, place: usize, step: LoginStep) {
         if let Some((user, peer)) = self.logins.poll_trusted() {
-            // One that finds no capacity is trusted until the venue stops.
+            // A trusted login that does not fit into the ring is trusted only until the venue stops.
             let _ = self.trusted.try_push((user as u32, peer));
         }
         let Some(connection) = self.connections[place].as_mut() else { return };
@@ -173,11 +175,11 @@ impl<N: Network> DropCopyEndpoint<N> {
         self.counters.logins_refused.add(1);
     }
 
-    /// Hands TCP what is due: control packets, then copies; returns how many.
+    /// Sends what is due to TCP: control packets, then copies; returns their number.
     fn transmit(&mut self, place: usize, now: Nanos) -> Result<usize, Hangup> {
         let Some(connection) = self.connections[place].as_mut() else { return Ok(0) };
         let has_room = connection.link.flush()?;
-        // A reader that never reads is noticed here, where nothing more can be sent.
+        // A reader that never reads is detected here, because nothing more can be sent.
         let source = connection.reader.and_then(|reader| self.readers.source(reader));
         if source.is_some_and(|source| !self.readers.streams.is_kept(source)) {
             return Err(Hangup::Slow);
@@ -209,7 +211,7 @@ impl<N: Network> DropCopyEndpoint<N> {
         if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(copies) }
     }
 
-    /// Closes a connection and counts why.
+    /// Closes a connection and counts the reason.
     fn hang_up(&mut self, place: usize, hangup: Hangup) {
         match hangup {
             Hangup::Malformed => self.counters.malformed.add(1),
@@ -263,7 +265,7 @@ impl<N: Network> SoupEndpoint<N> for DropCopyEndpoint<N> {
 }
 
 impl<N: Network> Agent for DropCopyEndpoint<N> {
-    /// Reads on in the log and serves every reader. Where the log cannot be followed any more, every connection is closed.
+    /// Reads the log and serves every reader. Closes every connection when the log can no longer be followed.
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut work = self.follow().map_err(AgentError::fatal)?;
         self.readers.take_new_users();
@@ -284,7 +286,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         self.readers.streams.wake_by(waker);
     }
 
-    /// The next reader, and while there is one, a little.
+    /// Waits for the next reader, or only briefly while readers are connected.
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if self.connections.iter().any(Option::is_some) {
@@ -296,7 +298,7 @@ impl<N: Network> Agent for DropCopyEndpoint<N> {
         "drop-copy"
     }
 
-    /// Serves on until every reader has what there is.
+    /// Continues to serve until every reader has all messages.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         self.do_work(now)?;
         let source_of = |connection: &Connection<N>| self.readers.source(connection.reader?);

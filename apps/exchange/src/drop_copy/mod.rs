@@ -1,9 +1,9 @@
-//! Drop copies: what users are told, told again to those who watch over them.
+//! Drop copies: copies of the messages to users, for readers that monitor these users.
 //!
-//! They are one more reading of the log. A thread beside the venue follows the journal as far as it is safe, matches again
-//! what it reads, and sends each reader the messages of the users it watches. No duty cycle of the venue knows of it, so no
-//! reader can delay anybody, and the same log gives the same copies, whoever asks and however often the venue was started
-//! in between. `docs/drop-copy.md` is the protocol.
+//! A thread beside the venue follows the journal up to its durable end and replays the commands through a
+//! matcher. It sends each reader the messages of the users that the reader watches. The venue's duty cycles
+//! do not depend on it, so a reader cannot delay the venue. The same log gives the same copies to every
+//! reader, across any number of restarts. `docs/drop-copy.md` is the protocol.
 
 mod endpoint;
 
@@ -13,14 +13,14 @@ pub(crate) use endpoint::{DropCopyEndpoint, DropCopyLinks};
 use serde::{Deserialize, Serialize};
 pub use tickpath_nasdaq::drop_copy::{Copy, HEADER_LEN as COPY_HEADER_LEN};
 
-/// `[drop_copy]`: copies of the messages to users, for readers that watch them; needs a journal.
+/// `[drop_copy]`: copies of the messages to users, for readers that watch these users; needs a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropCopySettings {
-    /// The address where readers connect; port 0 takes a free one.
+    /// Listening address for readers; port 0 takes a free one.
     pub address: SocketAddrV4,
-    /// Readers at a time; further logins are refused.
+    /// Maximum number of readers; further logins are refused.
     pub max_connections: usize,
-    /// Messages of all users together that are kept in memory; older ones are read from the log again.
+    /// Messages of all users together that are retained in memory; older ones are read from the log again.
     pub retained_messages: usize,
 }

@@ -1,4 +1,4 @@
-//! Logins at the order server: hashed passwords are checked on another thread.
+//! Password checks of order entry logins: another thread checks hashed passwords.
 
 use tickpath_admin::{Checked, PasswordChecker};
 use tickpath_lockfree::wake::Waker;
@@ -7,10 +7,10 @@ use tickpath_venue::{Check, PasswordChecks, UserRegistry};
 
 use super::password::{UNKNOWN_HASH, has_hash};
 
-/// The thread that compares passwords with the users' hashes, for logins that are known by their place.
+/// The thread that compares passwords with the users' hashes. A login is identified by its connection's slot.
 pub(crate) type HashChecker = PasswordChecker<usize>;
 
-/// Starts it, for these users and for those who are added later.
+/// Starts the thread for these users and for those added later.
 ///
 /// # Errors
 /// The system refused a thread.
@@ -18,13 +18,14 @@ pub(crate) fn start_hash_checker(users: UserRegistry) -> std::io::Result<HashChe
     PasswordChecker::start(move |user, password| is_right(&users, user, password))
 }
 
-/// Whether a password, in lower case and padded, has the hash of a user. Takes as long where there is no such user.
+/// Checks whether a password, in lower case and padded, matches a user's hash. Takes equally long for an
+/// unknown user.
 fn is_right(users: &UserRegistry, user: Option<usize>, password: &[u8]) -> bool {
     let hash = user.and_then(|user| users.get(user)?.settings.password.hash());
     has_hash(password, hash.unwrap_or(UNKNOWN_HASH)) && hash.is_some()
 }
 
-/// Checks passwords against the hashes of these users on the calling thread. Not for a duty cycle.
+/// Checks passwords against the hashes of these users on the calling thread. Not for use in a duty cycle.
 pub(crate) struct HashChecks(pub(crate) UserRegistry);
 
 impl PasswordChecks for HashChecks {
@@ -37,15 +38,15 @@ impl PasswordChecks for HashChecks {
     }
 }
 
-/// Has passwords checked against their hashes. The thread is there from the first user on who has a hash.
+/// Passes passwords to the checking thread. The thread runs from the first user with a hash on.
 pub(crate) struct LoginChecker {
     checker: Option<HashChecker>,
-    /// Wakes the thread that takes the answers, where it sleeps.
+    /// Wakes the thread that takes the answers, if it sleeps.
     waker: Option<Waker>,
 }
 
 impl LoginChecker {
-    /// For these users, also for those who come later.
+    /// Starts the checker for these users and for those added later.
     ///
     /// # Errors
     /// The system refused a thread.
@@ -54,7 +55,7 @@ impl LoginChecker {
         Ok(LoginChecker { checker, waker: None })
     }
 
-    /// Uses a thread, where there is none yet.
+    /// Sets the checking thread, if there is none yet.
     pub(crate) fn engage(&mut self, checker: HashChecker) {
         debug_assert!(self.checker.is_none(), "the first user who has a hash brings it");
         if let Some(waker) = &self.waker {
@@ -63,7 +64,7 @@ impl LoginChecker {
         self.checker = Some(checker);
     }
 
-    /// Has each answer wake the thread behind `waker`.
+    /// Makes each answer wake the thread behind `waker`.
     pub(crate) fn wake_by(&mut self, waker: &Waker) {
         self.waker = Some(waker.clone());
         if let Some(checker) = &self.checker {
@@ -71,13 +72,13 @@ impl LoginChecker {
         }
     }
 
-    /// True while answers are to come.
+    /// True while answers are outstanding.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.checker.as_ref().is_some_and(PasswordChecker::is_waiting)
     }
 
-    /// The next answer, if there is one.
+    /// Returns the next answer, if any.
     pub(crate) fn poll(&mut self) -> Option<Checked<usize>> {
         self.checker.as_mut()?.poll()
     }
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
     use crate::login::hashed_password;
 
-    /// A hash that is quickly checked, of `secret`.
+    /// Returns a hash of `secret` that is cheap to check.
     fn cheap_hash() -> String {
         use argon2::password_hash::PasswordHasher;
         let params = argon2::Params::new(8, 1, 1, None).unwrap();
@@ -111,7 +112,7 @@ mod tests {
         argon2.hash_password(b"secret").unwrap().to_string()
     }
 
-    /// Users with these hashes, with a password where there is none, and room for one more.
+    /// Returns users with these hashes, or with a plain password for `None`, and capacity for one more.
     fn registry(hashes: &[Option<String>]) -> UserRegistry {
         let password = |hash: &Option<String>| match hash {
             Some(hash) => hashed_password(hash).unwrap(),
@@ -122,7 +123,7 @@ mod tests {
         UserRegistry::new(&users, users.len() + 1)
     }
 
-    /// The checks of these passwords by user, one after the other.
+    /// Checks these passwords by user, one after the other, and returns the results.
     fn checked<const N: usize>(checker: &mut LoginChecker, logins: [(Option<usize>, &str); N]) -> [bool; N] {
         let ids = logins.map(|(user, text)| checker.submit(9, user, false, &Password::new(text).unwrap()));
         ids.map(|id| {

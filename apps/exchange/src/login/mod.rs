@@ -1,4 +1,4 @@
-//! Logging in: hashed passwords, and their checks on another thread.
+//! Logins: hashed passwords, and their checks on another thread.
 
 mod checker;
 mod password;

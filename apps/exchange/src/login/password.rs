@@ -1,23 +1,23 @@
-//! Passwords of which only the argon2 hash is known.
+//! Passwords that are known only by their argon2 hash.
 
 use tickpath_admin::PasswordHash;
 pub use tickpath_admin::PasswordHashError;
 use tickpath_nasdaq::soupbintcp;
 use tickpath_venue::Password;
 
-/// A hash that no known password has; checking it takes as long as checking one that [`hash_password`] made.
+/// A hash that matches no known password. Checking it takes as long as checking one from [`hash_password`].
 pub(super) const UNKNOWN_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW4gdW5rbm93biB1c2VyIQ$\
                                        O3vFV/EUZKNR68s53033Lulr6Lek9piwpOIy9ZCXICw";
 
-/// A password of which only the hash is known, a PHC string as [`hash_password`] makes it.
+/// Returns a password known only by its hash, a PHC string from [`hash_password`].
 ///
 /// # Errors
-/// [`PasswordHashError`] when it is none, or one that takes too long to check.
+/// [`PasswordHashError`] when the string is not a valid hash, or the hash takes too long to check.
 pub fn hashed_password(hash: &str) -> Result<Password, PasswordHashError> {
     PasswordHash::parse(hash).map(|hash| Password::of_hash(hash.as_str()))
 }
 
-/// The argon2id hash of a password, with a random salt: `$argon2id$v=19$...`.
+/// Returns the argon2id hash of a password, with a random salt: `$argon2id$v=19$...`.
 ///
 /// Takes some milliseconds and 19 MiB. `None` for an empty password, one of more than 10 characters or not ASCII.
 #[must_use]
@@ -27,7 +27,8 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
-/// Whether a password, in lower case and padded, has this hash; takes as long as the hash says.
+/// Checks whether a password, in lower case and padded, has this hash. The hash's parameters determine the
+/// time.
 pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }

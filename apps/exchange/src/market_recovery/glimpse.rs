@@ -1,4 +1,4 @@
-//! Snapshots over SoupBinTCP, as GLIMPSE has them.
+//! The GLIMPSE server: snapshots over SoupBinTCP.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -16,41 +16,41 @@ use super::settings::SnapshotSettings;
 use crate::soup_endpoint::{SoupEndpoint, next_waiting};
 use crate::soup_link::{Hangup, SoupLink};
 
-/// Bytes for one client that the kernel takes before they are received.
+/// Send buffer of one client in the kernel, in bytes.
 const KERNEL_LEN: usize = 64 << 10;
-/// Bytes for one client that the kernel has not taken; no message is added beyond.
+/// Maximum number of bytes of one client that the kernel has not yet taken; no message is added beyond.
 const PENDING_LEN: usize = 64 << 10;
-/// Bytes of a client that wait to be read: a client says little.
+/// Size of one client's receive buffer, in bytes: a client sends little.
 const RECEIVE_LEN: usize = 1 << 10;
-/// A packet with the longest message.
+/// Maximum length of a packet.
 const PACKET_LEN_MAX: usize = 128;
 
 struct Client<N: Network> {
     id: u64,
     link: SoupLink<N>,
     stage: Stage,
-    /// When it must be through.
+    /// Deadline for the end of the snapshot.
     deadline: Nanos,
 }
 
-/// Sends the state of the market to each client that logs in, and ends the session.
+/// Sends a snapshot of the market to each client that logs in, then ends the session.
 pub struct GlimpseServer<N: Network> {
     acceptor: TcpAcceptor<N>,
     clients: Vec<Client<N>>,
     turns: SnapshotTurns<Ipv4Addr>,
     next_id: u64,
     market_session: Session,
-    /// False while no snapshot can be taken: logins are refused.
+    /// False while no snapshot can be taken. Logins are refused then.
     is_open: bool,
     time_max: Nanos,
     counters: Arc<RecoveryCounters>,
 }
 
 impl<N: Network> GlimpseServer<N> {
-    /// Listens where the settings say; port 0 takes a free one.
+    /// Listens on the address of the settings; port 0 takes a free one.
     ///
     /// # Errors
-    /// [`NetError`] when the address is not one of this machine, or taken.
+    /// [`NetError`] when the address is not local or already in use.
     pub fn bind(
         network: &N,
         settings: &SnapshotSettings,
@@ -79,20 +79,21 @@ impl<N: Network> GlimpseServer<N> {
         })
     }
 
-    /// Where clients connect.
+    /// Returns the listening address.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.acceptor.local_address()
     }
 
-    /// Serves every client a bounded amount; returns how much there was to do.
+    /// Does a bounded amount of work for every client; returns the amount of work.
     pub fn poll(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let mut work = 0;
         self.is_open = image.is_whole();
         for index in 0..self.clients.len() {
             work += self.read(now, index);
         }
-        // Behind the others: a login that has come is read before its connection could be closed for a newcomer.
+        // After the others: this reads a pending login before its connection could be closed in favour of a
+        // new one.
         work += self.accept(now);
         while let Some(id) = self.turns.poll_expired(now) {
             self.evict(id, now);
@@ -106,7 +107,7 @@ impl<N: Network> GlimpseServer<N> {
         work
     }
 
-    /// Says what it waits for: the next client, and while there is one, a little.
+    /// Waits for the next client, or only briefly while clients are connected.
     pub(super) fn wait_for(&self, wait: &mut WaitSet) {
         wait.descriptor(self.acceptor.descriptor());
         if !self.clients.is_empty() {
@@ -137,14 +138,14 @@ impl<N: Network> GlimpseServer<N> {
         let client = &mut self.clients[index];
         client.stage = stage;
         if stage == Stage::Waiting {
-            // A snapshot that was cut off is not continued: its state is gone.
+            // A truncated snapshot cannot be continued: its state no longer exists.
             client.link.soup.accept(self.market_session, Sequence(1));
         } else {
             client.link.soup.reject(LoginRejectReason::SESSION_NOT_AVAILABLE);
         }
     }
 
-    /// Gives those who wait a snapshot of this moment, if there is capacity for one.
+    /// Takes a snapshot of the current state for the waiting clients, if there is capacity for one.
     fn take_snapshot(&mut self, now: Nanos, image: &MarketImage) -> usize {
         let GlimpseServer { clients, turns, counters, .. } = self;
         let waits = |client: &&mut Client<N>| client.stage == Stage::Waiting && client.link.soup.is_active();
@@ -159,7 +160,7 @@ impl<N: Network> GlimpseServer<N> {
         slow.map(|client| client.hang_up(Hangup::Slow, counters)).count()
     }
 
-    /// Lets go of clients that are gone, and of snapshots that nobody reads.
+    /// Releases disconnected clients and snapshots without readers.
     fn release(&mut self) {
         for client in self.clients.extract_if(.., |client| client.stage == Stage::Gone) {
             self.turns.handle_close(client.id);
@@ -204,7 +205,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        // The deadline bounds the client also if the system refuses this.
+        // The deadline still bounds the client if the system refuses this.
         _ = tcp.limit_send_buffer(KERNEL_LEN);
         let link = SoupLink::new(tcp, now);
         let id = self.next_id;
@@ -216,7 +217,7 @@ impl<N: Network> SoupEndpoint<N> for GlimpseServer<N> {
 }
 
 impl<N: Network> Client<N> {
-    /// `None` when there was nothing; otherwise the login, if it came.
+    /// Returns `None` when there was no input, otherwise the login, if it was received.
     fn read(&mut self, now: Nanos, counters: &RecoveryCounters) -> Option<Option<LoginRequest>> {
         match self.stage {
             Stage::Refused | Stage::Gone => return None,
@@ -239,7 +240,7 @@ impl<N: Network> Client<N> {
         }
     }
 
-    /// The client is let go, and why is counted.
+    /// Disconnects the client and counts the reason.
     fn hang_up(&mut self, hangup: Hangup, counters: &RecoveryCounters) {
         self.stage = Stage::Gone;
         match hangup {
@@ -249,7 +250,7 @@ impl<N: Network> Client<N> {
         }
     }
 
-    /// Queues control packets and as many messages as there is room for, and gives them to the kernel.
+    /// Queues control packets and as many messages as fit, and passes them to the kernel.
     fn send(&mut self, now: Nanos, turns: &SnapshotTurns<Ipv4Addr>) -> usize {
         if self.stage == Stage::Gone {
             return 0;
@@ -284,7 +285,7 @@ impl<N: Network> Client<N> {
         }
         let len = self.link.soup.poll_transmit(now, &mut packet);
         if len > 0 {
-            // There is room; a connection that is closed is found by the next read.
+            // There is capacity. The next read detects a closed connection.
             let _ = self.link.tcp.queue(&packet[..len]);
         }
         len.min(1)

@@ -1,5 +1,6 @@
-//! Market data for those who come late or lost too much: snapshots over TCP and by multicast, and old messages out of
-//! the journal. All of it is made beside the venue, on a thread of its own, of what the publisher has published.
+//! Market data recovery for late joiners and clients that lost messages: snapshots over TCP and multicast,
+//! and old messages from the journal. It works on the published messages, on a separate thread beside the
+//! venue.
 
 mod glimpse;
 mod settings;
@@ -26,19 +27,20 @@ pub use settings::{MarketRecoverySettings, SnapshotSettings};
 use crate::resting_thread::start_resting;
 use crate::venue::VenueSettings;
 
-/// Messages applied in one duty cycle.
+/// Maximum number of messages applied in one duty cycle.
 const MESSAGES_PER_CYCLE: usize = 1 << 12;
-/// Packets of multicast snapshots sent in one duty cycle.
+/// Maximum number of multicast snapshot packets sent in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 8;
-/// After the state of the market was made anew, or could not be, for so long it is not again.
+/// Minimum time after a rebuild of the market state, successful or not, before the next one.
 const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
-/// The most that a published message waits for it in a quiet market.
+/// Maximum delay of a published message in a quiet market.
 const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 
-/// Makes snapshots of what is published and reads the journal for old messages, off the venue's duty cycles.
+/// Takes snapshots of the published state and reads old messages from the journal, outside the venue's duty
+/// cycles.
 ///
-/// Runs on a thread of its own ([`MarketRecovery::start`]) or, as an agent, wherever it is placed. If nobody runs it,
-/// nobody is served and the venue does not notice.
+/// Runs on a separate thread ([`MarketRecovery::start`]) or, as an agent, on any thread. Without a thread
+/// no client is served, and the venue is not affected.
 pub struct MarketRecovery {
     snapshots: Option<Box<dyn Snapshots>>,
     archive: Option<MessageArchive<SocketAddrV4>>,
@@ -46,17 +48,17 @@ pub struct MarketRecovery {
     latest: Nanos,
 }
 
-/// Snapshots on whatever network.
+/// The snapshot services, independent of the network's type.
 trait Snapshots: Send {
-    /// Takes what was published, and does a bounded amount for whoever wants snapshots of it.
+    /// Takes the published messages, and does a bounded amount of work for snapshot clients.
     fn poll(&mut self, now: Nanos) -> usize;
-    /// Says what it waits for.
+    /// Adds the events that this waits for to `wait`.
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet);
-    /// True once a message was missed.
+    /// True once a message was lost.
     fn is_behind(&self) -> bool;
-    /// Goes on from another state, which covers everything that has been taken.
+    /// Continues from another state, which covers every message taken before.
     fn renew(&mut self, image: MarketImage);
-    /// Where GLIMPSE clients connect.
+    /// Returns the listening address of GLIMPSE.
     fn glimpse_address(&self) -> SocketAddrV4;
     /// Ends every session.
     fn close(&mut self, now: Nanos);
@@ -71,7 +73,7 @@ struct SnapshotServices<N: Network> {
     counters: Arc<RecoveryCounters>,
 }
 
-/// The publisher's ends.
+/// The publisher's ends of the recovery queues.
 #[derive(Default)]
 pub(crate) struct PublisherLinks {
     pub(crate) copies: Option<MessageCopies>,
@@ -79,7 +81,7 @@ pub(crate) struct PublisherLinks {
 }
 
 impl MarketRecovery {
-    /// Opens the endpoints that are wanted, for snapshots and for the messages of `log`, if any.
+    /// Opens the configured endpoints for snapshots and for the messages of `log`, if any.
     pub(crate) fn build<N: Network>(
         network: &N,
         venue: &VenueSettings,
@@ -110,20 +112,20 @@ impl MarketRecovery {
         Ok((is_needed.then_some(recovery), links))
     }
 
-    /// Where GLIMPSE clients connect.
+    /// Returns the listening address of GLIMPSE, if enabled.
     #[must_use]
     pub fn glimpse_address(&self) -> Option<SocketAddrV4> {
         self.snapshots.as_ref().map(|snapshots| snapshots.glimpse_address())
     }
 
-    /// Does a bounded amount of everything; returns how much there was to do.
+    /// Does a bounded amount of work; returns the amount of work.
     pub fn run_once(&mut self, now: Nanos) -> usize {
         self.latest = now;
         let work = self.poll_archive(now);
         work + self.snapshots.as_mut().map_or(0, |snapshots| snapshots.poll(now))
     }
 
-    /// Those who ask for messages wait while the state of the market is made anew.
+    /// Serves archive requests. They wait while the market state is rebuilt.
     fn poll_archive(&mut self, now: Nanos) -> usize {
         let Some(archive) = &mut self.archive else { return 0 };
         match &mut self.snapshots {
@@ -140,7 +142,7 @@ impl MarketRecovery {
         }
     }
 
-    /// Runs on a separate thread until the handle is dropped; then every client's session ends.
+    /// Runs on a separate thread until the handle is dropped. Every client's session ends then.
     ///
     /// # Errors
     /// The system refused a thread.
@@ -167,7 +169,8 @@ impl<N: Network> SnapshotServices<N> {
         Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, sender, counters }))
     }
 
-    /// Sends some packets of the multicast snapshots; returns how many. One that the kernel does not take is tried again.
+    /// Sends some packets of the multicast snapshots; returns their number. A packet that the kernel refuses
+    /// is retried.
     fn send_on_channel(&mut self, now: Nanos) -> usize {
         let SnapshotServices { channel, sender, counters, .. } = self;
         channel.handle_time(now, &self.image);
@@ -193,7 +196,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
     fn poll(&mut self, now: Nanos) -> usize {
         let SnapshotServices { copies, image, glimpse, counters, .. } = self;
         let mut work = copies.drain(MESSAGES_PER_CYCLE, |copy| {
-            // A state that was made anew knows what still waited.
+            // A rebuilt state already contains messages that were still queued.
             if copy.sequence >= image.next_sequence().0 {
                 image.apply(Sequence(copy.sequence), copy.message());
             }
@@ -210,7 +213,7 @@ impl<N: Network> Snapshots for SnapshotServices<N> {
         if self.channel.is_sending() {
             wait.soon();
         }
-        // The publisher does not wake this thread: its messages are in its store as well.
+        // The publisher does not wake this thread, because its store keeps the messages as well.
         wait.until(now + COPIES_WAIT);
     }
 

@@ -1,4 +1,4 @@
-//! Settings of the recovery of market data.
+//! Settings of market data recovery.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -8,45 +8,45 @@ use tickpath_venue::RateLimit;
 
 use crate::config::nanos;
 
-/// How market data can be recovered.
+/// Settings of market data recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarketRecoverySettings {
-    /// Requests for retransmission that one address may make.
+    /// Limits on the retransmission requests of one address.
     pub requests: RateLimit,
-    /// Snapshots over TCP and by multicast; none when absent.
+    /// Snapshots over TCP and multicast; none when absent.
     pub snapshots: Option<SnapshotSettings>,
 }
 
 impl Default for MarketRecoverySettings {
-    /// 20,000 requests a second, 4,000 at once; no snapshots.
+    /// 20,000 requests per second, bursts of 4,000; no snapshots.
     fn default() -> Self {
         MarketRecoverySettings { requests: RateLimit { per_second: 20_000, burst: 4_000 }, snapshots: None }
     }
 }
 
-/// `[market_data.snapshots]`: the state of the market, for clients that come late or lost too much.
+/// `[market_data.snapshots]`: the market state, for late joiners and clients that lost messages.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotSettings {
-    /// False for none at all.
+    /// Whether snapshots are sent at all.
     pub enabled: bool,
-    /// The address where GLIMPSE clients connect; port 0 takes a free one.
+    /// Listening address of GLIMPSE; port 0 takes a free one.
     pub glimpse: SocketAddrV4,
-    /// GLIMPSE clients that are sent a snapshot or wait for one, at a time; further logins are refused, unless another
-    /// address has more clients: its oldest then gives way.
+    /// Maximum number of GLIMPSE clients that receive or await a snapshot. Further logins are refused, unless
+    /// another address has more clients: its oldest client is then disconnected.
     pub max_connections: usize,
-    /// The time that a client may take from its connection to the end of its snapshot; then it is disconnected.
+    /// Maximum time from a client's connection to the end of its snapshot; then the client is disconnected.
     #[serde(with = "nanos")]
     pub time_max: Nanos,
-    /// Group and port of the multicast snapshots, on the interface of the lines.
+    /// Group and port of the multicast snapshots, on the same interface as the lines.
     pub group: SocketAddrV4,
-    /// From one instrument's multicast snapshot to the next one's.
+    /// Time between the multicast snapshots of two instruments.
     #[serde(with = "nanos")]
     pub interval: Nanos,
 }
 
 impl SnapshotSettings {
-    /// On a free port of the loopback interface and this group.
+    /// Returns settings with a free loopback port and this group.
     #[must_use]
     pub fn new(group: SocketAddrV4) -> SnapshotSettings {
         SnapshotSettings {

@@ -1,4 +1,4 @@
-//! The connections of order entry, and what is sent to them.
+//! The connections of order entry, and their outbound data.
 
 use arrayvec::ArrayVec;
 use tickpath_nasdaq::soupbintcp::{HEADER_LEN, Packet};
@@ -10,28 +10,29 @@ use tickpath_venue::{MAX_LOGGED_MESSAGE, OrderServerCounters, Users};
 use super::listener::SEND_BUFFER;
 use crate::soup_link::{Hangup, SoupLink};
 
-/// Replies of one write whose stamps are taken; more in one write are not stamped.
+/// Maximum number of time-stamped replies per write; further replies in the same write are not stamped.
 const STAMPED_REPLIES: usize = 64;
-/// The time that a client may take to close its side after the end of its session.
+/// Time that a client has to close its side after the end of its session.
 const LINGER: Nanos = Nanos::from_millis(100);
-/// Time without sending after a connection has taken no more: each try is a system call that the other clients wait for.
+/// Pause in sending after a connection's socket was full: each attempt is a system call that delays the other
+/// clients.
 const FULL_PAUSE: Nanos = Nanos::from_millis(1);
-/// The answer to a request that has no record.
+/// Text of the reject of a request without a record.
 const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
 
 pub(super) struct Connection<N: Network> {
     pub(super) link: SoupLink<N>,
     pub(super) user: Option<usize>,
-    /// When the kernel received what was read last, as far as known.
+    /// Kernel receive time of the last data read, if known.
     pub(super) kernel_ns: u64,
     pub(super) malformed: u32,
-    /// Replies that the next write carries.
+    /// Replies in the next write.
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
-    /// True while the log has messages that were not handed to TCP.
+    /// True while the user's log has messages that were not passed to TCP.
     is_behind: bool,
-    /// While its kernel takes no more: when it is tried again.
+    /// Time of the next attempt while the socket is full.
     full_until: Nanos,
-    /// After the end of its session: when to stop waiting for the client to close its side.
+    /// After the end of the session: deadline for the client to close its side.
     lingers_until: Option<Nanos>,
 }
 
@@ -49,45 +50,45 @@ impl<N: Network> Connection<N> {
         }
     }
 
-    /// There is something to be sent.
+    /// Records that a message is to be sent.
     #[inline]
     pub(super) fn note_message(&mut self) {
         self.is_behind = true;
     }
 
-    /// There is a reply to be sent. Beyond the bound a reply is not stamped; it is sent all the same.
+    /// Records that a reply is to be sent. A reply beyond the bound is sent but not stamped.
     #[inline]
     pub(super) fn note_reply(&mut self, id: CommandId) {
         let _ = self.replies.try_push(id);
     }
 
-    /// True when it may be sent what there is.
+    /// True when there is data to send and the socket may be tried.
     #[inline]
     pub(super) fn is_due(&self, now: Nanos) -> bool {
         self.is_behind && now >= self.full_until
     }
 
-    /// False once its session has ended.
+    /// False once the session has ended.
     pub(super) fn is_open(&self) -> bool {
         self.lingers_until.is_none()
     }
 
-    /// Refuses a request in a packet without a number: what is not in the log cannot be sent again.
+    /// Refuses a request in an unsequenced packet: a message that is not in the log cannot be retransmitted.
     #[cold]
     pub(super) fn refuse_without_record(&mut self) {
         let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
         if let Ok(len) = Packet::Debug(UNLOGGED_REFUSAL).encode(&mut bytes) {
-            // A client that does not read gets no more of them.
+            // A client that does not read receives no more of them.
             let _ = self.link.tcp.queue(&bytes[..len]);
             self.is_behind = true;
         }
     }
 }
 
-/// Places for clients that are logged in and for those that are not yet.
+/// Slots for logged-in clients and for those that have not logged in.
 pub(super) struct Connections<N: Network> {
     pub(super) places: Box<[Option<Connection<N>>]>,
-    /// True when a connection has more to be sent than fitted into its last write.
+    /// True when a connection has more data than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
 }
@@ -111,7 +112,7 @@ impl<N: Network> Connections<N> {
         self.places[place].as_mut()
     }
 
-    /// There is something to be sent to the connection at a place.
+    /// Records that a message is to be sent to the connection in a slot.
     #[inline]
     pub(super) fn note_message(&mut self, place: usize) {
         if let Some(connection) = self.get_mut(place) {
@@ -119,13 +120,13 @@ impl<N: Network> Connections<N> {
         }
     }
 
-    /// True when a connection had more to be sent than fitted into its last write, since the last call.
+    /// True when a connection had more data than fitted into its last write, since the last call.
     #[inline]
     pub(super) fn take_backlog(&mut self) -> bool {
         std::mem::take(&mut self.has_backlog)
     }
 
-    /// Hands TCP what is due: control packets, then the log from where the connection has come to.
+    /// Passes due data to TCP: control packets, then the log from the connection's position on.
     pub(super) fn transmit(
         &mut self,
         place: usize,
@@ -138,7 +139,7 @@ impl<N: Network> Connections<N> {
         if !connection.link.flush()? {
             connection.full_until = now + FULL_PAUSE;
             counters.full_connections.add(1);
-            // A client that never reads is noticed here, where nothing more can be sent.
+            // A client that never reads is detected here, because nothing more can be sent.
             let next = connection.link.soup.next_sequence().0;
             let is_overtaken = |user: usize| next < users[user].log.oldest();
             return if connection.user.is_some_and(is_overtaken) { Err(Hangup::Slow) } else { Ok(()) };
@@ -167,14 +168,15 @@ impl<N: Network> Connections<N> {
                 tracer.stamp_at(Hop::T6tw, id, writing);
                 tracer.stamp_at(Hop::T6t, id, written);
             }
-            // One write's worth: a client that has come back gets more with the next duty cycle.
+            // One write at most: a client that reconnected gets more in the next duty cycle.
             self.has_backlog |= sent? && connection.is_behind;
         }
         if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(()) }
     }
 
-    /// Ends the session of a connection whose log is sent, then its side of the connection; true when the client has closed
-    /// its own too, or took too long. A session that is kept continues with the next start: only its connection ends.
+    /// Ends the session of a connection whose log is sent, then its side of the connection. Returns true when
+    /// the client has closed its side or its time is over. A session that continues at the next start is not
+    /// ended, only its connection.
     pub(super) fn end_session(&mut self, place: usize, now: Nanos, is_session_kept: bool) -> bool {
         let Some(connection) = self.places[place].as_mut() else { return true };
         match connection.lingers_until {
@@ -187,7 +189,7 @@ impl<N: Network> Connections<N> {
                     connection.link.soup.end_session();
                 }
                 let len = connection.link.soup.poll_transmit(now, &mut self.send_buffer);
-                // A client that is not logged in has no session that could end.
+                // A client that is not logged in has no session to end.
                 !is_kept && len == 0 || len > 0 && connection.link.send(&self.send_buffer[..len]).is_err()
             }
         }

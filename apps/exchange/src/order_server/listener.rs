@@ -8,37 +8,37 @@ use tickpath_agent::{AgentError, WaitSet};
 use tickpath_net::{BufferSizes, Network, SocketPoller, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
-/// Bytes received and not yet taken, for each connection.
+/// Size of a connection's receive buffer, in bytes.
 pub(super) const RECEIVE_BUFFER: usize = 16 * 1024;
-/// Bytes gathered for one write.
+/// Size of the send buffer of one write, in bytes.
 pub(super) const SEND_BUFFER: usize = 32 * 1024;
-/// Connections that one duty cycle reads at most; the others come with the next.
+/// Maximum number of connections read in one duty cycle; the others follow in the next.
 const READY_MAX: usize = 64;
-/// Time without accepting after the system refused a connection: the limit of open files does not change at once, and a
-/// connection that waits stays ready.
+/// Pause in accepting after the system refused a connection. The limit of open files does not change at once,
+/// and a waiting connection stays ready.
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
-/// Key of the acceptor in the poller; connections have their places.
+/// Poller key of the acceptor. Connections use their slot numbers.
 const ACCEPTOR_KEY: u64 = u64::MAX;
 
-/// Accepts connections and says which have something to be read.
+/// Accepts connections and reports those that are readable.
 pub(super) struct Listener<N: Network> {
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
-    /// When the acceptor is polled again, while it is not.
+    /// Time when the acceptor is polled again, while it is paused.
     accept_again_at: Option<Nanos>,
 }
 
-/// Connections that have something to be read.
+/// Readable connections.
 #[derive(Default)]
 pub(super) struct Ready {
-    /// Their places.
+    /// Their slots.
     pub(super) places: ArrayVec<usize, READY_MAX>,
-    /// True when connections wait to be accepted.
+    /// True when connections are waiting to be accepted.
     pub(super) has_newcomers: bool,
 }
 
 impl<N: Network> Listener<N> {
-    /// Listens at `address` for `connections` at a time.
+    /// Listens at `address`, for up to `connections` connections.
     pub(super) fn open(network: &N, address: SocketAddrV4, connections: usize) -> anyhow::Result<Self> {
         let buffers = BufferSizes { receive: RECEIVE_BUFFER, pending: SEND_BUFFER };
         let mut acceptor = TcpAcceptor::bind_on(network.clone(), address, buffers)?;
@@ -52,7 +52,7 @@ impl<N: Network> Listener<N> {
         self.acceptor.local_address()
     }
 
-    /// Adds the connections that have something to `ready`.
+    /// Adds the readable connections to `ready`.
     #[inline]
     pub(super) fn poll(&mut self, ready: &mut Ready) -> Result<(), AgentError> {
         let found = self
@@ -68,7 +68,7 @@ impl<N: Network> Listener<N> {
         Ok(())
     }
 
-    /// The next connection that waits.
+    /// Returns the next waiting connection.
     pub(super) fn accept(&mut self, now: Nanos) -> io::Result<Option<TcpConnection<N>>> {
         let accepted = self.acceptor.accept();
         if accepted.is_err() {
@@ -77,7 +77,7 @@ impl<N: Network> Listener<N> {
         accepted
     }
 
-    /// Has an accepted connection polled; one that the system refuses that is given back.
+    /// Adds an accepted connection to the poller. Gives the connection back if the system refuses.
     pub(super) fn watch(
         &mut self,
         tcp: TcpConnection<N>,
@@ -92,20 +92,21 @@ impl<N: Network> Listener<N> {
         None
     }
 
-    /// Takes back a connection that is over.
+    /// Takes back a finished connection.
     pub(super) fn take_back(&mut self, tcp: TcpConnection<N>) {
         let _ = tcp.unwatch(&self.poller);
         self.acceptor.take_back(tcp);
     }
 
-    /// The system has no room for a connection: the acceptor is polled again after a while, not in every duty cycle.
+    /// Pauses accepting when the system has no capacity for a connection: retries after a while, not in every
+    /// duty cycle.
     fn pause(&mut self, now: Nanos) {
         if self.acceptor.unwatch(&self.poller).is_ok() {
             self.accept_again_at = Some(now + ACCEPT_PAUSE);
         }
     }
 
-    /// Polls the acceptor again once it is time.
+    /// Polls the acceptor again when its pause is over.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
         if self.accept_again_at.is_some_and(|at| now >= at)
             && self.acceptor.watch(&self.poller, ACCEPTOR_KEY).is_ok()

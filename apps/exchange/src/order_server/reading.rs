@@ -1,4 +1,4 @@
-//! Connections that come, and what is read of them.
+//! Accepting connections, and reading their requests.
 
 use std::net::Ipv4Addr;
 
@@ -18,13 +18,13 @@ use super::{FRONT_REQUESTS_PER_CYCLE, MALFORMED_MAX, OrderServer, REQUESTS_PER_R
 use crate::soup_endpoint::SoupEndpoint;
 use crate::soup_link::{Hangup, SoupLink};
 
-/// When a message was received.
+/// Receive times of a message.
 struct Received {
-    /// When the kernel received it, in nanoseconds of its clock; 0 when not known.
+    /// Kernel receive time, in nanoseconds of the kernel's clock; 0 when unknown.
     kernel_ns: u64,
-    /// The same in ticks.
+    /// Kernel receive time, in ticks.
     received_at: u64,
-    /// When it was read, in ticks.
+    /// Read time, in ticks.
     read_at: u64,
 }
 
@@ -32,7 +32,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     const ACCEPTS_MAX: usize = 4; // each costs some system calls
 
     fn next_connection(&mut self, now: Nanos) -> Option<TcpConnection<N>> {
-        // One that has to give way is read once more.
+        // A connection that is to be evicted is read once more, which needs capacity.
         if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
             return None;
         }
@@ -72,7 +72,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Reads every connection that has something, as far as the batch has room.
+    /// Reads every readable connection, as far as the batch has capacity.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut ready = Ready::default();
         self.listener.poll(&mut ready)?;
@@ -85,7 +85,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.hang_up(place, hangup, now);
             }
         }
-        // Behind the others: a login that has come is read before its connection could be closed for a newcomer.
+        // After the others: this reads a pending login before its connection could be closed in favour of a
+        // new one.
         if ready.has_newcomers {
             work += self.accept(now);
         }
@@ -107,7 +108,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         if is_due { self.transmit(place, now) } else { Ok(()) }
     }
 
-    /// Takes every whole packet that was received; the sequencer must have room for as many as a buffer can hold.
+    /// Takes every complete packet received. The sequencer must have capacity for a full buffer of requests.
     #[inline(always)]
     pub(super) fn take_messages(&mut self, place: usize, read_at: u64, now: Nanos) -> Result<(), Hangup> {
         let Some(connection) = self.connections.get(place) else { return Ok(()) };
@@ -147,7 +148,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Does with a client's message what was decided about it.
+    /// Executes the decision about a client's message.
     #[inline(always)]
     fn take_request(
         &mut self,
@@ -183,7 +184,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             Admission::Drop => {
                 let Some(connection) = self.connections.get_mut(place) else { return Ok(()) };
                 connection.malformed += 1;
-                // The last one is counted with the end of the connection.
+                // Closing the connection counts the last one.
                 if connection.malformed >= MALFORMED_MAX {
                     return Err(Hangup::Malformed);
                 }
@@ -201,7 +202,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Takes requests of the front that wait, as far as the batch has room; returns how many.
+    /// Takes pending front requests, as far as the batch has capacity; returns their number.
     #[cold]
     pub(super) fn take_front_requests(&mut self, now: Nanos) -> usize {
         let room = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.room());
@@ -228,7 +229,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// A request of a user that has no connection here was refused.
+    /// Counts a refused request of a user that has no connection here.
     #[cold]
     fn note_refused(&mut self, session: SessionId) {
         self.counters.requests_refused.add(1);

@@ -1,4 +1,4 @@
-//! Clients that log in, and connections that end.
+//! Client logins, and the end of connections.
 
 use tickpath_admin::Checked;
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest};
@@ -11,7 +11,7 @@ use super::{OrderServer, REQUESTS_PER_READ_MAX};
 use crate::soup_link::Hangup;
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Begins to check a login, at once or later.
+    /// Begins a login check, which completes at once or later.
     #[cold]
     pub(super) fn begin_login(&mut self, place: usize, request: &LoginRequest, now: Nanos) {
         let Some(connection) = self.connections.get(place) else { return };
@@ -21,11 +21,11 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.answer_login(place, step, now);
     }
 
-    /// Continues with logins whose passwords were checked; returns how many.
+    /// Continues logins whose passwords have been checked; returns their number.
     #[cold]
     pub(super) fn take_checked_logins(&mut self, now: Nanos) -> usize {
         let mut count = 0;
-        // The messages that a client sent behind its login are taken at once.
+        // A client may send messages right after its login; they are taken at once and need capacity.
         while self.entry.sequencer.room() >= REQUESTS_PER_READ_MAX
             && let Some(answer) = self.links.checker.poll()
         {
@@ -42,7 +42,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         count
     }
 
-    /// Checks a password that was put off, once it is time.
+    /// Checks a delayed password when it is due.
     pub(super) fn check_if_due(&mut self, place: usize, now: Nanos) {
         if self.entry.sequencer.room() < REQUESTS_PER_READ_MAX {
             return;
@@ -54,7 +54,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Takes what a client sent behind its login, and sends what there is for it.
+    /// Takes the messages that a client sent after its login, and sends the client its pending messages.
     fn resume_reading(&mut self, place: usize, now: Nanos) {
         let read_at = self.tracer.now();
         let taken = self.take_messages(place, read_at, now);
@@ -63,12 +63,12 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         }
     }
 
-    /// Counts what became of a login, and answers it where there is an answer.
+    /// Counts the result of a login step, and answers the login if the step requires an answer.
     fn answer_login(&mut self, place: usize, step: LoginStep, now: Nanos) {
         if let Some((user, peer)) = self.entry.logins.poll_trusted()
             && let Some(trusted) = &mut self.links.trusted
         {
-            // One that finds no room is trusted until the venue stops.
+            // A trusted login that does not fit into the ring is trusted only until the venue stops.
             let _ = trusted.try_push((user as u32, peer));
         }
         let Some(connection) = self.connections.get_mut(place) else { return };
@@ -105,7 +105,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         connection.note_message();
     }
 
-    /// Sends a connection what is due, and closes it where that fails.
+    /// Sends a connection its due data, and closes the connection on failure.
     pub(super) fn transmit_or_close(&mut self, place: usize, now: Nanos) {
         if let Err(hangup) = self.transmit(place, now) {
             self.hang_up(place, hangup, now);
@@ -117,7 +117,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         connections.transmit(place, now, &entry.users, counters, tracer)
     }
 
-    /// Closes a connection and counts why.
+    /// Closes a connection and counts the reason.
     #[cold]
     pub(super) fn hang_up(&mut self, place: usize, hangup: Hangup, now: Nanos) {
         match hangup {
@@ -128,7 +128,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.close(place, now);
     }
 
-    /// Closes a connection; its user may come back.
+    /// Closes a connection. Its user may reconnect.
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
         let Some(connection) = self.connections.places[place].take() else { return };
         self.entry.logins.handle_close(place);
@@ -140,14 +140,14 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.counters.disconnects.add(1);
     }
 
-    /// Brings every session nearer to its end; true when all are over.
+    /// Advances the end of every session; true when all are over.
     pub(super) fn end_sessions(&mut self, now: Nanos) -> bool {
         let open = (0..self.connections.places.len()).filter(|place| !self.end_session(*place, now));
         open.count() == 0
     }
 
-    /// The rest of the log, then the end of the session, then the client's side of the connection, which it closes
-    /// when it has read all that. True when the connection is over.
+    /// Sends the rest of the log, ends the session, then waits for the client to close its side after it has
+    /// read everything. True when the connection is over.
     fn end_session(&mut self, place: usize, now: Nanos) -> bool {
         if self.connections.get(place).is_some_and(|connection| connection.is_open()) {
             self.transmit_or_close(place, now);

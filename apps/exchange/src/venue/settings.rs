@@ -13,26 +13,26 @@ use crate::journal::JournalSettings;
 use crate::market_recovery::MarketRecoverySettings;
 use crate::order_server::RESPONSES_PER_CYCLE;
 
-/// The settings of a venue, checked.
+/// The checked settings of a venue.
 #[derive(Clone)]
 pub struct VenueSettings {
-    /// Name of the session, if the journal does not go on with one.
+    /// Session name, unless the journal continues a session.
     pub session: Session,
     /// The instruments.
     pub instruments: InstrumentTable,
-    /// The address of order entry; port 0 takes a free one.
+    /// Order entry address; port 0 takes a free one.
     pub order_entry: SocketAddrV4,
-    /// Clients of order entry that are logged in, at a time.
+    /// Maximum number of logged-in order entry clients.
     pub max_connections: usize,
-    /// Messages kept for each user; 256 at least.
+    /// Messages retained for each user; 256 at least.
     pub retained_responses: usize,
     /// The users; their sessions are 1, 2, 3 ... in this order.
     pub users: Vec<UserSettings>,
-    /// How wrong passwords are answered.
+    /// Handling of wrong passwords.
     pub login: LoginPolicy,
-    /// Connections that have not logged in: of order entry, of drop copies and of GLIMPSE each.
+    /// Limits for connections that have not logged in, separately at order entry, drop copy and GLIMPSE.
     pub pre_login: PreLoginLimits,
-    /// When the venue stops, the open orders of users with `cancel_on_disconnect` are cancelled too.
+    /// When the venue stops, it also cancels the open orders of users with `cancel_on_disconnect`.
     pub cancel_at_shutdown: bool,
     /// Group and port of line A.
     pub line_a: SocketAddrV4,
@@ -40,30 +40,31 @@ pub struct VenueSettings {
     pub line_b: SocketAddrV4,
     /// Interface of both lines.
     pub interface: Ipv4Addr,
-    /// The address of retransmission requests; port 0 takes a free one.
+    /// Address of retransmission requests; port 0 takes a free one.
     pub retransmission: SocketAddrV4,
-    /// Longest datagram.
+    /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
-    /// After so long without a packet a heartbeat is sent.
+    /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
-    /// Messages kept for retransmission.
+    /// Messages retained for retransmission.
     pub retained_messages: usize,
-    /// Snapshots of the market, and how often messages may be asked for again.
+    /// Market snapshots, and limits on retransmission requests.
     pub market_recovery: MarketRecoverySettings,
-    /// Bounds of the engine.
+    /// Limits of the engine.
     pub limits: EngineLimits,
     /// The trading day.
     pub day: DaySettings,
-    /// The journal of the commands; without it a venue forgets everything when it stops.
+    /// The command journal. Without it a venue loses all state when it stops.
     pub journal: Option<JournalSettings>,
-    /// All memory is touched before the venue opens, so that no message costs a page fault.
+    /// Touches all memory before the venue opens, so that no message costs a page fault.
     pub prefault: bool,
 }
 
 impl VenueSettings {
-    /// A venue at free ports of the loopback interface with its memory touched and without a journal: room for one connection
-    /// and one session of each user besides the venue's own, 1,024 messages kept for each of them and 2^16 for
-    /// retransmission, a heartbeat each second, everything else as by default.
+    /// A venue at free ports of the loopback interface with its memory touched and without a journal. It has
+    /// capacity for one connection and one session per user besides the venue's own, retains 1,024 messages
+    /// per user and 2^16 for retransmission, and sends a heartbeat each second. Everything else is the
+    /// default.
     #[must_use]
     pub fn on_loopback(
         session: Session,
@@ -98,7 +99,7 @@ impl VenueSettings {
     }
 }
 
-/// The definition by which the log of the venue is read.
+/// The definition with which the venue's log is read.
 pub(super) fn definition(settings: &VenueSettings) -> Definition {
     Definition {
         instruments: settings.instruments.as_slice().to_vec(),

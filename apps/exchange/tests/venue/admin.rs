@@ -153,7 +153,7 @@ fn commands_cost_the_duty_cycle_no_memory() {
         assert_eq!(rig.allocations_of(3), 0, "{command:?}");
         assert!(admin.poll().is_some(), "{command:?}");
     }
-    // At the bound a command is given back, and what waits is still carried out.
+    // A full queue refuses the next command; the queued commands are still executed.
     let count = std::iter::from_fn(|| admin.submit(AdminCommand::Unlock(ANNA))).count();
     assert_eq!(count, 64);
     rig.pass(MOMENT);
@@ -170,7 +170,7 @@ pub struct Console {
 pub struct Desk {
     pub rig: Rig,
     socket: AdminSocket,
-    /// Commands that were carried out, and by whom.
+    /// Executed commands with the user ids of their senders.
     pub heard: Vec<(u32, String)>,
     path: PathBuf,
     _folder: tempfile::TempDir,
@@ -206,7 +206,7 @@ impl Desk {
         serde_json::from_str(&self.hear(console).unwrap()).unwrap()
     }
 
-    /// The next line; `None` when the connection is closed.
+    /// Returns the next line; `None` when the connection is closed.
     fn hear(&mut self, console: &mut Console) -> Option<String> {
         for _ in 0..1_000 {
             self.poll();
@@ -245,7 +245,7 @@ fn the_socket_answers_every_line_in_its_order() {
     });
     assert_eq!(desk.ask(&mut console, "users")["users"][1]["limits"], limits);
     desk.ask(&mut console, "unkill ANNA");
-    // Several at once.
+    // Several commands in one write.
     console.stream.write_all(b"halt alpha\r\nstatus\nresume ALPHA\n").unwrap();
     let lines: Vec<_> = (0..3).map(|_| desk.hear(&mut console).unwrap()).collect();
     assert!(lines[0].contains("commands") && lines[1].contains("logins") && lines[2].contains("commands"));

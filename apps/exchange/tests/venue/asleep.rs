@@ -1,4 +1,4 @@
-//! A venue that sleeps while there is nothing to do: whatever comes wakes all threads that it goes through.
+//! A venue that sleeps while idle: an event wakes every thread on its path.
 
 use std::net::Ipv4Addr;
 
@@ -15,15 +15,15 @@ use crate::support::{Client, Heard, PASSWORD, build, enter, journal, login, sett
 
 const ORDERS: u32 = 20;
 
-/// An order goes from the order server to the matcher, to the journal's thread, and from there back to the order server and
-/// to the publisher: every one of them sleeps before each order.
+/// An order goes from the order server to the matcher, to the journal's thread, and back to the order server
+/// and the publisher. All of these threads sleep before each order.
 #[test]
 fn every_order_is_answered_and_published_by_a_venue_that_slept() {
     for policy in [Policy::Async, Policy::Group] {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = journal(policy);
         journal.folder = folder.path().into();
-        // The market's next heartbeat comes after the end of this test.
+        // The next heartbeat of market data comes after the end of this test.
         let heartbeat = tickpath_types::Nanos::from_secs(3_600);
         let settings = VenueSettings { journal: Some(journal), heartbeat, prefault: true, ..settings() };
         let mut line = MulticastReceiver::join(settings.line_a, Ipv4Addr::LOCALHOST).unwrap();

@@ -1,4 +1,4 @@
-//! The end of a venue under load: what was read is answered and published, and the end is said last.
+//! The shutdown of a venue under load: it answers and publishes all requests read, then announces the end.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ use crate::support::{
     Client, Heard, PASSWORD, Rig, build, enter, event, ioc, login, packet, request_packet, settings,
 };
 
-/// What a client hears until the connection is over, without heartbeats.
+/// Returns the client's messages until the connection closes, without heartbeats.
 fn hear_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Heard> {
     let mut heard = vec![];
     let deadline = Deadline::start();
@@ -28,7 +28,7 @@ fn hear_all(client: &mut Client, mut between: impl FnMut()) -> Vec<Heard> {
     heard
 }
 
-/// Numbers of the accepted orders, which are all that is heard before the end of the session.
+/// Returns the numbers of the accepted orders. No other answers may come before the end of the session.
 fn accepted(heard: &[Heard]) -> Vec<u32> {
     let [answers @ .., Heard::EndOfSession, Heard::Closed] = heard else {
         panic!("{:?} in place of the end of the session", heard.last_chunk::<2>())
@@ -47,7 +47,8 @@ fn orders(count: u32) -> Vec<u8> {
     (1..=count).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 900_000))).collect()
 }
 
-/// Reads a line to its end: the number of messages, which are dense, and the one that the end says comes next.
+/// Reads a line to its end. Returns the number of messages, which are dense, and the announced next sequence
+/// number.
 fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
     let mut bytes = [0; 2_048];
     let mut messages = 0;
@@ -74,7 +75,7 @@ fn every_request_that_was_read_is_answered_and_published_before_the_end_is_said(
     let mut rig = Rig::with(&settings);
     let mut anna = rig.log_in("ANNA");
     anna.send(&orders(COUNT));
-    // One read brings more than the matcher takes in one turn.
+    // One read holds more requests than the matcher takes in one turn.
     rig.until_true("the first read", |rig| rig.view.order_server.requests.read() > 0);
     let read = rig.view.order_server.requests.read();
     let applied = rig.view.matcher.commands.read();
@@ -95,10 +96,11 @@ fn every_request_that_was_read_is_answered_and_published_before_the_end_is_said(
     assert_eq!(rig.view.engine.lock().unwrap().as_ref().unwrap().last_market().0, messages);
 }
 
-/// Orders that do not rest, each with two answers: more than the kernel takes for a client that does not read.
+/// Orders that do not rest, with two answers each. The answers exceed the kernel's buffers of a client that
+/// does not read.
 const UNREAD_ORDERS: u32 = 60_000;
 
-/// A venue and a client that asked for much and has read nothing of it.
+/// Returns a venue and a client that has many unread answers.
 fn with_unread_answers() -> (Rig, Client) {
     const BURST: u32 = 20;
     let mut rig = Rig::with(&tickpath_exchange::VenueSettings { retained_responses: 1 << 17, ..settings() });
@@ -174,7 +176,7 @@ fn agents_on_threads_of_their_own_end_in_order() {
         assert_eq!(answered, (1..=read as u32).collect::<Vec<_>>());
         let (messages, next) = read_line(&mut line);
         assert_eq!((messages, next), (view.matcher.market_events.read(), messages + 1));
-        // The end is said three times; the next venue has the same lines.
+        // Skip the end-of-session packets, which are sent three times: the next venue has the same lines.
         let mut bytes = [0; 2_048];
         while line.recv(&mut bytes).unwrap().is_some() {}
     }

@@ -1,4 +1,4 @@
-//! Configurations: defaults, and what is refused in one line.
+//! Configurations: defaults, and errors of one line.
 
 use tickpath_config::ConfigError;
 use tickpath_exchange::{
@@ -10,7 +10,7 @@ use tickpath_types::{
     Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty, SelfTradePrevention, Symbol,
 };
 
-/// The settings of a file with the instruments `A` and `B` and this text.
+/// Returns the settings of a file with the instruments `A` and `B` and this text.
 fn settings(text: &str) -> Result<VenueSettings, ConfigError> {
     let instrument = |id, symbol| Instrument {
         id: InstrumentId(id),
@@ -27,7 +27,7 @@ fn settings(text: &str) -> Result<VenueSettings, ConfigError> {
     config.settings(InstrumentTable::new(&[instrument(1, "A"), instrument(2, "B")]), None)
 }
 
-/// With one user, and this text behind it.
+/// Returns the settings with one user, followed by this text.
 fn with_user(text: &str) -> Result<VenueSettings, ConfigError> {
     settings(&format!("order_entry.test_users = ['A']\n{text}"))
 }
@@ -40,7 +40,7 @@ fn recovery(text: &str) -> MarketRecoverySettings {
     with_user(&format!("[market_data]\n{text}")).unwrap().market_recovery
 }
 
-/// Each text is refused in one line that says this.
+/// Checks that each text is refused with a message of one line that contains the second string.
 fn check_refused(settings: fn(&str) -> Result<VenueSettings, ConfigError>, refused: &[(&str, &str)]) {
     for (text, says) in refused {
         let error = settings(text).err().unwrap_or_else(|| panic!("{text} was accepted")).to_string();

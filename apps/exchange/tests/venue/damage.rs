@@ -1,8 +1,10 @@
-//! The damage campaign: one file of a venue's journal is damaged, and the venue started again. It either has everything that
-//! a client recorded, byte for byte, or refuses to start; and what starts with a loss accepted has another session name.
+//! The damage campaign damages one file of a venue's journal and restarts the venue. The venue either has
+//! every message that a client recorded, byte for byte, or refuses to start. If it starts with accepted loss,
+//! its session has another name.
 //!
-//! Each log is written by a venue in a separate process, which is stopped in good order or killed. `DAMAGE_TEST_TRIALS` and
-//! `DAMAGE_TEST_SEED` set how many files are damaged and by which seed; `cargo xtask damage-test` sets them.
+//! A venue in a separate process writes each log; the process is stopped normally or killed.
+//! `DAMAGE_TEST_TRIALS` and `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask
+//! damage-test` sets them.
 
 mod client;
 mod damages;
@@ -19,10 +21,10 @@ use writer::{Log, write_log};
 
 /// Trials in CI.
 const TRIALS: u64 = 200;
-/// Trials of one written log, after which another is written.
+/// Number of trials per written log.
 const TRIALS_PER_LOG: u64 = 84;
 
-/// How often each outcome was met.
+/// Counts of each outcome.
 #[derive(Debug, Default)]
 struct Totals {
     by_log: BTreeMap<String, BTreeMap<Outcome, u64>>,
@@ -84,13 +86,13 @@ fn damage_to_one_file_loses_nothing_silently_and_uses_no_number_twice() {
     println!("{done} files damaged: {lost} silent losses, {twice} sequence numbers used twice");
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert_eq!((lost, twice), (0, 0));
-    // Each kind of damage, to each file that can have it, came.
+    // Every kind of damage occurred on every file to which it applies.
     let expected = Target::ALL.len() * kinds().len();
     assert!(trials < TRIALS || totals.by_damage.len() >= expected - 3, "{:?}", totals.by_damage.keys());
 }
 
-/// A journal as an earlier version left it says nothing about its last record. The check must see that its damage loses
-/// messages silently: otherwise it would see nothing.
+/// Without the files that state where the log ends, damage of the last record loses messages silently. The
+/// check must detect that; otherwise it detects nothing.
 #[test]
 fn a_silent_loss_is_seen() {
     let log = write_log(Policy::Group, false, 7);
@@ -100,7 +102,7 @@ fn a_silent_loss_is_seen() {
         damages::remove_promises(copy.path());
         damages::flip_in_the_last_record(copy.path(), &mut random);
         let (outcome, words) = trial::start_and_compare(&log, copy.path());
-        // Commands that the venue writes at its start may take the numbers of the lost messages.
+        // Commands that the venue writes at its start may reuse the numbers of the lost messages.
         assert!(matches!(outcome, Outcome::Lost | Outcome::Twice), "{words}");
     }
 }

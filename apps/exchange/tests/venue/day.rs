@@ -1,4 +1,4 @@
-//! The trading day: phases, auctions, pauses, instruments that come, trades that are broken, and its end.
+//! The trading day: phases, auctions, pauses, added instruments, broken trades, and the end of the day.
 
 use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, BandWidth, LimitsChange, Phase, Schedule, ScheduleStep,
@@ -32,12 +32,13 @@ pub fn done(commands: u32) -> AdminOutcome {
 }
 
 pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
-    // Of an instrument that was never opened nothing is known.
+    // The state of an instrument that was never opened is unknown.
     let code = rig.view.states[usize::from(id.0)].read() as u8;
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
-/// Of each message its type, and of some the one code that matters: `S` its stage, `H` its state, `I` and `Q` the cross.
+/// Returns the types of the messages, some with a code: `S` with its event, `H` its state, `I` and `Q` the
+/// cross type.
 fn told(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {
@@ -52,7 +53,7 @@ fn told(messages: &[Vec<u8>]) -> String {
     messages.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What a line has carried since the last look, once nothing comes any more.
+/// Returns the new messages of a line since the last call, once all published messages have arrived.
 fn news(rig: &mut Rig, line: &mut Line, seen: &mut usize) -> String {
     let published = rig.view.publisher.messages.read() as usize;
     rig.until_true("all that was published", |_| {
@@ -213,14 +214,14 @@ pub fn gamma() -> Instrument {
     Instrument { symbol: Symbol::new("GAMMA").unwrap(), ..*instruments().get(ALPHA).unwrap() }
 }
 
-/// A venue with room for one more instrument.
+/// Returns settings with capacity for one more instrument.
 pub fn roomy() -> VenueSettings {
     let mut settings = settings();
     settings.limits.max_instruments = 3;
     settings
 }
 
-/// A request for GAMMA, in the bytes of OUCH: the clients of this suite know the first instruments alone.
+/// Encodes an OUCH order for GAMMA: the clients of this suite know only the first instruments.
 pub fn enter_gamma(user_ref: u32, side: Side, price: i64) -> Vec<u8> {
     let mut packet = crate::support::request_packet(&enter(user_ref, side, 5, price));
     let place = packet.windows(8).position(|bytes| bytes == b"ALPHA   ").unwrap();
@@ -274,7 +275,7 @@ fn an_instrument_is_added_traded_suspended_and_opened_again() {
     assert_eq!(rig.command(AdminCommand::AddInstrument(delta)), AdminOutcome::Refused(full));
 }
 
-/// A venue whose disk outlives it.
+/// A venue whose disk survives it.
 pub struct Site {
     pub settings: VenueSettings,
     pub disk: FaultyDisk,
@@ -313,7 +314,7 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
         assert_eq!(recovery.snapshot.is_some(), round > 0, "{recovery}");
         anna = rig.log_in_from("ANNA", u64::from(numbers) + 1);
         assert_eq!(state(&rig, GAMMA), TradingState::Trading);
-        // Enough for a snapshot.
+        // Enough commands for a snapshot.
         for _ in 0..60 {
             numbers += 1;
             anna.send(&enter_gamma(numbers, Side::Buy, 1_000_000));
@@ -321,11 +322,11 @@ fn an_added_instrument_is_there_after_a_restart_from_the_log_and_from_a_snapshot
         }
     }
     drop(anna);
-    // The room that is kept for others may shrink.
+    // The reserved capacity may shrink.
     site.settings.limits.max_instruments = 0;
     rig = site.restart(rig);
     assert_eq!(state(&rig, GAMMA), TradingState::Trading);
-    // The file may name it from now on, and more room may be reserved.
+    // The file may now list the instrument, and more capacity may be reserved.
     let listed: Vec<_> = instruments().iter().copied().chain([Instrument { id: GAMMA, ..gamma() }]).collect();
     site.settings.instruments = InstrumentTable::new(&listed);
     site.settings.limits.max_instruments = 5;
@@ -360,7 +361,7 @@ fn what_the_schedule_has_left_of_a_day_that_was_ended_by_command_is_left_out() {
     assert_eq!(news(&mut rig, &mut line, &mut seen), "SO SS R HH R HH", "the next day comes as ever");
 }
 
-/// Orders of the day are gone and told of, and numbers begin anew.
+/// Checks that the orders of the day are cancelled and reported, and that order numbers start again.
 fn assert_new_day(rig: &mut Rig, client: &mut Client) {
     accepted(rig, client, &enter(1, Side::Buy, 1, 900_000));
     let answer = rig.ask(client, &cancel(1, 0));
@@ -400,7 +401,7 @@ fn the_day_ends_and_another_begins() {
     assert_new_day(&mut rig, &mut bert);
 }
 
-/// Time for everything that is due, one step after the other.
+/// Executes everything due, one step after the other.
 pub fn settle(rig: &mut Rig) {
     for _ in 0..20 {
         rig.pass(Nanos::from_millis(20));
@@ -408,7 +409,7 @@ pub fn settle(rig: &mut Rig) {
     }
 }
 
-/// Writes a command into a journal that no venue has open, behind its last.
+/// Appends a command to a journal that no venue has open.
 fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) {
     let name = SessionName::new("TODAY").unwrap();
     let config = JournalConfig {
@@ -431,7 +432,7 @@ fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) 
     }
 }
 
-/// True for the end of an order of this number, for this reason.
+/// Returns whether an event cancels the order with this number for this reason.
 fn is_canceled(heard: &OrderEventKind, number: u32, why: CancelReason) -> bool {
     matches!(heard, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == why)
 }
@@ -444,7 +445,7 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
     let ts = Nanos(rig.time_of_day());
     rig.close();
     drop(rig);
-    // OUCH has no such order: another door's is in the log.
+    // OUCH has no such order, but another front's order may be in the log.
     let carried = EnterOrder { time_in_force: TimeInForce::Gtc, ..order(9, Side::Sell, 10, 1_010_000) };
     write_command(&site, ANNA, ts, CommandKind::Order(OrderRequest::Enter(carried)));
     let mut rig = site.start();
@@ -463,7 +464,7 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
     let (_, end) = asker.hear(&mut rig, count as usize);
     assert_eq!(told(&end), "SM HH HH SE D D D A SC");
 
-    // Anna hears of it when she comes, and after a restart in the same words.
+    // Anna receives the same messages when she logs in and after a restart.
     drop(bert);
     for _ in 0..2 {
         let mut anna = rig.log_in("ANNA");
@@ -474,7 +475,7 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
         };
         assert_eq!((orig_user_ref.0, order.user_ref.0, order_id.0), (9, 1, 1), "all begins anew");
         drop(anna);
-        // Without a schedule the next day begins with the next start.
+        // Without a schedule the next day begins at the next start.
         rig = site.restart(rig);
     }
     let mut bert = rig.log_in_from("BERT", 7);
@@ -496,7 +497,7 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
     let site = Site::new(settings());
     let mut rig = site.start();
     if second_of(&rig) + 200 > 24 * 3_600 {
-        // Before midnight there is no later time of the day.
+        // Wait past midnight, because there would be no later time of the day.
         rig.pass(Nanos::from_secs(300));
     }
     let mut anna = rig.log_in("ANNA");
@@ -522,9 +523,9 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
     assert!(is_canceled(&heard, 2, CancelReason::Expired), "{heard:?}");
 }
 
-/// Steps that are so many seconds after the start of a test.
+/// Returns a schedule with steps at these seconds after the start of a test.
 pub fn schedule(now: Nanos, steps: &[(u32, Phase)]) -> Schedule {
-    // The schedule's clock shows eight in the morning now, whatever the time is.
+    // The schedule's clock reads 08:00 now, independent of the time.
     let day = Nanos::DAY.0 / 1_000_000_000;
     let utc_offset = 8 * 3_600 - (now.0 / 1_000_000_000 % day) as i32;
     let step = |(second, phase): &(u32, Phase)| ScheduleStep {
@@ -560,7 +561,7 @@ fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
     accepted(&mut rig, &mut anna, &enter(3, Side::Buy, 5, 1_000_000));
     drop(anna);
 
-    // It dies before the opening and comes back after it.
+    // The venue is killed before the opening and restarts after it.
     rig = site.restart(rig);
     rig.pass(Nanos::from_secs(1_500));
     settle(&mut rig);
@@ -573,7 +574,7 @@ fn a_schedule_makes_the_day_and_is_done_once_whatever_happens() {
     settle(&mut rig);
     assert_eq!(rig.view.publisher.messages.read(), published, "nothing of it again");
 
-    // It is down for the rest of the day, and goes on with the next.
+    // The venue is down for the rest of the day, and resumes on the next.
     rig = site.restart(rig);
     rig.pass(Nanos::from_secs(24 * 3_600 + 1));
     settle(&mut rig);

@@ -1,4 +1,4 @@
-//! What becomes of open orders whose user is gone.
+//! Cancel on disconnect.
 
 use tickpath_exchange::VenueSettings;
 use tickpath_nasdaq::soupbintcp::PEER_TIMEOUT;
@@ -10,7 +10,7 @@ use crate::support::{Client, Heard, Rig, cancel, enter, packet, settings};
 const GRACE: Nanos = Nanos::from_millis(500);
 const MOMENT: Nanos = Nanos::from_millis(50);
 
-/// ANNA's orders are cancelled when she is gone for the grace, BERT's at once, CLEO's never.
+/// ANNA's orders are cancelled when she is disconnected for the grace period, BERT's at once, CLEO's never.
 fn rules() -> VenueSettings {
     let mut settings = settings();
     settings.users[0].cancel_on_disconnect = Some(GRACE);
@@ -37,7 +37,7 @@ fn cancels(rig: &Rig) -> u64 {
     rig.view.order_server.cancels_on_disconnect.read()
 }
 
-/// The user comes back and hears that both orders were cancelled by the venue.
+/// Logs the user in and checks that the venue cancelled both orders.
 fn assert_cancelled(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
@@ -50,7 +50,7 @@ fn assert_cancelled(rig: &mut Rig, user: &str) {
     rig.assert_serves(&mut client, 3);
 }
 
-/// The user comes back and both orders stand.
+/// Logs the user in and checks that both orders are open.
 fn assert_standing(rig: &mut Rig, user: &str) {
     let mut client = rig.log_in_from(user, 3);
     for user_ref in 1..=2 {
@@ -92,7 +92,7 @@ fn who_is_back_in_time_finds_the_orders_open() {
 fn without_grace_they_are_cancelled_behind_what_was_read() {
     let mut rig = Rig::with(&rules());
     let mut bert = resting(&mut rig, "BERT");
-    // The last order and the end of the connection come together.
+    // The last order and the end of the connection arrive together.
     bert.request(&enter(3, Side::Buy, 10, 950_000));
     bert.send(&packet(b'O', b""));
     rig.until_true("the hang-up", |rig| cancels(rig) == 1);

@@ -1,4 +1,4 @@
-//! Drop copies: what users heard, the same bytes again, and nobody waits for who reads them.
+//! Drop copies: the users' messages, byte for byte, without delay to anyone but the reader.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use tickpath_types::{Nanos, SessionId, Side};
 use crate::journal::{Site, hear_messages, trade};
 use crate::support::{Client, Heard, PASSWORD, Rig, USERS, cancel, enter, login, packet};
 
-/// A copy as a reader hears it.
+/// A copy as received by a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
     user: String,
@@ -28,10 +28,10 @@ fn told(copies: &[Vec<u8>]) -> Vec<Told> {
     copies.iter().map(told).collect()
 }
 
-/// Copies that everything begins with: each user of the site is told that the day starts.
+/// Copies at the start of every log: the start of the day, for each user of the site.
 const STARTS: usize = 5;
 
-/// A venue with a reader of everybody, `DESK`, and one of Anna alone, `CLERK`.
+/// Returns a venue with a reader of all users, `DESK`, and a reader of Anna only, `CLERK`.
 fn site(policy: Policy, retained_messages: usize) -> Site {
     let mut site = Site::new(policy);
     let ports = UserPorts { order_entry: false, drop_copy: true, deribit: false };
@@ -55,7 +55,7 @@ fn ask_in(rig: &mut Rig, user: &str, number: u64) -> (Client, Heard) {
     (client, heard)
 }
 
-/// A reader that is let in, from this number on.
+/// Logs a reader in, from this number on.
 fn log_in(rig: &mut Rig, user: &str, number: u64) -> Client {
     let (client, heard) = ask_in(rig, user, number);
     assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
@@ -68,7 +68,7 @@ fn hang_up(rig: &mut Rig, client: Client) {
     rig.until_true("the hang-up", |rig| rig.view.drop_copy.disconnects.read() > before);
 }
 
-/// Everything from a number on.
+/// Returns all copies from a number on.
 fn copies_from(rig: &mut Rig, user: &str, number: u64) -> Vec<Vec<u8>> {
     let mut client = log_in(rig, user, number);
     let copies = hear_messages(rig, &mut client);
@@ -113,7 +113,7 @@ fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
         }
         assert!(rig.view.drop_copy.rewinds.read() > rewinds, "{policy}: the log was read again");
 
-        // What follows is numbered on, and new copies alone come to who asks for 0.
+        // Numbers continue after the last copy, and a login from 0 receives only new copies.
         let (mut new, heard) = ask_in(&mut rig, "DESK", 0);
         let next = all.len() as u64 + 1;
         assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next });
@@ -192,7 +192,7 @@ fn a_reader_beyond_the_bound_is_refused() {
     assert_eq!(heard, Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
 }
 
-/// Makes messages until the reader that takes none is disconnected; how many Anna heard.
+/// Creates messages until the reader that takes none is disconnected. Returns the number of Anna's messages.
 fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
     let mut user_ref = first_ref;
     while rig.view.drop_copy.slow_readers.read() == 0 {
@@ -201,7 +201,7 @@ fn until_overtaken(rig: &mut Rig, anna: &mut Client, first_ref: u32) -> u32 {
             anna.request(&cancel(user_ref, 0));
             user_ref += 1;
         }
-        // Each of them is answered: nobody waits for the reader.
+        // Each order is answered: a slow reader does not delay anyone.
         for _ in 0..100 {
             rig.hear_event(anna);
         }
@@ -240,7 +240,7 @@ fn a_reader_that_never_reads_is_left_behind_and_comes_back_for_the_rest() {
     assert!(copies < u64::from(count));
     let rest = told(&copies_from(&mut rig, "DESK", copies + 1));
     let numbers: Vec<u64> = rest.iter().map(|copy| copy.number).collect();
-    // The start of the day was told to five users before; then everything to one.
+    // The start of the day went to five users before; all later messages go to one.
     assert_eq!(numbers, (copies - 3..=u64::from(count) + 1).collect::<Vec<_>>(), "nothing is missing");
 }
 
@@ -273,7 +273,7 @@ fn the_log_is_read_again_for_one_at_a_time_and_who_takes_nothing_loses_its_turn(
     assert_eq!(numbers, (59_000..=60_001).collect::<Vec<_>>());
 }
 
-/// A reader for whom the log was read again and cannot be: the files that it needs are removed meanwhile.
+/// A reader needs the log again, but the files that it needs have been removed.
 #[test]
 fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
     let site = site(Policy::Async, 64);
@@ -299,7 +299,7 @@ fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
     assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
 }
 
-/// Between two of its messages are more commands than are read in one run.
+/// Between two of its messages are more commands than one run reads.
 #[test]
 fn a_reader_that_nothing_waits_for_keeps_its_turn() {
     const OTHERS: u32 = 3_000;
@@ -323,7 +323,7 @@ fn a_reader_that_nothing_waits_for_keeps_its_turn() {
     rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
     rig.turn();
     let before = rig.view.drop_copy.copies.read();
-    // Slow is the log, not the reader, who took at once what there was.
+    // The log is slow, not the reader, which took everything at once.
     rig.pass(Nanos::from_secs(11));
     assert_eq!(rig.hear(&mut clerk), Heard::LoginAccepted { session: "TODAY".into(), next: 1 });
     let copies = hear_messages(&mut rig, &mut clerk).len() as u64;
@@ -338,7 +338,7 @@ fn a_reader_that_takes_what_it_is_sent_is_never_overtaken() {
     let mut rig = site.start();
     let mut anna = rig.log_in("ANNA");
     let mut desk = log_in(&mut rig, "DESK", 1);
-    // The disk stands still, and then all of it is safe at once: more than is kept.
+    // The disk stops, then everything becomes durable at once: more messages than are retained.
     rig.is_disk_stuck = true;
     for user_ref in 1..=ORDERS {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
@@ -351,7 +351,7 @@ fn a_reader_that_takes_what_it_is_sent_is_never_overtaken() {
     assert_eq!((rig.view.drop_copy.slow_readers.read(), rig.view.drop_copy.rewinds.read()), (0, 0));
 }
 
-/// A kill cancels all orders of a user by one command.
+/// A kill cancels all orders of a user in one command.
 #[test]
 fn a_command_that_causes_more_than_is_kept_overtakes_nobody() {
     const ORDERS: u32 = 25;

@@ -1,4 +1,4 @@
-//! A venue that may have lost what it answered is another session for everybody who heard it.
+//! A venue that may have lost answered commands starts a session with another name for all its clients.
 
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy, SessionName};
 use tickpath_nasdaq::moldudp64::{Kind, Packet, Session};
@@ -9,20 +9,20 @@ use crate::journal::Site;
 use crate::market_data::{Asker, Line};
 use crate::support::{Client, Heard, PASSWORD, Rig, enter, login};
 
-/// What a login from the first message of this session is answered.
+/// Returns the answer to a login from the first message of this session.
 fn answer_to_login(rig: &mut Rig, session: &str) -> Heard {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login("ANNA", PASSWORD, session, 1));
     let answer = rig.hear(&mut client);
     drop(client);
-    // A user who is connected is not logged in again.
+    // A connected user cannot log in again, so wait for the disconnection.
     rig.until_true("the end of the connection", |rig| {
         rig.view.users.iter().all(|user| user.is_connected.read() == 0)
     });
     answer
 }
 
-/// The session in which a login of no session is taken.
+/// Returns the session that accepts a login without a session name.
 fn session_of(rig: &mut Rig) -> String {
     match answer_to_login(rig, "") {
         Heard::LoginAccepted { session, .. } => session,
@@ -30,7 +30,7 @@ fn session_of(rig: &mut Rig) -> String {
     }
 }
 
-/// A life in which ANNA has an order accepted and the public is told of it.
+/// Runs a venue in which ANNA's order is accepted and published.
 fn live(site: &Site) -> Rig {
     let mut rig = site.start();
     let mut anna = Client::connect(rig.endpoints.order_entry);
@@ -43,7 +43,7 @@ fn live(site: &Site) -> Rig {
     rig
 }
 
-/// Power is lost, and the venue started again, with what that cost accepted where it asks for that.
+/// Loses power and restarts the venue, accepting the loss if it refuses to start.
 fn after_power_loss(site: &mut Site, rig: Rig) -> Rig {
     site.disk.crash();
     drop(rig);
@@ -66,12 +66,12 @@ fn a_loss_of_power_under_async_gives_the_session_another_name() {
         let mut rig = after_power_loss(&mut site, rig);
         assert_eq!(rig.journal.as_ref().unwrap().recovery.generation, 1);
         assert_eq!(session_of(&mut rig), "TODAY~1");
-        // Who counts in the old session learns that it is no more.
+        // A client of the old session learns that the session no longer exists.
         let refusal = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
         assert_eq!(answer_to_login(&mut rig, "TODAY"), refusal);
         let answer = answer_to_login(&mut rig, "TODAY~1");
         assert!(matches!(answer, Heard::LoginAccepted { .. }), "{answer:?}");
-        // It is known by that name until the next loss.
+        // The session keeps that name until the next loss.
         let mut rig = site.restart(rig);
         assert_eq!(session_of(&mut rig), "TODAY~1");
         let mut rig = after_power_loss(&mut site, rig);
@@ -88,7 +88,7 @@ fn what_is_safe_keeps_its_name_unless_a_loss_is_accepted() {
     site.journal.accept_loss = true;
     let mut rig = site.restart(rig);
     assert_eq!(session_of(&mut rig), "TODAY~1");
-    // The log has the name that it had.
+    // The log keeps its session name.
     site.journal.accept_loss = false;
     site.journal.session = SessionName::new("TODAY").ok();
     let mut rig = site.restart(rig);

@@ -1,4 +1,5 @@
-//! Clients that do what they should not: counted, closed where the protocol says so, and nobody else notices.
+//! Misbehaving clients: the venue counts them, disconnects them where the protocol says so, and serves the
+//! others.
 
 use std::net::Ipv4Addr;
 
@@ -9,10 +10,10 @@ use crate::support::{
     Client, Heard, PASSWORD, Rig, enter, ioc, login, order, packet, request_packet, settings,
 };
 
-/// The messages that are no OUCH after which a connection is closed.
+/// Number of messages that are not valid OUCH after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
 
-/// Bytes after which the venue must close a connection, before and after a login.
+/// Byte sequences for which the venue must close a connection, before and after a login.
 fn not_soup() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("text", b"GET / HTTP/1.1\r\nHost: venue\r\n\r\n".to_vec()),
@@ -28,7 +29,7 @@ fn not_soup() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The venue takes 16 KiB at a time.
+/// The venue reads at most 16 KiB at a time.
 #[test]
 fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
     const ROOM: usize = 16 << 10;
@@ -63,7 +64,7 @@ fn who_sends_much_behind_a_login_waits_for_its_answer() {
     assert_eq!(rig.view.order_server.malformed.read(), 0);
 }
 
-/// Sends in pieces, as the venue may hang up meanwhile.
+/// Sends in pieces, because the venue may disconnect meanwhile.
 fn pour(rig: &mut Rig, client: &mut Client, bytes: &[u8]) {
     for piece in bytes.chunks(4_096) {
         if !client.try_send(piece) {
@@ -184,7 +185,7 @@ fn who_never_reads_stalls_nobody_and_is_disconnected_when_what_is_kept_is_overwr
     assert_eq!(rig.view.order_server.disconnects.read(), 1);
     rig.assert_serves(&mut witness, u32::MAX - 1);
 
-    // What was on its way is lost with the overwritten messages; the user may go on with what comes next.
+    // Data in flight is lost with the overwritten messages; the user may continue with new messages.
     let mut again = Client::connect(rig.endpoints.order_entry);
     again.send(&login("BERT", PASSWORD, "", 0));
     assert!(matches!(rig.hear(&mut again), Heard::LoginAccepted { .. }));
@@ -232,9 +233,9 @@ fn ten_thousand_connects_cost_no_memory_and_disturb_nobody() {
     assert!(server.pre_login_evicted.read() >= (ROUNDS * (EACH - FEW.per_address)) as u64);
 }
 
-/// The address that silent connections come from.
+/// Source address of silent connections.
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Bounds that a test reaches quickly.
+/// Limits that a test reaches quickly.
 const FEW: PreLoginLimits = PreLoginLimits { connections: 8, per_address: 4, deadline: Nanos::from_secs(5) };
 
 #[test]
@@ -243,7 +244,7 @@ fn silent_connections_keep_no_client_out() {
     let server = rig.view.order_server.clone();
     let mut flood = Vec::new();
     for round in 1..=5 {
-        // More of them than may be, before and behind the client, whose login comes late.
+        // More silent connections than allowed, before and after the client, which logs in late.
         flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
         let mut client = Client::connect(rig.endpoints.order_entry);
         flood.extend((0..20).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
@@ -251,7 +252,7 @@ fn silent_connections_keep_no_client_out() {
         client.send(&login("ANNA", PASSWORD, "", 1));
         let response = rig.hear(&mut client);
         assert!(matches!(response, Heard::LoginAccepted { .. }), "round {round}: {response:?}");
-        // From the same address a login comes in that follows its connection at once.
+        // From the same address, a login that follows its connection at once is accepted.
         let mut beside = Client::connect_from(FLOOD, rig.endpoints.order_entry);
         beside.send(&login("BERT", PASSWORD, "", 1));
         flood.extend((0..3).map(|_| Client::connect_from(FLOOD, rig.endpoints.order_entry)));
@@ -296,7 +297,7 @@ fn a_byte_a_second_ends_by_the_time_out() {
             }
         }
     }
-    // A packet that is not whole is no sign of life, and a login has its time.
+    // An incomplete packet does not reset the time-out, and a login has a deadline.
     assert_eq!((closed_before, closed_after), (Some(5), Some(15)));
     assert_eq!(rig.view.order_server.requests.read(), 0);
     rig.assert_serves(&mut witness, 1);
@@ -309,7 +310,7 @@ fn a_login_that_is_sent_again_closes_the_connection_and_is_counted() {
     client.send(&login("ANNA", PASSWORD, "", 1));
     assert_eq!(rig.hear(&mut client), Heard::Closed);
     assert_eq!(rig.view.order_server.malformed.read(), 1);
-    // On a connection of its own it is a login like others: one at a time.
+    // On a separate connection it is a normal login, but a user can log in only once.
     let mut first = rig.log_in("ANNA");
     let mut second = Client::connect(rig.endpoints.order_entry);
     second.send(&login("ANNA", PASSWORD, "", 1));

@@ -1,4 +1,5 @@
-//! A venue with a journal: killed and started again it is the venue that it was, and it tells nothing that is not safe.
+//! A venue with a journal: after a kill and a restart it has the same state, and it sends only durable
+//! results.
 
 use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
 use tickpath_journal::{ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, Policy, Storage};
@@ -12,7 +13,7 @@ use crate::support::{
     ALPHA, Client, Heard, Rig, USERS, build, build_on, cancel, enter, event, journal, replace, settings,
 };
 
-/// A venue whose disk and settings outlive it.
+/// A venue whose disk and settings survive it.
 pub struct Site {
     pub settings: VenueSettings,
     pub journal: JournalSettings,
@@ -29,7 +30,7 @@ impl Site {
         Rig::of(build_on(&self.settings, &self.journal, &self.disk).unwrap())
     }
 
-    /// Why it does not start.
+    /// Returns the reason why the venue does not start.
     pub fn refusal(&self) -> String {
         let error = build_on(&self.settings, &self.journal, &self.disk)
             .err()
@@ -37,7 +38,7 @@ impl Site {
         format!("{error:#}")
     }
 
-    /// The process dies, and another one is started.
+    /// Kills the process and starts another one.
     pub fn restart(&self, rig: Rig) -> Rig {
         self.disk.kill();
         drop(rig);
@@ -45,7 +46,7 @@ impl Site {
     }
 }
 
-/// Messages of a client until nothing comes any more for a while.
+/// Returns a client's messages until none arrive for a while.
 pub fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     let mut messages = vec![];
     let mut silent_turns = 0;
@@ -64,7 +65,7 @@ pub fn hear_messages(rig: &mut Rig, client: &mut Client) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Everything that a user was ever told.
+/// Returns all messages that a user ever received.
 fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     let mut client = rig.log_in(user);
     let messages = hear_messages(rig, &mut client);
@@ -74,7 +75,8 @@ fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Orders of two users, some of which trade; numbers from `from` on. The messages that each heard.
+/// Sends orders of two users, some of which trade, with numbers from `from` on. Returns the messages of each
+/// user.
 pub fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
     for user_ref in from..from + 40 {
         let price = 1_000_000 + i64::from(user_ref % 7) * 100;
@@ -108,13 +110,13 @@ fn a_venue_that_was_killed_goes_on_where_its_log_ends() {
             let recovery = rig.journal.as_ref().unwrap().recovery.clone();
             assert!(recovery.snapshot.is_some() && recovery.replayed < 100, "{policy}: {recovery}");
             assert_eq!(rig.view.publisher.messages.read(), published, "{policy}: {round}");
-            // Anna wants only what is new; Bert everything.
+            // Anna requests new messages only; Bert all of them.
             let mut anna = rig.log_in_from("ANNA", anna_heard.len() as u64 + 1);
             assert_eq!(hear_messages(&mut rig, &mut anna), Vec::<Vec<u8>>::new(), "{policy}");
             assert_eq!(whole_stream(&mut rig, "BERT"), bert_heard, "{policy}: the same bytes");
         }
 
-        // Numbers that were used are used; those that follow are not, and old orders trade with new ones.
+        // Used order numbers stay used, the next ones are free, and old orders trade with new ones.
         rig = site.restart(rig);
         let mut anna = rig.log_in_from("ANNA", anna_heard.len() as u64 + 1);
         let mut bert = rig.log_in_from("BERT", bert_heard.len() as u64 + 1);
@@ -224,7 +226,7 @@ fn a_stop_is_no_end_of_the_session() {
     rig.close();
     assert_ne!(hash(&rig), stopped);
     drop(rig);
-    // Twice from the same log is the same.
+    // Two starts from the same log give the same result.
     let [first, second] = [(); 2].map(|()| {
         let mut rig = site.start();
         rig.turn();
@@ -250,7 +252,7 @@ fn the_opening_is_said_once() {
 
 #[test]
 fn an_opening_that_was_cut_short_is_finished() {
-    // Power is lost at every moment of the opening.
+    // Power is lost at every point of the opening.
     for changes in 0..40 {
         let site = Site::new(Policy::Sync);
         let mut rig = site.start();
@@ -292,7 +294,7 @@ fn kills_and_limits_and_graces_are_as_they_were() {
     let mut cleo = rig.log_in("CLEO");
     let answer = rig.ask(&mut cleo, &enter(1, Side::Sell, 6, 1_000_000));
     assert!(matches!(answer, OrderEventKind::Rejected { reason: RejectReason::QtyAboveLimit, .. }));
-    // Bert was away when the venue came back: his grace begins then.
+    // Bert was not connected when the venue restarted: his grace period begins then.
     rig.pass(grace - Nanos::from_millis(100));
     assert_eq!(rig.view.order_server.cancels_on_disconnect.read(), 0);
     rig.pass(Nanos::from_millis(200));
@@ -302,7 +304,7 @@ fn kills_and_limits_and_graces_are_as_they_were() {
     assert!(matches!(gone, OrderEventKind::Canceled { reason: CancelReason::System, .. }), "{gone:?}");
     drop((anna, bert, cleo));
 
-    // A limit that the configuration has no longer is no longer kept.
+    // A limit removed from the configuration no longer applies.
     site.settings.users[2].limits = UserLimits::default();
     let mut rig = site.restart(rig);
     let mut cleo = rig.log_in_from("CLEO", 2);
@@ -339,7 +341,7 @@ fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
     let mut anna = rig.log_in("ANNA");
     rig.ask(&mut anna, &enter(1, Side::Buy, 10, 900_000));
     while rig.turn() > 0 {}
-    // From now on there can be no other segment.
+    // From now on no further segment fits on the disk.
     let names = site.disk.list().unwrap();
     let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
     site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
@@ -358,7 +360,7 @@ fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
     let answer = rig.ask(&mut anna, &cancel(1, 0));
     assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
 
-    // Until the last segment is full as well: then nothing is taken in, and nothing wrong is said.
+    // Fill the last segment as well: then nothing is accepted, and nothing wrong is sent.
     let mut sent = 0;
     while rig.view.journal.delayed.read() == 0 {
         anna.request(&cancel(2, 0));
@@ -370,7 +372,7 @@ fn without_room_on_the_disk_new_orders_are_refused_and_cancels_are_not() {
     let messages = hear_messages(&mut rig, &mut anna);
     assert!(messages.iter().all(|message| event(message).user_ref().0 <= user_ref));
 
-    // There is room again.
+    // The disk has space again.
     site.disk.set_faults(DiskFaults::default());
     let answer = rig.hear_event(&mut anna);
     assert_eq!(answer.user_ref().0, user_ref + 1, "what waited: {answer:?}");
@@ -393,7 +395,7 @@ fn refusals_leave_room_for_the_cancels_of_everything_that_is_open() {
     let names = site.disk.list().unwrap();
     let capacity = names.iter().filter_map(|name| Some(site.disk.contents(name)?.len() as u64)).sum();
     site.disk.set_faults(DiskFaults { capacity, ..DiskFaults::default() });
-    // Nothing but new orders, many times what a segment holds.
+    // New orders only, many times the capacity of a segment.
     let mut refused = [0_u64; 2];
     for user_ref in OPEN + 1..2_000 {
         anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
@@ -418,7 +420,7 @@ fn refusals_leave_room_for_the_cancels_of_everything_that_is_open() {
         let answer = rig.ask(&mut anna, &cancel(user_ref, 0));
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
-    // A number that was refused without a record is not used up, and nothing of it is sent again.
+    // A number refused without a record is still free, and the refusal is not sent again.
     let last = rig.view.order_server.commands.read();
     site.disk.set_faults(DiskFaults::default());
     rig.until_true("room", |rig| rig.view.journal.is_full.read() == 0);
@@ -522,7 +524,7 @@ fn a_venue_that_cannot_go_on_says_why() {
     let monday = tickpath_journal::SessionName::new("MONDAY").ok();
     refuses(&|site| site.journal.session = monday, &["session TODAY, not MONDAY"]);
 
-    // Other bounds are no hindrance.
+    // Changed limits do not prevent a start.
     (site.settings, site.journal) = good;
     site.settings.limits.max_open_orders *= 2;
     site.settings.retained_messages *= 2;
@@ -558,7 +560,7 @@ fn a_log_that_is_damaged_is_refused_and_a_torn_one_is_cut() {
     site.disk.put(&last, torn);
     let refusal = site.refusal();
     assert!(refusal.contains(&last) && refusal.contains("--accept-loss"), "{refusal}");
-    // An earlier version could not tell it from what a crash leaves.
+    // Without this file the damage cannot be distinguished from a torn write of a crash.
     site.disk.remove(ACKNOWLEDGED_FILE).unwrap();
     let mut rig = site.start();
     let recovery = rig.journal.as_ref().unwrap().recovery.clone();
@@ -570,7 +572,7 @@ fn a_log_that_is_damaged_is_refused_and_a_torn_one_is_cut() {
     site.disk.kill();
     drop(rig);
 
-    // Nothing that is damaged in the middle is gone over.
+    // Damage in the middle of the log is never skipped.
     let site = Site::new(Policy::Group);
     let mut rig = site.start();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));

@@ -1,4 +1,4 @@
-//! What a user may do at most.
+//! Limits of users.
 
 use tickpath_exchange::{RateLimit, UserLimits, VenueSettings};
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind, OrderRequest, Qty, RejectReason, Side};
@@ -7,7 +7,7 @@ use crate::support::{Client, Rig, cancel, enter, ioc, order, replace, settings};
 
 const PRICE: i64 = 1_000_000;
 
-/// ANNA has these limits, the others none.
+/// ANNA has these limits, the other users none.
 fn limited(limits: UserLimits) -> VenueSettings {
     let mut settings = settings();
     settings.users[0].limits = limits;
@@ -73,7 +73,7 @@ fn open_orders_are_limited_however_fast_they_come() {
             other => panic!("{other:?}"),
         }
     }
-    // A replacement takes the place of one, an IOC order never rests.
+    // A replacement does not add an open order, and an IOC order never rests.
     assert_accepted(&mut rig, &mut anna, &replace(1, 6, 1, PRICE));
     assert_accepted(&mut rig, &mut anna, &ioc(7, Side::Buy, 1, PRICE));
     rig.hear_event(&mut anna);

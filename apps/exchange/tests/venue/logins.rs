@@ -1,4 +1,4 @@
-//! Passwords by hash, and clients that guess.
+//! Hashed passwords, and clients that guess passwords.
 
 use std::net::Ipv4Addr;
 
@@ -15,7 +15,7 @@ const NOT_AUTHORIZED: Heard = Heard::LoginRejected(LoginRejectReason::NOT_AUTHOR
 const NOT_AVAILABLE: Heard = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
 const ACCEPTED: &str = "TODAY";
 
-/// ANNA and BERT have hashes, CLEO a password.
+/// ANNA and BERT have hashes, CLEO has a plain password.
 fn hashed() -> VenueSettings {
     let mut settings = settings();
     for user in &mut settings.users[..2] {
@@ -87,7 +87,7 @@ fn a_client_that_is_gone_before_the_answer_disturbs_nobody() {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login("ANNA", PASSWORD, "", 1));
     drop(client);
-    // The next one has the same place; the answer about the first is not its.
+    // The next connection reuses the slot, but must not receive the answer to the first one.
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
     let (response, mut bert) = try_login(&mut rig, "BERT", PASSWORD);
     assert!(is_accepted(&response), "{response:?}");
@@ -137,7 +137,7 @@ fn guessing_is_checked_later_and_later_and_never_makes_others_wait() {
         rig.until_true("the login", |rig| rig.view.order_server.logins_delayed.read() > delayed);
         rig.pass(Nanos::from_millis(delay - 20));
         assert_eq!(client.try_hear(), None, "put off");
-        // Neither another user of this address nor this user at another address waits.
+        // Neither another user of this address nor this user at another address is delayed.
         let (response, bert) = try_login(&mut rig, "BERT", PASSWORD);
         assert!(is_accepted(&response), "{response:?}");
         let gone = rig.view.order_server.disconnects.read();
@@ -151,7 +151,7 @@ fn guessing_is_checked_later_and_later_and_never_makes_others_wait() {
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (6, 6));
 }
 
-/// Wrong passwords of many addresses, and more of them than are remembered.
+/// Wrong passwords come from many addresses, more than are remembered.
 #[test]
 fn no_number_of_guesses_refuses_the_right_password_where_it_was_used_before() {
     let mut settings = settings();
@@ -164,7 +164,7 @@ fn no_number_of_guesses_refuses_the_right_password_where_it_was_used_before() {
         client.send(&login("ANNA", "guess", "", 1));
         assert_eq!(rig.hear(&mut client), NOT_AUTHORIZED);
     }
-    // From her own address as well: what is put off comes by the shortest delay, and not by the longest.
+    // From her own address as well: the login is delayed by the shortest delay, not by the longest.
     let mut guesses: Vec<Client> = (0..12).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
     guesses.iter_mut().for_each(|client| client.send(&login("ANNA", "guess", "", 1)));
     let mut anna = Client::connect(rig.endpoints.order_entry);
@@ -188,7 +188,7 @@ fn guesses_that_come_at_once_are_put_off_like_those_that_come_one_after_the_othe
     rig.until_true("three answers", |_| server.wrong_passwords.read() == 3);
     assert_eq!(server.logins_delayed.read(), 5);
     for more in 4..=8 {
-        // 100, 200, 400, 800 and 1,600 ms.
+        // Delays of 100, 200, 400, 800 and 1,600 ms.
         rig.pass(Nanos::from_millis(100 << (more - 4)));
         rig.pass(Nanos::from_millis(40));
         rig.until_true("one more", |_| server.wrong_passwords.read() >= more);
@@ -196,7 +196,7 @@ fn guesses_that_come_at_once_are_put_off_like_those_that_come_one_after_the_othe
     assert_eq!((server.wrong_passwords.read(), server.logins_refused.read()), (8, 8));
 }
 
-/// Beyond the checker's queue logins wait: none is refused.
+/// Logins beyond the checker's queue wait; none is refused.
 #[test]
 fn more_logins_than_can_be_checked_at_once_are_checked_later() {
     const MANY: u64 = 90;
@@ -213,7 +213,7 @@ fn more_logins_than_can_be_checked_at_once_are_checked_later() {
     }
     let server = rig.view.order_server.clone();
     rig.until_true("as many checks as wait", |_| server.logins_delayed.read() > 0);
-    // Answers come in the host's time; logins that wait are tried again in the venue's.
+    // Answers take real time; waiting logins are retried in simulated time.
     for _ in 0..2 {
         let answered = server.wrong_passwords.read();
         rig.until_true("answers", |_| server.wrong_passwords.read() >= (answered + 45).min(MANY));
@@ -260,7 +260,7 @@ fn a_login_that_is_put_off_ends_with_its_connection() {
     rig.log_in("ANNA");
 }
 
-/// Floods of silent connections, one from each address, come while a login is put off.
+/// Floods of silent connections, one from each address, arrive while a login is delayed.
 #[test]
 fn a_trusted_login_that_is_put_off_outlasts_a_flood_from_many_addresses() {
     let mut settings = settings();
@@ -287,8 +287,8 @@ fn a_trusted_login_that_is_put_off_outlasts_a_flood_from_many_addresses() {
     assert!(is_accepted(&response), "{response:?}");
 }
 
-/// Guesses of ANNA's password from her own address, after a restart: her login is put off by the shortest delay, as
-/// before, and by longer ones where the file of trusted logins is missing or damaged.
+/// Guesses of ANNA's password from her own address, after a restart. Her login is delayed by the shortest
+/// delay, as before, and by longer ones if the file of trusted logins is missing or damaged.
 #[test]
 fn trusted_logins_outlast_a_restart() {
     const FILE: &str = "trusted-logins";

@@ -27,6 +27,6 @@ mod users;
 
 use tickpath_agent::CountingAllocator;
 
-/// So that tests see what duty cycles allocate.
+/// Counts allocations, so that tests can check those of duty cycles.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -1,4 +1,4 @@
-//! Market data on both lines, retransmission, and venues that get in each other's way.
+//! Market data on both lines, retransmission, and conflicts between venues.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -11,7 +11,7 @@ use tickpath_types::{Nanos, Sequence, Side};
 
 use crate::support::{Rig, build, cancel, enter, instruments, ioc, replace, request_packet, settings};
 
-/// Messages that every venue of two instruments begins with.
+/// Number of messages at the start of every venue with two instruments.
 const OPENING: u64 = 7;
 
 /// The datagrams of one line.
@@ -33,7 +33,7 @@ impl Line {
         }
     }
 
-    /// The messages with their numbers, which must be dense from 1.
+    /// Returns the messages, whose numbers must be dense from 1.
     pub fn messages(&self) -> Vec<Vec<u8>> {
         let mut messages = vec![];
         for datagram in &self.datagrams {
@@ -52,13 +52,13 @@ impl Line {
     }
 }
 
-/// A venue and the two lines, joined before its first packet.
+/// Returns a venue and its two lines, joined before the first packet.
 pub fn with_lines(settings: &VenueSettings) -> (Rig, Line, Line) {
     let (a, b) = (Line::join(settings.line_a), Line::join(settings.line_b));
     (Rig::with(settings), a, b)
 }
 
-/// Turns until both lines have carried so many messages.
+/// Runs turns until both lines have carried `count` messages.
 pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
     rig.until("the messages on both lines", |_| {
         a.read();
@@ -67,7 +67,7 @@ pub fn read_lines(rig: &mut Rig, a: &mut Line, b: &mut Line, count: usize) {
     });
 }
 
-/// One message in words: its type and the fields that a book is built from.
+/// Returns one message as text: its type and the fields from which a book is built.
 pub fn words(message: &[u8]) -> String {
     match Message::parse(message).unwrap() {
         Message::SystemEvent(event) => format!("system {}", char::from(event.event_code.0)),
@@ -160,7 +160,7 @@ fn events_that_come_together_leave_together_and_no_packet_is_too_long() {
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
     assert_eq!(a.datagrams, b.datagrams);
     assert!(a.datagrams.iter().all(|datagram| datagram.len() <= 200));
-    // Four adds of 36 bytes and their lengths fit.
+    // Four adds of 36 bytes with their lengths fit.
     let full =
         a.datagrams.iter().filter(|datagram| Packet::parse(datagram).unwrap().message_count() == 4).count();
     assert!(full >= 12, "{full}");
@@ -203,7 +203,7 @@ fn the_end_of_the_session_is_said_on_both_lines() {
     assert_eq!(said, b"MEC", "the day ends with the session");
 }
 
-/// Someone who asks for messages.
+/// A client that requests retransmissions.
 pub struct Asker {
     endpoint: UdpEndpoint,
     server: SocketAddrV4,
@@ -231,8 +231,8 @@ impl Asker {
         Some(bytes[..received.len].to_vec())
     }
 
-    /// The messages of the answers until there are so many, with the number of the first. An answer is one packet; the
-    /// rest is asked for again.
+    /// Returns the answers' messages until there are `count`, with the number of the first. An answer is one
+    /// packet; the rest is requested again.
     pub fn hear(&mut self, rig: &mut Rig, count: usize) -> (u64, Vec<Vec<u8>>) {
         let (mut first, mut messages) = (None, vec![]);
         while messages.len() < count {
@@ -293,7 +293,7 @@ fn requests_that_make_no_sense_have_no_answer() {
     asker.ask("MONDAY", 1, 1);
     asker.ask("", 1, 1);
     dropped += 7;
-    // Well formed, and about nothing that there is.
+    // Well-formed requests for messages that do not exist.
     asker.ask("TODAY", 0, 1);
     asker.ask("TODAY", OPENING + 1, 1);
     asker.ask("TODAY", u64::MAX - 1, 1);
@@ -324,7 +324,7 @@ fn what_is_no_longer_kept_is_not_sent() {
 
 #[test]
 fn requests_beyond_the_bound_are_dropped_and_counted() {
-    /// As many as may wait for their answer.
+    /// Maximum number of pending requests.
     const PENDING: u64 = 64;
     const BEYOND: u64 = 20;
     const MESSAGES: u16 = 400;
@@ -382,7 +382,7 @@ fn a_line_is_alive_however_much_is_asked_for() {
     (0..8).for_each(|_| asker.ask("TODAY", 1, 1));
     rig.pass(Nanos::from_secs(1));
     assert!((1..8).contains(&rig.view.publisher.retransmitted.read()), "others wait for the next cycle");
-    // Not another turn: the heartbeat is on its way.
+    // Without another turn: the heartbeat is in flight.
     wait_for("the heartbeat", || {
         a.read();
         (a.datagrams.len() > packets).then_some(())

@@ -1,4 +1,4 @@
-//! What orders are answered, field by field and byte by byte.
+//! Answers to orders, field by field and byte by byte.
 
 use tickpath_types::{
     CancelReason, ClientOrderId, EnterOrder, InstrumentId, Liquidity, MatchId, ModifyOrder, OrderEventKind,
@@ -98,7 +98,7 @@ fn a_cancel_reduces_or_takes_away_and_is_told_once() {
     rig.ask(&mut anna, &enter(1, Side::Buy, 100, 1_000_000));
     assert_eq!(rig.ask(&mut anna, &cancel(1, 60)), canceled(1, 40, CancelReason::User));
     assert_eq!(rig.ask(&mut anna, &cancel(1, 0)), canceled(1, 60, CancelReason::User));
-    // A cancel of an order that is gone has no answer: the next answer is the next order's.
+    // A cancel of an order that is no longer open has no answer: the next answer is for the next order.
     anna.request(&cancel(1, 0));
     let next = order(2, Side::Buy, 1, 1_000_000);
     assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(next)), accepted(next, 2));
@@ -216,7 +216,7 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
         let bad = EnterOrder { user_ref: UserRefNum(user_ref), ..bad };
         assert_eq!(rig.ask(&mut anna, &OrderRequest::Enter(bad)), rejected(user_ref, reason), "{bad:?}");
     }
-    // What only the wire can say: a symbol, a side, a time in force that there is not.
+    // Invalid values that exist only on the wire: an unknown symbol, side or time in force.
     let wire = crate::support::request_packet(&OrderRequest::Enter(good));
     let mut user_ref = 5_u32;
     for (offset, bytes, reason) in [
@@ -247,7 +247,7 @@ fn a_modification_to_no_side_is_answered_and_uses_no_number_up() {
     let (reason, client_order_id) = (RejectReason::InvalidSide, ClientOrderId::default());
     let refused = OrderEventKind::Rejected { user_ref: UserRefNum(7), reason, client_order_id };
     assert_eq!(rig.ask(&mut anna, &OrderRequest::Modify(modify)), refused);
-    // Of an order that is not open nothing is said: the next answer is to the next request.
+    // An order that is not open has no answer: the next answer is for the next request.
     let gone = ModifyOrder { user_ref: UserRefNum(u32::MAX), side_marking: b'S', qty: Qty(5) };
     anna.request(&OrderRequest::Modify(gone));
     let modify = ModifyOrder { user_ref: UserRefNum(7), side_marking: b'T', qty: Qty(5) };
@@ -289,7 +289,7 @@ fn a_user_without_a_number_left_is_answered() {
     }
 }
 
-/// docs/protocols/nasdaq.md has the reason.
+/// `docs/protocols/nasdaq.md` states the reason.
 #[test]
 fn a_market_order_that_would_rest_is_rejected() {
     let mut rig = Rig::new();

@@ -1,4 +1,5 @@
-//! Market data for those who come late or lost too much: snapshots, and messages out of the journal.
+//! Market data recovery for late joiners and clients that lost messages: snapshots, and messages from the
+//! journal.
 
 use std::net::Ipv4Addr;
 
@@ -30,7 +31,7 @@ fn with_snapshots(change: impl FnOnce(&mut SnapshotSettings)) -> VenueSettings {
     VenueSettings { market_recovery, ..settings() }
 }
 
-/// A user that hears what is new alone.
+/// Logs a user in for new messages only.
 fn newcomer(rig: &mut Rig, user: &str) -> Client {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(&login(user, PASSWORD, "", 0));
@@ -38,7 +39,7 @@ fn newcomer(rig: &mut Rig, user: &str) -> Client {
     client
 }
 
-/// Orders on both sides, some of which trade, shrink, move or go.
+/// Sends orders on both sides, some of which trade, are reduced, moved or cancelled.
 fn trade(rig: &mut Rig, from: u32) {
     let mut anna = newcomer(rig, "ANNA");
     for user_ref in (from..from + 40).step_by(2) {
@@ -53,7 +54,7 @@ fn trade(rig: &mut Rig, from: u32) {
     rig.ask(&mut bert, &ioc(from, Side::Buy, 25, 1_000_000));
 }
 
-/// Digest of the books that messages lead to.
+/// Returns the digest of the books built from the messages.
 fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
     let limits = BookLimits::new(InstrumentId(2), 1_024);
     let mut builder = BookBuilder::new(Indexed::<FastBooks<()>>::new(limits));
@@ -69,7 +70,7 @@ fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
     builder.books().state_hash()
 }
 
-/// A snapshot as a client hears it: its messages, and the number of the first one that follows.
+/// Returns a snapshot as a client receives it: its messages, and the number of the first message after it.
 fn glimpse(rig: &mut Rig) -> (Vec<Vec<u8>>, usize) {
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
     client.hears_stages = true;
@@ -93,7 +94,7 @@ fn end_of(message: &[u8]) -> usize {
     EndOfSnapshot::ref_from_bytes(message).unwrap().sequence().unwrap().0 as usize
 }
 
-/// Everything that is published has reached the snapshots.
+/// Waits until the snapshots contain everything published.
 fn settle(rig: &mut Rig) {
     rig.until_true("the copies", |rig| {
         rig.view.market_recovery.next_sequence.read() == rig.view.publisher.messages.read() + 1
@@ -241,7 +242,7 @@ fn clients_beyond_the_bound_slow_ones_and_senseless_ones_are_let_go() {
     assert_eq!(next, 8, "others are served");
 }
 
-/// Many silent connections, and many clients that log in and do not read: names are not checked here.
+/// Many silent connections, and many clients that log in and do not read: user names are not checked here.
 #[test]
 fn one_address_keeps_no_other_from_its_snapshot() {
     let flood_from = Ipv4Addr::new(127, 0, 0, 2);
@@ -262,14 +263,14 @@ fn one_address_keeps_no_other_from_its_snapshot() {
     assert_eq!(next, 8);
 }
 
-/// A client of this door may say 1 KiB at a time.
+/// This endpoint accepts packets of up to 1 KiB.
 #[test]
 fn a_packet_that_is_too_long_is_the_end_as_soon_as_it_says_so() {
     const ROOM: usize = 1 << 10;
     let mut rig = Rig::with(&with_snapshots(|_| {}));
     let counters = rig.view.market_recovery.clone();
     let mut client = Client::connect(rig.endpoints.glimpse.unwrap());
-    // A text that fills the room, and one that would need a byte more, of which nothing but its length has come.
+    // A text that fills the buffer, then only the length of a packet that would need one byte more.
     client.send(&packet(b'+', &[b'x'; ROOM - 3]));
     (0..50).for_each(|_| _ = rig.turn());
     assert_eq!((client.try_hear(), counters.glimpse_malformed.read()), (None, 0), "at the bound");
@@ -293,7 +294,7 @@ fn who_says_too_much_is_counted_once_and_who_logs_out_is_not() {
     assert_eq!(counters.glimpse_malformed.read(), 1);
 }
 
-/// The kernel takes 64 KiB of a connection, its buffer as much, and a snapshot has 240 KiB.
+/// The kernel takes 64 KiB of a connection, the server buffers the same amount, and a snapshot has 240 KiB.
 #[test]
 fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
     let mut settings = with_snapshots(|_| {});
@@ -334,7 +335,7 @@ fn clients_that_do_not_read_get_no_more_than_fits_and_delay_nobody() {
     rig.until_true("the end of all", |_| counters.glimpse_connections.read() == 0);
 }
 
-/// What a client sends while the end of its snapshot is on its way must not take that back.
+/// Data that a client sends during the end of its snapshot must not cause the loss of data in flight.
 #[test]
 fn a_slow_client_that_is_alive_gets_its_snapshot_to_the_end() {
     const ORDERS: u32 = 2_500;
@@ -384,7 +385,7 @@ fn copies_for_snapshots_cost_the_venue_no_memory_even_if_nobody_takes_them() {
     }
 }
 
-/// Messages out of the journal and those in memory are the same stream.
+/// Messages from the journal and from memory form one stream.
 #[test]
 fn what_memory_has_no_longer_comes_out_of_the_journal_also_after_a_restart() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
@@ -436,7 +437,7 @@ fn old_messages_are_read_from_snapshot_to_snapshot_at_once() {
     assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "one snapshot leads to all");
 }
 
-/// The ring between the publisher and the snapshots has 4,096 places, and the store 16.
+/// The ring between the publisher and the snapshots has 4,096 slots, and the store 16.
 #[test]
 fn snapshots_that_were_overtaken_go_on_out_of_the_journal() {
     let disk = FaultyDisk::new(1, DiskFaults::default());
@@ -484,7 +485,7 @@ fn what_the_journal_has_no_longer_has_no_answer_and_the_archive_is_bounded() {
     assert_eq!(rig.view.market_recovery.archive_rewinds.read(), 1, "it is known by then");
     assert!(asker.try_hear().is_none());
 
-    /// Requests that wait for the archive.
+    /// Maximum number of requests waiting for the archive.
     const WAITING: u64 = 16;
     let archive = rig.market_recovery.take();
     for _ in 0..=WAITING {

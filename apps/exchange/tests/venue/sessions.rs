@@ -1,4 +1,4 @@
-//! Logging in and out, silence, and coming back.
+//! Logins, logouts, silence, and reconnects.
 
 use tickpath_exchange::PreLoginLimits;
 use tickpath_nasdaq::soupbintcp::{HEARTBEAT_INTERVAL, LoginRejectReason, PEER_TIMEOUT};
@@ -10,7 +10,7 @@ const NOT_AUTHORIZED: Heard = Heard::LoginRejected(LoginRejectReason::NOT_AUTHOR
 const NOT_AVAILABLE: Heard = Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE);
 const MOMENT: Nanos = Nanos::from_millis(50);
 
-/// What a login is answered by, and whether the connection stays.
+/// Returns the answer to a login, with the client.
 fn try_login(rig: &mut Rig, bytes: &[u8]) -> (Heard, Client) {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(bytes);
@@ -178,7 +178,7 @@ fn a_client_gets_thousands_of_messages_that_it_missed() {
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
     let mut anna = rig.log_in_from("ANNA", 1);
     for user_ref in 1..=COUNT {
-        // More than one write takes: the rest comes with the timers.
+        // More than one write holds: the rest comes with the timers.
         let [accepted, canceled] = std::array::from_fn(|_| {
             rig.until("the next message", |rig| {
                 rig.pass(Nanos::from_millis(1));
@@ -200,7 +200,7 @@ fn connections_that_come_and_go_cost_no_memory() {
     let mut anna = rig.log_in("ANNA");
     assert!(tickpath_agent::counts_allocations());
     for round in 1..=10 {
-        // The last one stays, the others give way.
+        // The last one stays, the others are evicted.
         let clients: Vec<_> = (0..6).map(|_| Client::connect(rig.endpoints.order_entry)).collect();
         assert_eq!(rig.allocations_of(TURNS), 0);
         assert_eq!(rig.view.order_server.pre_login_evicted.read(), round * 5);

@@ -1,4 +1,4 @@
-//! Snapshots that are damaged, and those that cannot be tidied up.
+//! Damaged snapshots, and snapshots that cannot be removed.
 
 use tickpath_exchange::{Recovery, UserSettings, VenueSettings};
 use tickpath_journal::{ACKNOWLEDGED_FILE, Policy, Storage, snapshot_name};
@@ -7,7 +7,7 @@ use tickpath_types::{Sequence, Side};
 use crate::journal::{Site, hear_messages, trade};
 use crate::support::{Rig, build, enter, journal, settings};
 
-/// Where a snapshot's payload begins.
+/// Offset of a snapshot's payload.
 const PAYLOAD: usize = 64;
 
 fn snapshots(site: &Site) -> Vec<String> {
@@ -17,7 +17,7 @@ fn snapshots(site: &Site) -> Vec<String> {
     names
 }
 
-/// Damages the newest snapshot, in its header or behind it; returns its name, and what it was.
+/// Damages the newest snapshot, in its header or after it. Returns its name and its good contents.
 fn damage_newest(site: &Site, place: usize) -> (String, Vec<u8>) {
     let name = snapshots(site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
@@ -43,7 +43,7 @@ fn assert_refused(site: &Site, words: &[&str]) {
     }
 }
 
-/// A venue that ran with snapshots every so many commands, and is dead.
+/// Runs a venue with a snapshot every `snapshot_every` commands, and kills it.
 fn that_traded(snapshot_every: u64) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = snapshot_every;
@@ -86,7 +86,7 @@ fn without_any_snapshot_nobody_knows_what_the_log_was_decided_by() {
     kill(&site, site.start());
 }
 
-/// Only the snapshot that a start with more users writes knows of them.
+/// Users that are only in the snapshot of a start with more users.
 #[test]
 fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
     let mut site = that_traded(0);
@@ -101,7 +101,8 @@ fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
     let with_dora = site.settings.users.clone();
     let name = snapshots(&site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
-    // Also without its header, and without all of it, what it led to is known; an earlier version did not write that down.
+    // The new state is known even if the snapshot lacks its header or is missing, unless that record is
+    // missing too.
     for (place, is_recorded, words) in [
         (Some(PAYLOAD), true, "does not lead"),
         (Some(PAYLOAD - 1), true, "does not lead"),
@@ -137,7 +138,7 @@ fn bounds_that_perhaps_only_a_damaged_snapshot_knows_are_not_guessed() {
             &site,
             &[&name, "checksum", "decided by the one or the other", "start once as it was then"],
         );
-        // As it says.
+        // Follow the advice of the message.
         site.settings.limits.max_open_orders /= 2;
         kill(&site, site.start());
         site.settings.limits.max_open_orders *= 2;
@@ -153,7 +154,7 @@ fn a_snapshot_beside_which_old_ones_stay_is_a_snapshot() {
     let mut rig = Rig::of(build(&VenueSettings { journal: Some(journal), ..settings() }).unwrap());
     let mut anna = rig.log_in("ANNA");
     let mut follower = rig.journal.take().unwrap();
-    // A file of that name cannot be read.
+    // A directory of that name cannot be read as a file.
     let unreadable = folder.path().join(snapshot_name(Sequence(1)));
     std::fs::create_dir(&unreadable).unwrap();
     for user_ref in 1..=60 {

@@ -1,5 +1,5 @@
-//! What was commanded about users holds after a restart, until the configuration says something else; and instruments
-//! that are new in the file are there.
+//! Commanded user settings persist over a restart until the configuration changes them; instruments added to
+//! the file exist after the restart.
 
 use tickpath_exchange::{
     AdminCommand, AdminOutcome, AdminRefusal, LimitsChange, Phase, RateLimit, UserLimits, Venue,
@@ -16,7 +16,7 @@ use crate::support::{ALPHA, Client, Rig, build_on, cancel, enter, instruments, j
 
 const ANNA: SessionId = SessionId(1);
 
-/// A client whose stream and numbers go on whatever happens to the venue.
+/// A client whose stream and order numbers continue over restarts of the venue.
 struct Anna {
     heard: u64,
     user_ref: u32,
@@ -27,7 +27,7 @@ impl Anna {
         rig.log_in_from("ANNA", self.heard + 1)
     }
 
-    /// Why an order is refused, if it is; one that is accepted is cancelled.
+    /// Returns the reason if an order is refused; cancels the order if it is accepted.
     fn try_order(&mut self, rig: &mut Rig, client: &mut Client, qty: u64) -> Option<RejectReason> {
         self.user_ref += 1;
         self.heard += 1;
@@ -52,7 +52,7 @@ fn build(site: &Site) -> Venue {
     build_on(&site.settings, &journal(Policy::Group), &site.disk).unwrap()
 }
 
-/// The venue dies and is built again; what it says of its configuration.
+/// Kills the venue and builds it again. Returns its notices about the configuration.
 fn restart(site: &Site, mut rig: Rig) -> (Rig, Vec<String>) {
     rig.journal.as_mut().unwrap().keep_trusted_logins().unwrap();
     site.disk.kill();
@@ -95,7 +95,7 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
         assert_eq!(anna.try_order(&mut rig, &mut client, 10), None);
         assert_eq!(anna.try_order(&mut rig, &mut client, 10), Some(RejectReason::RateAboveLimit), "{round}");
         drop(client);
-        // Enough for a snapshot.
+        // Enough commands for a snapshot.
         for change in [Some(Qty(9)), Some(Qty(10))].repeat(10) {
             let change = LimitsChange { order_qty: Some(change), ..LimitsChange::default() };
             rig.command(AdminCommand::SetLimits { session: ANNA, change });
@@ -104,7 +104,7 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
     }
     assert!(rig.journal.as_ref().unwrap().recovery.snapshot.is_some());
 
-    // The file has another word about one of them.
+    // The file changes one of the limits.
     site.settings.users[0].limits = qty(50);
     for is_first in [true, false] {
         let notices;
@@ -169,7 +169,7 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     client = anna.log_in(&mut rig);
     assert_eq!(anna.try_order(&mut rig, &mut client, 1), refused);
     drop(client);
-    // Another list is the whole list.
+    // A changed list replaces the whole list.
     append(&mut site);
     site.settings.users[0].instruments = Some(vec![ALPHA, GAMMA]);
     let notices;
@@ -182,7 +182,7 @@ fn an_instrument_is_allowed_to_a_user_with_a_list_and_stays_so() {
     assert_eq!(anna.try_gamma(&mut rig, &mut client), b'A');
 }
 
-/// The file has an instrument more, behind the others.
+/// Appends an instrument to the file, after the others.
 fn append(site: &mut Site) {
     let more = Instrument { id: GAMMA, ..gamma() };
     let listed: Vec<Instrument> = instruments().iter().copied().chain([more]).collect();
@@ -209,7 +209,7 @@ fn an_instrument_that_is_new_in_the_file_is_added_at_the_start() {
     let commands = rig.view.order_server.commands.read();
     (rig, notices) = restart(&site, rig);
     assert_eq!((rig.view.order_server.commands.read(), notices.len()), (commands, 0), "once");
-    // It stays when the file has it no longer.
+    // The instrument stays when the file no longer lists it.
     site.settings.instruments = instruments();
     site.settings.users[0].instruments = None;
     (rig, notices) = restart(&site, rig);
@@ -242,7 +242,7 @@ fn it_is_halted_where_the_day_goes_by_a_schedule_and_waits_for_one_that_has_not_
 
 #[test]
 fn an_addition_that_was_cut_short_is_finished() {
-    // Power is lost at every moment of the second start.
+    // Power is lost at every point of the second start.
     for changes in 0..40 {
         let mut site = Site::new(settings());
         let mut rig = site.start();

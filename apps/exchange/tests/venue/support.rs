@@ -1,4 +1,4 @@
-//! A venue that runs when it is told to, and its clients.
+//! A venue that the test runs step by step, and its clients.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -24,11 +24,11 @@ use tickpath_types::{
 pub use tickpath_test_support::soup::{login, packet};
 pub use tickpath_test_venue::{PASSWORD, build};
 
-/// Simulated time of one turn of the venue's agents.
+/// Simulated duration of one turn of the venue's agents.
 const TURN: Nanos = Nanos::from_micros(1);
-/// The same on the way to the end.
+/// Simulated duration of one turn during the shutdown.
 const FINISH_TURN: Nanos = Nanos::from_micros(100);
-/// Messages that every user's stream begins with; those that tests count come behind them.
+/// Messages at the start of every user's stream; the messages that tests count follow them.
 pub const START_OF_DAY: u64 = 1;
 pub const USERS: [&str; 3] = ["ANNA", "BERT", "CLEO"];
 pub const ALPHA: InstrumentId = InstrumentId(1);
@@ -41,22 +41,22 @@ pub fn settings() -> VenueSettings {
     venue_settings(&["ALPHA", "BRAVO"], &USERS)
 }
 
-/// A venue whose agents run in the test's thread, one turn after another, at the test's time.
+/// A venue whose agents run in the test's thread, turn by turn, in simulated time.
 pub struct Rig {
     invoker: Invoker,
     now: Nanos,
     pub endpoints: Endpoints,
     pub view: VenueView,
     pub admin: Option<AdminClient>,
-    /// Works on its disk in each turn.
+    /// The journal, which does its disk work in each turn.
     pub journal: Option<VenueJournal>,
-    /// Does its work in each turn.
+    /// Market data recovery, which works in each turn.
     pub market_recovery: Option<MarketRecovery>,
-    /// The disk does nothing meanwhile.
+    /// True while the disk does nothing.
     pub is_disk_stuck: bool,
 }
 
-/// How the venue of a test keeps its journal: in small files.
+/// Journal settings of a test's venue, with small files.
 #[allow(dead_code)] // of the suite at the limit of open files
 pub fn journal(policy: Policy) -> JournalSettings {
     JournalSettings {
@@ -102,12 +102,12 @@ impl Rig {
         }
     }
 
-    /// One turn of every agent; how much was done.
+    /// Runs one turn of every agent; returns the amount of work.
     pub fn turn(&mut self) -> usize {
         self.try_turn().unwrap()
     }
 
-    /// The same, of agents that may fail.
+    /// Runs one turn of agents that may fail.
     pub fn try_turn(&mut self) -> Result<usize, AgentFailure> {
         self.now = self.now + TURN;
         let mut work = self.invoker.run_once(self.now)?;
@@ -120,25 +120,25 @@ impl Rig {
         journal.work_on_disk() + journal.follow().unwrap_or(0) + journal.copy(self.now).unwrap()
     }
 
-    /// Lets simulated time pass at once, and a turn take notice.
+    /// Advances simulated time, then runs one turn.
     pub fn pass(&mut self, time: Nanos) {
         self.now = self.now + time;
         self.turn();
     }
 
-    /// The same, of agents that may fail.
+    /// Advances simulated time, then runs one turn of agents that may fail.
     #[allow(dead_code)] // of the suite at the limit of open files
     pub fn try_pass(&mut self, time: Nanos) -> Result<usize, AgentFailure> {
         self.now = self.now + time;
         self.try_turn()
     }
 
-    /// Nanoseconds since midnight, as messages carry them.
+    /// Returns the nanoseconds since midnight, as in messages.
     pub fn time_of_day(&self) -> u64 {
         self.now.0 % 86_400_000_000_000
     }
 
-    /// Turns until `look` finds what is waited for.
+    /// Runs turns until `look` returns a result.
     pub fn until<R>(&mut self, what: &str, mut look: impl FnMut(&mut Rig) -> Option<R>) -> R {
         let deadline = Deadline::start();
         loop {
@@ -154,12 +154,12 @@ impl Rig {
         self.until(what, |rig| look(rig).then_some(()));
     }
 
-    /// What the client hears next.
+    /// Returns the client's next packet.
     pub fn hear(&mut self, client: &mut Client) -> Heard {
         self.until("an answer", |_| client.try_hear())
     }
 
-    /// The next message; heartbeats may come before it.
+    /// Returns the next message and skips heartbeats before it.
     pub fn hear_event(&mut self, client: &mut Client) -> OrderEventKind {
         loop {
             match self.hear(client) {
@@ -174,7 +174,7 @@ impl Rig {
         std::array::from_fn(|_| self.hear_event(client))
     }
 
-    /// A user that is logged in and hears every message from the first on, behind the start of the day.
+    /// Logs a user in for every message from the first on, after the start of the day.
     pub fn log_in(&mut self, user: &str) -> Client {
         self.log_in_from(user, 1)
     }
@@ -187,13 +187,13 @@ impl Rig {
         client
     }
 
-    /// Sends a request and hears the first answer.
+    /// Sends a request and returns the first answer.
     pub fn ask(&mut self, client: &mut Client, request: &OrderRequest) -> OrderEventKind {
         client.request(request);
         self.hear_event(client)
     }
 
-    /// The venue still serves this client: an order and its cancel are answered.
+    /// Checks that the venue still serves this client: it answers an order and its cancel.
     pub fn assert_serves(&mut self, client: &mut Client, user_ref: u32) {
         let answer = self.ask(client, &enter(user_ref, Side::Buy, 1, 900_000));
         assert!(matches!(answer, OrderEventKind::Accepted { .. }), "{answer:?}");
@@ -201,14 +201,14 @@ impl Rig {
         assert!(matches!(answer, OrderEventKind::Canceled { .. }), "{answer:?}");
     }
 
-    /// One turn of every agent on its way to its end; true when all have nothing left to do.
+    /// Runs one turn of every agent during the shutdown; true when all have finished.
     pub fn finish_turn(&mut self) -> bool {
         self.now = self.now + FINISH_TURN;
         self.work_on_disk();
         self.invoker.finish(self.now).unwrap()
     }
 
-    /// Tells the venue something, and what it answers.
+    /// Executes an administrator's command and returns its outcome.
     #[allow(dead_code)] // of the suite at the limit of open files
     pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
         let mut admin = self.admin.take().unwrap();
@@ -220,7 +220,7 @@ impl Rig {
         answer.outcome
     }
 
-    /// Now, as the venue is told.
+    /// Returns the simulated time.
     #[allow(dead_code)] // of the suite at the limit of open files
     pub fn now(&self) -> Nanos {
         self.now
@@ -230,7 +230,7 @@ impl Rig {
     pub fn close(&mut self) {
         let deadline = self.now + FINISH_TIMEOUT;
         while !self.finish_turn() && self.now < deadline {}
-        // A disk that fails costs nothing but trust.
+        // A failure of the disk loses only trust.
         let _ = self.journal.as_mut().map(VenueJournal::keep_trusted_logins);
         self.invoker.close();
     }
@@ -241,7 +241,7 @@ impl Rig {
         self.invoker.close();
     }
 
-    /// Allocations of so many turns.
+    /// Returns the number of allocations in this many turns.
     pub fn allocations_of(&mut self, turns: usize) -> u64 {
         let before = thread_allocations();
         for _ in 0..turns {
@@ -251,7 +251,7 @@ impl Rig {
     }
 }
 
-/// What a client is told.
+/// A packet that a client receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     LoginAccepted {
@@ -260,7 +260,7 @@ pub enum Heard {
     },
     LoginRejected(LoginRejectReason),
     Message(Vec<u8>),
-    /// Words without a number.
+    /// Text without a sequence number.
     Debug(String),
     Heartbeat,
     EndOfSession,
@@ -268,11 +268,11 @@ pub enum Heard {
     Closed,
 }
 
-/// The client's end of a connection; knows SoupBinTCP's packets and nothing of what they should be.
+/// The client's end of a connection. It parses SoupBinTCP packets without checking their contents.
 pub struct Client {
     stream: TcpStream,
     received: Vec<u8>,
-    /// Whether it is told of the stages of the day, which most tests are not about.
+    /// Whether the client returns the stage messages of the day, which most tests do not need.
     pub hears_stages: bool,
 }
 
@@ -281,7 +281,7 @@ impl Client {
         Client::of(TcpStream::connect(address).unwrap())
     }
 
-    /// A client at another address of the loopback interface.
+    /// Connects a client from another address of the loopback interface.
     #[allow(dead_code)] // of the suite at the limit of open files
     pub fn connect_from(from: Ipv4Addr, address: SocketAddrV4) -> Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
@@ -290,7 +290,7 @@ impl Client {
         Client::of(socket.into())
     }
 
-    /// A client that has its socket and reaches nobody yet.
+    /// Returns a client with a socket that is not connected yet.
     #[allow(dead_code)] // of the suite at the limit of open files
     pub fn prepare() -> Client {
         Client::of(Socket::new(Domain::IPV4, Type::STREAM, None).unwrap().into())
@@ -305,7 +305,7 @@ impl Client {
         socket.set_nonblocking(true).unwrap();
     }
 
-    /// A client whose kernel takes few bytes before it reads them.
+    /// Connects a client with a small receive buffer in the kernel.
     pub fn connect_narrow(address: SocketAddrV4) -> Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(2_048).unwrap();
@@ -319,12 +319,12 @@ impl Client {
         Client { stream, received: Vec::new(), hears_stages: false }
     }
 
-    /// Sends bytes as they are; few enough for the kernel to take at once.
+    /// Sends raw bytes; few enough for the kernel to take at once.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Sends bytes unless the kernel has no room or the venue has gone; true when they are sent.
+    /// Sends bytes; false if the kernel has no capacity or the venue has ended.
     pub fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.stream.write(bytes).is_ok_and(|count| {
             assert_eq!(count, bytes.len(), "the kernel took a part");
@@ -336,7 +336,7 @@ impl Client {
         self.send(&request_packet(request));
     }
 
-    /// The next packet, if it is there.
+    /// Returns the next packet, if it has arrived.
     pub fn try_hear(&mut self) -> Option<Heard> {
         if let Some(heard) = self.take_packet() {
             return Some(heard);
@@ -381,7 +381,7 @@ pub fn request_packet(request: &OrderRequest) -> Vec<u8> {
     packet(b'U', &bytes[..len])
 }
 
-/// True for the message that the day starts or ends.
+/// Returns whether a message starts or ends the day.
 fn is_stage(message: &[u8]) -> bool {
     message[0] == b'S'
 }
@@ -414,7 +414,7 @@ pub fn cancel(user_ref: u32, qty: u64) -> OrderRequest {
 }
 
 pub fn replace(orig_user_ref: u32, user_ref: u32, qty: u64, price: i64) -> OrderRequest {
-    // The side is the old order's.
+    // A replacement keeps the old order's side.
     let order = order(user_ref, Side::Buy, qty, price);
     let order = EnterOrder { client_order_id: ClientOrderId(*b"replaced      "), ..order };
     OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref)))

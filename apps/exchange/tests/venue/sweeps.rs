@@ -1,4 +1,4 @@
-//! One order that trades with very many: every event comes, in order, and nothing is allocated for it.
+//! One order that trades with very many orders: every event arrives in order, without allocations.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tickpath_types::{
 
 use crate::support::{ALPHA, instruments, ioc, order};
 
-/// A matcher between its rings.
+/// A matcher and its rings.
 struct Bench {
     matcher: Matcher<NoTrace>,
     commands: spsc::Producer<LogCommand>,
@@ -57,8 +57,8 @@ impl Bench {
         bench
     }
 
-    /// Puts a command into the log and runs the matcher until everything that it causes is read; returns what the
-    /// matcher allocated.
+    /// Puts a command into the log and runs the matcher until all resulting events are read. Returns the
+    /// number of the matcher's allocations.
     fn apply(&mut self, session: u16, kind: CommandKind) -> u64 {
         self.sequence = self.sequence.next();
         let command = Command { sequence: self.sequence, session: SessionId(session), ts: Nanos(1), kind };
@@ -78,7 +78,7 @@ impl Bench {
         }
     }
 
-    /// Fills the book with as many offers as there may be.
+    /// Fills the book with the maximum number of offers.
     fn fill(&mut self, count: u32) {
         for user_ref in 1..=count {
             let offer = order(user_ref, Side::Sell, 1, 1_000_000);
@@ -114,7 +114,7 @@ fn a_sweep_of_twenty_thousand_orders_is_told_in_full_and_allocates_nothing() {
 #[test]
 fn the_end_of_every_order_at_once_fits_its_bound() {
     const ORDERS: u32 = 300;
-    // The smallest rings: nearly every event waits.
+    // The smallest rings: nearly every event has to wait.
     for kind in [
         CommandKind::Order(ioc(1, Side::Buy, ORDERS.into(), 1_000_000)),
         CommandKind::CancelAll { reason: tickpath_types::CancelReason::Supervisory },

@@ -1,8 +1,8 @@
-//! What an older version of the program wrote is read; what a later one wrote is refused by name.
+//! Files of an older version of the program are read; those of a later version are refused.
 //!
-//! `version_1` holds a journal of a venue with the settings of these tests and snapshots of 30 commands, whose user CLEO
-//! may have 500 in an order and was killed once, as it was written when snapshots had layout version 1; and what ANNA and
-//! BERT were told then, message behind message.
+//! `version_1` holds a journal of a venue with the settings of these tests and snapshots every 30 commands,
+//! in the layout of snapshot version 1. User CLEO has a limit of 500 per order and was killed once. It also
+//! holds the messages that ANNA and BERT received then, concatenated.
 
 use tickpath_exchange::{UserLimits, audit};
 use tickpath_journal::{Policy, SessionName, snapshot_name};
@@ -12,11 +12,11 @@ use crate::journal::{Site, hear_messages, trade};
 use crate::support::{Client, Heard, PASSWORD, login};
 
 const SEGMENT: &str = "00000000000000000001.journal";
-/// Where a snapshot's payload begins: `TPVENUE`, and its version.
+/// Offset of a snapshot's payload: `TPVENUE`, and its version.
 const PAYLOAD: usize = 64;
-/// The version that is written now.
+/// Current snapshot version.
 const VERSION: u8 = 3;
-/// Commands in the log, and the state after them as it was recorded then.
+/// Number of commands in the log, and the recorded state hash after them.
 const LAST: u64 = 39;
 const STATE_HASH: u64 = 0x43d0985e559fe2d2;
 
@@ -32,7 +32,7 @@ fn snapshots() -> [(Sequence, Vec<u8>); 2] {
     ]
 }
 
-/// The site of that venue, with its log and these snapshots.
+/// Returns the site of that venue, with its log and these snapshots.
 fn site(snapshots: &[(Sequence, Vec<u8>)]) -> Site {
     let mut site = Site::new(Policy::Group);
     site.journal.snapshot_every = 30;
@@ -64,7 +64,7 @@ fn a_journal_with_snapshots_of_version_1_goes_on() {
         for (user, told) in
             [("ANNA", include_str!("version_1/ANNA.hex")), ("BERT", include_str!("version_1/BERT.hex"))]
         {
-            // The venue of then did not tell users that the day starts.
+            // A venue of that version did not send the start of the day to users.
             let mut client = Client::connect(rig.endpoints.order_entry);
             client.send(&login(user, PASSWORD, "TODAY", 1));
             let session = "TODAY".to_owned();
@@ -72,7 +72,7 @@ fn a_journal_with_snapshots_of_version_1_goes_on() {
             assert!(hear_messages(&mut rig, &mut client).concat() == bytes(told), "{user}");
         }
 
-        // It trades on, and the snapshots that follow are of the present version.
+        // The venue continues to trade, and its next snapshots have the current version.
         let mut rig = site.restart(rig);
         let (mut anna, mut bert) = (rig.log_in_from("ANNA", 1), rig.log_in_from("BERT", 1));
         trade(&mut rig, [&mut anna, &mut bert], 100);
@@ -85,8 +85,8 @@ fn a_journal_with_snapshots_of_version_1_goes_on() {
     }
 }
 
-/// Users are told more than they were then, so what was decided before the newest snapshot cannot be decided again; that is
-/// said.
+/// Users now receive more messages, so commands before the newest snapshot do not lead to the same state. The
+/// audit must report that.
 #[test]
 fn what_this_version_decides_otherwise_is_told_by_the_state() {
     let site = site(&snapshots());
@@ -115,13 +115,14 @@ fn a_snapshot_of_a_later_version_is_refused_with_its_file_and_what_to_do() {
     }
 }
 
-/// As the documentation of snapshots says, bit by bit.
+/// Computes the CRC32C bit by bit, as in the documentation of snapshots.
 fn crc32c(bytes: &[u8]) -> u32 {
     let shifted = |crc: u32, _| crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), shifted))
 }
 
-/// A start with more users and other bounds writes a snapshot from which on they count; the log before it still leads there.
+/// A start with more users and other limits writes a snapshot that applies them; the log before it still
+/// leads to it.
 #[test]
 fn a_log_whose_users_and_bounds_changed_can_be_read_again_from_its_start() {
     let mut site = Site::new(Policy::Group);

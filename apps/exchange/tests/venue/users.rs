@@ -1,4 +1,4 @@
-//! Users who are added while the venue runs.
+//! Users that are added while the venue runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,14 @@ use crate::support::{Client, Heard, PASSWORD, Rig, USERS, build, enter, login, s
 
 const MOMENT: Nanos = Nanos::from_millis(20);
 const DORA: SessionId = SessionId(4);
-/// What the log is told of [`dora`]: that there is such a user, its limits, that the file has them, and what becomes of its
-/// trades with itself.
+/// Commands that add [`dora`]: the user, its limits, that the file has them, and its self-trade prevention.
 const COMMANDS: u32 = 4;
 
 fn limits() -> UserLimits {
     UserLimits { order_qty: Some(Qty(50)), ..UserLimits::default() }
 }
 
-/// A user whose password is known by its hash alone.
+/// Returns a user whose password is known only by its hash.
 fn dora() -> UserSettings {
     UserSettings {
         limits: limits(),
@@ -35,7 +34,7 @@ fn dora() -> UserSettings {
     }
 }
 
-/// A venue with room for two more users than there are.
+/// Returns a venue with capacity for two more users.
 fn site(policy: Policy) -> Site {
     let mut site = Site::new(policy);
     site.settings.limits.max_sessions = 6;
@@ -61,7 +60,7 @@ fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Client, Heard) {
     (client, heard)
 }
 
-/// A client that hears everything that the user was ever told.
+/// Logs a client in for all messages that the user ever received.
 fn log_in(rig: &mut Rig, user: &str) -> Client {
     let (client, heard) = try_login(rig, user, PASSWORD);
     assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
@@ -109,7 +108,7 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
         let of_dora = stream(&mut rig, "DORA");
         assert_eq!(of_dora.len(), 2, "{policy}: nothing of before it came");
 
-        // The file has the user now; without it the venue would not be the one of its log.
+        // The file must list the user now; without it the venue would not match its log.
         assert!(site.journal.session.is_none());
         site.disk.kill();
         drop(rig);
@@ -127,7 +126,7 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
             rig.pass(MOMENT);
             assert_eq!(rig.view.order_server.commands.read(), commands, "nothing is said again");
 
-            // A day's end and enough for a snapshot.
+            // An end of the day, and enough commands for a snapshot.
             for phase in [Phase::EndOfDay, Phase::Start, Phase::Open] {
                 rig.command(AdminCommand::Phase { phase, instrument: None });
             }
@@ -154,7 +153,7 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
 
 #[test]
 fn an_addition_that_was_cut_short_is_finished_at_the_start() {
-    // Power is lost at every moment from the command on.
+    // Power is lost at every point from the command on.
     for changes in 0..12 {
         let mut site = site(Policy::Sync);
         let mut rig = site.start();
@@ -202,7 +201,7 @@ fn who_cannot_be_added_is_refused_and_nothing_is_changed() {
         assert!(matches!(refused(name), AddUserError::Register(RegisterError::Name(_))), "{name}");
     }
     assert_eq!(rig.view.users.len(), 3);
-    // The one that there is room for, and one more.
+    // Add the one user that fits, then one more.
     assert_eq!(add(&mut rig, &dora()), AdminOutcome::Done { commands: COMMANDS });
     let emil = UserSettings::new("EMIL", Password::plain(PASSWORD));
     let full = rig.admin.as_mut().unwrap().submit_user(&emil).unwrap_err();
@@ -253,7 +252,7 @@ fn what_holds_for_all_holds_for_who_comes_later() {
     assert_eq!(refusal(halted), Some(RejectReason::Halted));
 }
 
-/// Copies from a number on.
+/// Returns the copies from a number on.
 fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(reader, PASSWORD, "", from));
@@ -306,7 +305,7 @@ fn drop_copies_are_of_users_who_come_later_and_for_them() {
     }
 }
 
-/// A venue's configuration with these users behind those of [`settings`].
+/// Writes a venue's configuration with these users after those of [`settings`].
 fn write_config(folder: &Path, more: &str) -> PathBuf {
     let instruments = "[[instrument]]\nsymbol = 'BRAVO'\nreference_price = '100.00'\n\
                        [[instrument]]\nsymbol = 'ALPHA'\nreference_price = '100.00'\n\

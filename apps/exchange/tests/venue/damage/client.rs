@@ -1,4 +1,4 @@
-//! A client's own record, read by its own few lines: the checks must not see with the eyes of what they check.
+//! A client's record, with an independent parser: the checks must not use the code that they check.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -9,19 +9,19 @@ use tickpath_test_support::ANY_PORT;
 
 use crate::support::{PASSWORD, login};
 
-/// A user's connection, SoupBinTCP 3.00 as far as it is needed.
+/// A user's connection: the part of SoupBinTCP 3.00 that the test needs.
 pub struct Link {
     stream: TcpStream,
     bytes: Vec<u8>,
     pub is_closed: bool,
-    /// Once the login was accepted: the session, and the number of the next message.
+    /// After the login: the session, and the number of the next message.
     pub accepted: Option<(String, u64)>,
-    /// Every message since.
+    /// Every message since the login.
     pub messages: Vec<Vec<u8>>,
 }
 
 impl Link {
-    /// Logs in and wants every message from `next` on.
+    /// Logs in and requests every message from `next` on.
     pub fn log_in(address: SocketAddrV4, user: &str, next: u64) -> Link {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -30,14 +30,14 @@ impl Link {
         Link { stream, bytes: Vec::new(), is_closed: false, accepted: None, messages: Vec::new() }
     }
 
-    /// Sends all of it, as far as the venue lives.
+    /// Sends all bytes, unless the venue ends.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.set_nonblocking(false).unwrap();
         self.is_closed |= self.stream.write_all(bytes).is_err();
         self.stream.set_nonblocking(true).unwrap();
     }
 
-    /// Reads what is there; true when something was.
+    /// Reads the available bytes; true if there were any.
     pub fn read(&mut self) -> bool {
         let mut bytes = [0; 1 << 16];
         let count = match self.stream.read(&mut bytes) {
@@ -70,7 +70,7 @@ impl Link {
         count > 0
     }
 
-    /// Place of the answer to a new order among the messages: it is accepted (`A`) or rejected (`J`) once.
+    /// Returns the index of the answer to a new order, which is accepted (`A`) or rejected (`J`) once.
     pub fn answer_to(&self, user_ref: u32) -> Option<usize> {
         let is_answer =
             |message: &Vec<u8>| matches!(message[0], b'A' | b'J') && message[9..13] == user_ref.to_be_bytes();
@@ -78,10 +78,10 @@ impl Link {
     }
 }
 
-/// Received multicast messages: MoldUDP64, as far as needed.
+/// Received multicast messages: the part of MoldUDP64 that the test needs.
 #[derive(Clone, Debug, Default)]
 pub struct Market {
-    /// Messages by session and number.
+    /// Messages by session and sequence number.
     pub messages: BTreeMap<(String, u64), Vec<u8>>,
 }
 
@@ -91,7 +91,7 @@ impl Market {
         let mut number = u64::from_be_bytes(*packet[10..].first_chunk().unwrap());
         let count = u16::from_be_bytes(*packet[18..].first_chunk().unwrap());
         let mut rest = &packet[20..];
-        // A heartbeat has none, the end of the session says 65,535 and has none either.
+        // A heartbeat has no messages. The end of the session has none either, but a count of 65,535.
         while let Some(len) = rest.first_chunk().map(|len| usize::from(u16::from_be_bytes(*len)))
             && count != u16::MAX
         {
@@ -108,13 +108,13 @@ impl Market {
         }
     }
 
-    /// The session and the last number.
+    /// Returns the session and the last sequence number.
     pub fn last(&self) -> Option<(String, u64)> {
         self.messages.keys().next_back().cloned()
     }
 }
 
-/// Asks for old messages.
+/// A client that requests retransmissions.
 pub struct Asker {
     socket: UdpSocket,
     pub market: Market,
@@ -131,7 +131,7 @@ impl Asker {
         Asker { socket, market: Market::default() }
     }
 
-    /// True once an answer is there.
+    /// Reads an answer; true if there was one.
     pub fn read(&mut self) -> bool {
         let mut bytes = [0; 1 << 16];
         let Ok(len) = self.socket.recv(&mut bytes) else { return false };

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tickpath_journal::{ACKNOWLEDGED_FILE, GENERATION_FILE};
 
-/// Bytes that a file system keeps together.
+/// Page size of the file system.
 const PAGE: usize = 4_096;
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// The file that is damaged.
+/// The kind of the damaged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     Segment,
@@ -57,10 +57,10 @@ impl Target {
     }
 }
 
-/// Damages bytes; true when they are others then.
+/// Damages bytes; returns true if they changed.
 type Damage = fn(&mut Vec<u8>, &mut Random) -> bool;
 
-/// Every kind of damage; the last one, whose bytes are gone, removes the file.
+/// All kinds of damage; the last one leaves no bytes, which removes the file.
 pub fn kinds() -> [(&'static str, Damage); 5] {
     [
         ("bit", |bytes, random| flip(bytes, random)),
@@ -71,7 +71,8 @@ pub fn kinds() -> [(&'static str, Damage); 5] {
     ]
 }
 
-/// Damages one file of the folder; which, and how. A damage that changes nothing is none, and another is tried.
+/// Damages one file of the folder. Returns its kind, the damage and the path. Retries a damage that changes
+/// nothing.
 pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, PathBuf) {
     loop {
         // Half of all damage is to the log.
@@ -95,8 +96,8 @@ pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, Path
     }
 }
 
-/// Removes every file that says where the log ends: those beside it, the latest snapshot, and the close mark, which is a
-/// segment without records.
+/// Removes every file that states where the log ends: those beside the log, the latest snapshot, and the
+/// close mark, which is a segment without records.
 pub fn remove_promises(folder: &Path) {
     let snapshot = files(folder, |name| Target::Snapshot.is(name)).pop();
     let beside = [ACKNOWLEDGED_FILE, GENERATION_FILE].map(str::to_owned);
@@ -115,7 +116,7 @@ pub fn flip_in_the_last_record(folder: &Path, random: &mut Random) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Names of the files that are meant, ascending.
+/// Returns the names of the matching files, in ascending order.
 fn files(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| is_meant(name)).collect();
@@ -123,19 +124,19 @@ fn files(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
     names
 }
 
-/// Length without the zeroes at the end, which nothing was written to.
+/// Returns the length without the trailing zeroes, which were never written.
 fn used(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
-/// A place in what is used, half of the time near its end.
+/// Returns an offset into the used part, half of the time near its end.
 fn place(bytes: &[u8], random: &mut Random) -> usize {
     let used = used(bytes).max(1);
     let near = if random.below(2) == 0 { used.min(2 * PAGE) } else { used };
     used - 1 - random.below(near)
 }
 
-/// Page length for a file of this length.
+/// Returns the page length for a file of this length.
 fn page(bytes: &[u8]) -> usize {
     if bytes.len() > PAGE { PAGE } else { (bytes.len() / 4).next_multiple_of(16).max(16) }
 }

@@ -1,4 +1,4 @@
-//! One trial: a file is damaged, the venue started, and its messages compared with its clients' records.
+//! One trial: damages a file, starts the venue, and compares its messages with the clients' records.
 
 use std::path::Path;
 
@@ -10,27 +10,28 @@ use super::damages::{Random, Target, damage};
 use super::writer::{Log, venue_settings};
 use crate::support::{Rig, USERS, build, enter, request_packet};
 
-/// Messages of market data that are compared.
+/// Number of market data messages compared.
 const MARKET_COUNT: u64 = 25;
-/// Turns that an answer takes at most.
+/// Maximum number of turns until an answer.
 const TURNS_MAX: u32 = 5_000;
-/// A number that no user has used.
+/// An order number that no user has used.
 const FRESH_REF: u32 = 100_000;
 
 /// The outcome of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The venue started under the old name and has everything.
+    /// The venue started with the old session name and has everything.
     Whole,
-    /// It refused, and started under another name when the loss was accepted.
+    /// The venue refused to start. With accepted loss it started with another session name.
     Refused,
-    /// It refused that as well: a copy is needed.
+    /// The venue refused to start even with accepted loss: a backup is needed.
     CopyNeeded,
-    /// It started under another name by itself.
+    /// The venue started with another session name without accepted loss.
     Renamed,
-    /// It started under the old name and lacks a message that a client holds.
+    /// The venue started with the old session name and lacks a message that a client holds.
     Lost,
-    /// It started under the old name and has another message of a number that a client holds.
+    /// The venue started with the old session name and has a different message under a number that a client
+    /// holds.
     Twice,
 }
 
@@ -56,14 +57,14 @@ impl Outcome {
     }
 }
 
-/// A log that is not damaged must be taken as it is; otherwise a trial of it would prove nothing.
+/// Checks that a venue starts on the undamaged log; otherwise a trial of this log would prove nothing.
 pub fn judge_undamaged(log: &Log) {
     let copy = log.copy();
     let (outcome, words) = start_and_compare(log, copy.path());
     assert_eq!(outcome, Outcome::Whole, "{}: {words}", log.name());
 }
 
-/// Damages a copy of the log and says what became of it, with what is wrong about that.
+/// Damages a copy of the log. Returns the damage, the outcome, and a description of the problem, if any.
 pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, Option<String>) {
     let copy = log.copy();
     let (target, kind, path) = damage(copy.path(), random);
@@ -97,7 +98,7 @@ pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, 
             }
         }
     } else if outcome != Outcome::Whole {
-        // No log here lost power: none has a reason to begin a session by itself.
+        // No log here lost power, so no venue has a reason to rename its session without accepted loss.
         problem = Some(words);
     }
     let problem = problem.map(|words| {
@@ -107,13 +108,13 @@ pub fn judge(log: &Log, random: &mut Random) -> (Target, &'static str, Outcome, 
     (target, kind, outcome, problem)
 }
 
-/// Whether a number follows a word: the place of what is damaged.
+/// Returns whether a number follows a word: the position of the damage.
 fn has_number(text: &str, word: &str) -> bool {
     text.match_indices(word)
         .any(|(at, _)| text[at + word.len()..].starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// The first defect that `tickpath journal verify` reports.
+/// Returns the first defect that `tickpath journal verify` reports.
 fn verify(folder: &Path) -> Option<String> {
     let folder = Folder::new(folder).unwrap();
     let found = match inspect(&folder, &InspectOptions::default()) {
@@ -132,7 +133,8 @@ fn verify(folder: &Path) -> Option<String> {
     bad.or_else(missing)
 }
 
-/// Starts a venue on the folder and compares its messages with the record; the reason where it refuses.
+/// Starts a venue on the folder and compares its messages with the record. Returns the reason if the venue
+/// refuses.
 pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     let mut rig = match start(log, folder, false) {
         Err(words) => return (Outcome::Refused, words),
@@ -145,7 +147,7 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
         if name != *session {
             return (Outcome::Renamed, name);
         }
-        // Everything before its answer is there before it.
+        // Everything sent before the answer to this order has arrived when the answer arrives.
         link.send(&request_packet(&enter(FRESH_REF, Side::Buy, 1, 900_000)));
         let fresh = rig.until("the answer to a new order", |_| {
             link.read();
@@ -158,7 +160,7 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
                 told.len(),
                 link.messages.len()
             );
-            // The answer to the new order has the number of a recorded message: that one is lost.
+            // If the answer to the new order has the number of a recorded message, that message is lost.
             let is_lost = fresh == same;
             outcome = outcome.max((if is_lost { Outcome::Lost } else { Outcome::Twice }, words));
         }
@@ -166,13 +168,13 @@ pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     outcome.max(compare_market(log, &mut rig))
 }
 
-/// Compares the last recorded messages of market data with those that a retransmission has.
+/// Compares the last recorded market data messages with retransmitted ones.
 fn compare_market(log: &Log, rig: &mut Rig) -> (Outcome, String) {
     let (session, last) = log.market.last().expect("market data was recorded");
     let first = last.saturating_sub(MARKET_COUNT) + 1;
     let count = (last - first + 1) as u16;
     let mut asker = Asker::ask(rig.endpoints.retransmission, &session, first, count);
-    // Messages that are lost have no answer.
+    // Requests for lost messages have no answer.
     (0..TURNS_MAX).find(|_| {
         rig.turn();
         asker.read()

@@ -1,4 +1,5 @@
-//! Logs to be damaged: written by a venue in a separate process, which is stopped or killed while clients trade.
+//! Writes the logs to damage, with a venue in a separate process that is stopped or killed while clients
+//! trade.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,18 +19,18 @@ use super::client::{Link, Market};
 use super::damages::Random;
 use crate::support::{USERS, build, enter, ioc, request_packet, settings};
 
-/// The test that is the venue's process, and the variables that it reads.
+/// The test that runs as the venue's process, and its environment variables.
 const PROCESS: &str = "venue_process";
 const FOLDER: &str = "DAMAGE_VENUE_FOLDER";
 const POLICY: &str = "DAMAGE_VENUE_POLICY";
 const LINE: &str = "DAMAGE_VENUE_LINE";
-/// The line of the process once it takes orders.
+/// The line that the process prints once it takes orders.
 const OPEN: &str = "venue open at ";
-/// Longest time that a process may take for a step.
+/// Maximum duration of one step of the process.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Pause of a loop without work.
+/// Sleep of an idle loop.
 const REST: Duration = Duration::from_micros(100);
-/// Orders that a user sends in one write.
+/// Number of orders that a user sends in one write.
 const BURST: u32 = 170;
 
 /// A log on the disk, and the record of its clients.
@@ -37,7 +38,7 @@ pub struct Log {
     pub policy: Policy,
     is_killed: bool,
     folder: TempDir,
-    /// Of each user the name of the session and every message from the first on.
+    /// For each user: the session name, and every message from the first on.
     pub told: Vec<(String, Vec<Vec<u8>>)>,
     pub market: Market,
 }
@@ -47,7 +48,7 @@ impl Log {
         format!("{} {}", self.policy, if self.is_killed { "killed" } else { "stopped" })
     }
 
-    /// A copy to be damaged.
+    /// Returns a copy to damage.
     pub fn copy(&self) -> TempDir {
         let copy = tempfile::tempdir().unwrap();
         for entry in std::fs::read_dir(self.folder.path()).unwrap() {
@@ -58,7 +59,7 @@ impl Log {
     }
 }
 
-/// The settings of the venue that writes and of those that are started on what it wrote.
+/// Returns the settings of the venue that writes the log and of those that start on it.
 pub fn venue_settings(folder: &Path, policy: Policy) -> VenueSettings {
     let mut settings = settings();
     settings.journal = Some(JournalSettings {
@@ -73,7 +74,7 @@ pub fn venue_settings(folder: &Path, policy: Policy) -> VenueSettings {
     settings
 }
 
-/// The venue's process; killed when it is dropped.
+/// The venue's process; killed on drop.
 struct Process {
     child: Child,
     address: SocketAddrV4,
@@ -91,23 +92,23 @@ impl Process {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines.find_map(|line| Some(line.ok()?.split_once(OPEN)?.1.parse().unwrap()));
-        // Read on, so that nothing that it prints keeps it waiting.
+        // Read the rest, so that the process never blocks on its output.
         thread::spawn(move || lines.for_each(drop));
         Process { child, address: address.expect("the venue starts") }
     }
 
-    /// SIGTERM: it ends in good order.
+    /// Sends SIGTERM, for a normal end.
     fn stop(&mut self) {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     fn kill(&mut self) {
         self.child.kill().unwrap();
     }
 
-    /// Waits for its end. `Child::wait` would close its input first, which ends it at once.
+    /// Waits for the end of the process. `Child::wait` would close its input first, which ends it at once.
     fn wait(&mut self) -> ExitStatus {
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -125,10 +126,11 @@ impl Drop for Process {
     }
 }
 
-/// Writes a log in two lives of a venue: the first is killed, the second ends as asked for.
+/// Writes a log with two runs of a venue: the first is killed, the second is killed or stopped as `is_killed`
+/// says.
 pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     let folder = tempfile::tempdir().unwrap();
-    // Another test may take the port meanwhile.
+    // Another test may take the port in between, so retry.
     let join = |_| {
         let line = free_multicast_group().ok()?;
         Some((line, MulticastReceiver::join(line, Ipv4Addr::LOCALHOST).ok()?))
@@ -164,7 +166,7 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
             });
         }
         if is_killed {
-            // In the midst of the answers to the last ones.
+            // Kill while the last orders are being answered.
             let count: usize = links.iter().map(|link| link.messages.len()).sum();
             burst(&mut links, &mut next_ref, &mut random);
             let more = count + random.below(200);
@@ -189,13 +191,13 @@ pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     Log { policy, is_killed, folder, told, market }
 }
 
-/// The name of a test of this module, without the program's.
+/// Returns the name of a test of this module, without the program's name.
 fn test_name(test: &str) -> String {
     let (_, module) = module_path!().split_once("::").unwrap();
     format!("{module}::{test}")
 }
 
-/// Orders of every user in one write each, many of which trade.
+/// Sends one write of orders per user; many of the orders trade.
 fn burst(links: &mut [Link], next_ref: &mut u32, random: &mut Random) {
     for (place, link) in links.iter_mut().enumerate() {
         let mut bytes = Vec::new();
@@ -210,7 +212,7 @@ fn burst(links: &mut [Link], next_ref: &mut u32, random: &mut Random) {
     *next_ref += BURST;
 }
 
-/// The venue's process, which the campaign starts; as a test it does nothing.
+/// The venue's process, started by the campaign. As a normal test it does nothing.
 #[test]
 fn venue_process() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -219,7 +221,7 @@ fn venue_process() {
     let mut settings = venue_settings(Path::new(&folder), policy);
     settings.line_a = of(LINE).parse().unwrap();
     let stop = StopSignal::on_signals().unwrap();
-    // Nothing is left running when the campaign is gone.
+    // End this process when the campaign ends.
     thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(1);
