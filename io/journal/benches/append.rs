@@ -1,8 +1,10 @@
-//! What appending costs, and how long a record takes to be durable against a bare `fdatasync` of the same bytes.
+//! Measures the cost of appending, and the time until a record is durable against a bare `fdatasync` of the
+//! same bytes.
 //!
-//! `cargo bench -p tickpath-journal --bench append [-- --dir FOLDER]` on the disk of the folder, by default the target
-//! folder's. Rounds of the journal and of bare system calls alternate, so that a slow spell of the disk falls on both; the
-//! last line of each pair repeats the bare one against itself. Without `--bench` it does little of each.
+//! `cargo bench -p tickpath-journal --bench append [-- --dir FOLDER]` uses the disk of the folder, by default
+//! the target folder's. Rounds of the journal and of bare system calls alternate, so that a slow phase of the
+//! disk affects both; the last line of each pair repeats the bare one against itself. Without `--bench` it
+//! runs a short version of each.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -16,9 +18,9 @@ use tickpath_journal::{
 };
 use tickpath_types::Sequence;
 
-/// Bytes of a payload: a new order's.
+/// Payload of a new order.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
-/// Bytes of its record.
+/// Length of its record, in bytes.
 const RECORD_LEN: usize = 104;
 
 struct Running {
@@ -38,7 +40,7 @@ impl Running {
             open(&storage, session, config, &InspectOptions::default()).expect("an empty folder opens");
         let thread = WorkerThread::start(worker).expect("one thread more");
         let mut running = Running { journal, next: Sequence(1), _thread: thread, _folder: folder };
-        // The next segment is prepared, which is no part of what is measured.
+        // Wait until the next segment is prepared, which is not part of the measurement.
         for _ in 0..200 {
             running.poll();
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -62,7 +64,8 @@ impl Running {
         self.next = self.next.next();
     }
 
-    /// From the first of `count` appends, `batch` between two polls, to the last one durable.
+    /// Measures the time from the first of `count` appends, `batch` between two polls, until the last one is
+    /// durable.
     fn stream(&mut self, count: usize, batch: usize) -> f64 {
         let start = Instant::now();
         for place in 1..=count {
@@ -77,7 +80,7 @@ impl Running {
         start.elapsed().as_secs_f64()
     }
 
-    /// One record, until it is durable.
+    /// Measures the time until one record is durable.
     fn one(&mut self) -> f64 {
         self.stream(1, 1)
     }

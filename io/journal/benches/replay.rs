@@ -1,8 +1,8 @@
-//! How fast a log is read, decoded and applied, and how long a restart takes.
+//! Measures the speed of reading, decoding and applying a log, and the duration of a restart.
 //!
-//! `cargo bench -p tickpath-journal --bench replay [-- --dir FOLDER]`: the workload of `tickpath_matching`, journaled,
-//! then read from the page cache, as after the death of a process. The state at the end is checked before a time is
-//! printed. Without `--bench` it does little of each.
+//! `cargo bench -p tickpath-journal --bench replay [-- --dir FOLDER]` journals the workload of
+//! `tickpath_matching`, then reads it from the page cache, as after a process crash. It checks the final
+//! state before it prints a time. Without `--bench` it runs a short version of each.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -19,7 +19,7 @@ use tickpath_types::{MarketEvent, OrderEvent, Sequence};
 
 type Fast = Engine<FastBooks<Owner>>;
 
-/// Counts events: a replay has no one to tell.
+/// Counts events. A replay has no listener for them.
 #[derive(Default)]
 struct Count(u64);
 
@@ -43,7 +43,7 @@ struct Log {
 }
 
 impl Log {
-    /// Journals all commands, with a snapshot before the last `tail`.
+    /// Journals all commands, with a snapshot before the last `tail` commands.
     fn write(within: &Path, workload: &Workload, tail: usize) -> Log {
         let folder = Folder::new(within).expect("the folder is writable");
         let session = SessionName::new("BENCH").expect("a name");
@@ -78,7 +78,7 @@ impl Log {
         Reader::open(&self.folder, self.session, from).expect("the log is there")
     }
 
-    /// Applies all from the reader's place on, as a restart does.
+    /// Applies all records from the reader's position on, as in a restart.
     fn replay(&self, engine: &mut Fast, from: Sequence, out: &mut Count) {
         let mut reader = self.reader(from);
         let mut waiting = Vec::with_capacity(LOOK_AHEAD_LEN);

@@ -1,9 +1,9 @@
-//! The highest acknowledged sequence, kept outside the segments, so that damage to the end of a log is not taken for the
-//! torn tail of a crash.
+//! The highest acknowledged sequence, stored outside the segments. It distinguishes damage at the end of a
+//! log from the torn tail of a crash.
 //!
-//! The file `acknowledged` has four slots at multiples of 512 bytes: two for the highest acknowledged sequence, then two
-//! for the newest snapshot. The slots of a pair are written in turn, so a write that is cut off leaves the other one. A
-//! slot has 80 bytes, little-endian:
+//! The file `acknowledged` has four slots at multiples of 512 bytes: two for the highest acknowledged
+//! sequence, then two for the newest snapshot. The slots of a pair are written alternately, so a torn write
+//! leaves the other one intact. A slot has 80 bytes, little-endian:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -13,22 +13,23 @@
 //! | 12 | 1 | policy of the acknowledgement, see [`Policy`] |
 //! | 13 | 3 | zero |
 //! | 16 | 16 | name of the session, padded with spaces |
-//! | 32 | 16 | the system's run, see [`Storage::boot`]; zeroes when that is not known |
+//! | 32 | 16 | the system boot, see [`Storage::boot`]; zeroes when unknown |
 //! | 48 | 4 | generation of the session |
 //! | 52 | 4 | zero |
 //! | 56 | 8 | sequence: the last one acknowledged, or the last one that the snapshot covers |
-//! | 64 | 8 | of a snapshot the hash of its state, else zero |
+//! | 64 | 8 | the hash of a snapshot's state, else zero |
 //! | 72 | 4 | zero |
 //! | 76 | 4 | CRC-32C of the 76 bytes before |
 //!
-//! The first pair is written through a mapping of the file, without a system call: after the record is as safe as the
-//! policy says, and before it is acknowledged. What follows from that:
+//! The first pair is written through a mapping of the file, without a system call. The write happens after
+//! the record is as durable as the policy requires, and before it is acknowledged. Consequences:
 //!
-//! - **The process dies.** The mapping is the system's page: the slot is exact. Every record up to its sequence must be
-//!   there, whatever the policy.
-//! - **Power is lost under `group` or `sync`.** The page may be older than the last acknowledgement, and is never ahead of
-//!   the log, because the log is synced first. It is synced when the log was idle for a moment and when it is closed.
-//!   Every record up to its sequence must be there; the records themselves decide about the rest.
+//! - **The process dies.** The mapping is a page of the system, so the slot is exact. Every record up to its
+//!   sequence must be there, under every policy.
+//! - **Power is lost under `group` or `sync`.** The page may be older than the last acknowledgement, but not
+//!   ahead of the log, because the log is synced first. The page is synced when the log is idle for a moment,
+//!   and when it is closed. Every record up to its sequence must be there; the records themselves decide about
+//!   the rest.
 //! - **Power is lost under `async`.** The page may be ahead of the log, and proves nothing.
 
 use std::io;
@@ -38,20 +39,20 @@ use tickpath_types::Sequence;
 use crate::header::{self, chunk, u16_at, u32_at, u64_at};
 use crate::{OpenError, Policy, SessionName, SharedBytes, Storage, StorageFile};
 
-/// Name of the file with the highest acknowledged sequence: it goes where the log goes.
+/// Name of the file with the highest acknowledged sequence. Keep it together with the log.
 pub const ACKNOWLEDGED_FILE: &str = "acknowledged";
-/// It while it is written.
+/// Name of the file while it is written.
 const UNFINISHED: &str = "acknowledged.unfinished";
 const MAGIC: [u8; 8] = *b"TPACKNOW";
 const SNAPSHOT_MAGIC: [u8; 8] = *b"TPSNAPNO";
 const VERSION: u16 = 1;
 const SLOT_LEN: usize = 80;
-/// From one slot to the next: a disk writes as many bytes as a whole or not at all.
+/// Distance between slots: a disk writes this many bytes completely or not at all.
 const SLOT_DISTANCE: usize = 512;
 const FILE_LEN: usize = 4 * SLOT_DISTANCE;
-/// The slots of the newest snapshot begin here.
+/// Offset of the slots of the newest snapshot.
 const SNAPSHOT_PAIR: usize = 2 * SLOT_DISTANCE;
-/// Reads of a file that is written meanwhile, and may show two slots that are not whole.
+/// Maximum number of reads of a file that is being written, which may show two torn slots.
 const READS_MAX: u32 = 5;
 
 /// The fields of a slot.
@@ -69,11 +70,11 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) acknowledged: Slot,
-    /// The newest snapshot, if one was written and its slots are whole.
+    /// The newest snapshot, if one was written and its slots are valid.
     pub(crate) snapshot: Option<Slot>,
 }
 
-/// Reads the file; `None` when there is none.
+/// Reads the file; `None` when it does not exist.
 pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenError> {
     if !storage.has(ACKNOWLEDGED_FILE).map_err(OpenError::io("the folder"))? {
         return Ok(None);
@@ -87,25 +88,26 @@ pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenErro
     Err(OpenError::Acknowledged)
 }
 
-/// The file's bytes, with zeroes where it is too short.
+/// Returns the file's bytes, padded with zeroes if it is too short.
 fn read_bytes<S: Storage>(storage: &S) -> io::Result<[u8; FILE_LEN]> {
     let mut bytes = [0; FILE_LEN];
     storage.open(ACKNOWLEDGED_FILE)?.read_start(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The slots of the pair at `at`.
+/// Returns the slots of the pair at `at`.
 fn pair(bytes: &[u8; FILE_LEN], at: usize) -> [Option<Slot>; 2] {
     let magic = if at == SNAPSHOT_PAIR { SNAPSHOT_MAGIC } else { MAGIC };
     [at, at + SLOT_DISTANCE].map(|at| bytes[at..].first_chunk().and_then(|slot| Slot::decode(slot, magic)))
 }
 
-/// The newer slot of a pair: a sequence goes back with a new generation alone.
+/// Returns the newer slot of a pair. A sequence decreases only with a new generation.
 fn newest(bytes: &[u8; FILE_LEN], at: usize) -> Option<Slot> {
     pair(bytes, at).into_iter().flatten().max_by_key(Slot::age)
 }
 
-/// Begins the file of a log whose records up to `acknowledged` are on the disk; when this returns it is on the disk too.
+/// Creates the file of a log whose records up to `acknowledged` are on the disk. The file is on the disk on
+/// return.
 pub(crate) fn begin<S: Storage>(
     storage: &S,
     acknowledged: Slot,
@@ -126,7 +128,7 @@ pub(crate) fn begin<S: Storage>(
     Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
 }
 
-/// Takes note of a snapshot that is on the disk under its name. A log that never had the file has none after this.
+/// Records a snapshot that is on the disk under its name. Does nothing for a log without the file.
 pub(crate) fn note_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,
@@ -177,17 +179,17 @@ impl Slot {
     }
 }
 
-/// The file while its log is open, for the thread that makes records safe.
+/// The file while its log is open, for the thread that makes records durable.
 pub(crate) struct Acknowledged {
     shared: Box<dyn SharedBytes>,
     slot: [u8; SLOT_LEN],
-    /// Which slot was written last.
+    /// True when the second slot was written last.
     is_second: bool,
     is_synced: bool,
 }
 
 impl Acknowledged {
-    /// Writes that everything up to `last` may be acknowledged: to be called before anybody can know it.
+    /// Records that everything up to `last` may be acknowledged. Must be called before anyone learns of it.
     #[inline]
     pub(crate) fn set(&mut self, last: Sequence) {
         self.slot[56..64].copy_from_slice(&last.0.to_le_bytes());
@@ -197,7 +199,7 @@ impl Acknowledged {
         self.is_synced = false;
     }
 
-    /// Returns when it is on the disk.
+    /// Syncs the file to the disk.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if !self.is_synced {
             self.shared.flush()?;

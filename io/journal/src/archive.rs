@@ -1,18 +1,19 @@
-//! The session that ends when another begins in its folder.
+//! Archiving of a session, before another one begins in the same folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::{ACKNOWLEDGED_FILE, Folder, GENERATION_FILE, OpenError, SessionName, Storage, session_of};
 
-/// The session of a folder was not put aside.
+/// Error when archiving the session of a folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// As it says.
+    /// The log cannot be opened or moved.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// Give the next session another name, or none: clients know by it whether their numbers still count.
+    /// An archived session has the same name. Clients tell sessions apart by name, so use another name or
+    /// none.
     #[error(
         "an earlier session is called {session} as well: leave the session's name out of the configuration, or give the \
          next one a name that none had before"
@@ -21,7 +22,7 @@ pub enum ArchiveError {
         /// The name.
         session: SessionName,
     },
-    /// Move that file away: it is of another session of this name, and would be lost.
+    /// Move that file away: it belongs to another session of this name, and would be overwritten.
     #[error("{file} is there already, of another session of this name: move its folder away")]
     Exists {
         /// The file.
@@ -29,12 +30,13 @@ pub enum ArchiveError {
     },
 }
 
-/// Moves the log and the snapshots of the session in `folder` into a folder below it that has the session's name, so
-/// that the next one, which may be called `next`, begins anew. Returns that folder; `None` when there was no session.
+/// Moves the log and the snapshots of the session in `folder` into a subfolder with the session's name, so
+/// that the next session, perhaps called `next`, starts empty. Returns the subfolder; `None` when there was
+/// no session.
 ///
 /// # Errors
-/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the next session cannot be told from this one or
-/// from one that is kept there, or the system refuses. What was moved already is not moved again by the next try.
+/// [`ArchiveError`] when a venue runs on the folder, the log is damaged, the name of the next session is in
+/// use here or in the archive, or the system refuses. A retry continues with the files not yet moved.
 pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBuf>, ArchiveError> {
     let storage = Folder::new(folder).map_err(error(folder))?;
     let _lock = storage.lock().map_err(error(folder))?.ok_or(OpenError::InUse)?;
@@ -54,8 +56,8 @@ pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBu
             name.ends_with(".journal") || name.starts_with("snapshot") || name.ends_with(".segment")
         })
         .partition(|name| name.ends_with(".journal"));
-    // The first segment goes after the others, then its generation, which is of no meaning without it, and last the file
-    // that names the session too: until it is gone, a start says that the log is missing.
+    // The first segment is moved after the others, then its generation, which means nothing without it. The
+    // file that names the session is last: until it is moved, a start reports that the log is missing.
     segments.sort_unstable_by(|a, b| b.cmp(a));
     let is_there = |name: &&str| folder.join(name).exists();
     segments.extend(
@@ -68,7 +70,7 @@ pub fn archive(folder: &Path, next: Option<SessionName>) -> Result<Option<PathBu
     for name in files() {
         std::fs::rename(folder.join(name), archive.join(name)).map_err(error(&archive))?;
     }
-    // In this order: whatever a loss of power takes back, each file has a name.
+    // In this order each file keeps a name, whatever a power loss undoes.
     kept.sync_names().map_err(error(&archive))?;
     storage.sync_names().map_err(error(folder))?;
     Ok(Some(archive))

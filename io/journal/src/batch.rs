@@ -1,23 +1,23 @@
-//! Records on their way to the disk, in the bytes that they will have there.
+//! Batches of encoded records on their way to the disk.
 
 use tickpath_types::Sequence;
 
 use crate::format::HEADER_LEN;
 
-/// Records of one segment and then, perhaps, the header and the first records of the next.
+/// Records of one segment, optionally followed by the header and the first records of the next.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// As long as it may become, from the start.
+    /// Allocated with full capacity.
     bytes: Vec<u8>,
     len: usize,
-    /// Where in the segment's file it begins.
+    /// Offset of the batch in the segment's file.
     offset: u64,
     last: Sequence,
-    /// Where the next segment begins, and the last record before.
+    /// Offset in the batch where the next segment begins, and the last record before it.
     boundary: Option<(usize, Sequence)>,
 }
 
-/// What of a batch goes to one file.
+/// The part of a batch that goes to one file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) bytes: &'a [u8],
@@ -27,12 +27,12 @@ pub(crate) struct Part<'a> {
 
 impl Batch {
     pub(crate) fn new(capacity: usize) -> Batch {
-        // Touched, so that no page fault comes with the first records.
+        // Touch the memory, so that the first records cause no page faults.
         let bytes = (0..capacity).map(|_| std::hint::black_box(0)).collect();
         Batch { bytes, len: 0, offset: 0, last: Sequence(0), boundary: None }
     }
 
-    /// Empties it for records at `offset` that follow `last`.
+    /// Empties the batch for records at `offset` that follow `last`.
     pub(crate) fn clear(&mut self, offset: u64, last: Sequence) {
         (self.len, self.offset, self.last, self.boundary) = (0, offset, last, None);
     }
@@ -42,13 +42,13 @@ impl Batch {
         self.len == 0
     }
 
-    /// The next `len` bytes, if there are as many.
+    /// Returns the next `len` bytes, if the batch has capacity for them.
     #[inline]
     pub(crate) fn room(&mut self, len: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(self.len..self.len + len)
     }
 
-    /// Makes a record of the next `len` bytes.
+    /// Adds the next `len` bytes to the batch as a record.
     #[inline]
     pub(crate) fn take_up(&mut self, len: usize, sequence: Sequence) {
         self.len += len;
@@ -59,26 +59,26 @@ impl Batch {
         self.boundary.is_some()
     }
 
-    /// What follows belongs to the next segment, of which this is the header. There must be room.
+    /// Begins the next segment with this header. The batch must have capacity for it.
     pub(crate) fn begin_segment(&mut self, header: &[u8; HEADER_LEN]) {
         self.boundary = Some((self.len, self.last));
         self.bytes[self.len..self.len + HEADER_LEN].copy_from_slice(header);
         self.len += HEADER_LEN;
     }
 
-    /// What goes to the file of the segment that it begins in.
+    /// Returns the part for the file of the batch's first segment.
     pub(crate) fn before_segment(&self) -> Part<'_> {
         let (to, last) = self.boundary.unwrap_or((self.len, self.last));
         Part { bytes: &self.bytes[..to], offset: self.offset, last }
     }
 
-    /// Where in the file of its last segment it ends.
+    /// Returns the end of the batch as an offset in the file of its last segment.
     pub(crate) fn end(&self) -> u64 {
         let part = self.after_segment().unwrap_or_else(|| self.before_segment());
         part.offset + part.bytes.len() as u64
     }
 
-    /// What goes to the next file, if it goes on there.
+    /// Returns the part for the next segment's file, if any.
     pub(crate) fn after_segment(&self) -> Option<Part<'_>> {
         let (from, _) = self.boundary?;
         Some(Part { bytes: &self.bytes[from..self.len], offset: 0, last: self.last })

@@ -1,29 +1,29 @@
-//! CRC-32C of records, by the CPU's instruction where it has one.
+//! CRC-32C of records, with the CPU's instruction if available.
 //!
-//! A record has about a hundred bytes, and what follows its checksum begins half a word before a multiple of eight. More
-//! than half of what an implementation for any length does with that is to find out where words begin, and whether there
-//! are enough of them to compute three parts at a time.
+//! A record has about a hundred bytes, and the data after its checksum begins half a word before a multiple
+//! of eight. A generic implementation spends more than half of its time on such data to find word boundaries,
+//! and to check whether the length suffices for computing three parts in parallel.
 
-#![allow(unsafe_code)] // a call of a function that uses the instruction
+#![allow(unsafe_code)] // calls a function that uses the instruction
 
-/// From this length on it pays to compute three parts at a time and to put them together.
+/// Minimum length from which computing three parts in parallel and combining them is faster.
 const LONG: usize = 1024;
 
-/// CRC-32C (Castagnoli) of `bytes`, continued from `seed`.
+/// Returns the CRC-32C (Castagnoli) of `bytes`, continued from `seed`.
 #[inline]
 pub(crate) fn checksum(seed: u32, bytes: &[u8]) -> u32 {
     let short = if bytes.len() < LONG { by_instruction(seed, bytes) } else { None };
     short.unwrap_or_else(|| crc32c::crc32c_append(seed, bytes))
 }
 
-/// `None` where the CPU has no instruction for it.
+/// Computes the checksum with the instruction; `None` when the CPU does not have it.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn by_instruction(seed: u32, bytes: &[u8]) -> Option<u32> {
     if !is_x86_feature_detected!("sse4.2") {
         return None;
     }
-    // SAFETY: the CPU has the instruction: it was asked just now.
+    // SAFETY: the CPU has the instruction, as just checked.
     Some(unsafe { by_words(seed, bytes) })
 }
 
@@ -32,7 +32,7 @@ fn by_instruction(_: u32, _: &[u8]) -> Option<u32> {
     None
 }
 
-/// Four bytes, then eight at a time, then what is left.
+/// Processes four bytes, then eight at a time, then the rest.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "sse4.2")]
 fn by_words(seed: u32, bytes: &[u8]) -> u32 {

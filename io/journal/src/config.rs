@@ -5,19 +5,19 @@ use tickpath_types::Sequence;
 use crate::format::{HEADER_LEN, PAYLOAD_LEN_MAX, record_len};
 use crate::{OpenError, Policy};
 
-/// How a journal is kept.
+/// Configuration of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalConfig {
-    /// The meaning of an acknowledgement.
+    /// Guarantee of an acknowledgement.
     pub policy: Policy,
-    /// Length of a segment's file, in bytes.
+    /// Length of a segment file, in bytes.
     pub segment_len: u64,
-    /// Length of each of the two buffers between duty cycle and disk, in bytes. When both are full `append` refuses
-    /// with [`AppendError::Full`](crate::AppendError::Full).
+    /// Length of each of the two buffers between duty cycle and disk, in bytes. When both are full, `append`
+    /// fails with [`AppendError::Full`](crate::AppendError::Full).
     pub buffer_len: usize,
-    /// The longest payload, in bytes.
+    /// Maximum payload length, in bytes.
     pub payload_len_max: usize,
-    /// The first sequence of a log that is empty.
+    /// First sequence of an empty log.
     pub first_sequence: Sequence,
 }
 
@@ -35,7 +35,7 @@ impl Default for JournalConfig {
 }
 
 impl JournalConfig {
-    /// Refuses lengths that do not fit into each other.
+    /// Rejects lengths that are inconsistent with each other.
     pub(crate) fn check(&self) -> Result<(), OpenError> {
         let payload_fits = (1..=PAYLOAD_LEN_MAX).contains(&self.payload_len_max);
         let buffer_fits =

@@ -1,12 +1,12 @@
-//! The damage that a segment header or a record can have.
+//! Kinds of damage of a segment header or a record.
 
 use tickpath_types::Sequence;
 
-/// Why a segment's header is not one.
+/// Damage of a segment header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderDamage {
-    /// It does not begin as a segment does, or is too short.
+    /// The file does not begin like a segment, or is too short.
     #[error("not a journal segment")]
     Magic,
     /// A later version of the program wrote it.
@@ -18,13 +18,13 @@ pub enum HeaderDamage {
         /// The version in it.
         version: u16,
     },
-    /// Its checksum is wrong.
+    /// The checksum is wrong.
     #[error("the header's checksum is wrong")]
     Checksum,
     /// A field has a value that no version writes.
     #[error("a field of the header has a value that no version writes")]
     Field,
-    /// The file's name says another first sequence.
+    /// The file name has another first sequence than the header.
     #[error("the header says that sequence {found} comes first, the name says another")]
     Name {
         /// The sequence in the header.
@@ -32,29 +32,29 @@ pub enum HeaderDamage {
     },
 }
 
-/// Why a record is not there where it should be.
+/// Damage of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordDamage {
-    /// Its length is none that a record has.
+    /// The length is not valid for a record.
     #[error("the record's length is impossible")]
     Length,
-    /// Its checksum is wrong.
+    /// The checksum is wrong.
     #[error("the record's checksum is wrong")]
     Checksum,
-    /// The file ends within it.
+    /// The file ends within the record.
     #[error("the file ends within the record")]
     Cut,
-    /// It has another's place.
+    /// The record has another sequence than expected.
     #[error("the record has sequence {found}")]
     Sequence {
-        /// Its sequence.
+        /// Sequence of the record.
         found: Sequence,
     },
-    /// There is nothing.
+    /// There is no record.
     #[error("there is no record")]
     Missing,
-    /// It is in a segment whose header is damaged.
+    /// The record is in a segment with a damaged header.
     #[error("{0}")]
     Header(HeaderDamage),
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do then.
+//! Errors of the journal, and their remedies.
 
 use std::io;
 
@@ -6,24 +6,24 @@ use tickpath_types::Sequence;
 
 use crate::{HeaderDamage, PAYLOAD_LEN_MAX, RecordDamage, SessionName};
 
-/// Records were not written.
+/// Writing records failed.
 pub(crate) const WRITE: &str = "cannot write to the journal";
-/// Records were not synced to the disk.
+/// Syncing records to the disk failed.
 pub(crate) const SYNC: &str = "cannot sync the journal to the disk";
-/// The next segment was not prepared.
+/// Preparing the next segment failed.
 pub(crate) const PREPARE: &str = "cannot prepare the journal's next segment";
-/// A segment that began was not given its name.
+/// Renaming a segment that has begun failed.
 pub(crate) const NAME: &str = "cannot name the journal's next segment";
 
-/// Why the journal takes nothing more.
+/// The reason why the journal accepts no more records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {}", reason(*.kind, *.os_error))]
 pub struct Failure {
     /// The operation that failed.
     pub what: &'static str,
-    /// What the system said, in general.
+    /// The system's error, as a kind.
     pub kind: io::ErrorKind,
-    /// The system's own number of it, if there is one.
+    /// The system's error number, if any.
     pub os_error: Option<i32>,
 }
 
@@ -37,144 +37,147 @@ fn reason(kind: io::ErrorKind, os_error: Option<i32>) -> io::Error {
     os_error.map_or_else(|| kind.into(), io::Error::from_raw_os_error)
 }
 
-/// A record was not appended; nothing changed.
+/// Error when appending a record. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {
-    /// Take no more requests in, call `poll`, and try again.
+    /// The buffer is full. Accept no more requests, call `poll`, and retry.
     #[error("the journal's buffer is full until what it holds is written")]
     Full,
-    /// The segment is full and there can be no other: make room on the disk; it is tried again meanwhile.
+    /// The segment is full and the next one cannot be created. Free disk space; the journal keeps retrying.
     #[error("{0}")]
     NoNextSegment(Failure),
-    /// Stop: nothing will be acknowledged any more. Restart from the log once the disk works.
+    /// The journal has failed and acknowledges nothing more. Stop, and restart from the log once the disk
+    /// works.
     #[error("{0}")]
     Failed(Failure),
-    /// A mistake of the caller: sequences are dense.
+    /// A caller error: sequences must be dense.
     #[error("sequence {found} does not follow, {expected} does")]
     Sequence {
-        /// What follows.
+        /// The expected sequence.
         expected: Sequence,
-        /// What came.
+        /// The given sequence.
         found: Sequence,
     },
-    /// A mistake of the caller: a payload has from 1 byte to the configured bound.
+    /// A caller error: a payload has 1 byte up to the configured maximum.
     #[error("a payload of {len} bytes: from 1 to {max} are allowed")]
     PayloadLen {
-        /// Its length.
+        /// Length of the payload.
         len: usize,
-        /// The bound.
+        /// Maximum length.
         max: usize,
     },
 }
 
-/// The journal was not opened, or not read. The folder is as it was unless the system failed while it was repaired.
+/// Error when opening or reading the journal. The folder is unchanged, unless the system failed during the
+/// repair.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Correct the configuration.
+    /// Invalid configuration: correct it.
     #[error(
         "journal: payload_len_max is from 1 to {PAYLOAD_LEN_MAX}, buffer_len holds at least two such payloads, and \
          segment_len at least two buffers"
     )]
     Config,
-    /// Stop the other process, or give this one another folder.
+    /// Another process uses the journal: stop that process, or use another folder.
     #[error("the journal is in use by another process: stop that one, or name another folder")]
     InUse,
-    /// Give the session that wrote it, or another folder.
+    /// The file belongs to another session: use the session that wrote it, or another folder.
     #[error("{file} belongs to session {found}, not {expected}")]
     Session {
-        /// The segment.
+        /// File name of the segment.
         file: String,
-        /// Whose it is.
+        /// The file's session.
         found: SessionName,
-        /// Whose it should be.
+        /// The expected session.
         expected: SessionName,
     },
-    /// Restore the file from a copy, or use the version of the program that wrote it.
+    /// Restore the file from a backup, or use the version of the program that wrote it.
     #[error("{file} cannot be read: {damage}")]
     Header {
-        /// The segment.
+        /// File name of the segment.
         file: String,
-        /// What is wrong.
+        /// The damage.
         damage: HeaderDamage,
     },
-    /// Restore the file from a copy, or open with `accept_loss`: a record that was acknowledged is not there any more.
+    /// Restore the file from a backup, or open with `accept_loss`: an acknowledged record is missing.
     #[error(
         "{file} is damaged at byte {offset}, where record {sequence} was on the disk: {damage}; put the file back from a \
          copy, or copy the folder and accept by --accept-loss that this record and all after it are lost"
     )]
     Record {
-        /// The segment.
+        /// File name of the segment.
         file: String,
-        /// Where the record should begin.
+        /// Offset where the record should begin.
         offset: u64,
-        /// Which.
+        /// Sequence of the record.
         sequence: Sequence,
-        /// What is wrong.
+        /// The damage.
         damage: RecordDamage,
     },
-    /// Restore the file from a copy, or open with `accept_loss`: records that had been acknowledged under
-    /// [`Policy::Async`](crate::Policy::Async) are lost, as the loss of power may cause.
+    /// Restore the file from a backup, or open with `accept_loss`: records acknowledged under
+    /// [`Policy::Async`](crate::Policy::Async) are lost, which a power loss can cause.
     #[error(
         "{file} lacks record {sequence} at byte {offset} ({damage}), and {later_records} later ones are there: power was \
          lost before it was synced, or the file is damaged; put the file back from a copy, or copy the folder and accept by \
          --accept-loss that this record and all after it are lost"
     )]
     Loss {
-        /// The segment.
+        /// File name of the segment.
         file: String,
-        /// Where the record should begin.
+        /// Offset where the record should begin.
         offset: u64,
-        /// Which.
+        /// Sequence of the record.
         sequence: Sequence,
-        /// What is wrong.
+        /// The damage.
         damage: RecordDamage,
-        /// How many of the log's records are there and cannot be used.
+        /// Number of later records that exist but cannot be used.
         later_records: u64,
     },
-    /// Put the file back from a copy, or open with `accept_loss`: without it the last acknowledged record is unknown.
+    /// Restore the file from a backup, or open with `accept_loss`: without it the last acknowledged record is
+    /// unknown.
     #[error(
         "acknowledged is damaged (neither of its two checksums is right): put it back from a copy, or accept by \
          --accept-loss that acknowledged records may be lost"
     )]
     Acknowledged,
-    /// Put the file back from a copy, use the version of the program that wrote it, or begin another session: without
-    /// the file nobody knows how often acknowledged records were lost.
+    /// Restore the file from a backup, use the version of the program that wrote it, or begin another
+    /// session. Without the file, the number of losses of acknowledged records is unknown.
     #[error(
         "generation is damaged ({damage}): put it back from a copy, use the version of the program that wrote it, \
          begin another session, or, where the file acknowledged is whole, accept by --accept-loss that acknowledged records \
          may be lost"
     )]
     Generation {
-        /// What is wrong.
+        /// Description of the damage.
         damage: String,
     },
-    /// The log begins later or ends earlier: take a snapshot from before, or a lower sequence.
+    /// The log begins later or ends earlier: use an earlier snapshot, or a lower sequence.
     #[error("the journal has no record {sequence}: it holds {first} to {last}")]
     OutOfRange {
-        /// Which was asked for.
+        /// The requested sequence.
         sequence: Sequence,
-        /// The first that it has.
+        /// First sequence in the log.
         first: Sequence,
-        /// The last that it has.
+        /// Last sequence in the log.
         last: Sequence,
     },
-    /// Start again from the log once the disk works: what this file holds may not come to the disk any more, though later
-    /// syncs succeed.
+    /// Restart from the log once the disk works: the contents of this file may never reach the disk, even if
+    /// later syncs succeed.
     #[error("{file} cannot be synced, so nothing that builds on it is written: {source}")]
     Unsynced {
-        /// The segment.
+        /// File name of the segment.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Look at the file, the disk and its permissions.
+    /// Check the file, the disk and its permissions.
     #[error("{file}: {source}")]
     Io {
-        /// The file, or what was done with the folder.
+        /// The file, or the operation on the folder.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! A disk in memory that fails on demand: for tests and for simulations of whole systems.
+//! An in-memory disk with fault injection, for tests and for simulations of whole systems.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,20 +8,20 @@ use tickpath_types::Draw;
 
 use crate::{SharedBytes, Storage, StorageFile};
 
-/// Bytes that a disk writes as a whole or not at all.
+/// Sector size, in bytes. The disk writes a sector completely or not at all.
 const SECTOR_LEN: u64 = 512;
-/// Probabilities are given in millionths.
+/// Denominator of the fault probabilities.
 const MILLION: u64 = 1_000_000;
 
-/// What goes wrong, and how often.
+/// Kinds and probabilities of the injected faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskFaults {
-    /// Bytes of all files together; more is refused as the system does when the disk is full.
+    /// Total bytes of all files; beyond it, writes fail as on a full disk.
     pub capacity: u64,
-    /// Writes that fail, in a million; of what was to be written a part arrives.
+    /// Probability of a write failure, in millionths; part of the data is written.
     pub write_failures_ppm: u32,
-    /// Syncs that fail, in a million; part of what was not synced is lost although reading still shows it, and
-    /// the next sync succeeds without it, as Linux does.
+    /// Probability of a sync failure, in millionths. Part of the unsynced data is lost although reads still
+    /// show it, and the next sync succeeds without it, as on Linux.
     pub sync_failures_ppm: u32,
 }
 
@@ -32,29 +32,29 @@ impl Default for DiskFaults {
     }
 }
 
-/// What went wrong so far.
+/// Counts of syncs and faults so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
-    /// Syncs done.
+    /// Number of syncs.
     pub syncs: u64,
-    /// Writes that failed.
+    /// Number of failed writes.
     pub failed_writes: u64,
-    /// Syncs that failed.
+    /// Number of failed syncs.
     pub failed_syncs: u64,
-    /// Times that the disk was full.
+    /// Number of times that the disk was full.
     pub disk_full: u64,
-    /// Crashes, each with the loss of what was not synced.
+    /// Number of crashes, each with the loss of unsynced data.
     pub crashes: u64,
-    /// Sectors that were written, not synced, and lost or torn in a crash.
+    /// Number of written but unsynced sectors that a crash lost or tore.
     pub lost_sectors: u64,
 }
 
-/// A disk in memory whose every fault follows from a seed. Clones are the same disk.
+/// An in-memory disk whose faults all follow from a seed. Clones share the disk.
 ///
-/// What is written is in the cache, which the death of a process leaves as it is ([`FaultyDisk::kill`]). When power is
-/// lost ([`FaultyDisk::crash`]), of what was not synced there survives nothing, everything, a prefix of the bytes in the
-/// order of writing, or any subset of the sectors; and of the changes of names a prefix. Files that were open before
-/// either of the two fail from then on, as they are the dead process's.
+/// Writes go to a cache, which survives the death of a process ([`FaultyDisk::kill`]). A power loss
+/// ([`FaultyDisk::crash`]) keeps one of these of the unsynced data: nothing, everything, a prefix of the
+/// bytes in write order, or any subset of the sectors. Of the name changes it keeps a prefix. After either of
+/// the two, files that were open before always fail, because they belong to the dead process.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk {
     inner: Arc<Mutex<Disk>>,
@@ -68,31 +68,31 @@ struct Disk {
     files: Vec<Contents>,
     /// Files by name, as the process sees them.
     names: BTreeMap<String, usize>,
-    /// The same as the disk has them.
+    /// Files by name, as on the disk.
     stable_names: BTreeMap<String, usize>,
-    /// Changes of names that are not on the disk yet.
+    /// Name changes that are not on the disk yet.
     changes: Vec<Change>,
-    /// Counts processes: one's files are of no use to the next.
+    /// Number of the current process: files of an earlier one are invalid.
     process: u64,
-    /// The lock that this process holds, if it does.
+    /// The lock that this process holds, if any.
     lock: Weak<()>,
     fail_writes: u32,
     fail_syncs: u32,
-    /// Changes until power is lost.
+    /// Number of changes until power is lost.
     crash_in: Option<u64>,
 }
 
-/// The names that change together, each with the file that it has then.
+/// Names that change together, each with its new file.
 type Change = Vec<(String, Option<usize>)>;
 
 #[derive(Debug, Default)]
 struct Contents {
     cached: Vec<u8>,
     stable: Vec<u8>,
-    /// Sectors that differ, in the order of writing.
+    /// Sectors that differ from the disk, in write order.
     dirty: Vec<u64>,
     is_dirty: BTreeSet<u64>,
-    /// Syncs that failed. As with Linux, each handle that was open by then is told of it once.
+    /// Number of failed syncs. As on Linux, each handle open at that time reports the failure once.
     failed_syncs: u32,
 }
 
@@ -102,12 +102,13 @@ pub struct FaultyFile {
     disk: FaultyDisk,
     file: usize,
     process: u64,
-    /// Failed syncs of the file that a sync by this handle has told of, or that were before it was opened.
+    /// Number of the file's failed syncs that this handle has reported, or that happened before it was
+    /// opened.
     failures_seen: u32,
 }
 
 impl FaultyDisk {
-    /// An empty disk.
+    /// Creates an empty disk.
     #[must_use]
     pub fn new(seed: u64, faults: DiskFaults) -> FaultyDisk {
         let disk = Disk {
@@ -127,50 +128,50 @@ impl FaultyDisk {
         FaultyDisk { inner: Arc::new(Mutex::new(disk)) }
     }
 
-    /// The process dies; everything that it wrote stays.
+    /// Kills the process; all its writes stay.
     pub fn kill(&self) {
         self.disk().kill();
     }
 
-    /// Power is lost: the process dies, and of what was not synced only part survives.
+    /// Loses power: kills the process and keeps only part of the unsynced data.
     pub fn crash(&self) {
         self.disk().crash();
     }
 
-    /// Power is lost after so many more writes, syncs and changes of names, in place of the next one.
+    /// Loses power after this many more writes, syncs and name changes, in place of the next one.
     pub fn crash_after(&self, changes: u64) {
         self.disk().crash_in = Some(changes);
     }
 
-    /// Sets what goes wrong from now on.
+    /// Sets the faults from now on.
     pub fn set_faults(&self, faults: DiskFaults) {
         self.disk().faults = faults;
     }
 
-    /// The next `count` writes fail.
+    /// Makes the next `count` writes fail.
     pub fn fail_writes(&self, count: u32) {
         self.disk().fail_writes = count;
     }
 
-    /// The next `count` syncs of files fail.
+    /// Makes the next `count` syncs of files fail.
     pub fn fail_syncs(&self, count: u32) {
         self.disk().fail_syncs = count;
     }
 
-    /// What happened so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn counters(&self) -> DiskCounters {
         self.disk().counters
     }
 
-    /// A file's bytes as the process sees them; `None` when there is no such file.
+    /// Returns a file's bytes as the process sees them; `None` when there is no such file.
     #[must_use]
     pub fn contents(&self, name: &str) -> Option<Vec<u8>> {
         let disk = self.disk();
         disk.names.get(name).map(|file| disk.files[*file].cached.clone())
     }
 
-    /// Puts a file in place whose every byte is on the disk.
+    /// Creates a file whose bytes are all on the disk.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut disk = self.disk();
         disk.add(name, Contents { stable: bytes.clone(), cached: bytes, ..Contents::default() });
@@ -183,7 +184,7 @@ impl FaultyDisk {
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        // A test that failed elsewhere is told there.
+        // A panic while the lock was held is reported by that test.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -193,7 +194,7 @@ impl Disk {
         self.draw.next() % bound.max(1)
     }
 
-    /// True when a fault of this probability, or one that was asked for, comes now.
+    /// Returns whether a fault occurs now, by this probability or because it was requested.
     fn strikes(&mut self, ppm: u32, asked: impl Fn(&mut Disk) -> &mut u32) -> bool {
         if *asked(self) > 0 {
             *asked(self) -= 1;
@@ -231,7 +232,7 @@ impl Disk {
         self.crash_in = None;
     }
 
-    /// To be called before each change: power may be lost before it.
+    /// Must be called before each change: power may be lost before it.
     fn before_change(&mut self) -> io::Result<()> {
         match &mut self.crash_in {
             Some(0) => {
@@ -267,7 +268,7 @@ impl Disk {
         let Contents { cached, mut stable, dirty, .. } = contents;
         let mode = self.below(4);
         let prefix = self.below(dirty.len() as u64 + 1) as usize;
-        // The length is not data: a file that was made longer may or may not be so.
+        // The length is not data: a file that grew may have its new length or not.
         if cached.len() != stable.len() && (!dirty.is_empty() || self.below(2) == 0) {
             stable.resize(cached.len(), 0);
         }
@@ -281,7 +282,7 @@ impl Disk {
                 0 => 0,
                 1 => to - from,
                 2 if place < prefix => to - from,
-                // The order of writing within the sector where the prefix ends is that of its bytes.
+                // Within the sector where the prefix ends, bytes were written in order.
                 2 if place == prefix => self.below((to - from) as u64) as usize,
                 2 => 0,
                 _ if self.below(2) == 0 => to - from,
@@ -315,7 +316,7 @@ impl Contents {
         }
     }
 
-    /// Brings the sectors that `keep` allows to the disk; no other is ever tried again.
+    /// Writes the sectors that `keep` allows to the disk. The others are never retried.
     fn sync(&mut self, mut keep: impl FnMut() -> bool) {
         self.stable.resize(self.cached.len(), 0);
         for sector in std::mem::take(&mut self.dirty) {
@@ -390,7 +391,7 @@ impl Storage for FaultyDisk {
 }
 
 impl FaultyFile {
-    /// The disk, if the process that opened the file still lives.
+    /// Returns the disk, if the process that opened the file is still alive.
     fn live(&self) -> io::Result<MutexGuard<'_, Disk>> {
         let disk = self.disk.disk();
         if disk.process == self.process { Ok(disk) } else { Err(io::ErrorKind::BrokenPipe.into()) }
@@ -477,7 +478,7 @@ impl StorageFile for FaultyFile {
 
 impl SharedBytes for FaultyFile {
     fn write(&mut self, bytes: &[u8], at: usize) {
-        // A process that is dead writes nothing.
+        // A dead process writes nothing.
         if let Ok(mut disk) = self.live() {
             disk.files[self.file].write(bytes, at as u64);
         }

@@ -1,4 +1,4 @@
-//! A real folder.
+//! Storage in a folder of the file system.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -11,36 +11,36 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use crate::mapping::Mapping;
 use crate::{SharedBytes, Storage, StorageFile};
 
-/// Name of the file whose lock keeps other processes out.
+/// Name of the lock file that excludes other processes.
 const LOCK_FILE: &str = "journal.lock";
 
-/// Mode of the folder, and of every file in it: a journal holds every order, hidden ones too.
+/// Modes of the folder and of its files: a journal holds every order, including hidden ones.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Where Linux says by which start it runs: a random number of 128 bits.
+/// File with the random 128-bit id of the current system boot on Linux.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A folder of the file system, on any disk whose `fdatasync` keeps its promise.
+/// A folder of the file system, on any disk with a reliable `fdatasync`.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// The folder at `path`, made with mode 0700 if there is none.
+    /// Opens the folder at `path`, and creates it with mode 0700 if it does not exist.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(path: impl AsRef<Path>) -> io::Result<Folder> {
         DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&path)?;
         Ok(Folder { path: path.as_ref().to_owned() })
     }
 
-    /// The folder, as `.`, and its files whose mode is not 0700 or 0600, with their modes.
+    /// Returns the folder, as `.`, and its files whose mode is not 0700 or 0600, with their modes.
     ///
     /// # Errors
-    /// As the system says.
+    /// The system's error.
     pub fn other_modes(&self) -> io::Result<Vec<(String, u32)>> {
         let mut others = Vec::new();
         let mut look = |name: String, metadata: fs::Metadata| {
@@ -54,7 +54,7 @@ impl Folder {
             let entry = entry?;
             match entry.metadata() {
                 Ok(metadata) => look(entry.file_name().to_string_lossy().into_owned(), metadata),
-                // It has gone meanwhile.
+                // The file was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -63,7 +63,7 @@ impl Folder {
         Ok(others)
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -77,14 +77,14 @@ impl Storage for Folder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            // A name that is not text is none of ours.
+            // A name that is not UTF-8 is not a journal file.
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)
     }
 
     fn open(&self, name: &str) -> io::Result<File> {
-        // Files that are only read need not be writable.
+        // A read-only file can still be read.
         match OpenOptions::new().read(true).write(true).open(self.path.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(self.path.join(name)),
             opened => opened,
@@ -95,7 +95,7 @@ impl Storage for Folder {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
         let file = options.open(self.path.join(name))?;
-        // One that was there keeps its mode otherwise.
+        // An existing file would keep its mode otherwise.
         file.set_permissions(Permissions::from_mode(FILE_MODE))?;
         Ok(file)
     }
@@ -148,7 +148,7 @@ impl StorageFile for File {
 
     fn allocate(&mut self, len: u64) -> io::Result<()> {
         match fallocate(&*self, FallocateFlags::empty(), 0, len.try_into().unwrap_or(i64::MAX)) {
-            // A file system that cannot take the room beforehand takes it as the file is written.
+            // A file system without preallocation allocates the space during writes.
             Err(Errno::EOPNOTSUPP) => self.set_len(len),
             done => Ok(done?),
         }

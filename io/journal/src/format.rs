@@ -1,6 +1,6 @@
-//! The bytes of a segment: header, records, and how its end is told from damage.
+//! Layout of a segment: header, records, and the distinction between its end and damage.
 //!
-//! All integers are little-endian. Version 2, the one that is written:
+//! All integers are little-endian. Version 2, the one that this program writes:
 //!
 //! | offset | bytes | segment header |
 //! |---|---|---|
@@ -11,25 +11,25 @@
 //! | 13 | 3 | zero |
 //! | 16 | 16 | name of the session, padded with spaces |
 //! | 32 | 8 | sequence of the first record |
-//! | 40 | 8 | last sequence that was on the disk when the segment began |
+//! | 40 | 8 | last sequence that was on the disk at the start of the segment |
 //! | 48 | 8 | length of the file |
 //! | 56 | 4 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
 //!
 //! | offset | bytes | record |
 //! |---|---|---|
-//! | 0 | 4 | CRC-32C of all that follows with the padding, continued from the segment header's |
+//! | 0 | 4 | CRC-32C of all that follows including the padding, continued from the segment header's |
 //! | 4 | 4 | length of the payload, at least 1 |
 //! | 8 | 8 | sequence |
 //! | 16 | 8 | last sequence that was on the disk when this record was appended |
 //! | 24 | | payload, padded with zeroes to a multiple of 8 |
 //!
 //! Version 1 has a header of 48 bytes (no policy; first sequence at 32, four zero bytes, CRC at 44) and records
-//! without the third word, whose CRC begins anew with each.
+//! without the third word. Their CRCs do not continue the header's.
 //!
-//! A file is as long as it may become from its start, all zeroes, so eight zero bytes where a record would begin are
-//! the end: a payload is never empty. What a record says about the disk tells a torn tail from damage: what a
-//! later record calls safe must be there.
+//! A file has its full length from the start, filled with zeroes. Eight zero bytes in place of a record
+//! therefore mark the end, because a payload is never empty. The synced sequence in a record distinguishes a
+//! torn tail from damage: records that a later record reports as synced must be there.
 
 use tickpath_faults::failpoint;
 use tickpath_types::Sequence;
@@ -38,78 +38,78 @@ use crate::checksum::checksum;
 use crate::header::{self, chunk, u16_at, u32_at, u64_at};
 use crate::{HeaderDamage, Policy, RecordDamage, SessionName};
 
-/// First bytes of a segment.
+/// Magic bytes of a segment.
 const MAGIC: [u8; 8] = *b"TPJOURNL";
-/// Version that is written.
+/// Version that this program writes.
 const VERSION: u16 = 2;
-/// Length of the header that is written.
+/// Length of the version 2 header.
 pub(crate) const HEADER_LEN: usize = 64;
-/// Length of version 1's header.
+/// Length of the version 1 header.
 const HEADER_LEN_1: usize = 48;
-/// Bytes before a payload, as written.
+/// Length of a version 2 record header.
 pub(crate) const RECORD_HEADER_LEN: usize = 24;
-/// The same in version 1.
+/// Length of a version 1 record header.
 const RECORD_HEADER_LEN_1: usize = 16;
-/// Records begin at multiples of this power of two.
+/// Alignment of records, a power of two.
 const ALIGNMENT: usize = 8;
 
-/// The longest payload that any segment holds, in bytes.
+/// Maximum payload length in any segment, in bytes.
 pub const PAYLOAD_LEN_MAX: usize = 64 * 1024;
-/// The longest record with what goes with it.
+/// Maximum record length, including the record header.
 pub(crate) const RECORD_LEN_MAX: usize = RECORD_HEADER_LEN + PAYLOAD_LEN_MAX;
 
-/// What a segment says of itself.
+/// The header fields of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// Layout of the segment, 1 or 2.
     pub version: u16,
-    /// Whose log it is.
+    /// The session of the log.
     pub session: SessionName,
-    /// What an acknowledgement meant; in version 1, which does not say, [`Policy::Group`].
+    /// Guarantee of an acknowledgement; [`Policy::Group`] in version 1, which does not record it.
     pub policy: Policy,
-    /// Sequence of its first record.
+    /// Sequence of the first record.
     pub first_sequence: Sequence,
-    /// Last sequence that was on the disk when it began.
+    /// Last sequence that was on the disk at the start of the segment.
     pub synced: Sequence,
-    /// How long the file is from its start, in bytes; 0 in version 1, which does not say.
+    /// Preallocated length of the file, in bytes; 0 in version 1, which does not record it.
     pub segment_len: u64,
 }
 
-/// How to read the records of a segment.
+/// Layout of the records in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Where the first record is.
+    /// Length of the segment header, which the first record follows.
     pub(crate) header_len: usize,
     record_header_len: usize,
-    /// What the records' checksums continue.
+    /// Initial value of the records' checksums.
     seed: u32,
 }
 
-/// A record in its bytes.
+/// A decoded record header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawRecord {
     pub(crate) sequence: Sequence,
     pub(crate) synced: Sequence,
-    /// Where the payload is, from the record's first byte.
+    /// Offset of the payload from the start of the record.
     pub(crate) payload_from: usize,
     pub(crate) payload_to: usize,
-    /// From this record's first byte to the next one's.
+    /// Distance from the start of this record to the next one.
     pub(crate) len: usize,
 }
 
-/// What stands where a record may begin.
+/// The parsed bytes at a record position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     Record(RawRecord),
-    /// Zeroes.
+    /// Zeroes, which mark the end.
     End,
-    /// As many bytes are needed.
+    /// This many bytes are needed.
     Short(usize),
     Damaged(RecordDamage),
 }
 
 impl SegmentHeader {
-    /// The header as it is written.
+    /// Encodes the header in the current version.
     pub(crate) fn encode(&self, out: &mut [u8; HEADER_LEN]) -> Layout {
         *out = header::begin(MAGIC, VERSION);
         out[12] = self.policy.code();
@@ -121,7 +121,7 @@ impl SegmentHeader {
         Layout { header_len: HEADER_LEN, record_header_len: RECORD_HEADER_LEN, seed }
     }
 
-    /// Reads either version's header from the start of `bytes`.
+    /// Decodes the header of either version from the start of `bytes`.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(SegmentHeader, Layout), HeaderDamage> {
         if bytes.len() < HEADER_LEN_1 || !bytes.starts_with(&MAGIC) {
             return Err(HeaderDamage::Magic);
@@ -157,7 +157,7 @@ impl SegmentHeader {
     }
 }
 
-/// True when the header is right with another version in it: no later version's, but damaged there.
+/// Returns whether the header has a damaged version number: it is valid with another version in it.
 fn is_either_version_damaged(bytes: &[u8]) -> bool {
     [(1_u16, HEADER_LEN_1), (2, HEADER_LEN)].into_iter().any(|(version, len)| {
         let Some(bytes) = bytes.get(..len) else { return false };
@@ -167,13 +167,13 @@ fn is_either_version_damaged(bytes: &[u8]) -> bool {
 }
 
 impl Layout {
-    /// True when records say what was on the disk before them.
+    /// Returns whether records hold the synced sequence.
     const fn has_synced(&self) -> bool {
         self.record_header_len == RECORD_HEADER_LEN
     }
 
-    /// Fills in the header and the padding of a record whose payload of `payload_len` bytes stands at its place in
-    /// `out`, and returns its length. Only version 2 is written.
+    /// Fills in the header and the padding of a record whose payload of `payload_len` bytes is already at its
+    /// place in `out`. Returns the record's length. Supports version 2 only.
     #[inline]
     pub(crate) fn seal(
         &self,
@@ -194,12 +194,12 @@ impl Layout {
         len
     }
 
-    /// The record at the start of `bytes`, if a whole and good one stands there.
+    /// Returns the record at the start of `bytes`, if it is complete and valid.
     #[inline]
     pub(crate) fn record(&self, bytes: &[u8]) -> Option<RawRecord> {
         let start = bytes.first_chunk::<8>()?;
         let payload_len = u32_at(start, 4) as usize;
-        // Zero is no length either.
+        // Zero is not a valid length either.
         if payload_len.wrapping_sub(1) >= PAYLOAD_LEN_MAX {
             return None;
         }
@@ -214,13 +214,13 @@ impl Layout {
         let sequence = Sequence(u64_at(record, 8));
         let synced = match self.has_synced() {
             true => Sequence(u64_at(record, 16)),
-            // It does not say: nothing before a record that is there may be missing.
+            // Version 1 does not record it: no record before an existing one may be missing.
             false => Sequence(sequence.0.saturating_sub(1)),
         };
         Some(RawRecord { sequence, synced, payload_from: self.record_header_len, payload_to, len })
     }
 
-    /// Reads what stands at the start of `bytes`.
+    /// Parses the start of `bytes`.
     #[inline]
     pub(crate) fn parse(&self, bytes: &[u8]) -> Parsed {
         match self.record(bytes) {
@@ -229,7 +229,7 @@ impl Layout {
         }
     }
 
-    /// What stands at the start of `bytes`, where no good record does.
+    /// Parses the start of `bytes` when there is no valid record.
     #[cold]
     fn parse_other(&self, bytes: &[u8]) -> Parsed {
         let Some(start) = bytes.first_chunk::<8>() else {
@@ -247,12 +247,12 @@ impl Layout {
     }
 }
 
-/// Bytes that a payload takes in a segment, with all that goes with it.
+/// Returns the length in a segment of a record with this payload length.
 pub(crate) const fn record_len(payload_len: usize) -> usize {
     aligned(RECORD_HEADER_LEN + payload_len)
 }
 
-/// `len` with the padding after it.
+/// Returns `len` plus padding.
 const fn aligned(len: usize) -> usize {
     (len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }

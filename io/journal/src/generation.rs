@@ -1,18 +1,19 @@
-//! How often records that were acknowledged may have been lost, known before the log is shortened.
+//! The generation of a session: the number of possible losses of acknowledged records. It is stored before a
+//! log is cut.
 //!
-//! Whoever heard of a record that is no more would take what follows for what it knows: sequences are used again. So a
-//! session has generations, by which clients can be told. The present one stands in the file `generation` beside the
-//! log, 64 bytes, little-endian:
+//! Sequences of lost records are reused, so a client that received a lost record would misinterpret later
+//! ones. Each possible loss therefore starts a new generation of the session, which clients can see. The file
+//! `generation` beside the log holds the current one, 64 bytes, little-endian:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `TPGENERN` |
-//! | 8 | 2 | version: 1, and 2 where the log was closed in good order |
+//! | 8 | 2 | version: 1, and 2 when the log was closed normally |
 //! | 10 | 2 | length, 64 |
 //! | 12 | 4 | generation |
 //! | 16 | 16 | name of the session, padded with spaces |
-//! | 32 | 16 | the system's run in which the log was opened last, see [`Storage::boot`]; zeroes when that is not known |
-//! | 48 | 8 | of version 2: the last record when the log was closed with all of it on the disk; of version 1 zero |
+//! | 32 | 16 | the system boot in which the log was last opened, see [`Storage::boot`]; zeroes when unknown |
+//! | 48 | 8 | version 2: the last record when the log was closed with all of it on the disk; version 1: zero |
 //! | 56 | 4 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
 
@@ -23,47 +24,48 @@ use tickpath_types::Sequence;
 use crate::header::{self, chunk, u16_at, u32_at, u64_at};
 use crate::{OpenError, SessionName, Storage, StorageFile};
 
-/// Name of the file that says which generation of its session a log is of: it goes where the log goes.
+/// Name of the file with the generation of a session. Keep it together with the log.
 pub const GENERATION_FILE: &str = "generation";
-/// It while it is written.
+/// Name of the file while it is written.
 const UNFINISHED: &str = "generation.unfinished";
 const MAGIC: [u8; 8] = *b"TPGENERN";
-/// Of a log that is open, or was left so.
+/// Version for a log that is open or was not closed.
 const VERSION_OPEN: u16 = 1;
-/// Of a log that was closed.
+/// Version for a log that was closed normally.
 const VERSION_CLOSED: u16 = 2;
 const LEN: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) number: u32,
-    /// Zero when it is not known.
+    /// Boot id; zero when unknown.
     pub(crate) boot: u128,
-    /// The last record of a log that was closed with all of it on the disk, and not opened since.
+    /// Last record of a log that was closed with all of it on the disk, and not opened since.
     pub(crate) closed_at: Option<Sequence>,
 }
 
-/// The generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes nothing.
+/// Returns the generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes
+/// nothing.
 ///
 /// # Errors
-/// [`OpenError::Generation`] when its file is damaged, [`OpenError::Io`] when the system refuses.
+/// [`OpenError::Generation`] when the file is damaged, [`OpenError::Io`] when the system refuses.
 pub fn generation_of<S: Storage>(storage: &S, session: SessionName) -> Result<u32, OpenError> {
     Ok(read(storage, session)?.unwrap_or_default().number)
 }
 
-/// `None` when there is no such file, or it is another session's, whose log has gone before it.
+/// Reads the file. `None` when it does not exist, or belongs to an earlier session whose log was removed.
 pub(crate) fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Option<Generation>, OpenError> {
     if !storage.has(GENERATION_FILE).map_err(OpenError::io("the folder"))? {
         return Ok(None);
     }
-    // One byte more than it has, so that a longer one is damaged.
+    // One byte longer than the file, to detect a file that is too long.
     let mut bytes = [0; LEN + 1];
     let read = storage.open(GENERATION_FILE).and_then(|file| file.read_start(&mut bytes));
     let len = read.map_err(OpenError::io(GENERATION_FILE))?;
     decode(&bytes[..len], session).map_err(|damage| OpenError::Generation { damage })
 }
 
-/// The error says what is wrong.
+/// Decodes the file. The error describes the damage.
 fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, String> {
     if bytes.len() != LEN {
         return Err(format!("{} bytes of it were read, and it must have {LEN}", bytes.len()));
@@ -81,9 +83,9 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
     Ok(is_ours.then_some(Generation { number: u32_at(bytes, 12), boot, closed_at }))
 }
 
-/// Replaces the file; when this returns it is on the disk.
+/// Replaces the file. It is on the disk when this returns.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    // A program that knows version 1 alone would leave the mark where it is, and append.
+    // A program that supports only version 1 would keep the close mark and append.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
     let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());

@@ -1,8 +1,9 @@
-//! Fields of the headers of the journal's files: little-endian, with a CRC-32C of all bytes before it in the last four.
+//! Header fields of the journal's files: little-endian; the last four bytes are the CRC-32C of all bytes
+//! before them.
 
 use crate::checksum::checksum;
 
-/// A header of `N` bytes that begins with its magic bytes, its version and its length; the rest is zero.
+/// Returns a header of `N` bytes that begins with its magic bytes, version and length; the rest is zero.
 pub(crate) fn begin<const N: usize>(magic: [u8; 8], version: u16) -> [u8; N] {
     let mut header = [0; N];
     header[..8].copy_from_slice(&magic);
@@ -11,7 +12,7 @@ pub(crate) fn begin<const N: usize>(magic: [u8; 8], version: u16) -> [u8; N] {
     header
 }
 
-/// Puts the checksum of a header at its end, and returns it.
+/// Writes a header's checksum into its last bytes, and returns it.
 #[inline]
 pub(crate) fn seal(header: &mut [u8]) -> u32 {
     let end = header.len() - 4;
@@ -20,13 +21,13 @@ pub(crate) fn seal(header: &mut [u8]) -> u32 {
     checksum
 }
 
-/// The checksum at the end of a header, if it is right.
+/// Returns the checksum at the end of a header, if it is valid.
 pub(crate) fn sealed(header: &[u8]) -> Option<u32> {
     let end = header.len() - 4;
     Some(checksum(0, &header[..end])).filter(|checksum| *checksum == u32_at(header, end))
 }
 
-/// The bytes of a header from a place in it on.
+/// Returns the bytes of a header from an offset on.
 ///
 /// # Panics
 /// When the header is shorter.

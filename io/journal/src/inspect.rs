@@ -1,4 +1,4 @@
-//! Whether a log is whole, and where it ends.
+//! Inspection of a log: checks that it is complete, and finds its end.
 
 use std::io::ErrorKind;
 
@@ -10,101 +10,102 @@ use crate::promise::Promise;
 use crate::segment::{PREPARED, Remains, SegmentReader, Step, list_segments, segment_name};
 use crate::{HeaderDamage, OpenError, RecordDamage, SessionName, Storage};
 
-/// Listings of the folder at most, when files disappear between a listing and their opening.
+/// Maximum number of folder listings when files disappear between a listing and their opening.
 const LISTINGS_MAX: usize = 5;
 
-/// What to look at, and what to accept.
+/// Options of an inspection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InspectOptions {
-    /// Whose log it must be; `None` accepts any, as long as all segments agree.
+    /// The expected session; `None` accepts any, as long as all segments agree.
     pub session: Option<SessionName>,
-    /// The records of segments that end before this sequence are not read: a snapshot covers them. 0 reads all.
+    /// Skips the records of segments that end before this sequence, because a snapshot covers them. 0 reads
+    /// all.
     pub from: Sequence,
-    /// Accepts that acknowledged records are lost, whatever the reason: the log ends before the first that is not there.
+    /// Accepts the loss of acknowledged records, for any reason: the log ends before the first missing one.
     pub accept_loss: bool,
 }
 
-/// A log that is whole but perhaps for its tail.
+/// A log that is complete, except perhaps for its tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// Whose log it is; `None` when it is empty.
+    /// The session of the log; `None` when the log is empty.
     pub session: Option<SessionName>,
-    /// Segments before these, which are lost because the header of one is damaged, and which a snapshot covers.
+    /// Segments before `segments` that are lost because one has a damaged header, and that a snapshot covers.
     pub covered: Vec<String>,
-    /// Its segments, in order; none after a torn one.
+    /// The segments, in order; none after a torn one.
     pub segments: Vec<Segment>,
-    /// Records that were read and found good.
+    /// Number of records that were read and valid.
     pub records_read: u64,
-    /// What follows the last good record and cannot be used, if anything does.
+    /// The unusable data after the last valid record, if any.
     pub torn: Option<TornTail>,
-    /// The last record that was acknowledged at least, by the file beside the log; `None` where there is no such file, and
-    /// the records alone say what must be there.
+    /// Minimum last acknowledged record, from the file beside the log. `None` without that file: then only
+    /// the records determine the required end.
     pub acknowledged: Option<Sequence>,
 }
 
 /// One file of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its name.
+    /// File name.
     pub file: String,
-    /// What it says of itself.
+    /// Header fields.
     pub header: SegmentHeader,
-    /// Its last record, one less than its first when it is empty.
+    /// The last record; in an empty segment, one less than the first sequence.
     pub last_sequence: Sequence,
-    /// Where its last record ends; 0 when its records were not read.
+    /// End offset of the last record; 0 when the records were not read.
     pub end: u64,
-    /// The last record, of whichever segment, that this one says is on the disk, as far as it was read.
+    /// Last record, in any segment, that this segment reports as synced, as far as it was read.
     pub synced: Sequence,
 }
 
-/// What a crash left of records that were never promised to survive it.
+/// Remains of records after a crash that were never guaranteed to survive it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The segment that has it.
+    /// File name of the torn segment.
     pub file: String,
-    /// Where it begins.
+    /// Start offset of the torn tail.
     pub offset: u64,
-    /// The record that should begin there.
+    /// Sequence of the record that should begin there.
     pub sequence: Sequence,
-    /// What is wrong with that record.
+    /// Damage of that record.
     pub damage: RecordDamage,
-    /// It was acknowledged, and its loss is accepted.
+    /// True when the record was acknowledged, and its loss is accepted.
     pub was_acknowledged: bool,
-    /// Whole records after it, which cannot be used without it.
+    /// Number of complete records after it, which cannot be used without it.
     pub later_records: u64,
-    /// Segments after it, likewise.
+    /// Names of the segments after it, which cannot be used either.
     pub later_files: Vec<String>,
 }
 
 impl Inspection {
-    /// The first record; 0 when there is no segment.
+    /// Returns the first record; 0 when there is no segment.
     #[must_use]
     pub fn first_sequence(&self) -> Sequence {
         self.segments.first().map_or(Sequence(0), |segment| segment.header.first_sequence)
     }
 
-    /// The last record that another one, or a header, says is on the disk.
+    /// Returns the last record that a record or a header reports as synced.
     pub(crate) fn synced(&self) -> Sequence {
         self.segments.iter().map(|segment| segment.synced).max().unwrap_or(Sequence(0))
     }
 
-    /// The last good record; 0 when there is no segment.
+    /// Returns the last valid record; 0 when there is no segment.
     #[must_use]
     pub fn last_sequence(&self) -> Sequence {
         self.segments.last().map_or(Sequence(0), |segment| segment.last_sequence)
     }
 }
 
-/// Reads a whole log, or its end, and changes nothing: what `open` does first, and what verifies a copy.
+/// Reads a whole log, or its end, without changes. `open` does this first; it also verifies a copy.
 ///
-/// A bad record is the start of a torn tail if neither the files beside the log nor a later record or segment say that it
-/// was acknowledged or had reached the disk: then it was never acknowledged, or only under a policy that does not survive
-/// the loss of power. Otherwise it is damage.
+/// A bad record starts a torn tail if neither the files beside the log nor a later record or segment report
+/// it as acknowledged or on the disk. It was then never acknowledged, or only under a policy that does not
+/// survive a power loss. Otherwise it is damage.
 ///
 /// # Errors
-/// [`OpenError`] with file and offset when the log is damaged, or what it lost was acknowledged.
+/// [`OpenError`] with file and offset when the log is damaged, or lost an acknowledged record.
 pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Inspection, OpenError> {
-    // Before the log: one that is written meanwhile has what was acknowledged by then.
+    // Read this before the log: a log that is being written then has everything acknowledged by now.
     let recorded = acknowledged::read(storage);
     let Opened { covered, files, unreadable } = open_all(storage, options)?;
     let session = files.first().map(|file| file.reader.header.session).or(options.session);
@@ -124,7 +125,7 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
         torn: None,
         acknowledged: promise.recorded.map(|_| promise.required),
     };
-    // The log is kept from a snapshot on that is no newer than the newest.
+    // The log starts at a snapshot that is no newer than the newest one.
     if let Some(first) = files.first()
         && let Some(snapshot) = promise.recorded.and_then(|recorded| recorded.snapshot)
         && first.reader.header.first_sequence > snapshot.sequence.next()
@@ -161,7 +162,7 @@ pub fn inspect<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Insp
     Ok(inspection)
 }
 
-/// The log is whole, and ends before a record that was acknowledged.
+/// Returns the error for a valid log that ends before an acknowledged record.
 fn lost_end(inspection: &Inspection, promise: &Promise) -> OpenError {
     let (file, offset, sequence) = match inspection.segments.last() {
         Some(last) => (last.file.clone(), last.end, last.last_sequence.next()),
@@ -170,7 +171,8 @@ fn lost_end(inspection: &Inspection, promise: &Promise) -> OpenError {
     OpenError::Record { file, offset, sequence, damage: RecordDamage::Missing }
 }
 
-/// The loss of segments is accepted, of which the first has no header: they go, with the tail before them if there is one.
+/// Accepts the loss of segments, the first of which has no valid header. They are removed with the torn tail
+/// before them.
 fn add_unreadable<S: Storage>(
     inspection: &mut Inspection,
     unreadable: Unreadable<S>,
@@ -202,31 +204,32 @@ fn add_unreadable<S: Storage>(
     Ok(())
 }
 
-/// The session of the log in a folder, by the headers of its segments, or else by the file with the last acknowledged
-/// record; `None` when there is no log. Changes nothing.
+/// Returns the session of the log in a folder, by the headers of its segments, or else by the file with the
+/// last acknowledged record; `None` when there is no log. Changes nothing.
 ///
 /// # Errors
-/// [`OpenError`] when a later version wrote a segment, segments are of different sessions, or the system refuses.
+/// [`OpenError`] when a later version wrote a segment, segments belong to different sessions, or the system
+/// refuses.
 pub fn session_of<S: Storage>(storage: &S) -> Result<Option<SessionName>, OpenError> {
     let Opened { files, .. } =
         open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;
     if let Some(file) = files.first() {
         return Ok(Some(file.reader.header.session));
     }
-    // The log may be gone, and was there.
+    // The segments may be missing although the log existed.
     let recorded = acknowledged::read(storage)?.map(|recorded| recorded.acknowledged);
     Ok(recorded
         .filter(|acknowledged| acknowledged.sequence > Sequence(0))
         .map(|acknowledged| acknowledged.session))
 }
 
-/// A segment while it is looked at.
+/// A segment during the inspection.
 struct OpenSegment<S: Storage> {
     name: String,
     reader: SegmentReader<S::File>,
-    /// Where the last good record ends.
+    /// End offset of the last valid record.
     end: u64,
-    /// What its header and the records that were read say is on the disk.
+    /// Last sequence that its header and the records read report as synced.
     synced: Sequence,
 }
 
@@ -242,7 +245,7 @@ impl<S: Storage> OpenSegment<S> {
         }))
     }
 
-    /// Reads to the last good record; what is wrong after it, unless nothing is.
+    /// Reads up to the last valid record; returns the damage after it, if any.
     fn read_records(
         &mut self,
         next: Option<Sequence>,
@@ -271,7 +274,7 @@ impl<S: Storage> OpenSegment<S> {
         Ok((last, fault))
     }
 
-    /// Looks at what follows the last good record, from a fresh start.
+    /// Examines the data after the last valid record, with a fresh read.
     fn survey_rest(&mut self) -> Result<Remains, OpenError> {
         self.reader.seek(self.end);
         let remains = self.reader.survey().map_err(OpenError::io(&self.name))?;
@@ -292,12 +295,12 @@ struct Opened<S: Storage> {
 struct Unreadable<S: Storage> {
     damage: HeaderDamage,
     file: String,
-    /// Those after it, as far as their headers are good.
+    /// The segments after it, opened if their headers are valid.
     later: Vec<(String, Option<OpenSegment<S>>)>,
 }
 
-/// Opens every segment. While a venue writes, a file may be renamed or removed between the list of names and its opening:
-/// then the names are listed again.
+/// Opens every segment. While a venue writes, a file may be renamed or removed between the listing and its
+/// opening; then the folder is listed again.
 fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
     for _ in 1..LISTINGS_MAX {
         match open_listed(storage, options) {
@@ -308,8 +311,8 @@ fn open_all<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<
     open_listed(storage, options)
 }
 
-/// Opens every segment of one list of names and checks its header. If a loss is accepted, one whose header is damaged may be
-/// among those that a snapshot covers, or ends the log.
+/// Opens every segment of one listing and checks its header. With accepted loss, a segment with a damaged
+/// header may be covered by a snapshot, or end the log.
 fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Opened<S>, OpenError> {
     let mut covered = Vec::new();
     let mut files: Vec<OpenSegment<S>> = Vec::new();
@@ -342,7 +345,7 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
             }
         }
     }
-    // A segment gets its name once its header is on the disk; one without either has not begun.
+    // A segment gets its name once its header is on the disk; a segment without both has not begun.
     if unreadable.is_none()
         && storage.has(PREPARED).map_err(OpenError::io("the folder"))?
         && let Ok(file) = OpenSegment::open(storage, PREPARED)?
@@ -363,7 +366,7 @@ fn open_listed<S: Storage>(storage: &S, options: &InspectOptions) -> Result<Open
     Ok(Opened { covered, files, unreadable })
 }
 
-/// Whether what is missing may be: a torn tail, or an error.
+/// Classifies missing records: a torn tail, or an error.
 fn judge<S: Storage>(
     mut file: OpenSegment<S>,
     sequence: Sequence,

@@ -16,19 +16,19 @@ use crate::batch::Batch;
 pub(crate) struct Shared {
     /// Last sequence that may be acknowledged.
     pub(crate) durable: AtomicU64,
-    /// The worker's thread, to be woken when there is work for the disk.
+    /// The worker's thread, which is woken when there is work for the disk.
     pub(crate) thread: OnceLock<Thread>,
-    /// Threads that sleep until more is durable, or the worker has reported something.
+    /// Threads that sleep until more is durable or the worker has reported.
     pub(crate) wakers: Wakers,
 }
 
 /// Work for the disk.
 pub(crate) enum Job<F> {
-    /// Write it and sync it.
+    /// Write the batch and sync it.
     Write(Box<Batch>),
-    /// A segment is full: sync it, and give the next one, which has begun, its name.
+    /// A segment is full: sync it, and name the next one, which has begun.
     Finish { file: F, last: Sequence },
-    /// The journal is no more: sync its last segment, and say that all of the log is on the disk.
+    /// The journal was dropped: sync its last segment, and mark the whole log as synced.
     Close(Option<Closing<F>>),
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Output<F> {
     pub(crate) acknowledged: Acknowledged,
 }
 
-/// The end of a log that its journal wrote by itself.
+/// The end of a log that the journal itself wrote.
 pub(crate) struct Closing<F> {
     pub(crate) output: Output<F>,
     /// End of the last record.
@@ -47,11 +47,11 @@ pub(crate) struct Closing<F> {
 
 /// A report of the worker.
 pub(crate) enum Report<F> {
-    /// The batch is on the disk, and can be filled again.
+    /// The batch is on the disk and can be reused.
     Written(Box<Batch>),
-    /// Everything up to here is on the disk.
+    /// Everything up to this sequence is on the disk.
     Synced(Sequence),
-    /// The next segment is ready; the file where the journal itself writes.
+    /// The next segment is ready; with its file if the journal itself writes.
     Prepared(Option<F>),
     /// The next segment cannot be prepared now.
     NotPrepared(Failure),

@@ -1,4 +1,4 @@
-//! The log as the sequencer has it: append, poll, durable.
+//! The sequencer's end of the log: append, poll, durable.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,44 +13,44 @@ use crate::format::{HEADER_LEN, Layout, RECORD_HEADER_LEN, SegmentHeader, record
 use crate::jobs::{Closing, Job, Output, Report, Shared};
 use crate::{AppendError, Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
-/// How the journal stands.
+/// State of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It takes records.
+    /// The journal accepts records.
     Running,
-    /// The next segment cannot be had, for this reason; it is tried again meanwhile. Until [`Journal::room`] is used
-    /// up the present segment takes records: refuse new orders and keep the room for cancels.
+    /// The next segment cannot be created, for this reason; the journal keeps retrying. The present segment
+    /// accepts records while [`Journal::room`] lasts: refuse new orders and reserve the capacity for cancels.
     NoNextSegment(Failure),
-    /// It takes nothing more and acknowledges nothing more, for this reason, until it is opened anew.
+    /// The journal accepts and acknowledges nothing more, for this reason, until it is reopened.
     Failed(Failure),
 }
 
-/// The next segment, as the journal knows it.
+/// State of the next segment, as the journal knows it.
 enum Next<F> {
-    /// It is being prepared.
+    /// The segment is being prepared.
     Awaited,
-    /// It is ready; the file where the journal itself writes.
+    /// The segment is ready; with its file if the journal itself writes.
     Ready(Option<F>),
-    /// The disk has no room for it, or refuses otherwise.
+    /// The disk is full or refuses the segment for another reason.
     Refused(Failure),
 }
 
 /// An append-only log of records with dense sequences, open for appending.
 ///
-/// Made by [`open`](crate::open). Neither [`append`](Journal::append) nor [`poll`](Journal::poll) waits for the disk or
-/// allocates; under [`Policy::Async`] `poll` writes to the file, under the others nothing here makes a system call but
-/// to wake the thread that syncs.
+/// Created by [`open`](crate::open). Neither [`append`](Journal::append) nor [`poll`](Journal::poll) waits
+/// for the disk or allocates. Under [`Policy::Async`] `poll` writes to the file. Under the other policies the
+/// only system call is the one that wakes the syncing thread.
 pub struct Journal<S: Storage> {
     session: SessionName,
     config: JournalConfig,
     worker: WorkerLink<S::File>,
-    /// The first one.
+    /// The first failure.
     failure: Option<Failure>,
-    /// What is appended and not yet given to the disk.
+    /// Records appended and not yet passed to the disk.
     current: Box<Batch>,
-    /// The other batch, unless the disk has it.
+    /// The other batch, unless the worker has it.
     spare: Option<Box<Batch>>,
-    /// Where the next record goes, and in which segment's manner.
+    /// Offset of the next record in its segment, and the segment's layout.
     position: u64,
     layout: Layout,
     last_appended: Sequence,
@@ -58,7 +58,7 @@ pub struct Journal<S: Storage> {
     /// Last sequence known to be on the disk.
     synced: Sequence,
     next: Next<S::File>,
-    /// Under [`Policy::Async`] the file being written, and the one that the current batch goes on in.
+    /// Under [`Policy::Async`]: the file being written, and the file with which the current batch continues.
     output: Option<Output<S::File>>,
     next_file: Option<S::File>,
     _lock: Arc<S::Lock>,
@@ -72,9 +72,10 @@ pub(crate) struct WorkerLink<F> {
 }
 
 impl<F> WorkerLink<F> {
-    /// Gives the worker a job; false when there is no worker any more.
+    /// Sends the worker a job; false when the worker has ended.
     fn send(&self, job: Job<F>) -> bool {
-        // There is room for all that can be under way: one batch, and one segment to finish before the next is prepared.
+        // The channel has capacity for all jobs in flight: one batch, and one segment to finish before the
+        // next is prepared.
         let is_sent = self.jobs.try_send(job).is_ok();
         if is_sent && let Some(thread) = self.shared.thread.get() {
             thread.unpark();
@@ -84,7 +85,7 @@ impl<F> WorkerLink<F> {
 }
 
 impl<S: Storage> Journal<S> {
-    /// Appends after the record `last_appended`, in a segment that has none yet.
+    /// Creates a journal that appends after the record `last_appended`, in an empty segment.
     pub(crate) fn new(
         session: SessionName,
         config: JournalConfig,
@@ -116,10 +117,11 @@ impl<S: Storage> Journal<S> {
         }
     }
 
-    /// Appends a record; it is durable once [`Journal::durable`] has reached its sequence.
+    /// Appends a record, which is durable once [`Journal::durable`] has reached its sequence.
     ///
     /// # Errors
-    /// [`AppendError`] when a bound is reached, the journal has failed, or `sequence` does not follow; nothing changed.
+    /// [`AppendError`] when a limit is reached, the journal has failed, or `sequence` does not follow.
+    /// Nothing has changed.
     #[inline]
     pub fn append(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), AppendError> {
         let (len, max) = (payload.len(), self.config.payload_len_max);
@@ -132,11 +134,11 @@ impl<S: Storage> Journal<S> {
         })
     }
 
-    /// Appends a record whose payload `encode` writes to the start of the configured longest payload's room, and whose
-    /// length it returns.
+    /// Appends a record whose payload `encode` writes to the start of a buffer of the maximum payload length.
+    /// `encode` returns the payload's length.
     ///
     /// # Errors
-    /// As [`Journal::append`]; `encode` has run then if its length is what is wrong.
+    /// As [`Journal::append`]. If the length is wrong, `encode` has already run.
     #[inline]
     pub fn append_with(
         &mut self,
@@ -168,10 +170,10 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// Goes on in the next segment, whose header the batch then holds.
+    /// Continues in the next segment, and adds its header to the batch.
     #[cold]
     fn begin_segment(&mut self, first_sequence: Sequence) -> Result<(), AppendError> {
-        // A batch holds the end of one segment and the start of one other at most.
+        // A batch holds the end of one segment and the start of at most one other.
         if self.current.begins_segment() || self.current.room(HEADER_LEN).is_none() {
             return Err(AppendError::Full);
         }
@@ -201,8 +203,8 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// Moves things on without waiting: takes what the disk has to tell, and gives it what has been appended since.
-    /// Returns how much there was to do. To be called in every duty cycle, after its appends.
+    /// Makes progress without waiting: takes the worker's reports, and passes it the records appended since.
+    /// Returns the amount of work. Call this in every duty cycle, after its appends.
     #[inline]
     pub fn poll(&mut self) -> usize {
         let mut work = 0;
@@ -237,7 +239,7 @@ impl<S: Storage> Journal<S> {
         }
     }
 
-    /// Gives the batch to the thread that syncs, if that is done with the other.
+    /// Passes the batch to the syncing thread, if that has finished the other one.
     fn hand_over(&mut self) -> usize {
         let Some(mut spare) = self.spare.take() else {
             return 0;
@@ -298,21 +300,21 @@ impl<S: Storage> Journal<S> {
         self.failure.get_or_insert(failure);
     }
 
-    /// Last sequence that may be acknowledged, as of the last [`Journal::poll`].
+    /// Returns the last sequence that may be acknowledged, as of the last [`Journal::poll`].
     #[inline]
     #[must_use]
     pub fn durable(&self) -> Sequence {
         self.durable
     }
 
-    /// Last sequence appended.
+    /// Returns the last sequence appended.
     #[inline]
     #[must_use]
     pub fn last_appended(&self) -> Sequence {
         self.last_appended
     }
 
-    /// How it stands.
+    /// Returns the state of the journal.
     #[inline]
     #[must_use]
     pub fn state(&self) -> State {
@@ -323,25 +325,26 @@ impl<S: Storage> Journal<S> {
         }
     }
 
-    /// True when everything appended is durable.
+    /// Returns whether everything appended is durable.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.durable == self.last_appended
     }
 
-    /// Bytes that the present segment has left for records: all there is while there is no next one.
+    /// Returns the bytes left in the present segment, which is the whole capacity while there is no next
+    /// segment.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.config.segment_len - self.position
     }
 
-    /// Length of a segment, its header included.
+    /// Returns the length of a segment, including its header.
     #[must_use]
     pub fn segment_len(&self) -> u64 {
         self.config.segment_len
     }
 
-    /// A view of [`Journal::durable`] for readers on other threads.
+    /// Returns a view of [`Journal::durable`] for readers on other threads.
     #[must_use]
     pub fn durable_view(&self) -> DurableView {
         DurableView { shared: Arc::clone(&self.worker.shared) }
@@ -349,7 +352,7 @@ impl<S: Storage> Journal<S> {
 }
 
 impl<S: Storage> Drop for Journal<S> {
-    /// Closes the log: all of it is on the disk and says so, if the worker gets to it.
+    /// Closes the log: all of it is synced and marked as closed, if the worker still runs.
     fn drop(&mut self) {
         if self.failure.is_none() {
             let end = self.current.before_segment().offset;
@@ -370,23 +373,24 @@ impl<S: Storage> std::fmt::Debug for Journal<S> {
     }
 }
 
-/// Up to where a journal's records may be read, for a [`Reader`](crate::Reader) that follows it.
+/// The limit up to which a [`Reader`](crate::Reader) may follow a journal.
 #[derive(Clone, Debug)]
 pub struct DurableView {
     shared: Arc<Shared>,
 }
 
 impl DurableView {
-    /// Last sequence that may be acknowledged.
+    /// Returns the last sequence that may be acknowledged.
     #[must_use]
     pub fn durable(&self) -> Sequence {
         Sequence(self.shared.durable.load(Ordering::Acquire))
     }
 
-    /// Has the thread behind `waker` woken when more is durable, or the journal has something to [poll](Journal::poll).
+    /// Wakes the thread behind `waker` when more is durable, or the journal has work for
+    /// [`poll`](Journal::poll).
     ///
     /// # Panics
-    /// When [as many](tickpath_lockfree::wake::WAKERS_MAX) are to be woken as may.
+    /// When there are already [the maximum number](tickpath_lockfree::wake::WAKERS_MAX) of wakers.
     pub fn wake_by(&self, waker: &Waker) {
         self.shared.wakers.add(waker);
     }

@@ -1,9 +1,9 @@
-//! An append-only log of sequenced records on disk, its snapshots, and a disk that fails on demand.
+//! An append-only log of sequenced records on disk, its snapshots, and a disk with fault injection.
 //!
-//! [`open`] puts right what a crash left and gives two ends: the [`Journal`], which a duty cycle appends to and which
-//! never waits, and the [`DiskWorker`], which does what the disk takes its time for, on a [`WorkerThread`] or, in a
-//! simulation, whenever it is called. An answer to a command may leave once [`Journal::durable`] has reached its record;
-//! what that survives is the [`Policy`].
+//! [`open`] repairs the log after a crash and returns two ends. A duty cycle appends to the [`Journal`],
+//! which never waits. The [`DiskWorker`] does the slow disk work, on a [`WorkerThread`] or, in a simulation,
+//! whenever it is called. The answer to a command may leave once [`Journal::durable`] has reached its record.
+//! The [`Policy`] determines which failures that record survives.
 //!
 //! ```
 //! use tickpath_journal::{
@@ -35,27 +35,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is where
+//! # Files
 //!
-//! A folder holds segments, named by their first sequence; perhaps one that is prepared; snapshots ([`Snapshots`]); the
-//! session's generation; the highest acknowledged sequence ([`ACKNOWLEDGED_FILE`]); and a lock, which keeps a second process out. [`Folder`] is a real one, [`FaultyDisk`] one in
-//! memory that loses power, tears writes, fails to sync and fills up, all from a seed.
+//! A folder holds segments, named by their first sequence; perhaps a prepared one; snapshots ([`Snapshots`]);
+//! the session's generation; the highest acknowledged sequence ([`ACKNOWLEDGED_FILE`]); and a lock, which
+//! excludes a second process. [`Folder`] is a real one. [`FaultyDisk`] is in memory; from a seed, it loses
+//! power, tears writes, fails syncs and fills up.
 //!
-//! # What a crash leaves
+//! # State after a crash
 //!
-//! The file [`ACKNOWLEDGED_FILE`] holds the highest acknowledged sequence, also after the process died. A bad or missing
-//! record up to it is damage: the log is refused with file and offset, until the loss is accepted. One after it was never
-//! promised, and is cut off with everything that follows ([`TornTail`]).
+//! The file [`ACKNOWLEDGED_FILE`] holds the highest acknowledged sequence and survives the death of the
+//! process. A bad or missing record up to it is damage: the log is refused with file and offset, until the
+//! loss is accepted. A bad record after it was never guaranteed, and is cut off with everything that follows
+//! ([`TornTail`]).
 //!
-//! After a loss of power the file may be older than the log, and under [`Policy::Async`] newer. Every record carries the last
-//! sequence that was on the disk when it was appended, so a bad record that a later one calls safe is damage too. Under
-//! [`Policy::Async`] other records may have been acknowledged: if there are whole ones after a bad one, the log is refused
-//! until the loss is accepted. Logs of earlier versions, which have no such file, are judged by their records alone.
+//! After a power loss the file may be older than the log, and under [`Policy::Async`] newer. Every record
+//! carries the last sequence that was on the disk when it was appended, so a bad record that a later one
+//! reports as synced is damage too. Under [`Policy::Async`] other records may have been acknowledged: if
+//! complete ones follow a bad one, the log is refused until the loss is accepted. Older logs without the file
+//! are judged by their records alone.
 //!
-//! A log that is closed ends with an empty segment, whose header says that everything before it is on the disk.
+//! A closed log ends with an empty segment, whose header reports everything before it as synced.
 //!
-//! Whoever was told of records that are lost must learn it, as their sequences are used again: [`Opened::generation`]
-//! counts the starts after which that may be so. Under [`Policy::Async`] it is so after each start of the system.
+//! Clients that received lost records must learn of the loss, because sequences are reused.
+//! [`Opened::generation`] counts the starts after which that may be so. Under [`Policy::Async`] that is every
+//! start after a reboot of the system.
 
 mod acknowledged;
 mod archive;

@@ -1,4 +1,4 @@
-//! The start of a file in memory that outlives the process.
+//! A memory mapping of the start of a file, whose contents survive the process.
 
 #![allow(unsafe_code)] // a mapping
 
@@ -12,23 +12,24 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::SharedBytes;
 
-/// The words of a mapped file; unmapped when it goes.
+/// The words of a mapped file; unmapped on drop.
 pub(crate) struct Mapping {
     file: File,
     start: NonNull<AtomicU64>,
     len: NonZeroUsize,
 }
 
-// SAFETY: the mapping is the process's, not a thread's, and its words are atomic.
+// SAFETY: the mapping belongs to the process, not to a thread, and its words are atomic.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps the first `len` bytes of `file`, which is as long and whose room is taken. Should somebody cut the file short
-    /// later, the next write ends the process by SIGBUS, as with every mapped file.
+    /// Maps the first `len` bytes of `file`, which must have this length and allocated space. If another
+    /// process truncates the file later, the next write ends this process by SIGBUS, as with every mapped
+    /// file.
     pub(crate) fn new(file: File, len: usize) -> io::Result<Mapping> {
         let len = NonZeroUsize::new(len).ok_or(io::ErrorKind::InvalidInput)?;
         let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
-        // SAFETY: a new mapping, wherever the kernel wants it, replaces no memory.
+        // SAFETY: a new mapping at an address of the kernel's choice replaces no memory.
         let start =
             unsafe { mmap(None, len, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, flags, &file, 0) }?;
         Ok(Mapping { file, start: start.cast(), len })
@@ -44,9 +45,9 @@ impl SharedBytes for Mapping {
             "whole words within"
         );
         for (word, place) in words.iter().zip(at / 8..) {
-            // SAFETY: the word is within the mapping, which begins at a page and stays as long as `self`.
+            // SAFETY: the word is within the mapping, which is page-aligned and lives as long as `self`.
             let place = unsafe { self.start.add(place).as_ref() };
-            // In this order, whenever the process dies: the checksum comes last.
+            // In order, so that the checksum comes last, even if the process dies in between.
             place.store(u64::from_ne_bytes(*word), Ordering::Release);
         }
     }
@@ -58,7 +59,7 @@ impl SharedBytes for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing of it is lent.
+        // SAFETY: it was mapped with this length, and no reference into it remains.
         let _ = unsafe { munmap(self.start.cast(), self.len.get()) };
     }
 }

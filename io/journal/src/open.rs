@@ -1,4 +1,4 @@
-//! Opening a log: what a crash left is put right, and a new segment begins.
+//! Opening a log: repairs it after a crash, and begins a new segment.
 
 use std::io;
 use std::ops::Range;
@@ -22,32 +22,33 @@ use crate::{
     Storage, StorageFile, inspect,
 };
 
-/// Reports and jobs that can be under way at once, and some.
+/// Capacity for the reports and jobs in flight, with a margin.
 const CHANNEL_LEN: usize = 16;
-/// Bytes that are written again at once.
+/// Number of bytes rewritten at once.
 const COPY_LEN: usize = 1 << 20;
 
-/// An open journal: its two ends, and what was found.
+/// An open journal: its two ends, and the result of the inspection.
 #[derive(Debug)]
 pub struct Opened<S: Storage> {
     /// For the sequencer's duty cycle.
     pub journal: Journal<S>,
-    /// For a thread of its own: see [`WorkerThread`](crate::WorkerThread).
+    /// For a separate thread: see [`WorkerThread`](crate::WorkerThread).
     pub worker: DiskWorker<S>,
-    /// The log as it was found, and what of it was put right. [`Journal::last_appended`] is the last record to replay.
+    /// The log as found, with its repairs. [`Journal::last_appended`] is the last record to replay.
     pub found: Inspection,
-    /// How many starts there were before which acknowledged records may have been lost. What was heard of the session in
-    /// an earlier generation may be about records that are no more: tell whoever heard it, before anything is acknowledged.
+    /// Number of earlier starts after which acknowledged records may have been lost. Messages from an earlier
+    /// generation of the session may refer to lost records: inform its clients before anything is
+    /// acknowledged.
     pub generation: u32,
 }
 
-/// Opens the log in `storage` for appending, and only for this process.
+/// Opens the log in `storage` for appending, exclusively for this process.
 ///
-/// Reads it first ([`inspect`]); cuts a torn tail off; makes sure that what is left is on the disk; and begins a new
-/// segment after it.
+/// Inspects it first ([`inspect`]), cuts off a torn tail, makes sure that the rest is on the disk, and begins
+/// a new segment after it.
 ///
 /// # Errors
-/// [`OpenError`] when the log is in use, damaged, another session's, or the disk refuses.
+/// [`OpenError`] when the log is in use, damaged, of another session, or the disk refuses.
 pub fn open<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -59,7 +60,7 @@ pub fn open<S: Storage>(
     let lock = Arc::new(lock);
     let mut found = inspect(storage, &InspectOptions { session: Some(session), ..*options })?;
     let promise = Promise::of(storage, session, acknowledged::read(storage), options.accept_loss)?;
-    // Before the log shows less than was acknowledged: afterwards nothing would tell.
+    // Before the log is cut below the acknowledged end: afterwards nothing would reveal the loss.
     let generation = advance_generation(storage, session, &found, options.accept_loss, &promise)?;
     repair(storage, &mut found)?;
     let mut last = match found.segments.is_empty() {
@@ -67,13 +68,13 @@ pub fn open<S: Storage>(
         false => found.last_sequence(),
     };
     if options.accept_loss && !continues(&found, last, options.from) {
-        // A new one begins after the snapshot.
+        // The new segment begins after the snapshot.
         for segment in found.segments.drain(..) {
             storage.remove(&segment.file).map_err(OpenError::io(&segment.file))?;
         }
         last = Sequence(options.from.0 - 1);
     }
-    // In place of an empty one.
+    // Replaces an empty one.
     let (file, layout) =
         name_empty(storage, session, &config, last, config.segment_len).map_err(OpenError::io(PREPARED))?;
     let slot = Slot {
@@ -86,7 +87,8 @@ pub fn open<S: Storage>(
     };
     let snapshot = promise.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // A snapshot can exist without its note: a log that restarts after it must not be compared with an older one.
+    // A snapshot can exist without its note. A log that restarts after it must not be compared with an older
+    // one.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;
@@ -118,17 +120,18 @@ pub fn open<S: Storage>(
     Ok(Opened { journal, worker, found, generation: generation.number })
 }
 
-/// True when a log that ends with `last` follows the snapshot before `from`, or there is none.
+/// Returns whether a log that ends with `last` continues the snapshot before `from`, or there is none.
 fn continues(found: &Inspection, last: Sequence, from: Sequence) -> bool {
     from == Sequence(0) || last.next() >= from && found.first_sequence() <= from
 }
 
-/// The generation of a log that is opened now: another one than before if acknowledged records may have been lost. When
-/// this returns it is on the disk.
+/// Returns the generation of the log being opened: a new one if acknowledged records may have been lost. It
+/// is on the disk when this returns.
 ///
-/// They may have if that is accepted, and if they need not have been on the disk ([`Policy::Async`](crate::Policy::Async))
-/// and the system has been started since, or that is not known: no trace of them need be left in the log. A log that was
-/// closed in good order lacks nothing as long as it ends where it did then.
+/// Records may have been lost if the loss is accepted. They may also have been lost if they need not have
+/// been on the disk ([`Policy::Async`](crate::Policy::Async)) and the system was rebooted since, or that is
+/// unknown: the log need not show it. A log that was closed normally lacks nothing as long as it ends where
+/// it ended then.
 fn advance_generation<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -149,7 +152,7 @@ fn advance_generation<S: Storage>(
     let may_lack = accepts_loss || was_unsynced && !is_same_boot && !is_as_closed;
     let step = u32::from(has_begun && may_lack);
     failpoint!(LossUnnamed: step = 0);
-    // Either file may be an older one that was put back.
+    // Either file may be an older one that was restored.
     let number = before.unwrap_or_default().number.max(recorded.unwrap_or(0)).saturating_add(step);
     let now = Generation { number, boot, closed_at: None };
     if before != Some(now) {
@@ -158,7 +161,7 @@ fn advance_generation<S: Storage>(
     Ok(now)
 }
 
-/// Leaves on the disk what was found good, and nothing else; a prepared segment with records gets its name.
+/// Keeps only the valid part on the disk. A prepared segment with records gets its name.
 fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenError> {
     for file in &found.covered {
         storage.remove(file).map_err(OpenError::io(file))?;
@@ -169,7 +172,7 @@ fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenErr
         for file in torn.later_files.iter().rev() {
             storage.remove(file).map_err(OpenError::io(file))?;
         }
-        // At 0 it is itself the first of the later files.
+        // With offset 0, the torn segment is itself the first of the later files.
         if torn.offset > 0 {
             let mut file = storage.open(&torn.file).map_err(OpenError::io(&torn.file))?;
             file.truncate(torn.offset).and_then(|()| file.sync()).map_err(OpenError::io(&torn.file))?;
@@ -189,10 +192,10 @@ fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenErr
     storage.sync_names().map_err(OpenError::io("the folder"))
 }
 
-/// Brings a segment to the disk as it was read.
+/// Makes sure that a segment is on the disk as it was read.
 ///
-/// What the process before could not bring to the disk may still be read from the cache and counts as written there, so
-/// that a sync alone would do nothing for it: what no record calls safe is written again.
+/// Data that the earlier process failed to sync may still be read from the cache, which counts it as written.
+/// A sync alone would do nothing for it, so data that no record reports as synced is rewritten.
 fn settle<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<(), OpenError> {
     let error = || OpenError::io(&segment.file);
     let from = unsynced_from(storage, segment, synced)?;
@@ -216,10 +219,10 @@ fn write_again(file: &mut impl StorageFile, range: Range<u64>) -> io::Result<()>
     Ok(())
 }
 
-/// Where that begins in a segment which no record calls safe; its end where all of it is.
+/// Returns the offset in a segment from which no record reports the data as synced; its end if all of it is.
 ///
-/// A segment gets its name when its header is on the disk. One whose records were not read is covered by a snapshot, and
-/// that is made of what was safe.
+/// A segment gets its name when its header is on the disk. One whose records were not read is covered by a
+/// snapshot, which was made from durable records.
 fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<u64, OpenError> {
     if segment.file == PREPARED {
         return Ok(0);
@@ -240,7 +243,7 @@ fn unsynced_from<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -
     Ok(reader.offset())
 }
 
-/// Gives back the room that the last segment did not use.
+/// Releases the unused space of the last segment.
 fn give_room_back<S: Storage>(storage: &S, last: &Segment) -> Result<(), OpenError> {
     failpoint!(TornTailKept => return Ok(()));
     let truncated = storage.open(&last.file).and_then(|mut file| {

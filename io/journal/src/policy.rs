@@ -1,13 +1,13 @@
-//! What an acknowledgement means.
+//! The guarantee of an acknowledgement.
 
 use std::fmt;
 
-/// What an acknowledged record survives.
+/// The failures that an acknowledged record survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// It has been written to the file: it survives the death of the process, and not the loss of power.
+    /// The record is written to the file: it survives a process crash, but not a power loss.
     Async = 1,
-    /// A batch that holds it has been synced to the disk: it survives the loss of power. The next batch forms
+    /// A batch that holds the record is synced to the disk: it survives a power loss. The next batch forms
     /// while one is synced.
     Group,
     /// As [`Policy::Group`], with batches of one record.
@@ -15,10 +15,10 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// All of them.
+    /// All policies.
     pub const ALL: [Policy; 3] = [Policy::Async, Policy::Group, Policy::Sync];
 
-    /// Its number in the journal's files.
+    /// Returns the policy's number in the journal's files.
     pub(crate) const fn code(self) -> u8 {
         self as u8
     }
@@ -27,7 +27,7 @@ impl Policy {
         Policy::ALL.into_iter().find(|policy| policy.code() == code)
     }
 
-    /// True when what was acknowledged need not be on the disk.
+    /// Returns whether acknowledged records need not be on the disk.
     pub(crate) const fn acknowledges_unsynced(self) -> bool {
         matches!(self, Policy::Async)
     }

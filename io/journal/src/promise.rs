@@ -1,4 +1,4 @@
-//! The records that a log must hold, by the two files beside its segments.
+//! The records that a log must hold, according to the two files beside its segments.
 
 use tickpath_types::Sequence;
 
@@ -6,20 +6,20 @@ use crate::acknowledged::{ACKNOWLEDGED_FILE, Recorded};
 use crate::generation::{self, Generation};
 use crate::{OpenError, SessionName, Storage};
 
-/// The records that a log must hold, by the files beside it.
+/// The records that a log must hold, according to the files beside it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Promise {
-    /// Every record up to this one must be there.
+    /// The log must hold every record up to this one.
     pub(crate) required: Sequence,
-    /// No record after it was acknowledged.
+    /// True when no record after `required` was acknowledged.
     pub(crate) is_exact: bool,
     pub(crate) recorded: Option<Recorded>,
     pub(crate) generation: Option<Generation>,
 }
 
 impl Promise {
-    /// The promise of the log of `session`, by what was `recorded` and its generation; damage to either file is an error
-    /// unless a loss is accepted.
+    /// Returns the promise of the log of `session`, from `recorded` and its generation. Damage to either file
+    /// is an error unless a loss is accepted.
     pub(crate) fn of<S: Storage>(
         storage: &S,
         session: SessionName,
@@ -36,7 +36,7 @@ impl Promise {
             return Err(OpenError::Session { file: ACKNOWLEDGED_FILE.to_owned(), found, expected: session });
         }
         let generation = match generation::read(storage, session) {
-            // The other file has its number.
+            // The other file holds the generation number too.
             Err(OpenError::Generation { .. }) if accepts_loss && recorded.is_some() => None,
             Ok(None) if recorded.is_some() && !accepts_loss => {
                 return Err(OpenError::Generation { damage: "it is missing".to_owned() });

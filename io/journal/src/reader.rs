@@ -1,23 +1,24 @@
-//! Reading a log, also while it is written.
+//! A reader of a log, which may still be written.
 
 use tickpath_types::Sequence;
 
 use crate::segment::{SegmentReader, Step, TakenRecord, list_segments, segment_name};
 use crate::{OpenError, RecordDamage, SessionName, Storage};
 
-/// A record as it is read.
+/// A record read from the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its place in the log.
+    /// Sequence in the log.
     pub sequence: Sequence,
-    /// What was appended.
+    /// The appended payload.
     pub payload: &'a [u8],
 }
 
 /// Reads the records of a log in order, from any sequence.
 ///
-/// It goes no further than it is told: to the end that [`open`](crate::open) or [`inspect`](crate::inspect) found, or to
-/// what a journal that is still written calls [durable](crate::DurableView). So whatever else is wrong there is damage.
+/// The caller limits how far it reads: to the end that [`open`](crate::open) or [`inspect`](crate::inspect)
+/// found, or to the [durable](crate::DurableView) end of a journal that is still written. Anything invalid
+/// before that is damage.
 #[derive(Debug)]
 pub struct Reader<S: Storage> {
     storage: S,
@@ -28,10 +29,10 @@ pub struct Reader<S: Storage> {
 }
 
 impl<S: Storage> Reader<S> {
-    /// A reader whose first record is `from`.
+    /// Opens a reader whose first record is `from`.
     ///
     /// # Errors
-    /// [`OpenError`] when the log begins after `from`, is another session's, or cannot be read.
+    /// [`OpenError`] when the log begins after `from`, belongs to another session, or cannot be read.
     pub fn open(storage: &S, session: SessionName, from: Sequence) -> Result<Reader<S>, OpenError> {
         let firsts = list_segments(storage)?;
         let Some(place) = firsts.partition_point(|first| *first <= from).checked_sub(1) else {
@@ -51,8 +52,8 @@ impl<S: Storage> Reader<S> {
         Ok(reader)
     }
 
-    /// The next record, if its sequence is at most `limit`; `None` when it is not, and also when it cannot be found yet
-    /// because its segment has not got its name, for which less than a moment is needed.
+    /// Returns the next record, if its sequence is at most `limit`. `None` when it is higher, or for a moment
+    /// while the next segment has no name yet.
     ///
     /// # Errors
     /// [`OpenError`] when the record is damaged, or the file cannot be read.
@@ -71,14 +72,14 @@ impl<S: Storage> Reader<S> {
         Ok(Some(Record { sequence, payload: self.segment.payload(payload) }))
     }
 
-    /// The next record, which is not read yet: more is read, or the next segment opened.
+    /// Finds the next record when it is not in the buffer: reads more, or opens the next segment.
     #[cold]
     fn find(&mut self) -> Result<Option<TakenRecord>, OpenError> {
         let mut is_fresh = false;
         loop {
             match self.segment.step(self.next) {
                 Ok(Step::Record(record)) => return Ok(Some(record)),
-                // What was read ahead may be older than what `limit` is about.
+                // Data that was read ahead may be older than `limit`.
                 Ok(Step::End | Step::Damaged(_)) if !is_fresh => {
                     self.segment.seek(self.segment.offset());
                     is_fresh = true;
@@ -94,13 +95,13 @@ impl<S: Storage> Reader<S> {
         }
     }
 
-    /// The sequence that [`Reader::next`] gives next.
+    /// Returns the sequence of the next record.
     #[must_use]
     pub fn next_sequence(&self) -> Sequence {
         self.next
     }
 
-    /// Name of the segment that the last record was in.
+    /// Returns the file name of the segment that held the last record.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file

@@ -1,4 +1,4 @@
-//! Segments as files: their names, making one without records, and reading one from its start.
+//! Segment files: names, creation of empty ones, and reading.
 
 use std::io;
 use std::ops::Range;
@@ -8,22 +8,22 @@ use tickpath_types::Sequence;
 use crate::format::{HEADER_LEN, Layout, Parsed, RECORD_LEN_MAX, SegmentHeader};
 use crate::{HeaderDamage, JournalConfig, OpenError, RecordDamage, SessionName, Storage, StorageFile};
 
-/// A segment that is ready and has not begun, or has begun and not got its name yet.
+/// Name of a segment that is ready but has not begun, or has begun but has no final name yet.
 pub(crate) const PREPARED: &str = "prepared.segment";
-/// Bytes read at once.
+/// Number of bytes read at once.
 const READ_LEN: usize = 512 * 1024;
 
-/// Name of the segment that begins with this sequence.
+/// Returns the name of the segment that begins with this sequence.
 pub(crate) fn segment_name(first: Sequence) -> String {
     format!("{:020}.journal", first.0)
 }
 
-/// First sequences of all segments that have a name, ascending.
+/// Returns the first sequences of all named segments, ascending.
 pub(crate) fn list_segments(storage: &impl Storage) -> Result<Vec<Sequence>, OpenError> {
     list_numbered(storage, "", ".journal")
 }
 
-/// The numbers of the files that are named by one of 20 digits between `prefix` and `suffix`, ascending.
+/// Returns the numbers of the files named by 20 digits between `prefix` and `suffix`, ascending.
 pub(crate) fn list_numbered(
     storage: &impl Storage,
     prefix: &str,
@@ -40,7 +40,7 @@ pub(crate) fn list_numbered(
     Ok(sequences)
 }
 
-/// Makes and names a segment of `len` bytes without records, whose header says that everything up to `last` is on the
+/// Creates and names an empty segment of `len` bytes, whose header reports everything up to `last` as on the
 /// disk.
 pub(crate) fn name_empty<S: Storage>(
     storage: &S,
@@ -68,15 +68,15 @@ pub(crate) fn name_empty<S: Storage>(
     Ok((file, layout))
 }
 
-/// A record that was read.
+/// A record read from a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TakenRecord {
     pub(crate) synced: Sequence,
-    /// Where its payload is, for [`SegmentReader::payload`].
+    /// Position of the payload, for [`SegmentReader::payload`].
     pub(crate) payload: Range<usize>,
 }
 
-/// What comes next in a segment.
+/// The next item in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Record(TakenRecord),
@@ -85,21 +85,21 @@ pub(crate) enum Step {
     Damaged(RecordDamage),
 }
 
-/// Reads a segment in large pieces.
+/// Reads a segment in large blocks.
 #[derive(Debug)]
 pub(crate) struct SegmentReader<F> {
     file: F,
     pub(crate) header: SegmentHeader,
     layout: Layout,
     buffer: Vec<u8>,
-    /// What of the buffer is read from the file and not yet taken.
+    /// Part of the buffer that was read from the file and not yet consumed.
     filled: Range<usize>,
-    /// Where the first byte of `filled` is in the file.
+    /// File offset of the first byte of `filled`.
     offset: u64,
 }
 
 impl<F: StorageFile> SegmentReader<F> {
-    /// Reads the header; what is wrong with it is in the inner result.
+    /// Reads the header. The inner result holds its damage.
     pub(crate) fn new(file: F) -> io::Result<Result<SegmentReader<F>, HeaderDamage>> {
         let mut bytes = [0; HEADER_LEN];
         let len = file.read_start(&mut bytes)?;
@@ -109,12 +109,12 @@ impl<F: StorageFile> SegmentReader<F> {
         }))
     }
 
-    /// Where the next record begins.
+    /// Returns the offset of the next record.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The record that must have this sequence, if it is read already, and good.
+    /// Returns the next record, which must have this sequence, if it is buffered and valid.
     #[inline]
     pub(crate) fn take(&mut self, expected: Sequence) -> Option<TakenRecord> {
         let start = self.filled.start;
@@ -128,7 +128,7 @@ impl<F: StorageFile> SegmentReader<F> {
         Some(TakenRecord { synced: record.synced, payload })
     }
 
-    /// The record that must have this sequence, or what stands in its place.
+    /// Returns the next record, which must have this sequence, or the item in its place.
     pub(crate) fn step(&mut self, expected: Sequence) -> io::Result<Step> {
         loop {
             if let Some(record) = self.take(expected) {
@@ -150,19 +150,19 @@ impl<F: StorageFile> SegmentReader<F> {
         }
     }
 
-    /// The payload that a step told of, before the next step.
+    /// Returns the payload of a record, until the next step.
     #[inline]
     pub(crate) fn payload(&self, payload: Range<usize>) -> &[u8] {
         &self.buffer[payload]
     }
 
-    /// Continues at a place of the file and drops what was read ahead: more may have been written since.
+    /// Continues at a file offset and drops buffered data: more may have been written since.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.filled = 0..0;
         self.offset = offset;
     }
 
-    /// Gives its memory back until it is needed again.
+    /// Frees the buffer until it is needed again.
     pub(crate) fn rest(&mut self) {
         self.filled = 0..0;
         self.buffer = Vec::new();
@@ -186,7 +186,7 @@ impl<F: StorageFile> SegmentReader<F> {
         Ok(true)
     }
 
-    /// Looks at everything from the next record's place on, whatever stands there.
+    /// Examines all data from the next record's position on.
     pub(crate) fn survey(&mut self) -> io::Result<Remains> {
         let mut remains = Remains { is_zero: true, ..Remains::default() };
         loop {
@@ -220,13 +220,13 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 }
 
-/// What is left in a segment after its last good record.
+/// The rest of a segment after its last valid record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remains {
-    /// Nothing but zeroes.
+    /// True when there are only zeroes.
     pub(crate) is_zero: bool,
-    /// Records that are whole.
+    /// Number of complete records.
     pub(crate) records: u64,
-    /// The highest sequence that one of them calls safe.
+    /// Highest sequence that one of them reports as synced.
     pub(crate) synced: Sequence,
 }

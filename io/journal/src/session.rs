@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SessionName([u8; 16]);
 
-/// The text is not the name of a session: use 1 to 16 printable ASCII characters without spaces.
+/// Error: the text is not a session name. Use 1 to 16 printable ASCII characters without spaces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a session's name: use 1 to 16 printable ASCII characters without spaces")]
 pub struct SessionNameError {
@@ -14,7 +14,7 @@ pub struct SessionNameError {
 }
 
 impl SessionName {
-    /// Makes a name of text.
+    /// Creates a name from text.
     ///
     /// # Errors
     /// [`SessionNameError`] when the text is empty, longer than 16, or has a character outside `!`..`~`.
@@ -28,7 +28,7 @@ impl SessionName {
         Ok(SessionName(padded))
     }
 
-    /// Of the bytes in a header.
+    /// Returns the name with these header bytes.
     pub(crate) const fn from_bytes(bytes: [u8; 16]) -> SessionName {
         SessionName(bytes)
     }

@@ -1,4 +1,4 @@
-//! State as of a sequence, so that a restart need not read the log from its start.
+//! Snapshots of the state at a sequence, so that a restart need not read the whole log.
 //!
 //! A snapshot is a file `snapshot-SEQUENCE` of a header of 64 bytes, little-endian, and a payload:
 //!
@@ -28,17 +28,17 @@ const MAGIC: [u8; 8] = *b"TPSNAPSH";
 const VERSION: u16 = 1;
 const HEADER_LEN: usize = 64;
 const PREFIX: &str = "snapshot-";
-/// A snapshot while it is written; one of these that is found was never finished.
+/// Name of a snapshot while it is written. A leftover file of this name was never finished.
 const UNFINISHED: &str = "snapshot.unfinished";
-/// Bytes written at once.
+/// Number of bytes written at once.
 const WRITE_LEN: usize = 1 << 20;
 
-/// A state and what it covers.
+/// A state, and the last record that it covers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last record that it covers; the log goes on with the next.
+    /// Last record covered. The log continues with the next.
     pub sequence: Sequence,
-    /// Hash of the state, for a check after it is restored.
+    /// Hash of the state, to check a restore.
     pub state_hash: u64,
     /// The state.
     pub payload: Vec<u8>,
@@ -51,64 +51,64 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// A snapshot that cannot be used, and why.
+/// A snapshot that cannot be used, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedSnapshot {
-    /// Its file.
+    /// File name.
     pub file: String,
-    /// What it covers, by its name.
+    /// Last record covered, according to the file name.
     pub sequence: Sequence,
-    /// What is wrong with it.
+    /// The damage.
     pub damage: SnapshotDamage,
-    /// Hash of the state that it recorded, where its header is whole: the log must lead to that state.
+    /// Recorded hash of the state, if the header is valid: the log must lead to that state.
     pub state_hash: Option<u64>,
 }
 
-/// Why a snapshot cannot be used.
+/// The reason why a snapshot cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotDamage {
-    /// It is not there, and was the newest one.
+    /// The newest snapshot is missing.
     #[error("it is missing")]
     Missing,
-    /// It does not begin as a snapshot does, or is cut short.
+    /// The file does not begin like a snapshot, or is truncated.
     #[error("not a whole snapshot")]
     Cut,
-    /// A later version of the program wrote it: use that one.
+    /// A later version of the program wrote it: use that version.
     #[error(
         "snapshot version {version}, which this program cannot read: use the version of the program that wrote it"
     )]
     Version {
-        /// What it says.
+        /// Version in the file.
         version: u16,
     },
     /// A checksum is wrong.
     #[error("a checksum is wrong")]
     Checksum,
-    /// It is another session's.
+    /// The snapshot belongs to another session.
     #[error("the snapshot is of session {found}")]
     Session {
-        /// Whose it is.
+        /// Session in the file.
         found: SessionName,
     },
-    /// The file's name says another sequence.
+    /// The file name has another sequence than the header.
     #[error("the snapshot is of sequence {found}, its name says another")]
     Name {
-        /// What it says.
+        /// Sequence in the header.
         found: Sequence,
     },
 }
 
-/// The newest snapshot that can be used.
+/// The newest usable snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewestSnapshot {
-    /// It, if there is one.
+    /// The snapshot, if any.
     pub snapshot: Option<Snapshot>,
-    /// Newer ones that cannot be used: tell of them.
+    /// Newer snapshots that cannot be used: report them.
     pub skipped: Vec<SkippedSnapshot>,
 }
 
-/// The snapshots beside a log. For a thread that may wait for the disk.
+/// The snapshots of a log. For use on a thread that may wait for the disk.
 #[derive(Clone, Debug)]
 pub struct Snapshots<S> {
     storage: S,
@@ -116,21 +116,23 @@ pub struct Snapshots<S> {
 }
 
 impl<S: Storage> Snapshots<S> {
-    /// The snapshots of a session in the folder of its log.
+    /// Returns the snapshots of a session in the folder of its log.
     #[must_use]
     pub fn new(storage: S, session: SessionName) -> Snapshots<S> {
         Snapshots { storage, session }
     }
 
-    /// Writes a snapshot; when this returns, it is on the disk under its name. Before, there is nothing of it.
+    /// Writes a snapshot. When this returns, it is on the disk under its name. Before that, it does not
+    /// exist.
     ///
-    /// The log that it covers is on the disk before, whatever the policy: a snapshot of what the log may still lose would
-    /// contradict it after a loss of power, and the older ones, from which it could go on, are removed for its sake.
+    /// First syncs the log that it covers, under every policy. Otherwise, after a power loss, the snapshot
+    /// could contradict a shorter log, and the older snapshots from which it could continue would already be
+    /// removed.
     ///
     /// # Errors
-    /// [`OpenError::Unsynced`] when the log cannot be synced: no snapshot may be written any more, for another sync of what
-    /// one could not bring to the disk succeeds and proves nothing. [`OpenError::Io`] when the disk refuses otherwise; what
-    /// was there stays.
+    /// [`OpenError::Unsynced`] when the log cannot be synced. No more snapshots may be written then: a
+    /// repeated sync succeeds without proving that the data is on the disk. [`OpenError::Io`] for other
+    /// failures of the disk; existing snapshots stay.
     pub fn write(&self, sequence: Sequence, state_hash: u64, payload: &[u8]) -> Result<(), OpenError> {
         self.sync_log(sequence)?;
         let header = self.header(sequence, state_hash, payload);
@@ -148,7 +150,7 @@ impl<S: Storage> Snapshots<S> {
         acknowledged::note_snapshot(&self.storage, sequence, state_hash)
     }
 
-    /// Returns when the log up to `last` is on the disk.
+    /// Syncs the log up to `last` to the disk.
     fn sync_log(&self, last: Sequence) -> Result<(), OpenError> {
         for first in list_segments(&self.storage)?.into_iter().filter(|first| *first <= last) {
             let name = segment_name(first);
@@ -158,14 +160,14 @@ impl<S: Storage> Snapshots<S> {
         self.storage.sync_names().map_err(OpenError::io("the folder"))
     }
 
-    /// The newest snapshot that can be used and covers at most `limit`, the log's last record: one that covers more is of
-    /// a log that lost its end.
+    /// Returns the newest usable snapshot that covers at most `limit`, the log's last record. One that covers
+    /// more belongs to a log that lost its end.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the folder or a file cannot be read.
     pub fn newest(&self, limit: Sequence) -> Result<NewestSnapshot, OpenError> {
         let mut newest = NewestSnapshot::default();
-        // Before the folder is looked at: a newer one may be written meanwhile.
+        // Before the folder is listed: a newer one may be written meanwhile.
         let recorded = self.recorded()?.filter(|recorded| recorded.sequence <= limit);
         for sequence in self.list()?.into_iter().rev().filter(|sequence| *sequence <= limit) {
             match self.read(sequence)? {
@@ -192,21 +194,21 @@ impl<S: Storage> Snapshots<S> {
         Ok(newest)
     }
 
-    /// The newest one that was written, by the file beside the log.
+    /// Returns the newest snapshot written, according to the file beside the log.
     fn recorded(&self) -> Result<Option<Slot>, OpenError> {
         let recorded = match acknowledged::read(&self.storage) {
-            // Opening the log reports it.
+            // Opening the log reports this error.
             Err(OpenError::Acknowledged) => None,
             recorded => recorded?.and_then(|recorded| recorded.snapshot),
         };
         Ok(recorded.filter(|recorded| recorded.session == self.session))
     }
 
-    /// Keeps the newest `keep` snapshots that can be used, at least one, and every segment that holds a record after the
-    /// oldest of them; removes the others. Without a snapshot nothing is removed.
+    /// Keeps the newest `keep` usable snapshots, at least one, and every segment with a record after the
+    /// oldest of them. Removes the others. Without a usable snapshot it removes nothing.
     ///
     /// # Errors
-    /// [`OpenError::Io`] when the disk refuses; what is left is whole.
+    /// [`OpenError::Io`] when the disk refuses. The remaining files are consistent.
     pub fn retain(&self, keep: usize) -> Result<(), OpenError> {
         let mut kept = Vec::new();
         let listed = self.list()?;
@@ -218,14 +220,15 @@ impl<S: Storage> Snapshots<S> {
         let Some(oldest) = kept.last().copied() else {
             return Ok(());
         };
-        // A segment goes before the snapshots that need it not, and the oldest first, so that what is left is a chain.
+        // Segments are removed before snapshots, the oldest first, so that the rest is always a chain.
         let firsts = list_segments(&self.storage)?;
         let segments = firsts.windows(2).take_while(|pair| pair[1] <= oldest.next());
         let snapshots = listed.into_iter().filter(|sequence| *sequence < oldest).map(snapshot_name);
         self.remove(&snapshots.chain(segments.map(|pair| segment_name(pair[0]))).collect::<Vec<_>>())
     }
 
-    /// Removes the snapshots that cover more than `limit`, which are of a log that lost its end; returns their names.
+    /// Removes the snapshots that cover more than `limit`, which belong to a log that lost its end. Returns
+    /// their names.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the disk refuses.
@@ -241,7 +244,7 @@ impl<S: Storage> Snapshots<S> {
         self.storage.sync_names().map_err(OpenError::io("the folder"))
     }
 
-    /// Sequences of all snapshots, ascending, whether they can be used or not.
+    /// Returns the sequences of all snapshots, usable or not, ascending.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the folder cannot be read.
@@ -249,7 +252,7 @@ impl<S: Storage> Snapshots<S> {
         list_numbered(&self.storage, PREFIX, "")
     }
 
-    /// Reads one; what is wrong with it is in the inner result. Allocates as much as the file is long.
+    /// Reads a snapshot. The inner result holds its damage. Allocates as much memory as the file is long.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the file cannot be read.
@@ -266,7 +269,7 @@ impl<S: Storage> Snapshots<S> {
         Ok(self.decode(bytes, sequence))
     }
 
-    /// What can be told of one that cannot be used.
+    /// Describes a snapshot that cannot be used.
     #[must_use]
     pub fn skipped(&self, sequence: Sequence, damage: SnapshotDamage) -> SkippedSnapshot {
         let file = snapshot_name(sequence);
@@ -301,7 +304,7 @@ impl<S: Storage> Snapshots<S> {
         Ok(Snapshot { sequence: expected, state_hash, payload: bytes })
     }
 
-    /// The hash of the state in a header that is whole and the expected one.
+    /// Returns the hash of the state from a valid header with the expected fields.
     fn check_header(&self, header: &[u8; HEADER_LEN], expected: Sequence) -> Result<u64, SnapshotDamage> {
         if !header.starts_with(&MAGIC) {
             return Err(SnapshotDamage::Cut);
@@ -323,7 +326,7 @@ impl<S: Storage> Snapshots<S> {
     }
 }
 
-/// Name of the file of the snapshot that covers the log up to this record.
+/// Returns the file name of the snapshot that covers the log up to this record.
 #[must_use]
 pub fn snapshot_name(sequence: Sequence) -> String {
     format!("{PREFIX}{:020}", sequence.0)

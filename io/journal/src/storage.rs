@@ -1,47 +1,47 @@
-//! What the journal needs of a disk.
+//! The storage interface of the journal.
 
 use std::io;
 
-/// A folder on some disk. Names are plain file names, without folders. Each error is the system's.
+/// A folder on a disk. Names are plain file names, without folders. Each error is the system's.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait Storage: Clone + Send + 'static {
     /// An open file.
     type File: StorageFile;
-    /// Keeps others out while it lives.
+    /// A lock that excludes others while it lives.
     type Lock: Send + Sync;
 
-    /// Names of all files, in any order.
+    /// Returns the names of all files, in any order.
     fn list(&self) -> io::Result<Vec<String>>;
 
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Self::File>;
 
-    /// Makes an empty file, in place of one of that name.
+    /// Creates an empty file, which replaces an existing one of that name.
     fn create(&self, name: &str) -> io::Result<Self::File>;
 
-    /// Gives a file another name, in place of a file that has it; on the disk after [`Storage::sync_names`].
+    /// Renames a file and replaces an existing one; on the disk after [`Storage::sync_names`].
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file; on the disk after [`Storage::sync_names`].
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Returns when all names are on the disk.
+    /// Syncs all names to the disk.
     fn sync_names(&self) -> io::Result<()>;
 
-    /// Which run of the system this is: as long as it is the same, what was written and not synced is still there. `None`
-    /// when that cannot be known. Never zero.
+    /// Returns the id of the current system boot. As long as it is the same, unsynced writes still exist.
+    /// `None` when it is unknown. Never zero.
     fn boot(&self) -> Option<u128>;
 
-    /// Keeps other processes out; `None` when one keeps this one out.
+    /// Excludes other processes; `None` when another process holds the lock.
     fn lock(&self) -> io::Result<Option<Self::Lock>>;
 
-    /// True when there is a file of this name.
+    /// Returns whether a file of this name exists.
     fn has(&self, name: &str) -> io::Result<bool> {
         Ok(self.list()?.iter().any(|known| known == name))
     }
 
-    /// Puts a file of these bytes in place of one of that name; when this returns it is on the disk. It is written under the
-    /// name `unfinished`, so that at any time there is the old file or the new one.
+    /// Replaces a file by one with these bytes. It is on the disk when this returns. It is first written
+    /// under the name `unfinished`, so that the old or the new file exists at any time.
     fn replace(&self, unfinished: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.create(unfinished)?;
         file.write_all_at(bytes, 0)?;
@@ -55,7 +55,7 @@ pub trait Storage: Clone + Send + 'static {
 #[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait StorageFile: Send + 'static {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> io::Result<u64>;
 
     /// Reads from `offset` on; 0 only at the end.
@@ -73,22 +73,22 @@ pub trait StorageFile: Send + 'static {
         Ok(len)
     }
 
-    /// Writes all bytes at `offset`, where a process that dies leaves them.
+    /// Writes all bytes at `offset`; they survive the death of the process.
     /// After an error part may have been written.
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Returns when everything written is on the disk. After an error nothing is known of what was written
-    /// before, and trying again proves nothing.
+    /// Syncs everything written to the disk. After an error the state of earlier writes is unknown,
+    /// and a retry proves nothing.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Makes the file `len` bytes long, with zeroes where nothing was written and the room for them taken.
+    /// Extends the file to `len` bytes with zeroes, and allocates the space.
     fn allocate(&mut self, len: u64) -> io::Result<()>;
 
-    /// Makes the file `len` bytes long, which is no more than it was.
+    /// Truncates the file to `len` bytes, at most its present length.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
-    /// The first `len` bytes of the file, which is as long, for writing without a system call.
-    /// `Unsupported` where nothing is written.
+    /// Returns the first `len` bytes of the file, which has that length, for writing without a system call.
+    /// `Unsupported` if this file cannot be shared.
     fn share(self, len: usize) -> io::Result<Box<dyn SharedBytes>>
     where
         Self: Sized,
@@ -98,12 +98,13 @@ pub trait StorageFile: Send + 'static {
     }
 }
 
-/// The start of a file in memory that the death of the process leaves as it is.
+/// The start of a file in memory, whose contents survive the death of the process.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait SharedBytes: Send {
-    /// Writes `bytes`, whole words of 8 at a multiple of 8 from the start, word by word. Neither waits nor fails.
+    /// Writes `bytes`, whole words of 8 at a multiple of 8 from the start, word by word. Never waits or
+    /// fails.
     fn write(&mut self, bytes: &[u8], at: usize);
 
-    /// Returns when everything written is on the disk.
+    /// Syncs everything written to the disk.
     fn flush(&mut self) -> io::Result<()>;
 }

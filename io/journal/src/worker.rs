@@ -1,4 +1,4 @@
-//! What is done to the disk off the duty cycle.
+//! The disk work of a journal, outside the duty cycle.
 
 use std::io;
 use std::sync::Arc;
@@ -19,15 +19,16 @@ use crate::jobs::{Closing, Job, Output, Report, Shared};
 use crate::segment::{PREPARED, name_empty, segment_name};
 use crate::{Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
-/// Zeroes written and synced at once while a segment is prepared: short, because batches wait behind it.
+/// Number of zeroes written and synced at once in a prepared segment. Small, because batches wait meanwhile.
 const FILL_LEN: usize = 256 * 1024;
-/// A thread without work looks at the disk again after this: there may be room for the next segment by now.
+/// Interval at which an idle thread retries: there may be space for the next segment by then.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// The disk's side of a [`Journal`](crate::Journal): writes and syncs batches, prepares segments and names them.
+/// The disk's end of a [`Journal`](crate::Journal): writes and syncs batches, prepares segments and names
+/// them.
 ///
-/// Made by [`open`](crate::open). In production it has a thread of its own, a [`WorkerThread`]; a simulation calls
-/// [`DiskWorker::run_once`] when it likes.
+/// Created by [`open`](crate::open). In production it has a separate thread, a [`WorkerThread`]; a simulation
+/// calls [`DiskWorker::run_once`] at any time.
 pub struct DiskWorker<S: Storage> {
     pub(crate) storage: S,
     pub(crate) config: JournalConfig,
@@ -36,11 +37,11 @@ pub struct DiskWorker<S: Storage> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) jobs: Receiver<Job<S::File>>,
     pub(crate) reports: SyncSender<Report<S::File>>,
-    /// Except under [`Policy::Async`] the file being written.
+    /// The file being written, except under [`Policy::Async`].
     pub(crate) output: Option<Output<S::File>>,
-    /// Where in it the last batch ended.
+    /// End offset of the last batch in that file.
     pub(crate) written: u64,
-    /// How to read the records of the batches, for [`Policy::Sync`].
+    /// Layout of the records in the batches, for [`Policy::Sync`].
     pub(crate) layout: Layout,
     pub(crate) next: Preparation<S::File>,
     pub(crate) has_told_refusal: bool,
@@ -48,19 +49,19 @@ pub struct DiskWorker<S: Storage> {
     pub(crate) _lock: Arc<S::Lock>,
 }
 
-/// The progress of the next segment.
+/// Progress of the next segment.
 pub(crate) enum Preparation<F> {
-    /// There is nothing of it.
+    /// The segment does not exist yet.
     None,
-    /// Its zeroes are written up to here.
+    /// Zeroes are written up to this offset.
     Filling(F, u64),
-    /// It is ready; the file unless the journal has it.
+    /// The segment is ready; with its file unless the journal has it.
     Ready(Option<F>),
 }
 
 impl<S: Storage> DiskWorker<S> {
-    /// Does one piece of work, waiting for the disk as long as that takes: a batch, else a step towards the next
-    /// segment. Returns 0 when there is nothing to do, or the disk refuses the next segment.
+    /// Does one piece of work and waits for the disk: a batch, or else a step towards the next segment.
+    /// Returns 0 when there is nothing to do, or the disk refuses the next segment.
     pub fn run_once(&mut self) -> usize {
         match self.run_job() {
             true => 1,
@@ -69,7 +70,7 @@ impl<S: Storage> DiskWorker<S> {
         }
     }
 
-    /// Does what the journal asked for; false when it asked for nothing. After a failure everything is dropped.
+    /// Does a job of the journal; false when there is none. After a failure all jobs are dropped.
     fn run_job(&mut self) -> bool {
         let Ok(job) = self.jobs.try_recv() else {
             return false;
@@ -89,7 +90,7 @@ impl<S: Storage> DiskWorker<S> {
                 self.write(&batch)?;
                 self.written = batch.end();
                 self.tell(Report::Written(batch));
-                // A batch may always be waiting, behind which the next segment cannot wait for ever.
+                // Batches may arrive without a pause, but the next segment must not wait forever.
                 while self.prepare() > 0 && self.is_behind() {}
             }
             Job::Finish { mut file, last } => {
@@ -102,8 +103,8 @@ impl<S: Storage> DiskWorker<S> {
         Ok(())
     }
 
-    /// Brings the log to the disk as it is and marks its end: an empty segment, whose header says that everything before it
-    /// is on the disk, and the file of the generation say so.
+    /// Syncs the log and marks its end: with an empty segment, whose header reports everything before it as
+    /// synced, and in the generation file.
     fn close(&mut self, closing: Option<Closing<S::File>>) -> Result<(), Failure> {
         let own = self.output.take().map(|output| Closing { output, end: self.written });
         let Some(Closing { output: Output { mut file, mut acknowledged }, end }) = closing.or(own) else {
@@ -115,15 +116,15 @@ impl<S: Storage> DiskWorker<S> {
         let (storage, session) = (&self.storage, self.session);
         name_empty(storage, session, &self.config, last, HEADER_LEN as u64)
             .and_then(|_| {
-                // Until it is opened again a loss of power takes nothing of it.
+                // Until the next open, a power loss cannot lose any of it.
                 let closed = Generation { closed_at: Some(last), ..self.generation };
                 generation::write(storage, session, closed)
             })
             .map_err(Failure::of(NAME))
     }
 
-    /// Brings the highest acknowledged sequence to the disk, when nothing else is to be done. Under [`Policy::Async`] the
-    /// log itself need not be there.
+    /// Syncs the highest acknowledged sequence to the disk, while idle. Under [`Policy::Async`] the log
+    /// itself need not be synced.
     fn sync_acknowledged(&mut self) {
         if let Some(output) = &mut self.output
             && let Err(error) = output.acknowledged.sync()
@@ -147,7 +148,7 @@ impl<S: Storage> DiskWorker<S> {
         if let Ok((_, layout)) = SegmentHeader::decode(after.bytes) {
             self.layout = layout;
         }
-        // Nothing of the new segment is acknowledged before it can be found under its name.
+        // Nothing in the new segment may be acknowledged before the segment has its name.
         let last = batch.before_segment().last;
         self.write_whole(Part { bytes: &after.bytes[..HEADER_LEN], offset: 0, last })?;
         self.name_next(last.next())?;
@@ -155,7 +156,7 @@ impl<S: Storage> DiskWorker<S> {
         self.write_part(rest)
     }
 
-    /// Writes and syncs, whole or record by record, and says what is durable then.
+    /// Writes and syncs, all at once or record by record, and publishes the durable sequence.
     fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if self.config.policy != Policy::Sync {
             return self.write_whole(part);
@@ -183,13 +184,13 @@ impl<S: Storage> DiskWorker<S> {
         Ok(())
     }
 
-    /// Syncs what was written to a segment.
+    /// Syncs the data written to a segment.
     fn sync(file: &mut S::File) -> Result<(), Failure> {
         failpoint!(DurableBeforeSync => return Ok(()));
         file.sync().map_err(Failure::of(SYNC))
     }
 
-    /// Gives the segment that has begun its name, once its header is on the disk.
+    /// Names the segment that has begun, once its header is on the disk.
     fn name_next(&mut self, first: Sequence) -> Result<(), Failure> {
         let name = segment_name(first);
         let named = (|| {
@@ -204,10 +205,10 @@ impl<S: Storage> DiskWorker<S> {
         named.map_err(Failure::of(NAME))
     }
 
-    /// Takes a step towards the next segment, which keeps pace with this one; 0 when there is none to take. What would be done
-    /// sooner, in a moment without a batch, the next batch would wait for.
+    /// Takes a step towards the next segment, at the pace of the present one; 0 when no step is due. It does
+    /// not run ahead in idle moments, because the next batch would have to wait for that.
     fn prepare(&mut self) -> usize {
-        // Ahead of where it must be, by what may be under way.
+        // Ahead of the required position, by the data in flight.
         let due = self.written + self.written / 2 + 2 * self.config.buffer_len as u64;
         let step = match &mut self.next {
             Preparation::Ready(_) => return 0,
@@ -226,7 +227,7 @@ impl<S: Storage> DiskWorker<S> {
                 1
             }
             Err(error) => {
-                // What is there of it is made anew.
+                // Restart the preparation from the beginning.
                 self.next = Preparation::None;
                 if !std::mem::replace(&mut self.has_told_refusal, true) {
                     self.tell(Report::NotPrepared(Failure::of(PREPARE)(error)));
@@ -236,7 +237,7 @@ impl<S: Storage> DiskWorker<S> {
         }
     }
 
-    /// True while the next segment would not be whole when this one is two thirds full.
+    /// Returns whether the next segment would be incomplete when this one is two thirds full.
     fn is_behind(&self) -> bool {
         matches!(self.next, Preparation::Filling(_, filled) if filled < self.written + self.written / 2)
     }
@@ -244,8 +245,8 @@ impl<S: Storage> DiskWorker<S> {
     fn begin_preparation(&mut self) -> io::Result<()> {
         let mut file = self.storage.create(PREPARED)?;
         file.allocate(self.config.segment_len)?;
-        // A sync of what was never written before writes the file's extents as well, so where records are synced the
-        // zeroes are written first.
+        // Syncing newly written blocks also writes the file's extents. Where records are synced, zeroes are
+        // therefore written first.
         let filled = if self.config.policy == Policy::Async { self.config.segment_len } else { 0 };
         if filled > 0 {
             file.sync()?;
@@ -268,7 +269,7 @@ impl<S: Storage> DiskWorker<S> {
     }
 
     fn tell(&self, report: Report<S::File>) {
-        // There is room for all that can be under way. If the journal is gone nobody need know.
+        // The channel has capacity for all reports in flight. An error means that the journal was dropped.
         self.reports.try_send(report).ok();
         self.shared.wakers.wake_if_asleep();
     }
@@ -282,33 +283,33 @@ impl<S: Storage> std::fmt::Debug for DiskWorker<S> {
     }
 }
 
-/// A thread that runs a [`DiskWorker`], asleep while there is nothing to do.
+/// A thread that runs a [`DiskWorker`] and sleeps while idle.
 ///
-/// Dropping it waits until what the journal has handed over by [`poll`](crate::Journal::poll) is on the disk, and ends it:
-/// poll until the journal is settled before. Where the journal was dropped before, the log is closed in good order, and
-/// nothing of it can be lost until it is opened again, whatever the policy.
+/// Dropping it waits until everything that [`poll`](crate::Journal::poll) has handed over is on the disk,
+/// then ends the thread: poll until the journal is settled before. If the journal was dropped before, the log
+/// is closed normally and cannot lose anything until it is opened again, under any policy.
 #[derive(Debug)]
 pub struct WorkerThread(#[expect(dead_code, reason = "dropped, it ends")] BackgroundThread);
 
 impl WorkerThread {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
     /// The system refused a thread.
     pub fn start<S: Storage>(mut worker: DiskWorker<S>) -> io::Result<WorkerThread> {
         let thread = BackgroundThread::start("journal", move |stop| {
-            // Before the first look for work, so that work that comes after it wakes this thread.
+            // Before the first check for work, so that later work wakes this thread.
             worker.shared.thread.set(thread::current()).ok();
             while !stop.is_stopped() {
                 if worker.run_once() == 0 {
                     thread::park_timeout(RETRY_AFTER);
-                    // A batch would wait for it, so it is done once there was none for a while.
+                    // A batch would have to wait for it, so it is done only after an idle interval.
                     if worker.run_once() == 0 && !worker.has_failed {
                         worker.sync_acknowledged();
                     }
                 }
             }
-            // With this the jobs that were handed over before the stop are seen.
+            // Makes the jobs that were handed over before the stop visible.
             fence(Ordering::Acquire);
             while worker.run_job() {}
         })?;

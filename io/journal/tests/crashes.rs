@@ -1,4 +1,5 @@
-//! Whatever happens to process and disk, what was acknowledged is there, nothing is made up, and nothing lies between.
+//! Random crashes of process and disk: acknowledged records survive, and the log has no invented records and
+//! no gaps.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common::{check_records, config, open_with, payload, session};
@@ -8,7 +9,7 @@ use tickpath_journal::{
 };
 use tickpath_types::{Draw, Sequence};
 
-/// What a run met, so that a test can say that it was worth something.
+/// Counts of the situations in a run, so that a test can check that the run was meaningful.
 #[derive(Clone, Copy, Debug, Default)]
 struct Met {
     records: u64,
@@ -18,7 +19,7 @@ struct Met {
     losses: u64,
 }
 
-/// A sequencer, its journal, and a disk that somebody torments.
+/// A sequencer, its journal, and a disk with faults.
 struct Life {
     draw: Draw,
     disk: FaultyDisk,
@@ -46,7 +47,7 @@ impl Life {
         self.draw.next() % bound
     }
 
-    /// Opens, and checks what is there against what was promised.
+    /// Opens the log, and checks its records against the guarantees.
     fn open(&mut self, lost_power: bool) -> Option<Opened<FaultyDisk>> {
         let opened = match open_with(&self.disk, self.policy) {
             Err(OpenError::Loss { .. }) if self.policy == Policy::Async && lost_power => {
@@ -57,7 +58,7 @@ impl Life {
                     opened => opened.unwrap(),
                 }
             }
-            // The disk fails now and then, or power is lost just now; somebody tries again.
+            // The disk fails sometimes, or power is lost just now; the caller retries.
             Err(OpenError::Io { .. }) => return None,
             opened => opened.unwrap(),
         };
@@ -69,7 +70,7 @@ impl Life {
         assert!(may_lose || last >= self.acknowledged, "{last} of {} acknowledged", self.acknowledged);
         assert!(last <= self.appended, "{last} of {} appended", self.appended);
         assert_eq!(opened.journal.last_appended(), Sequence(last));
-        // Whoever was told of what is lost can know it; nobody else is disturbed.
+        // A loss of acknowledged records changes the generation; otherwise the generation stays.
         assert!(last >= self.acknowledged || opened.generation > self.generation);
         assert!(may_lose || opened.generation == self.generation);
         self.generation = opened.generation;
@@ -82,7 +83,7 @@ impl Life {
         Some(opened)
     }
 
-    /// Duty cycles of both ends in any order, for a while.
+    /// Runs duty cycles of both ends in random order, for a number of steps.
     fn run(&mut self, opened: &mut Opened<FaultyDisk>, steps: u64) {
         for _ in 0..steps {
             match self.below(4) {
@@ -109,7 +110,7 @@ impl Life {
         self.met.failed += u64::from(matches!(opened.journal.state(), State::Failed(_)));
     }
 
-    /// Lives until they end by death of the process or loss of power.
+    /// Runs instances that end by process death or power loss.
     fn live(mut self, lives: u64) -> Met {
         let mut lost_power = false;
         for _ in 0..lives {
@@ -154,7 +155,7 @@ fn what_was_acknowledged_survives_any_crash() {
     for policy in [Policy::Group, Policy::Sync] {
         let met = many(policy, DiskFaults::default());
         assert!(met.records > 15_000 && met.torn > 0 && met.failed > 20, "{policy} {met:?}");
-        // One that is synced alone has nothing after it that could survive it.
+        // A record that is synced alone has no later record that could survive it.
         assert!((met.later_records > 5) == (policy == Policy::Group), "{policy} {met:?}");
     }
 }

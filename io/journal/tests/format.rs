@@ -1,4 +1,4 @@
-//! The bytes of both versions, and what damage to any of them does.
+//! The byte layout of both versions, and the effect of damage to any byte.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common;
@@ -22,7 +22,7 @@ const VERSION_1: &str = "
     <second> 05000000 0800000000000000 7468726565000000
 ";
 
-/// The same records as version 2 has them, in a segment of 64 KiB kept under `group`.
+/// The same records in version 2, in a segment of 64 KiB with policy `group`.
 const VERSION_2: &str = "
     54504a4f55524e4c 0200 4000 02 000000 53455353494f4e303031202020202020
     0700000000000000 0600000000000000 0000010000000000 00000000 <header>
@@ -75,7 +75,7 @@ fn version_2_is_written_byte_for_byte() {
 #[test]
 fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
     for (version, bytes) in [(1, version_1()), (2, version_2())] {
-        // As it was left when it was full, with a room of zeroes, or cut in a later record.
+        // Left as it was when full, with trailing zeroes, or torn in a later record.
         for tail in [0, 100, 3] {
             let disk = disk();
             let mut left = bytes.clone();
@@ -100,7 +100,8 @@ fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
     }
 }
 
-/// In version 1 no record says what was safe before it, so a whole one after a bad one is proof enough.
+/// No record of version 1 holds the synced sequence, so a valid one after a bad one is proof enough of
+/// damage.
 #[test]
 fn damage_inside_version_1_is_told() {
     for at in 48..48 + 24 {
@@ -129,7 +130,7 @@ fn a_later_version_is_told() {
     );
 }
 
-/// Copies a log with one byte changed.
+/// Copies a log with one changed byte.
 fn with_damage(disk: &FaultyDisk, file: &str, at: usize) -> FaultyDisk {
     let copy = common::disk();
     for name in segments(disk) {
@@ -142,8 +143,8 @@ fn with_damage(disk: &FaultyDisk, file: &str, at: usize) -> FaultyDisk {
     copy
 }
 
-/// Every byte of a log of several segments, damaged: the log is refused where the damage is, or, for what nothing later
-/// calls safe, cut there; and what it still gives is what was written.
+/// Damages every byte of a log of several segments. The log is refused at the damage, or cut there if no
+/// later record reports the data as synced. All records that it still returns are correct.
 #[test]
 fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
     let last = 130;
@@ -162,7 +163,8 @@ fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
                     refused += 1;
                 }
                 Err(error) => panic!("{error}"),
-                // Only the last record, and the zeroes after it, have nothing later that speaks for them.
+                // Only for the last record and the zeroes after it there is no later record that reports them
+                // as synced.
                 Ok(found) => {
                     let torn = found.torn.unwrap();
                     assert!(torn.file == *file && torn.offset as usize <= at);
@@ -176,8 +178,8 @@ fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
     assert!(refused > 4_000 && cut > 10, "{refused} {cut}");
 }
 
-/// Damage to what was acknowledged is refused, although no record says of the last ones that they were on the disk; once
-/// the loss is accepted the log ends before it, in another generation.
+/// Damage to acknowledged records is refused, even if no record reports the last ones as synced. With
+/// accepted loss the log ends before the damage, in another generation.
 #[test]
 fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
     let last = 80;
@@ -208,7 +210,7 @@ fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
                         check_records(&copy, 1, opened.found.last_sequence().0);
                         let cut = opened.found.last_sequence();
                         copy.kill();
-                        // Once accepted it is the log.
+                        // The accepted loss is permanent.
                         let opened = open_with(&copy, policy).unwrap();
                         assert_eq!(
                             (opened.generation, opened.found.last_sequence()),
@@ -218,7 +220,7 @@ fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
                     }
                 }
             }
-            // Its end is gone as a whole.
+            // The whole end of the log is lost.
             let copy = with_change(&disk, FIRST, |_| ());
             for name in segments(&disk).iter().skip(1) {
                 copy.remove(name).unwrap();
@@ -232,7 +234,7 @@ fn damage_to_what_was_acknowledged_is_refused_until_its_loss_is_accepted() {
     }
 }
 
-/// Records that were written and never acknowledged may be cut, and the whole ones of them stay.
+/// Written but never acknowledged records may be cut; the valid ones before the damage stay.
 #[test]
 fn what_was_never_acknowledged_is_cut_where_it_is_damaged() {
     let disk = written_at_once(Policy::Group, 20);
@@ -242,7 +244,7 @@ fn what_was_never_acknowledged_is_cut_where_it_is_damaged() {
         opened.journal.append(Sequence(sequence), &common::payload(sequence)).unwrap();
     }
     opened.journal.poll();
-    // Written, and the sync does not return.
+    // Written, but the sync fails.
     disk.fail_syncs(1);
     opened.worker.run_once();
     assert_eq!(opened.journal.durable(), Sequence(20));
@@ -256,7 +258,7 @@ fn what_was_never_acknowledged_is_cut_where_it_is_damaged() {
     assert!(opened.found.torn.is_some() && opened.generation == 0);
 }
 
-/// Without the file beside it a log that was closed still says where it ends.
+/// A closed log records its end even without the file beside it.
 #[test]
 fn a_closed_log_says_by_itself_where_it_ends() {
     for policy in Policy::ALL {
@@ -307,7 +309,8 @@ fn another_sessions_segment_and_a_wrong_name_are_told() {
     assert!(matches!(error, OpenError::Record { damage: found, .. } if found == damage), "{error}");
 }
 
-/// A damaged header takes what only it leads to: records that a snapshot covers, or all that follow it.
+/// A damaged header loses only the records that depend on it: those that a snapshot covers, or all that
+/// follow.
 #[test]
 fn an_accepted_loss_of_a_header_keeps_what_a_snapshot_does_not_cover() {
     let last = 130;

@@ -1,4 +1,4 @@
-//! Which generation of its session a log is of: another one whenever what was acknowledged may be gone.
+//! The generation of a log: it changes whenever acknowledged records may be lost.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common;
@@ -9,7 +9,7 @@ use tickpath_journal::{
 };
 use tickpath_types::Sequence;
 
-/// Generation 3 of session SESSION001 in the disk's run 2.
+/// Generation 3 of session SESSION001 in system boot 2.
 const VERSION_1: &str = "
     545047454e45524e 0100 4000 03000000 53455353494f4e303031202020202020
     02000000000000000000000000000000 000000000000000000000000 <checksum>
@@ -25,7 +25,7 @@ fn open_accepting(disk: &FaultyDisk, policy: Policy) -> Result<Opened<FaultyDisk
     open(disk, session(), config(policy), &InspectOptions { accept_loss: true, ..InspectOptions::default() })
 }
 
-/// The generation of a start, after which the process dies.
+/// Returns the generation of a start, then kills the process.
 fn generation_of_start(disk: &FaultyDisk, policy: Policy) -> u32 {
     let generation = open_with(disk, policy).unwrap().generation;
     disk.kill();
@@ -48,11 +48,11 @@ fn only_what_may_have_lost_acknowledged_records_begins_another() {
         assert_eq!(open_accepting(&disk, Policy::Group).unwrap().generation, expected, "loss was accepted");
         disk.kill();
     }
-    // A new log has lost nothing, whatever is accepted.
+    // A new log has lost nothing, even with accepted loss.
     assert_eq!(open_accepting(&common::disk(), Policy::Async).unwrap().generation, 0);
 }
 
-/// What was lost without any trace but that the system was started anew.
+/// A loss without any trace except a system reboot.
 #[test]
 fn a_loss_that_leaves_a_whole_log_begins_another_too() {
     let mut silent = 0;
@@ -80,7 +80,7 @@ fn a_log_whose_last_run_is_not_known_counts_as_after_a_loss() {
                 .to_string()
                 .starts_with("generation is damaged (it is missing)")
         );
-        // An earlier version wrote it.
+        // As in an older log without this file.
         disk.remove(ACKNOWLEDGED_FILE).unwrap();
         assert_eq!(generation_of_start(&disk, policy), expected);
     }
@@ -127,14 +127,15 @@ fn either_slot_of_what_was_acknowledged_is_enough() {
             assert!(refusal.starts_with("acknowledged is damaged") && refusal.contains("copy"), "{refusal}");
             assert_eq!(open_accepting(&copy, policy).unwrap().generation, 1);
         }
-        // An earlier version had no such file.
+        // As in an older log without this file.
         disk.remove(ACKNOWLEDGED_FILE).unwrap();
         let opened = open_with(&disk, policy).unwrap();
         assert_eq!((opened.found.acknowledged, opened.generation), (None, 0));
     }
 }
 
-/// Under a policy that syncs, a loss of power leaves the file at or before the log's end; under `async` it proves nothing.
+/// With a syncing policy a power loss leaves the file at or before the log's end; under `async` it proves
+/// nothing.
 #[test]
 fn after_a_loss_of_power_the_file_demands_nothing_that_was_never_promised() {
     for policy in Policy::ALL {
@@ -188,7 +189,7 @@ fn the_file_is_as_documented_and_anything_else_is_refused_with_its_name() {
     }
     assert!(refusal([version_1(), vec![0; 100]].concat()).contains("65 bytes"));
 
-    // Another session's says nothing of this one.
+    // The file of another session is irrelevant for this one.
     let copy = common::disk();
     copy.put(GENERATION_FILE, version_1());
     let other = SessionName::new("OTHER").unwrap();
@@ -221,7 +222,7 @@ fn a_log_that_was_closed_in_good_order_has_lost_nothing_until_it_is_opened_again
     }
 }
 
-/// The generation of a start that accepts losses only where it must.
+/// Returns the generation of a start that accepts losses only if required.
 fn open_accepting_if_needed(disk: &FaultyDisk) -> u32 {
     match open_with(disk, Policy::Async) {
         Ok(opened) => opened.generation,
@@ -284,7 +285,7 @@ fn power_that_is_lost_while_it_is_closed_leaves_a_log_that_is_whole_or_of_anothe
                     kept += 1;
                 }
                 Ok(opened) => assert_eq!(opened.generation, 1),
-                // What is gone shows, and must be accepted.
+                // The loss is visible, and must be accepted.
                 Err(_) => assert_eq!(open_accepting(&disk, Policy::Async).unwrap().generation, 1),
             }
         }

@@ -1,4 +1,4 @@
-//! Bounds, full disks, followers, and the real file system.
+//! Limits, full disks, followers, and the real file system.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io;
@@ -31,7 +31,8 @@ fn payloads_and_sequences_have_bounds() {
     assert_eq!(journal.last_appended(), Sequence(2));
 }
 
-/// Two buffers of 1024 bytes, records of 128: eight fill one, and the other is the disk's until it is done.
+/// Two buffers of 1024 bytes, records of 128: eight fill one buffer, and the disk has the other until it is
+/// done.
 #[test]
 fn buffers_have_a_bound_and_give_the_record_back() {
     let disk = common::disk();
@@ -121,7 +122,7 @@ fn a_full_disk_leaves_the_room_of_the_segment_and_is_tried_again() {
     }
 }
 
-/// Every sync of zeroes is time that a batch waits for.
+/// Every sync of zeroes delays a batch.
 #[test]
 fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
     let disk = disk();
@@ -136,11 +137,11 @@ fn the_next_segment_keeps_pace_with_this_one_while_batches_wait() {
                 sequence += 1;
             }
             opened.journal.poll();
-            // There is always a batch: the thread never has the time that it takes when it has nothing to do.
+            // There is always a batch, so the thread never runs its idle work.
             batches += opened.worker.run_once() as u64;
             let zeroes = batches * config.buffer_len as u64 * 3 / 2 / (256 << 10);
             let syncs = disk.counters().syncs - before;
-            // The first zeroes, and the name of a segment.
+            // The first zeroes, and the rename of a segment.
             assert!(syncs <= batches + zeroes + 4, "{syncs} syncs after {batches} batches");
         }
     }
@@ -217,7 +218,7 @@ fn records_that_a_snapshot_covers_need_not_be_read() {
     assert_eq!(inspect(&disk, &InspectOptions::default()).unwrap().records_read, 150);
 }
 
-/// The whole path on a real disk, with a thread, over several segments and two lives.
+/// The whole path on a real disk, with a thread, over several segments and two runs.
 #[test]
 fn a_real_folder_and_a_thread() {
     for policy in Policy::ALL {
@@ -288,7 +289,7 @@ fn a_folder_tells_whose_log_it_holds() {
     assert_eq!(session_of(&disk).unwrap(), Some(session()));
 }
 
-/// After a sync that failed the system takes what it holds for written: only what is written again reaches the disk.
+/// After a failed sync the system treats the cached data as written: only rewritten data reaches the disk.
 #[test]
 fn what_a_failed_sync_left_in_the_cache_is_on_the_disk_after_the_next_start() {
     for policy in Policy::ALL {
@@ -319,7 +320,7 @@ fn what_a_failed_sync_left_in_the_cache_is_on_the_disk_after_the_next_start() {
     }
 }
 
-/// A disk whose writer gives the prepared segment its name between a list of names and the opening.
+/// A disk whose writer renames the prepared segment between a listing and its opening.
 #[derive(Clone)]
 struct NamedMeanwhile {
     disk: FaultyDisk,

@@ -1,4 +1,4 @@
-//! Snapshots appear whole or not at all, bad ones are passed over, and what none needs goes away.
+//! Snapshots appear completely or not at all, bad ones are skipped, and unneeded files are removed.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common;
@@ -34,7 +34,7 @@ fn the_newest_good_one_is_chosen() {
     assert!(snapshot.payload == state(30) && newest.skipped.is_empty());
     assert_eq!(snapshots.newest(Sequence(29)).unwrap().snapshot.unwrap().sequence, Sequence(20));
 
-    // Damage to any byte of the newest leaves the one before.
+    // With damage to any byte of the newest, the one before is used.
     let good = disk.contents(&file(30)).unwrap();
     for at in (0..100).chain([1_000, good.len() - 1]) {
         let mut bad = good.clone();
@@ -102,7 +102,7 @@ fn what_no_kept_snapshot_needs_goes_away() {
     for sequence in [50, 120, 200, 260] {
         snapshots.write(Sequence(sequence), 0, &state(sequence)).unwrap();
     }
-    // A bad one is none of those that are kept.
+    // A bad snapshot does not count as kept.
     disk.put(&file(260), vec![1; 100]);
     let before = segments(&disk);
     snapshots.retain(2).unwrap();
@@ -159,7 +159,7 @@ fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
         disk.fail_syncs(1);
         let refused = Snapshots::new(disk.clone(), session()).write(Sequence(10), 0, &state(10));
         assert!(matches!(refused, Err(OpenError::Unsynced { .. })), "{refused:?}");
-        // The handle that records are written by is told as well, at its next sync.
+        // The handle that writes records reports the failure as well, at its next sync.
         for sequence in 11..200 {
             if opened.journal.append(Sequence(sequence), &payload(sequence)).is_err() {
                 break;
@@ -170,7 +170,8 @@ fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
     }
 }
 
-/// The newest snapshot is missed also where its file is gone, and its state is known where its header is not whole.
+/// A missing file of the newest snapshot is detected, and its state hash is known even if its header is
+/// damaged.
 #[test]
 fn the_newest_snapshot_is_known_without_its_file() {
     let disk = common::disk();
@@ -195,7 +196,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     assert_eq!(newest.snapshot.unwrap().sequence, Sequence(40));
     let skipped = &newest.skipped[0];
     assert_eq!((skipped.damage, skipped.state_hash), (SnapshotDamage::Missing, Some(180)));
-    // It is known through the next start, until there is another.
+    // The note survives the next start, until there is a newer snapshot.
     let opened = open_with(&disk, Policy::Group).unwrap();
     assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped.len(), 1);
     snapshots.write(Sequence(60), 180, &state(60)).unwrap();
@@ -203,7 +204,8 @@ fn the_newest_snapshot_is_known_without_its_file() {
     drop(opened);
 }
 
-/// The process ended between the name of a snapshot and the note of it; then the log lost its end, which was accepted.
+/// The process ended between the rename of a snapshot and its note; then the log lost its end, which was
+/// accepted.
 #[test]
 fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
     let disk = written(Policy::Group, 100);
@@ -229,7 +231,8 @@ fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
     assert_eq!((again.found.first_sequence(), again.journal.last_appended()), (Sequence(91), Sequence(95)));
 }
 
-/// The process ended while its last segment had no name yet; then the records before what a snapshot covers were lost.
+/// The process ended while its last segment had no name yet; then the records before a snapshot's end were
+/// lost.
 #[test]
 fn a_log_that_restarts_after_a_snapshot_removes_a_segment_without_a_name() {
     let disk = written(Policy::Async, 100);

@@ -1,4 +1,4 @@
-//! What the tests share: a small log on a disk in memory.
+//! Shared helpers of the tests: a small log on an in-memory disk.
 #![allow(dead_code, reason = "each test uses some")]
 
 use tickpath_journal::{
@@ -13,7 +13,7 @@ pub fn session() -> SessionName {
     SessionName::new("SESSION001").unwrap()
 }
 
-/// Small, so that segments and buffers fill.
+/// Small sizes, so that segments and buffers fill.
 pub fn config(policy: Policy) -> JournalConfig {
     JournalConfig {
         policy,
@@ -28,7 +28,7 @@ pub fn disk() -> FaultyDisk {
     FaultyDisk::new(1, DiskFaults::default())
 }
 
-/// What record `sequence` says: 1 to 100 bytes that follow from it.
+/// Returns the payload of record `sequence`: 1 to 100 bytes that follow from the sequence.
 pub fn payload(sequence: u64) -> Vec<u8> {
     let len = 1 + (sequence * 37 % PAYLOAD_LEN_MAX as u64) as usize;
     (0..len as u64).map(|at| (sequence * 131 + at * 7 + 1) as u8).collect()
@@ -43,7 +43,7 @@ pub fn settle(opened: &mut Opened<FaultyDisk>) {
     while opened.journal.poll() + opened.worker.run_once() > 0 {}
 }
 
-/// Appends records up to `last` and settles each.
+/// Appends records up to `last`, and waits after each until it is durable.
 pub fn append_to(opened: &mut Opened<FaultyDisk>, last: u64) {
     settle(opened);
     for sequence in opened.journal.last_appended().0 + 1..=last {
@@ -53,7 +53,7 @@ pub fn append_to(opened: &mut Opened<FaultyDisk>, last: u64) {
     assert_eq!(opened.journal.durable(), Sequence(last));
 }
 
-/// A disk with a log of so many records, closed in good order.
+/// Returns a disk with a log of records up to `last`, synced one by one.
 pub fn written(policy: Policy, last: u64) -> FaultyDisk {
     let disk = disk();
     append_to(&mut open_with(&disk, policy).unwrap(), last);
@@ -61,8 +61,8 @@ pub fn written(policy: Policy, last: u64) -> FaultyDisk {
     disk
 }
 
-/// The same with records that were appended while others were synced, so that none says of the last ones that they are
-/// on the disk, and not closed.
+/// Returns a disk with a log of records that were appended while others were synced, so that none reports the
+/// last ones as synced. The log is not closed.
 pub fn written_at_once(policy: Policy, last: u64) -> FaultyDisk {
     let disk = disk();
     let mut opened = open_with(&disk, policy).unwrap();
@@ -80,7 +80,7 @@ pub fn written_at_once(policy: Policy, last: u64) -> FaultyDisk {
     disk
 }
 
-/// Closes a log in good order: the journal first, then its worker.
+/// Closes a log normally: the journal first, then its worker.
 pub fn close(opened: Opened<FaultyDisk>) {
     let Opened { journal, mut worker, .. } = opened;
     drop(journal);
@@ -90,7 +90,7 @@ pub fn close(opened: Opened<FaultyDisk>) {
 /// A change of a file's bytes.
 pub type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// A disk with the same files, one of them changed.
+/// Returns a disk with the same files, one of them changed.
 pub fn with_change(disk: &FaultyDisk, file: &str, change: impl FnOnce(&mut Vec<u8>)) -> FaultyDisk {
     use tickpath_journal::Storage;
     let copy = FaultyDisk::new(1, DiskFaults::default());
@@ -116,7 +116,7 @@ pub fn check_records(disk: &FaultyDisk, first: u64, last: u64) {
     assert_eq!(reader.next(Sequence(last)).unwrap(), None);
 }
 
-/// Names of the segments, ascending.
+/// Returns the names of the segments, ascending.
 pub fn segments(disk: &FaultyDisk) -> Vec<String> {
     use tickpath_journal::Storage;
     disk.list().unwrap().into_iter().filter(|name| name.ends_with(".journal")).collect()
