@@ -1,12 +1,13 @@
-//! A pair of rings between a server and one client, in memory that both map, agreed upon over a Unix socket.
+//! A pair of rings between a server and one client, in shared memory, set up over a Unix socket.
 //!
-//! A server listens on a socket in the file system ([`ChannelListener`]). It learns from the kernel who calls
-//! ([`Peer`]), talks with the [`Caller`] over the socket as far as it likes - names, passwords, what is to be told - and
-//! then [grants](Caller::grant) it a [`Channel`]: memory that has no name, sealed so that neither end can cut it short
-//! under the other, and handed over with the socket. The socket stays open: its end is the sign that the other process has
-//! gone, however it went.
+//! A server listens on a socket in the file system ([`ChannelListener`]). The kernel tells it which process
+//! connects ([`Peer`]). The server exchanges names, passwords or other messages with the [`Caller`] over the
+//! socket, then [grants](Caller::grant) it a [`Channel`]. The channel's memory has no name, is sealed so that
+//! neither end can truncate it, and is passed over the socket. The socket stays open: its end shows that the
+//! other process has ended, for whatever reason.
 //!
-//! Neither end trusts the other with more than the items: [`shared_spsc`] copies them, and notices positions that cannot be.
+//! Neither end trusts the other beyond the items: [`shared_spsc`] copies them, and detects impossible
+//! positions.
 //!
 //! ```
 //! use std::time::Duration;
@@ -57,21 +58,21 @@ use crate::mapping;
 
 /// `TICKCHAN`, read as a little-endian number.
 const MAGIC: u64 = u64::from_le_bytes(*b"TICKCHAN");
-/// Version of the greeting and of the rings.
+/// Version of the greeting and of the ring layout.
 const VERSION: u32 = 1;
-/// Descriptors that the kernel hands over with one message at most (`SCM_MAX_FD`). With room for fewer, those that found
-/// none would stay open and unknown.
+/// Maximum number of descriptors that the kernel passes with one message (`SCM_MAX_FD`). With a smaller
+/// buffer, the descriptors that do not fit would stay open unnoticed.
 const DESCRIPTORS_MAX: usize = 253;
-/// Items that each ring of a channel holds at most.
+/// Maximum number of items in each ring of a channel.
 pub const CHANNEL_CAPACITY_MAX: u64 = 1 << 20;
-/// Bytes of an item at most.
+/// Maximum length of an item, in bytes.
 const ITEM_LEN_MAX: usize = 4_096;
-/// What keeps either end from changing the memory's length under the other, and from lifting that.
+/// Seals that prevent either end from changing the memory's length, and from lifting the seals.
 const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
-/// Mode of a socket's file: for its user alone.
+/// Mode of a socket's file: accessible to its user only.
 const SOCKET_MODE: u32 = 0o600;
 
-/// Why there is no channel.
+/// Error when setting up a channel.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
@@ -81,21 +82,22 @@ pub enum ChannelError {
     /// The other end closed the connection without granting a channel.
     #[error("the other end has refused the channel")]
     Refused,
-    /// What came is no channel of this version, or for other items: use the same version on both sides.
+    /// The received greeting is not of this version, or describes other items: use the same version on both
+    /// sides.
     #[error("the other end offers another kind of channel: use the same version on both sides")]
     Greeting,
-    /// The memory that came could be cut short by the other end.
+    /// The other end could truncate the received memory.
     #[error("the memory that was offered is not sealed: it was refused")]
     Unsealed,
-    /// More was asked for than there is: lower the capacity.
+    /// The requested size exceeds the maximum: lower the capacity.
     #[error("a channel holds 1 to {CHANNEL_CAPACITY_MAX} items of up to {ITEM_LEN_MAX} bytes each way")]
     Bounds,
-    /// What the system says.
+    /// The system refused an operation.
     #[error("cannot {what}: {error}")]
     System {
-        /// What was tried, as a verb and its object.
+        /// The operation, as a verb and its object.
         what: &'static str,
-        /// Its answer.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
@@ -105,26 +107,26 @@ fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> ChannelEr
     move |error| ChannelError::System { what, error: error.into() }
 }
 
-/// What goes over the socket with the memory.
+/// The message sent over the socket with the memory.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Greeting {
     magic: u64,
     version: u32,
-    /// Bytes of an item that goes to the server.
+    /// Length of an item to the server, in bytes.
     to_server_len: u32,
-    /// Bytes of an item that goes to the client.
+    /// Length of an item to the client, in bytes.
     to_client_len: u32,
-    /// Items that the ring to the server holds; 0 for as many as the other.
+    /// Capacity of the ring to the server, in items; 0 for the same as the other ring.
     to_server_capacity: u32,
-    /// Items that the ring to the client holds.
+    /// Capacity of the ring to the client, in items.
     capacity: u64,
-    /// Bytes of the memory.
+    /// Length of the memory, in bytes.
     len: u64,
 }
 
 impl Greeting {
-    /// `ToServer` and `ToClient` are the items; the capacities, where they are not 0, are such as a ring can have.
+    /// Creates a greeting for these item types. `None` when a capacity that is not 0 is not valid for a ring.
     fn new<ToServer: Payload, ToClient: Payload>(to_server_capacity: u64, capacity: u64) -> Option<Greeting> {
         let is_bounded =
             |capacity: u64| (1..=CHANNEL_CAPACITY_MAX).contains(&capacity) && capacity.is_power_of_two();
@@ -142,7 +144,7 @@ impl Greeting {
         })
     }
 
-    /// Items that the ring to the server holds.
+    /// Returns the capacity of the ring to the server, in items.
     const fn server_ring(&self) -> u64 {
         if self.to_server_capacity == 0 { self.capacity } else { self.to_server_capacity as u64 }
     }
@@ -152,13 +154,13 @@ fn lines_of<T: Payload>(capacity: u64) -> usize {
     shared_spsc::lines_of::<T>(capacity as usize)
 }
 
-/// Where clients call.
+/// The listening socket of a server.
 #[derive(Debug)]
 pub struct ChannelListener(UnixListener);
 
 impl ChannelListener {
-    /// Listens on a socket at `path`, in the place of one that a process left there when it was killed. Only this user
-    /// may call, and whoever can reach it by rights that stand above files.
+    /// Listens on a socket at `path`, and replaces one left by a killed process. Only this user may connect,
+    /// and users whose privileges override file permissions.
     ///
     /// # Errors
     /// [`ChannelError::Listen`].
@@ -166,10 +168,10 @@ impl ChannelListener {
         Ok(ChannelListener(UnixListener::open(path, SOCKET_MODE)?))
     }
 
-    /// The next caller; `None` when nobody calls. Does not wait.
+    /// Returns the next caller; `None` when no client is connecting. Does not wait.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn try_accept(&self) -> Result<Option<Caller>, ChannelError> {
         match self.0.accept() {
             Ok((stream, peer)) => {
@@ -182,17 +184,17 @@ impl ChannelListener {
     }
 }
 
-/// Calls the server that listens at `path`.
+/// Connects to the server that listens at `path`.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn call(path: &Path) -> Result<Caller, ChannelError> {
     let stream = UnixStream::connect(path).map_err(system("call the server"))?;
     let peer = Peer::of(&stream).map_err(system("ask who calls"))?;
     Ok(Caller { stream, peer })
 }
 
-/// One end of a connection that has no channel yet; dropped, it is closed, which refuses the other end.
+/// One end of a connection without a channel. Dropping it closes the connection, which refuses the other end.
 #[derive(Debug)]
 pub struct Caller {
     stream: UnixStream,
@@ -200,33 +202,33 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The process at the other end.
+    /// Returns the process at the other end.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// The connection, for whatever is to be said before there is a channel. Both ends must have read all of it when the
-    /// channel is granted.
+    /// Returns the connection, for messages before there is a channel. Both ends must have read all of them
+    /// when the channel is granted.
     #[must_use]
     pub const fn stream(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// The server's part: makes the memory and hands it over. Each ring holds `capacity` items, rounded up to a power of
-    /// two.
+    /// For the server: creates the memory and passes it to the client. Each ring holds `capacity` items,
+    /// rounded up to a power of two.
     ///
     /// # Errors
-    /// [`ChannelError::Bounds`], and what the system says.
+    /// [`ChannelError::Bounds`], and the system's errors.
     pub fn grant<S: Payload, R: Payload>(self, capacity: u64) -> Result<Channel<S, R>, ChannelError> {
         let capacity = capacity.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two();
         self.grant_made(Rings::made(Greeting::new::<R, S>(0, capacity).ok_or(ChannelError::Bounds)?)?)
     }
 
-    /// The same with rings that were made before: handing them over takes microseconds.
+    /// Grants a channel with rings that were created before: passing them takes microseconds.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn grant_made<S: Payload, R: Payload>(
         self,
         rings: Rings<S, R>,
@@ -241,19 +243,20 @@ impl Caller {
             None,
         )
         .map_err(system("hand the channel over"))?;
-        // A stream takes so little at once.
+        // A stream socket takes a message this short in one piece.
         debug_assert_eq!(sent, size_of::<Greeting>());
         Channel::over(to_client, to_server, self)
     }
 
-    /// The client's part: waits for the memory, as long as `timeout`, and checks it.
+    /// For the client: waits for the memory, up to `timeout`, and checks it.
     ///
     /// # Errors
-    /// [`ChannelError::Refused`], [`ChannelError::Greeting`], [`ChannelError::Unsealed`], and what the system says.
+    /// [`ChannelError::Refused`], [`ChannelError::Greeting`], [`ChannelError::Unsealed`], and the system's
+    /// errors.
     pub fn receive<S: Payload, R: Payload>(self, timeout: Duration) -> Result<Channel<S, R>, ChannelError> {
         self.stream.set_read_timeout(Some(timeout)).map_err(system("wait for the channel"))?;
         let (greeting, memory) = self.receive_memory()?;
-        // What the greeting says of lengths must follow from the items and the capacity.
+        // The lengths in the greeting must follow from the items and the capacity.
         let expected = Greeting::new::<S, R>(u64::from(greeting.to_server_capacity), greeting.capacity);
         if expected != Some(greeting) {
             return Err(ChannelError::Greeting);
@@ -275,7 +278,7 @@ impl Caller {
         let mut memory = Vec::new();
         for control in message.cmsgs().map_err(system("receive the channel"))? {
             if let ControlMessageOwned::ScmRights(descriptors) = control {
-                // SAFETY: the kernel has just made them for this process, and nobody else knows of them.
+                // SAFETY: the kernel has just created them for this process, and nothing else refers to them.
                 memory.extend(descriptors.into_iter().map(|it| unsafe { OwnedFd::from_raw_fd(it) }));
             }
         }
@@ -288,8 +291,8 @@ impl Caller {
     }
 }
 
-/// Memory of a channel that nobody has yet: making it takes milliseconds where the rings are large, as all of its pages are
-/// taken. For a server that sends `S` and receives `R`.
+/// The memory of a channel that is not granted yet. Creating it takes milliseconds for large rings, because
+/// all of its pages are allocated. For a server that sends `S` and receives `R`.
 pub struct Rings<S, R> {
     greeting: Greeting,
     memory: File,
@@ -298,10 +301,10 @@ pub struct Rings<S, R> {
 }
 
 impl<S: Payload, R: Payload> Rings<S, R> {
-    /// Rings that hold as many items as each is to, rounded up to powers of two.
+    /// Creates rings with these capacities, rounded up to powers of two.
     ///
     /// # Errors
-    /// [`ChannelError::Bounds`], and what the system says.
+    /// [`ChannelError::Bounds`], and the system's errors.
     pub fn new(to_server: u64, to_client: u64) -> Result<Rings<S, R>, ChannelError> {
         let [to_server, to_client] =
             [to_server, to_client].map(|it| it.min(CHANNEL_CAPACITY_MAX + 1).next_power_of_two());
@@ -321,7 +324,7 @@ impl<S, R> fmt::Debug for Rings<S, R> {
     }
 }
 
-/// The lines of the ring to the server, and of the one to the client.
+/// Returns the lines of the ring to the server, and those of the ring to the client.
 fn halves<ToServer: Payload, ToClient: Payload>(
     lines: &SharedLines,
     greeting: &Greeting,
@@ -333,7 +336,7 @@ fn halves<ToServer: Payload, ToClient: Payload>(
     Ok((to_server, to_client))
 }
 
-/// Memory of zeros whose length nobody can change.
+/// Returns zeroed memory whose length is sealed.
 fn sealed_memory(len: u64) -> Result<File, ChannelError> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let memory = memfd_create("tickpath-channel", flags).map_err(system("make the channel's memory"))?;
@@ -343,10 +346,10 @@ fn sealed_memory(len: u64) -> Result<File, ChannelError> {
     Ok(memory)
 }
 
-/// Believes that the memory will stay as long as it is said to be.
+/// Checks that the length of the memory is as stated and sealed.
 fn check_memory(memory: &File, len: u64) -> Result<(), ChannelError> {
     let seals = match fcntl(memory, FcntlArg::F_GET_SEALS) {
-        // It is a file of another kind.
+        // The file cannot have seals.
         Err(Errno::EINVAL) => return Err(ChannelError::Unsealed),
         seals => SealFlag::from_bits_truncate(seals.map_err(system("ask for the memory's seals"))?),
     };
@@ -360,9 +363,9 @@ fn check_memory(memory: &File, len: u64) -> Result<(), ChannelError> {
 /// One end of a channel: sends `S` and receives `R`.
 #[derive(Debug)]
 pub struct Channel<S, R> {
-    /// To the other end.
+    /// Ring to the other end.
     pub sender: Producer<S>,
-    /// From the other end.
+    /// Ring from the other end.
     pub receiver: Consumer<R>,
     peer: Peer,
     stream: UnixStream,
@@ -379,17 +382,17 @@ impl<S: Payload, R: Payload> Channel<S, R> {
         })
     }
 
-    /// The process at the other end, as it was when the channel was made.
+    /// Returns the process at the other end, as of the channel's creation.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// Whether the other process has gone, in good order or not; what it sent before can still be received. A system
-    /// call: for now and then.
+    /// Returns whether the other process has ended, normally or not. Items that it sent before can still be
+    /// received. This is a system call, so do not call it often.
     #[must_use]
     pub fn is_peer_gone(&self) -> bool {
-        // Not by a read: what the other process may have said before it went would hide its end.
+        // Not by a read: unread data from the other process would hide its end.
         let mut polled = [PollFd::new(self.stream.as_fd(), PollFlags::empty())];
         let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
         match poll(&mut polled, PollTimeout::ZERO) {

@@ -1,80 +1,80 @@
-//! What can go wrong with segments, and what to do.
+//! Errors of segments, and their remedies.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::header::{Damage, KIND_EVENTS, KIND_MARKET_DATA};
 
-/// Why a folder or a segment in it was refused.
+/// Error when opening or creating a folder or a segment in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShmError {
-    /// A name that is no file name of a segment.
+    /// The name is not a valid segment name.
     #[error("'{0}' is no name of a segment: use 1 to 64 letters, digits, '-', '_' and '.', no '.' first")]
     Name(String),
-    /// Nobody has made it yet, or it was reclaimed.
+    /// The segment has not been created yet, or was reclaimed.
     #[error("there is no segment '{name}' in {}: start its writer", folder.display())]
     Missing {
-        /// Its name.
+        /// Name of the segment.
         name: String,
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
     },
-    /// Another user could have put it there, or could change it.
+    /// Another user could have created it, or could change it.
     #[error("{} belongs to another user, or others may write to it: use a place of your own", .0.display())]
     NotOurs(PathBuf),
-    /// A link, a pipe or a folder stands where a segment should.
+    /// The path is a link, a pipe or a folder instead of a plain file.
     #[error("{} is no plain file: remove it", .0.display())]
     NotAFile(PathBuf),
-    /// Its bytes are wrong; remove it with `tickpath shm reclaim`, or start its writer again.
+    /// The contents are not valid; remove it with `tickpath shm reclaim`, or restart its writer.
     #[error("{} is damaged: {damage}; start its writer again", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         damage: Damage,
     },
-    /// It holds something else than what was asked for.
+    /// The segment is of another kind than requested.
     #[error("{} holds {}: name another segment", path.display(), held(*kind))]
     OtherKind {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its kind.
+        /// Kind of the segment.
         kind: u32,
     },
-    /// Its first writer lives: stop it, or use another name.
+    /// Another writer of the segment still runs: stop it, or use another name.
     #[error("{} has a writer already{}: stop it, or use another name", path.display(), by(*pid))]
     InUse {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The writer's process, where the header says it.
+        /// The writer's process id, if the header holds it.
         pid: Option<u32>,
     },
-    /// The memory that files may take there is full: free some, or ask for fewer rows or a shorter stream.
+    /// The file system in memory is full: free some space, or request fewer rows or a shorter stream.
     #[error("no room for {len} bytes at {}: free some, or ask for fewer rows or a shorter stream", path.display())]
     NoRoom {
-        /// The file that was to be made.
+        /// Path of the new file.
         path: PathBuf,
-        /// Its length.
+        /// Its length, in bytes.
         len: u64,
     },
-    /// Others made and removed it all the time; try again.
+    /// Other processes created and removed the file all the time. Retry.
     #[error("{} changes all the time: try again", .0.display())]
     Unsettled(PathBuf),
-    /// What the system says.
+    /// The system refused an operation.
     #[error("cannot {what} {}: {error}", path.display())]
     System {
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         what: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
-        /// Its answer.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
 }
 
-/// What a segment of this kind holds.
+/// Describes the contents of a segment of this kind.
 const fn held(kind: u32) -> &'static str {
     match kind {
         KIND_MARKET_DATA => "market data, and no events",
@@ -87,19 +87,19 @@ fn by(pid: Option<u32>) -> String {
     pid.map(|pid| format!(", process {pid}")).unwrap_or_default()
 }
 
-/// A name that was not put into a segment's table.
+/// Error when writing a name into a segment's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// The table ends before this row: make the segment with more rows.
+    /// The row is beyond the end of the table: create the segment with more rows.
     #[error("row {index} is beyond the segment's {rows} rows: make it with more")]
     NoRow {
-        /// The row.
+        /// The requested row.
         index: usize,
-        /// Rows that there are.
+        /// Number of rows.
         rows: usize,
     },
-    /// The text is no name.
+    /// The text is not a valid name.
     #[error("a symbol has 1 to 48 printable ASCII characters without spaces")]
     Text,
 }

@@ -1,4 +1,4 @@
-//! Segments with a stream of events alone: what one process tells many, as a gateway does.
+//! Segments that hold only an event stream, which one process publishes to many, as a gateway does.
 
 use std::fmt;
 use std::fs::File;
@@ -17,36 +17,36 @@ use crate::opened::OpenedSegment;
 use crate::writer::Created;
 use crate::{Folder, SegmentName, SegmentReader, ShmError};
 
-/// Lines before the slots of a stream: one for the position after its last event, one for the word that is 1 once its
-/// sender went.
+/// Lines before the slots of a stream: one for the position after its last event, one for the word that is 1
+/// after its sender has ended.
 const STREAM_HEAD_LINES: usize = 2;
 
-/// Writes a segment of events of one type: a stream that overwrites its oldest event, and a sign of life.
+/// Writes a segment of events of one type: a stream that overwrites its oldest event, and a heartbeat.
 ///
-/// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed, unless it was
-/// [removed](EventsWriter::remove) before.
+/// While it lives, no other writer gets the same name. On drop it leaves the segment, marked as closed,
+/// unless it was [removed](EventsWriter::remove) before.
 pub struct EventsWriter<T> {
     header: Header,
     path: PathBuf,
     lines: SharedLines,
     stream: Sender<T>,
-    /// Its lock is what keeps other writers out; the kernel takes it back when the process ends.
+    /// Its lock excludes other writers; the kernel releases it when the process ends.
     file: File,
 }
 
-/// The lines of the stream.
+/// Returns the lines of the stream.
 fn stream_lines(lines: &SharedLines, header: &Header) -> Option<SharedLines> {
     let count = event_lines(header.layout.item_len, header.layout.stream_capacity);
     lines.part((HEADER_LEN / LINE_LEN as u64) as usize, usize::try_from(count).ok()?)
 }
 
 impl<T: Payload> EventsWriter<T> {
-    /// Makes a segment that keeps `capacity` events, rounded up to a power of two and cut down to
-    /// [`STREAM_CAPACITY_MAX`](crate::STREAM_CAPACITY_MAX), in the place of one whose writer is gone. Nobody sees it
-    /// before it is whole. `now` counts from the Unix epoch.
+    /// Creates a segment that keeps `capacity` events, rounded up to a power of two and limited to
+    /// [`STREAM_CAPACITY_MAX`](crate::STREAM_CAPACITY_MAX). Replaces one whose writer has ended. The segment
+    /// is invisible until it is complete. `now` counts from the Unix epoch.
     ///
     /// # Errors
-    /// [`ShmError::InUse`] while another writer lives, and what the system says.
+    /// [`ShmError::InUse`] while another writer lives, and the system's errors.
     pub fn create(
         folder: &Folder,
         name: &SegmentName,
@@ -67,39 +67,40 @@ impl<T: Payload> EventsWriter<T> {
         Ok(writer)
     }
 
-    /// Appends an event, over the oldest one when the stream is full. Wait-free.
+    /// Appends an event, and overwrites the oldest one when the stream is full. Wait-free.
     #[inline]
     pub fn send(&mut self, event: &T) {
         self.stream.send(*event);
     }
 
-    /// Events sent.
+    /// Returns the number of events sent.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.stream.sent()
     }
 
-    /// Shows that this writer still works. `now` counts from the Unix epoch; ten times a second is plenty.
+    /// Publishes that this writer still works. `now` counts from the Unix epoch; ten times a second is
+    /// sufficient.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
     }
 }
 
 impl<T> EventsWriter<T> {
-    /// What was written before anybody saw it.
+    /// Returns the header, which never changes.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Takes the segment's file away, so that nothing is left when the writer goes. Who has it mapped keeps its memory, and
-    /// finds it closed then; the name is free.
+    /// Removes the segment's file, so that nothing remains when the writer ends. The name is free then.
+    /// Processes that have mapped the file keep the memory, and see it closed when the writer ends.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove(&self) -> Result<(), ShmError> {
         let found = self.file.metadata().map_err(system("look at", &self.path))?;
-        // The lock is held: nobody puts another file there meanwhile.
+        // The lock is held, so no other process replaces the file meanwhile.
         if is_at(&found, &self.path) {
             std::fs::remove_file(&self.path).map_err(system("remove", &self.path))?;
         }
@@ -119,7 +120,7 @@ impl<T> fmt::Debug for EventsWriter<T> {
     }
 }
 
-/// Reads a segment of events, which it maps for reading alone. It believes nothing, as
+/// Reads a segment of events, mapped read-only. It validates all contents, as
 /// [`SegmentReader`] does.
 #[derive(Debug)]
 pub struct EventsReader {
@@ -131,8 +132,8 @@ impl EventsReader {
     /// Opens the segment that has the name now.
     ///
     /// # Errors
-    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and what the system
-    /// says.
+    /// [`ShmError::Missing`], [`ShmError::NotOurs`], [`ShmError::Damaged`], [`ShmError::OtherKind`], and the
+    /// system's errors.
     pub fn open(folder: &Folder, name: &SegmentName) -> Result<EventsReader, ShmError> {
         EventsReader::over(OpenedSegment::open(folder, name)?.expect(KIND_EVENTS)?)
     }
@@ -142,24 +143,24 @@ impl EventsReader {
         Ok(EventsReader { opened, stream })
     }
 
-    /// The stream, from now on; a reader that is overtaken is told how many it lost. `None` when its events are not of
-    /// this type's length.
+    /// Returns a receiver of the stream from now on. A receiver that is overtaken learns the number of lost
+    /// events. `None` when the events do not have this type's length.
     #[must_use]
     pub fn stream<T: Payload>(&self) -> Option<Receiver<T>> {
         let is_so_long = self.opened.header().layout.item_len == size_of::<T>() as u64;
         is_so_long.then(|| Receiver::over(self.stream.clone()).ok()).flatten()
     }
 
-    /// Events sent.
+    /// Returns the number of events sent.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.stream.load(0, 0).expect("a stream has a head")
     }
 
-    /// The number in the slot of position `p`: `2p + 2` once the event at `p` is there.
+    /// Returns the sequence number in the slot of position `p`: `2p + 2` once the event at `p` is written.
     pub(crate) fn slot_sequence(&self, position: u64) -> u64 {
         let header = self.opened.header();
-        // Within the stream's lines, by the capacity.
+        // The capacity keeps the slot within the stream's lines.
         let slot =
             (position & (header.layout.stream_capacity - 1)) * event_slot_lines(header.layout.item_len);
         self.stream.load(STREAM_HEAD_LINES + slot as usize, 0).expect("the slot is one of the stream's")
@@ -174,13 +175,13 @@ impl Deref for EventsReader {
     }
 }
 
-/// A segment of whatever kind, for whoever looks at all of them.
+/// A segment of any kind, for programs that inspect all of them.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Segment {
-    /// Names, quotes, updates.
+    /// A segment with names, quotes and updates.
     MarketData(SegmentReader),
-    /// Events.
+    /// A segment with events only.
     Events(EventsReader),
 }
 

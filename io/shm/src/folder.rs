@@ -1,4 +1,4 @@
-//! The folder that segments lie in.
+//! The folder of the segments.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -10,15 +10,15 @@ use nix::unistd::geteuid;
 
 use crate::ShmError;
 
-/// Ending of a segment's file.
+/// Suffix of a segment's file.
 const SUFFIX: &str = ".seg";
-/// Ending of a file that is being made into one.
+/// Suffix of a file that is being created.
 const NEW_SUFFIX: &str = ".new";
-/// Longest name.
+/// Maximum length of a name.
 const NAME_LEN_MAX: usize = 64;
-/// Access that only owners should have.
+/// Write permissions of group and others, which a segment must not have.
 const OTHERS_WRITE: u32 = 0o022;
-/// Files of a folder that are looked at when it is listed.
+/// Maximum number of files examined when a folder is listed.
 const FILES_MAX: usize = 4_096;
 
 /// The name of a segment within its folder.
@@ -26,7 +26,7 @@ const FILES_MAX: usize = 4_096;
 pub struct SegmentName(String);
 
 impl SegmentName {
-    /// 1 to 64 letters, digits, `-`, `_` and `.`, the first no `.`.
+    /// Creates a name of 1 to 64 letters, digits, `-`, `_` and `.`, the first not `.`.
     ///
     /// # Errors
     /// [`ShmError::Name`].
@@ -37,7 +37,7 @@ impl SegmentName {
         if is_name { Ok(SegmentName(name.to_owned())) } else { Err(ShmError::Name(name.to_owned())) }
     }
 
-    /// The text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,32 +50,32 @@ impl std::fmt::Display for SegmentName {
     }
 }
 
-/// A folder of segments, which belongs to this user and which no other may write to.
+/// A folder of segments that belongs to this user and that no other user may write to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// Where segments lie unless another place is named: `/dev/shm/tickpath-UID`, in memory.
+    /// Returns the default folder of segments: `/dev/shm/tickpath-UID`, in memory.
     #[must_use]
     pub fn usual_path() -> PathBuf {
         PathBuf::from(format!("/dev/shm/tickpath-{}", geteuid()))
     }
 
-    /// The folder at `path`, made if there is none.
+    /// Opens the folder at `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`ShmError::NotOurs`], or what the system says.
+    /// [`ShmError::NotOurs`], or the system's error.
     pub fn create(path: &Path) -> Result<Folder, ShmError> {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(system("make", path))?;
         Folder::open(path)
     }
 
-    /// The folder at `path`.
+    /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// [`ShmError::NotOurs`], or what the system says.
+    /// [`ShmError::NotOurs`], or the system's error.
     pub fn open(path: &Path) -> Result<Folder, ShmError> {
         let found = fs::metadata(path).map_err(system("look into", path))?;
         if !found.is_dir() || !is_ours(&found) {
@@ -84,27 +84,28 @@ impl Folder {
         Ok(Folder { path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a segment's file is.
+    /// Returns the path of a segment's file.
     #[must_use]
     pub fn file(&self, name: &SegmentName) -> PathBuf {
         self.path.join(format!("{name}{SUFFIX}"))
     }
 
-    /// Where a file is made before it gets its name.
+    /// Returns the path of a new file before it gets its final name.
     pub(crate) fn new_file(&self, name: &SegmentName, number: u32) -> PathBuf {
         self.path.join(format!(".{name}.{}.{number}{NEW_SUFFIX}", std::process::id()))
     }
 
-    /// Names of its segments, sorted; of a folder with more than 4,096 files some.
+    /// Returns the names of the segments, sorted. In a folder with more than 4,096 files it returns only
+    /// some.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn names(&self) -> Result<Vec<SegmentName>, ShmError> {
         let mut names: Vec<_> = self
             .file_names()?
@@ -115,7 +116,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Files that writers began and did not give a name, which they do within milliseconds.
+    /// Returns files that writers created but have not renamed yet, which takes them milliseconds.
     pub(crate) fn unfinished(&self) -> Result<Vec<PathBuf>, ShmError> {
         let is_new = |file: &String| file.starts_with('.') && file.ends_with(NEW_SUFFIX);
         Ok(self.file_names()?.into_iter().filter(is_new).map(|file| self.path.join(file)).collect())
@@ -123,14 +124,15 @@ impl Folder {
 
     fn file_names(&self) -> Result<Vec<String>, ShmError> {
         let entries = fs::read_dir(&self.path).map_err(system("list", &self.path))?;
-        // A name that is not text is none of ours.
+        // A name that is not UTF-8 is not a segment's.
         Ok(entries.take(FILES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
     }
 
-    /// Opens a segment's file to read: a plain file of this user that no other may write to.
+    /// Opens a segment's file for reading. It must be a plain file of this user that no other user may write
+    /// to.
     pub(crate) fn open_segment(&self, name: &SegmentName) -> Result<(PathBuf, File, Metadata), ShmError> {
         let path = self.file(name);
-        // A pipe must not keep this waiting, and a link might lead anywhere.
+        // A pipe must not block this, and a link might lead anywhere.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&path);
         let file = match opened {
@@ -153,17 +155,17 @@ impl Folder {
     }
 }
 
-/// Whether it belongs to this user and no other may write to it.
+/// Returns whether the file belongs to this user and no other user may write to it.
 fn is_ours(found: &Metadata) -> bool {
     found.uid() == geteuid().as_raw() && found.mode() & OTHERS_WRITE == 0
 }
 
-/// Whether the file is the one that the path leads to.
+/// Returns whether the path leads to the same file.
 pub(crate) fn is_at(file: &Metadata, path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|at| (at.dev(), at.ino()) == (file.dev(), file.ino()))
 }
 
-/// What the system says, with what was tried.
+/// Converts a system error, with the operation and the path.
 pub(crate) fn system(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ShmError {
     let path = path.to_owned();
     move |error| ShmError::System { what, path, error }

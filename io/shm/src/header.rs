@@ -1,4 +1,4 @@
-//! The bytes that a segment begins with, and what may be believed of them.
+//! The header of a segment, and its validation.
 
 use std::mem::offset_of;
 
@@ -8,38 +8,38 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::process::WriterId;
 
-/// `TICKPSHM`, read as a little-endian number: a host of the other byte order finds another.
+/// `TICKPSHM`, read as a little-endian number. A host with the other byte order reads a different number.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TICKPSHM");
-/// Version of the layout. A reader takes no other.
+/// Version of the layout. A reader accepts no other version.
 pub const VERSION: u32 = 1;
 /// Kind of a segment with names, quotes and perhaps a stream.
 pub const KIND_MARKET_DATA: u32 = 1;
-/// Kind of a segment with a stream of events alone: what a gateway tells all its clients.
+/// Kind of a segment that holds only an event stream: a gateway's events for all its clients.
 pub const KIND_EVENTS: u32 = 2;
-/// Bytes before the sections: a page.
+/// Length of the header page before the sections, in bytes.
 pub const HEADER_LEN: u64 = 4096;
-/// Sections begin at multiples of this.
+/// Alignment of the sections, in bytes.
 const SECTION_ALIGN: u64 = 4096;
-/// Line of the header whose words change while the segment lives.
+/// Header line with the words that change while the segment lives.
 pub(crate) const LIVE_LINE: usize = 4;
 
-/// Rows that a segment may have at most: as many as an update of the stream can name.
+/// Maximum number of rows of a segment, which is the number that an update of the stream can address.
 pub const ROWS_MAX: u64 = 1 << 16;
-/// Updates that a segment's stream may keep at most.
+/// Maximum number of updates that a segment's stream keeps.
 pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
-/// Bytes of an event at most; its length is a multiple of 8.
+/// Maximum length of an event, in bytes. The length is a multiple of 8.
 pub const EVENT_LEN_MAX: u64 = 4_096;
-/// What the numbers of events are units of: 10^-8.
+/// Scale of the numbers in events: they count units of 10^-8.
 const EVENT_PRICE_SCALE: u64 = 100_000_000;
 
-/// Why the bytes of a file are no segment that this version can read.
+/// The reason why a file is not a segment that this version can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// Shorter than a header.
+    /// The file is shorter than a header.
     #[error("it ends after {0} bytes, within its header")]
     Short(u64),
-    /// It begins otherwise: it is something else, or from a host with the other byte order.
+    /// The magic number is wrong: it is another file, or from a host with the other byte order.
     #[error("it does not begin as a segment does")]
     Magic,
     /// Another version wrote it; use the same version of the program on both sides.
@@ -48,32 +48,32 @@ pub enum Damage {
     /// The header was changed after it was written.
     #[error("its header's checksum is wrong")]
     Checksum,
-    /// It is for another purpose.
+    /// The segment has an unknown kind.
     #[error("its kind is {0}, which this program does not know")]
     Kind(u32),
-    /// It was cut short or made longer.
+    /// The file was truncated or extended.
     #[error("it has {found} bytes and says {said}")]
     Length {
-        /// As its header says.
+        /// Length in the header.
         said: u64,
-        /// As the file system says.
+        /// Length in the file system.
         found: u64,
     },
-    /// Its sections do not lie where they must.
+    /// The sections are not at their required offsets.
     #[error("its sections do not lie where they must")]
     Layout,
 }
 
-/// What the times of a segment count from.
+/// The origin of the times in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum TimeBase {
-    /// The latest midnight where the venue is.
+    /// The latest midnight in the venue's time zone.
     #[default]
     Midnight = 1,
     /// The Unix epoch.
     Unix = 2,
-    /// The start of the machine, by its monotonic clock: of events alone.
+    /// The boot of the machine, on its monotonic clock; for events only.
     Monotonic = 3,
 }
 
@@ -88,44 +88,44 @@ impl TimeBase {
     }
 }
 
-/// The places of a segment's sections, in bytes from the start of the file, and their lengths.
+/// Offsets of a segment's sections, in bytes from the start of the file, and their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Layout {
-    /// Rows of the tables, one for each instrument.
+    /// Number of table rows, one for each instrument.
     pub rows: u64,
-    /// Start of the names.
+    /// Offset of the names.
     pub names_offset: u64,
-    /// Start of the quotes.
+    /// Offset of the quotes.
     pub quotes_offset: u64,
-    /// Start of the stream; 0 when there is none.
+    /// Offset of the stream; 0 when there is none.
     pub stream_offset: u64,
-    /// Updates that the stream keeps; 0 when there is none.
+    /// Number of updates that the stream keeps; 0 when there is no stream.
     pub stream_capacity: u64,
-    /// Bytes of an event of the stream; 0 in a segment of market data, whose updates have one length.
+    /// Length of a stream event, in bytes; 0 in a segment of market data, whose updates have a fixed length.
     pub item_len: u64,
 }
 
-/// The first 256 bytes of a segment, which its writer fills before anybody sees the file and never changes.
+/// The first 256 bytes of a segment. Its writer fills them before the file is visible and never changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Header {
     magic: u64,
     version: u32,
     kind: u32,
-    /// Length of the whole file in bytes.
+    /// Length of the whole file, in bytes.
     pub file_len: u64,
-    /// 1 for the first segment of its name; a writer that replaces one adds 1.
+    /// Generation: 1 for the first segment of its name; a writer that replaces a segment adds 1.
     pub generation: u64,
-    /// When it was made, in nanoseconds since the Unix epoch.
+    /// Creation time, in nanoseconds since the Unix epoch.
     pub created_ns: u64,
-    /// Who writes it.
+    /// The writing process.
     pub writer: WriterId,
     /// Price units in one unit of currency.
     pub price_scale: u64,
     time_base: u32,
     reserved: u32,
-    /// Its sections.
+    /// Sections of the segment.
     pub layout: Layout,
     unused: [u64; 14],
     /// FNV-1a of the bytes before it.
@@ -136,18 +136,19 @@ const _: () = assert!(size_of::<Header>() == LIVE_LINE * LINE_LEN);
 const _: () = assert!(offset_of!(Header, writer) == 40 && offset_of!(Header, price_scale) == 72);
 const _: () = assert!(offset_of!(Header, layout) == 88 && offset_of!(Header, checksum) == 248);
 
-// docs/shm.md says where the fields of an update are in the stream.
+// docs/shm.md documents the offsets of an update's fields in the stream.
 const _: () = assert!(size_of::<MarketUpdate>() == 80 && offset_of!(MarketUpdate, instrument) == 72);
 const _: () = assert!(offset_of!(MarketUpdate, health) == 76 && offset_of!(MarketUpdate, reserved) == 79);
 
-/// What the tables and the stream of a segment are to hold.
+/// Sizes of the tables and the stream of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentConfig {
-    /// Instruments that there is room for, [`ROWS_MAX`] at most.
+    /// Maximum number of instruments, up to [`ROWS_MAX`].
     pub rows: u64,
-    /// Updates that the stream keeps, rounded up to a power of two, [`STREAM_CAPACITY_MAX`] at most; 0 for no stream.
+    /// Number of updates that the stream keeps, rounded up to a power of two, up to [`STREAM_CAPACITY_MAX`];
+    /// 0 for no stream.
     pub stream_capacity: u64,
-    /// What times count from.
+    /// Origin of the times.
     pub time_base: TimeBase,
 }
 
@@ -159,8 +160,8 @@ impl Default for SegmentConfig {
 }
 
 impl Header {
-    /// The header of a new segment, to be [completed](Header::completed). What `config` asks beyond the bounds is cut down to
-    /// them.
+    /// Returns the header of a new segment, to be [completed](Header::completed). Sizes in `config` beyond
+    /// the maximum are reduced to it.
     pub(crate) fn new(config: &SegmentConfig) -> Header {
         let rows = config.rows.clamp(1, ROWS_MAX);
         let capacity = config.stream_capacity.min(STREAM_CAPACITY_MAX);
@@ -176,7 +177,8 @@ impl Header {
         }
     }
 
-    /// The same for a segment of events of `item_len` bytes, of which it keeps `capacity`, rounded up to a power of two.
+    /// Returns the header for a stream of `capacity` events, rounded up to a power of two, of `item_len`
+    /// bytes each.
     pub(crate) fn events(item_len: u64, capacity: u64) -> Header {
         let stream_capacity = capacity.clamp(1, STREAM_CAPACITY_MAX).next_power_of_two();
         let (layout, file_len) = Layout::of_events(item_len.clamp(8, EVENT_LEN_MAX), stream_capacity);
@@ -190,7 +192,7 @@ impl Header {
         }
     }
 
-    /// The same with its writer and the time at which it was made.
+    /// Completes the header with its generation, creation time and writer.
     pub(crate) fn completed(self, generation: u64, created: Nanos, writer: WriterId) -> Header {
         let (magic, version, created_ns) = (MAGIC, VERSION, created.0);
         let mut header = Header { magic, version, generation, created_ns, writer, ..self };
@@ -198,14 +200,14 @@ impl Header {
         header
     }
 
-    /// [`KIND_MARKET_DATA`] or [`KIND_EVENTS`].
+    /// Returns [`KIND_MARKET_DATA`] or [`KIND_EVENTS`].
     #[must_use]
     pub const fn kind(&self) -> u32 {
         self.kind
     }
 
-    /// Believes the first bytes of a file of `file_len` bytes, or says what is wrong with them. Sections of a header
-    /// that is believed lie within the file, one behind the other.
+    /// Validates the first bytes of a file of `file_len` bytes. The sections of a valid header lie within the
+    /// file and do not overlap.
     ///
     /// # Errors
     /// [`Damage`].
@@ -232,7 +234,7 @@ impl Header {
 
     fn check_places(&self) -> Result<(), Damage> {
         let Layout { rows, stream_capacity, item_len, .. } = self.layout;
-        // There is one arrangement for each number of rows and updates, and for each length and number of events.
+        // The layout is unique for each number of rows and updates, and for each length and number of events.
         let expected = match self.kind {
             KIND_EVENTS => self.is_events().then(|| Layout::of_events(item_len, stream_capacity)),
             _ => self.is_market_data().then(|| Layout::of_market_data(rows, stream_capacity)),
@@ -261,7 +263,7 @@ impl Header {
             && TimeBase::from_code(self.time_base) == Some(TimeBase::Monotonic)
     }
 
-    /// What times count from.
+    /// Returns the origin of the times.
     #[must_use]
     pub fn time_base(&self) -> TimeBase {
         TimeBase::from_code(self.time_base).unwrap_or_default()
@@ -273,8 +275,8 @@ impl Header {
 }
 
 impl Layout {
-    /// Names, quotes, stream, each from the start of a page on, with the length of the file. The arguments are within
-    /// their bounds, so nothing overflows.
+    /// Returns the layout with names, quotes and stream, each page-aligned, and the length of the file. The
+    /// arguments are within their bounds, so nothing overflows.
     fn of_market_data(rows: u64, stream_capacity: u64) -> (Layout, u64) {
         let after = |offset: u64, len: u64| (offset + len).next_multiple_of(SECTION_ALIGN);
         let names_offset = HEADER_LEN;
@@ -295,7 +297,7 @@ impl Layout {
         (layout, file_len)
     }
 
-    /// The stream alone, likewise.
+    /// Returns the layout with only a stream, and the length of the file.
     fn of_events(item_len: u64, stream_capacity: u64) -> (Layout, u64) {
         let len = event_lines(item_len, stream_capacity) * LINE_LEN as u64;
         let layout = Layout { stream_offset: HEADER_LEN, stream_capacity, item_len, ..Layout::new_zeroed() };
@@ -303,23 +305,23 @@ impl Layout {
     }
 }
 
-/// Lines of one event with the word of the ring.
+/// Returns the lines of one event, including the word of the ring.
 pub(crate) const fn event_slot_lines(item_len: u64) -> u64 {
     (size_of::<u64>() as u64 + item_len).div_ceil(LINE_LEN as u64)
 }
 
-/// Lines of a stream of events: as many as [`broadcast::lines_of`] says of a type of this length.
+/// Returns the lines of an event stream, as [`broadcast::lines_of`] does for a type of this length.
 pub(crate) fn event_lines(item_len: u64, capacity: u64) -> u64 {
     let head_lines = broadcast::lines_of::<u64>(1) as u64 - 1;
     head_lines + capacity * event_slot_lines(item_len)
 }
 
-/// Bytes of a stream.
+/// Returns the length of a stream, in bytes.
 fn stream_len(capacity: u64) -> u64 {
     broadcast::lines_of::<MarketUpdate>(capacity as usize) as u64 * LINE_LEN as u64
 }
 
-/// FNV-1a with 64 bits: short enough to be written down in any language.
+/// Computes the 64-bit FNV-1a hash: short enough to implement in any language.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -337,7 +339,7 @@ mod tests {
         Header::new(&config).completed(2, Nanos(1_700_000_000_000_000_000), WRITER)
     }
 
-    /// A header with a change that its checksum covers.
+    /// Checks a header after a change that its checksum covers.
     fn changed(mut header: Header, change: fn(&mut Header)) -> Result<Header, Damage> {
         change(&mut header);
         header.checksum = header.sum();

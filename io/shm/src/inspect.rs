@@ -1,4 +1,4 @@
-//! Segments seen from outside: are they whole, and may they go.
+//! Inspection of segments: verification, and removal of segments without a writer.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,25 +11,25 @@ use crate::folder::system;
 use crate::writer::Old;
 use crate::{EventsReader, Folder, SegmentName, SegmentReader, ShmError, WriterState};
 
-/// Problems that are told in words; further ones are counted.
+/// Maximum number of problems described; further ones are only counted.
 const PROBLEMS_MAX: usize = 16;
-/// Looks at a row that is being written, before it counts as never finished.
+/// Maximum number of reads of a row that is being written, before it counts as never finished.
 const LOOKS: usize = 1_000;
 
-/// What [`verify`] found.
+/// Result of [`verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Rows with a name.
+    /// Number of rows with a name.
     pub symbols: u64,
-    /// Rows with a quote.
+    /// Number of rows with a quote.
     pub quotes: u64,
-    /// Updates of the stream that were read.
+    /// Number of stream updates read.
     pub updates: u64,
-    /// Updates that were overwritten while the stream was read: the writer is faster, which is no fault.
+    /// Number of updates overwritten while the stream was read: the writer is faster, which is no fault.
     pub overtaken: u64,
-    /// What is wrong, in words, up to 16 of them.
+    /// Descriptions of the problems, up to 16.
     pub problems: Vec<String>,
-    /// How many things are wrong.
+    /// Number of problems.
     pub problem_count: u64,
 }
 
@@ -42,7 +42,7 @@ impl Verified {
     }
 }
 
-/// Reads everything in a segment and says what is wrong; also beside its writer.
+/// Reads everything in a segment and reports the problems. Also works while its writer runs.
 #[must_use]
 pub fn verify(segment: &SegmentReader) -> Verified {
     let mut verified = Verified::default();
@@ -66,7 +66,7 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     if !is_named && !name.is_unnamed() {
         verified.problem(|| format!("row {index}: its name is not printable"));
     }
-    // The count first: a quote that comes later comes after the name.
+    // Read the count first: a quote written later follows the name.
     let writes = segment.entry(index).map_or(0, |entry| entry.writes());
     let Some(quote) = patiently(|| segment.try_read(index)) else {
         return verified.problem(|| format!("row {index}: its quote was never written to its end"));
@@ -82,8 +82,8 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
     }
 }
 
-/// Reads the stream of a segment of events and says what is wrong; also beside its writer. What the events say is not
-/// looked at.
+/// Reads the stream of a segment of events and reports the problems. Also works while its writer runs.
+/// Ignores the contents of the events.
 #[must_use]
 pub fn verify_events(segment: &EventsReader) -> Verified {
     let mut verified = Verified::default();
@@ -95,7 +95,7 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
         let expected = position.wrapping_mul(2).wrapping_add(2);
         match segment.slot_sequence(position) {
             found if found == expected => verified.updates += 1,
-            // The writer has gone round since.
+            // The writer has overwritten the slot since.
             found if is_alive && found > expected => verified.overtaken += 1,
             found if found > expected => {
                 verified.problem(|| format!("event {position} is torn, and nobody writes"));
@@ -109,7 +109,7 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
     verified
 }
 
-/// A value that no write was met at, within bounds.
+/// Retries a read until it does not collide with a write, a bounded number of times.
 fn patiently<T>(mut read: impl FnMut() -> Result<T, ReadError>) -> Option<T> {
     (0..LOOKS).find_map(|_| read().ok())
 }
@@ -119,7 +119,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
     let end = stream.position();
     stream.rewind();
     let is_alive = segment.writer_state() == WriterState::Alive;
-    // Each turn takes a message or skips some, so there are no more turns than messages.
+    // Each iteration takes a message or skips some, so there are no more iterations than messages.
     for _ in 0..=stream.capacity() {
         if stream.position() >= end {
             return;
@@ -134,7 +134,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
                     });
                 }
             }
-            // A message is there before the end counts it.
+            // A message is written before the end position counts it.
             Ok(None) => {
                 let at = stream.position();
                 return verified.problem(|| format!("update {at} of {end} is missing"));
@@ -145,29 +145,29 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
     }
 }
 
-/// What [`reclaim`] did.
+/// Result of [`reclaim`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reclaimed {
-    /// The file is removed; who has it mapped keeps its memory.
+    /// The file was removed; processes that have mapped it keep the memory.
     Removed,
-    /// Its writer lives.
+    /// The writer is alive.
     Kept,
 }
 
-/// Removes a segment, damaged or not, whose writer is gone. One with a living writer is never removed.
+/// Removes a segment, damaged or not, whose writer has ended. Never removes a segment with a live writer.
 ///
 /// # Errors
-/// [`ShmError::Missing`], [`ShmError::NotOurs`], and what the system says.
+/// [`ShmError::Missing`], [`ShmError::NotOurs`], and the system's errors.
 pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmError> {
     let path = folder.file(name);
-    // It must be there: a name that was mistyped is told.
+    // The segment must exist, so that a mistyped name is reported.
     folder.open_segment(name)?;
     match Old::lock(folder, name) {
         Err(ShmError::InUse { .. }) => Ok(Reclaimed::Kept),
         Err(error) => Err(error),
         // Another writer has the name by now.
         Ok(None) => Ok(Reclaimed::Kept),
-        // The lock is held until the file is gone, so no writer replaces it meanwhile.
+        // The lock is held until the file is removed, so no writer replaces it meanwhile.
         Ok(Some(_locked)) => {
             fs::remove_file(&path).map_err(system("remove", &path))?;
             Ok(Reclaimed::Removed)
@@ -175,17 +175,17 @@ pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmErro
     }
 }
 
-/// Removes what writers began and did not finish because they were killed; returns how many files.
+/// Removes unfinished files of killed writers; returns their number.
 ///
 /// # Errors
-/// What the system says of the folder.
+/// The system's error for the folder.
 pub fn reclaim_unfinished(folder: &Folder) -> Result<usize, ShmError> {
     Ok(folder.unfinished()?.iter().filter(|path| is_removed(path)).count())
 }
 
-/// Removes a file unless its writer lives, which holds its lock.
+/// Removes a file, unless its lock shows that its writer is alive.
 fn is_removed(path: &Path) -> bool {
-    // A pipe must not keep this waiting, and a link is none of a writer's.
+    // A pipe must not block this, and a writer never creates a link.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
     opened.is_ok_and(|file| file.try_lock().is_ok() && fs::remove_file(path).is_ok())

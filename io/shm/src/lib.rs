@@ -1,9 +1,10 @@
-//! Market data in memory that processes share: the names of instruments, a cache of their latest quotes, and a stream
+//! Market data in shared memory: the names of instruments, a cache of their latest quotes, and a stream
 //! of updates.
 //!
-//! A segment is a file, usually in `/dev/shm`, that one process writes ([`SegmentWriter`]) and any process of the same
-//! user maps for reading ([`SegmentReader`]). The writer never waits and never learns of its readers; a reader never
-//! waits for the writer. `docs/shm.md` has the layout byte by byte, for readers in other languages.
+//! A segment is a file, usually in `/dev/shm`, that one process writes ([`SegmentWriter`]) and any process of
+//! the same user maps read-only ([`SegmentReader`]). The writer never waits and does not know its readers; a
+//! reader never waits for the writer. `docs/shm.md` describes the layout byte by byte, for readers in other
+//! languages.
 //!
 //! ```
 //! use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentReader, SegmentWriter, WriterState};
@@ -26,22 +27,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A segment may instead hold a stream of events alone, which a gateway tells all its clients ([`EventsWriter`],
-//! [`EventsReader`]).
+//! A segment may instead hold only an event stream, which a gateway publishes to all its clients
+//! ([`EventsWriter`], [`EventsReader`]).
 //!
-//! [`channel`] is for two processes that talk with each other: a ring each way, agreed upon over a Unix socket.
+//! [`channel`] is for two processes that exchange messages: a ring in each direction, set up over a Unix
+//! socket.
 //!
-//! # Bounds
+//! # Limits
 //!
-//! [`ROWS_MAX`] instruments, [`STREAM_CAPACITY_MAX`] updates in the stream, which overwrites the oldest and tells a slow
-//! reader what it lost; [`SYMBOL_LEN_MAX`] characters in a name. All memory is taken when a segment is made.
+//! [`ROWS_MAX`] instruments, [`STREAM_CAPACITY_MAX`] updates in the stream, which overwrites the oldest and
+//! reports the loss to a slow reader; [`SYMBOL_LEN_MAX`] characters in a name. A segment allocates all memory
+//! when it is created.
 //!
-//! # What a reader cannot be kept from
+//! # Truncation of a mapped file
 //!
-//! A process of the same user may cut the file short while it is mapped: the next look at what is gone is SIGBUS. Nobody
-//! but the user can do so (owner and mode are checked), the programs here never do, and
-//! [`is_whole`](OpenedSegment::is_whole) sees it where it is asked in time. Seals, which would forbid it, are for files
-//! without names alone: those of a [`channel`] have them.
+//! A process of the same user may truncate the file while it is mapped: the next access to the missing part
+//! raises SIGBUS. Only that user can do so (owner and mode are checked), and the programs here never do.
+//! [`is_whole`](OpenedSegment::is_whole) detects it if called in time. Seals, which would prevent it, exist
+//! only for files without names: those of a [`channel`] have them.
 #![allow(unsafe_code)]
 
 pub mod channel;

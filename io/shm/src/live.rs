@@ -1,12 +1,12 @@
-//! The words of a segment's header that change while it lives.
+//! The words of a segment's header that change while the segment lives.
 
 use tickpath_lockfree::SharedLines;
 
 use crate::header::LIVE_LINE;
 
-/// The writer writes.
+/// State: the writer is running.
 pub(crate) const STATE_OPEN: u64 = 1;
-/// The writer went in good order.
+/// State: the writer has closed the segment.
 pub(crate) const STATE_CLOSED: u64 = 2;
 
 /// A word of the line that follows the fixed header.
@@ -14,11 +14,11 @@ pub(crate) const STATE_CLOSED: u64 = 2;
 pub(crate) enum LiveWord {
     /// [`STATE_OPEN`] or [`STATE_CLOSED`].
     State = 0,
-    /// When the writer last showed that it works, in nanoseconds since the Unix epoch.
+    /// Time of the writer's latest heartbeat, in nanoseconds since the Unix epoch.
     Heartbeat = 1,
-    /// How often a row was given a name.
+    /// Number of times that a row was given a name.
     Named = 2,
-    /// Quotes written until the last heartbeat.
+    /// Number of quotes written until the last heartbeat.
     QuotesWritten = 3,
 }
 

@@ -1,4 +1,4 @@
-//! A file in memory.
+//! Memory mapping of a file.
 
 use std::fs::File;
 use std::io;
@@ -9,38 +9,39 @@ use std::sync::Arc;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use tickpath_lockfree::{LINE_LEN, SharedLines};
 
-/// Memory that a file was mapped to; unmapped when it goes.
+/// Memory to which a file is mapped; unmapped on drop.
 struct Mapping {
     start: NonNull<std::ffi::c_void>,
     len: usize,
 }
 
-// SAFETY: it does nothing but unmap, which any thread may do.
+// SAFETY: it only unmaps, which any thread may do.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; shared references give nothing.
+// SAFETY: as above; shared references give no access.
 unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever has lines in it owns a share of `self`.
+        // SAFETY: it was mapped with this length, and all users of its lines own a share of `self`.
         let _ = unsafe { munmap(self.start, self.len) };
     }
 }
 
-/// The first `len` bytes of a file as lines, shared with whoever else maps them; all pages are there at once.
+/// Maps the first `len` bytes of a file as lines, shared with all other processes that map them. All pages
+/// are allocated.
 ///
-/// `len` is a multiple of a line's length, and the file is as long. Should somebody cut it short later, a look at what
-/// is gone ends the process by SIGBUS, as with every mapped file.
+/// `len` is a multiple of a line's length, and at most the file's length. If another process truncates the
+/// file later, an access to the missing part ends this process by SIGBUS, as with every mapped file.
 pub(crate) fn map(file: &File, len: u64, is_writable: bool) -> io::Result<SharedLines> {
     let mapped_len =
         usize::try_from(len).ok().and_then(NonZeroUsize::new).ok_or(io::ErrorKind::InvalidInput)?;
     let write = if is_writable { ProtFlags::PROT_WRITE } else { ProtFlags::empty() };
     let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
-    // SAFETY: a new mapping, wherever the kernel wants it, replaces no memory.
+    // SAFETY: a new mapping at an address of the kernel's choice replaces no memory.
     let start = unsafe { mmap(None, mapped_len, ProtFlags::PROT_READ | write, flags, file, 0) }?;
     let mapping = Mapping { start, len: mapped_len.get() };
     let count = mapped_len.get() / LINE_LEN;
-    // SAFETY: a mapping begins at a page and has `count` lines, readable and if asked writable; it is this process's
-    // own, reached by these lines alone, and stays until the last of them goes.
+    // SAFETY: a mapping is page-aligned and has `count` lines, readable and, if requested, writable. This
+    // process accesses it only through these lines, and it stays mapped until the last of them is dropped.
     Ok(unsafe { SharedLines::from_raw(start.cast(), count, is_writable, Arc::new(mapping)) })
 }

@@ -1,4 +1,4 @@
-//! A segment that was opened to read, of any kind.
+//! A segment of any kind that is open for reading.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -12,7 +12,7 @@ use crate::header::Header;
 use crate::live::{LiveWord, STATE_CLOSED};
 use crate::{Damage, Folder, SegmentName, ShmError, WriterState, mapping};
 
-/// A segment that was opened to read: its header was checked, and it is mapped for reading alone.
+/// A segment that is open for reading: its header was checked, and it is mapped read-only.
 #[derive(Debug)]
 pub struct OpenedSegment {
     header: Header,
@@ -27,7 +27,7 @@ impl OpenedSegment {
         let (path, file, found) = folder.open_segment(name)?;
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
-        // Copied before it is checked, so that nobody changes it in between.
+        // Copied before the check, so that no process changes it in between.
         let header = Header::check(&bytes[..len], found.len())
             .map_err(|damage| ShmError::Damaged { path: path.clone(), damage })?;
         let lines = mapping::map(&file, header.file_len, false).map_err(system("map", &path))?;
@@ -42,30 +42,30 @@ impl OpenedSegment {
         Err(ShmError::OtherKind { path: self.path, kind: self.header.kind() })
     }
 
-    /// What is said of a file whose sections are not where its header says.
+    /// Returns the error for a file whose sections are not where its header states.
     pub(crate) fn damaged(&self) -> ShmError {
         ShmError::Damaged { path: self.path.clone(), damage: Damage::Layout }
     }
 
-    /// Its header, which never changes.
+    /// Returns the header, which never changes.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Its file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// When the writer last showed that it works, since the Unix epoch.
+    /// Returns the time of the writer's latest heartbeat, since the Unix epoch.
     #[must_use]
     pub fn heartbeat(&self) -> Nanos {
         Nanos(LiveWord::Heartbeat.load(&self.lines))
     }
 
-    /// State of the writer. Takes up to three system calls.
+    /// Returns the state of the writer. Takes up to three system calls.
     #[must_use]
     pub fn writer_state(&self) -> WriterState {
         if LiveWord::State.load(&self.lines) == STATE_CLOSED {
@@ -77,13 +77,13 @@ impl OpenedSegment {
         }
     }
 
-    /// True when another segment, or none, has the name now: open it again. A system call.
+    /// Returns whether another segment, or none, has the name now: open it again. A system call.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))
     }
 
-    /// True while the file is as long as its header says. A system call.
+    /// Returns whether the file still has the length in its header. A system call.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.size() == self.header.file_len)

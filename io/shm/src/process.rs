@@ -1,31 +1,31 @@
-//! Who writes a segment, and whether that process still runs.
+//! Identification of a segment's writer, and whether its process still runs.
 
 use std::{fs, io, process};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Where Linux says by which start it runs: a random number of 128 bits.
+/// File with the random 128-bit id of the current system boot on Linux.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Field of `/proc/PID/stat` with the start of the process, counted from the field after its name.
+/// Field of `/proc/PID/stat` with the start time of the process, counted from the field after its name.
 const START_FIELD: usize = 19;
 
-/// A process, so that no other is taken for it: numbers of processes are given again, and after a start of the system
-/// times begin anew.
+/// Unique identification of a process. Process ids are reused, and start times begin again at each boot of
+/// the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct WriterId {
-    /// Its process id.
+    /// Process id.
     pub pid: u32,
-    /// The user it runs as.
+    /// User id of the process.
     pub uid: u32,
-    /// When it started, in the kernel's clock ticks since the system did.
+    /// Start time of the process, in the kernel's clock ticks since boot.
     pub start_ticks: u64,
-    /// Start of the system under which it runs.
+    /// Id of the system boot under which it runs.
     pub boot: [u8; 16],
 }
 
 impl WriterId {
-    /// This process.
+    /// Returns the id of this process.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -40,7 +40,8 @@ impl WriterId {
         })
     }
 
-    /// Whether it still runs. A process that this one cannot see, as in another container, counts as gone.
+    /// Returns whether the process still runs. A process that is invisible, as in another container, counts
+    /// as ended.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot) && start_ticks(self.pid) == Some(self.start_ticks)
@@ -50,11 +51,12 @@ impl WriterId {
 /// State of a segment's writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriterState {
-    /// It runs.
+    /// The writer runs.
     Alive,
-    /// It went in good order; nothing more comes.
+    /// The writer ended normally; no more data follows.
     Closed,
-    /// Its process is gone without a word; the last values may be old, and an entry may have stayed half written.
+    /// The writer's process died without closing. The last values may be old, and an entry may be half
+    /// written.
     Gone,
 }
 
@@ -65,12 +67,13 @@ fn boot_id() -> io::Result<[u8; 16]> {
     Ok(id.to_be_bytes())
 }
 
-/// `None` when there is no such process, or it has ended and only its parent has not noticed.
+/// Returns the start time; `None` when there is no such process, or it is a zombie.
 fn start_ticks(pid: u32) -> Option<u64> {
     parse_start(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name of a process is in brackets and may hold anything, brackets too.
+/// Parses the start time. The process name is in parentheses and may hold any characters, including
+/// parentheses.
 fn parse_start(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace();

@@ -2,10 +2,10 @@
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// Longest name.
+/// Maximum length of a name.
 pub const SYMBOL_LEN_MAX: usize = 48;
 
-/// The name of a row: ASCII, filled up with zero bytes. All zeros is a row without a name.
+/// The name of a row: ASCII, padded with zero bytes. All zeros mean a row without a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct SymbolName {
@@ -15,8 +15,8 @@ pub struct SymbolName {
 }
 
 impl SymbolName {
-    /// Makes a name of text; `None` when it is empty, longer than [`SYMBOL_LEN_MAX`], or has a character outside
-    /// `!`..`~`.
+    /// Creates a name from text; `None` when it is empty, longer than [`SYMBOL_LEN_MAX`], or has a character
+    /// outside `!`..`~`.
     #[must_use]
     pub fn new(text: &str) -> Option<SymbolName> {
         let mut name = SymbolName::new_zeroed();
@@ -24,7 +24,7 @@ impl SymbolName {
         (name.as_str() == Some(text)).then_some(name)
     }
 
-    /// The text; `None` when there is none, or it is no name: another process wrote it.
+    /// Returns the text; `None` when there is none, or it is not a valid name: another process wrote it.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         let len = self.text.iter().position(|byte| *byte == 0).unwrap_or(SYMBOL_LEN_MAX);
@@ -33,7 +33,7 @@ impl SymbolName {
         std::str::from_utf8(text).ok().filter(|_| is_name)
     }
 
-    /// Whether nothing was ever written.
+    /// Returns whether the row was never named.
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         *self == SymbolName::new_zeroed()

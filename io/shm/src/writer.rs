@@ -1,4 +1,4 @@
-//! The one process that writes a segment.
+//! The writer of a segment, of which there is only one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -19,19 +19,19 @@ use crate::live::{LiveWord, STATE_CLOSED, STATE_OPEN};
 use crate::process::WriterId;
 use crate::{Folder, NameError, SegmentName, ShmError, SymbolName, mapping};
 
-/// Times that a name is tried before it counts as unsettled.
+/// Maximum number of attempts for a name before it counts as unsettled.
 const TRIES_MAX: usize = 16;
-/// Times that the lock of a closed segment is tried, and the pause between two: a second in all.
+/// Maximum number of attempts to lock a closed segment, and the pause between two: one second in total.
 const CLOSED_TRIES_MAX: u32 = 1_000;
 const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
-/// Makes names of unfinished files differ within this process.
+/// Counter that makes the names of unfinished files unique within this process.
 static NEW_FILES: AtomicU32 = AtomicU32::new(0);
 
-/// Writes a segment: names, quotes, updates, and a sign of life.
+/// Writes a segment: names, quotes, updates, and a heartbeat.
 ///
-/// While it lives no other writer gets the same name. When it goes it leaves the segment, marked as closed, so that
-/// what was written last stays readable.
+/// While it lives, no other writer gets the same name. On drop it leaves the segment, marked as closed, so
+/// that the last values stay readable.
 #[derive(Debug)]
 pub struct SegmentWriter {
     header: Header,
@@ -42,16 +42,16 @@ pub struct SegmentWriter {
     quotes: table::Writer<TopOfBook>,
     quotes_written: u64,
     stream: Option<broadcast::Sender<MarketUpdate>>,
-    /// Its lock is what keeps other writers out; the kernel takes it back when the process ends.
+    /// Its lock excludes other writers; the kernel releases it when the process ends.
     _file: File,
 }
 
 impl SegmentWriter {
-    /// Makes a segment, in the place of one whose writer is gone. Nobody sees it before it is whole. `now` counts from
-    /// the Unix epoch.
+    /// Creates a segment, and replaces one whose writer has ended. The segment is invisible until it is
+    /// complete. `now` counts from the Unix epoch.
     ///
     /// # Errors
-    /// [`ShmError::InUse`] while another writer lives, and what the system says.
+    /// [`ShmError::InUse`] while another writer lives, and the system's errors.
     pub fn create(
         folder: &Folder,
         name: &SegmentName,
@@ -77,7 +77,7 @@ impl SegmentWriter {
         Ok(writer)
     }
 
-    /// Gives the row of an instrument its name, before its quotes; readers find it at once. A name that it has had is
+    /// Names the row of an instrument, before its quotes. Readers see the name at once. An existing name is
     /// replaced.
     ///
     /// # Errors
@@ -91,28 +91,28 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Puts the latest quote of an instrument into the cache. Wait-free, a few nanoseconds.
+    /// Writes the latest quote of an instrument into the cache. Wait-free, a few nanoseconds.
     ///
     /// # Errors
-    /// [`NoEntry`] when the segment has not so many rows; nothing is written.
+    /// [`NoEntry`] when the segment does not have this row; nothing is written.
     #[inline]
     pub fn write(&mut self, index: usize, quote: &TopOfBook) -> Result<(), NoEntry> {
         self.quotes_written += 1;
         self.quotes.write(index, quote)
     }
 
-    /// Changes the latest quote of an instrument, zeros at first. Wait-free, a few nanoseconds.
+    /// Changes the latest quote of an instrument, initially zeros. Wait-free, a few nanoseconds.
     ///
     /// # Errors
-    /// [`NoEntry`] when the segment has not so many rows; nothing is written.
+    /// [`NoEntry`] when the segment does not have this row; nothing is written.
     #[inline]
     pub fn update(&mut self, index: usize, change: impl FnOnce(&mut TopOfBook)) -> Result<(), NoEntry> {
         self.quotes_written += 1;
         self.quotes.update(index, change)
     }
 
-    /// Appends an update, whose instrument is a row, to the stream, over the oldest one when it is full; does nothing
-    /// where there is no stream.
+    /// Appends an update, whose instrument is a row, to the stream, and overwrites the oldest one when it is
+    /// full. Does nothing without a stream.
     #[inline]
     pub fn send(&mut self, update: &MarketUpdate) {
         if let Some(stream) = &mut self.stream {
@@ -120,26 +120,26 @@ impl SegmentWriter {
         }
     }
 
-    /// Shows that this writer still works, and its counts. `now` counts from the Unix epoch; ten times a second is
-    /// plenty.
+    /// Publishes that this writer still works, and its counts. `now` counts from the Unix epoch; ten times a
+    /// second is sufficient.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
         LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
     }
 
-    /// Rows of its tables, one for each instrument.
+    /// Returns the number of table rows, one for each instrument.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.quotes.entries()
     }
 
-    /// What was written before anybody saw it.
+    /// Returns the header, which never changes.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -153,17 +153,17 @@ impl Drop for SegmentWriter {
     }
 }
 
-/// A segment that has just got its name.
+/// A segment that was just created and named.
 pub(crate) struct Created {
     pub(crate) header: Header,
     pub(crate) path: PathBuf,
     pub(crate) lines: SharedLines,
-    /// Locked.
+    /// The locked file.
     pub(crate) file: File,
 }
 
 impl Created {
-    /// Makes a segment with this header, which is completed, in the place of one whose writer is gone.
+    /// Creates a segment with this header, which it completes, and replaces one whose writer has ended.
     pub(crate) fn new(
         folder: &Folder,
         name: &SegmentName,
@@ -185,7 +185,7 @@ impl Created {
     }
 }
 
-/// Lines of each section.
+/// The lines of each section.
 pub(crate) struct Sections {
     pub(crate) names: SharedLines,
     pub(crate) quotes: SharedLines,
@@ -193,7 +193,7 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// `None` when the header, which was believed, is of another file.
+    /// Returns the sections; `None` when the header, although valid, belongs to another file.
     pub(crate) fn of(lines: &SharedLines, header: &Header) -> Option<Sections> {
         let line = LINE_LEN as u64;
         let part = |offset: u64, count: u64| {
@@ -214,15 +214,15 @@ impl Sections {
     }
 }
 
-/// What has the name now.
+/// The present segment of a name.
 pub(crate) struct Old {
     pub(crate) generation: u64,
-    /// Locked, so that no other writer replaces it; `None` when nothing has the name.
+    /// The locked file, so that no other writer replaces it; `None` when the name is free.
     file: Option<File>,
 }
 
 impl Old {
-    /// Locks what has the name; `None` when it lost its name meanwhile.
+    /// Locks the segment with this name; `None` when it lost its name meanwhile.
     pub(crate) fn lock(folder: &Folder, name: &SegmentName) -> Result<Option<Old>, ShmError> {
         let (path, file, found) = match folder.open_segment(name) {
             Err(ShmError::Missing { .. }) => return Ok(Some(Old { generation: 0, file: None })),
@@ -231,7 +231,8 @@ impl Old {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        // A process that is just being started holds for a moment what this one had open: the lock of a closed segment too.
+        // A process being started briefly holds this process's open files, and with them the lock of a closed
+        // segment.
         for tries_left in (0..CLOSED_TRIES_MAX).rev() {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
@@ -252,14 +253,14 @@ impl Old {
     }
 }
 
-/// Whether a segment's writer has gone in good order, as its file says.
+/// Returns whether a segment's writer has closed it, according to its file.
 fn is_closed(file: &File) -> bool {
     let mut word = [0; 8];
     let read = file.read_at(&mut word, (LIVE_LINE * LINE_LEN) as u64);
     read.is_ok_and(|len| len == word.len()) && u64::from_ne_bytes(word) == STATE_CLOSED
 }
 
-/// A file that is not seen yet; removed unless it is published.
+/// A file that is not visible yet; removed unless it is published.
 struct NewFile {
     path: PathBuf,
     file: File,
@@ -267,7 +268,7 @@ struct NewFile {
 }
 
 impl NewFile {
-    /// `None` when a killed writer, whose process had the same number, has left a file of this name.
+    /// Creates the file. `None` when a killed writer with the same process id has left a file of this name.
     fn create(path: PathBuf, header: &Header) -> Result<Option<NewFile>, ShmError> {
         let created = OpenOptions::new()
             .read(true)
@@ -292,9 +293,10 @@ impl NewFile {
         }
     }
 
-    /// Locks it and takes all its room at once, as a write into a mapping that finds none ends the process.
+    /// Locks the file and allocates all its space: a write into a mapping without space would end the
+    /// process.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
-        // Waits for whoever removes unfinished files, and looks at it before it is locked.
+        // Waits for a process that removes unfinished files and inspects this one before it is locked.
         file.lock()?;
         let len = header.file_len.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
         fallocate(file, FallocateFlags::empty(), 0, len)?;
@@ -304,12 +306,12 @@ impl NewFile {
         Ok(lines)
     }
 
-    /// Gives it its name in the place of `old`; false when another writer was first, or it was taken for one that a
-    /// killed writer left.
+    /// Gives the file its name and replaces `old`. False when another writer was faster, or the file was
+    /// removed as the leftover of a killed writer.
     fn publish(&self, path: &Path, old: &Old) -> Result<bool, ShmError> {
         let done = match old.file {
             Some(_) => fs::rename(&self.path, path),
-            // A rename would replace what another writer has just made.
+            // A rename would replace a segment that another writer has just created.
             None => fs::hard_link(&self.path, path),
         };
         let _ = fs::remove_file(&self.path);

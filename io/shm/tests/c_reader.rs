@@ -1,4 +1,4 @@
-//! A reader in C, written after `docs/shm.md` alone, sees what the writer wrote.
+//! A reader in C, written only from `docs/shm.md`, sees the data of the writer.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -14,7 +14,7 @@ fn a_reader_in_c_follows_the_document() {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join("reader");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reader.c");
-    // The linker of Rust programs is the C compiler, so there is one.
+    // Rust programs are linked with the C compiler, so there is one.
     let mut compile = Command::new("cc");
     compile.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-o"]).arg(&program).arg(source);
     let built = compile.output().unwrap();

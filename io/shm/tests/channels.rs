@@ -1,4 +1,4 @@
-//! Channels between a server and its clients: handed over, used, left; and what a bad server offers.
+//! Channels between a server and its clients: granting, use and end, and invalid offers of a server.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -20,7 +20,7 @@ use tickpath_shm::channel::{
 };
 use tickpath_test_support::{PATIENCE, this_test, until};
 
-/// Where the client of a child process calls.
+/// Environment variable with the socket for the client in a child process.
 const CHILD_SOCKET: &str = "TICKPATH_CHANNEL_TEST_SOCKET";
 const COUNT: u64 = 20_000;
 
@@ -38,7 +38,8 @@ fn site() -> Site {
     Site { _place: place, path }
 }
 
-/// A process that another test starts holds what was open here until its program runs: what is closed here may end later.
+/// Waits for the end. A starting child process of another test briefly holds this process's files, which
+/// delays it.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
     until(|| channel.is_peer_gone().then_some(()));
@@ -139,7 +140,7 @@ fn another_kind_of_channel_is_refused_by_the_client() {
     assert!(matches!(received, Err(ChannelError::Greeting)), "{received:?}");
 }
 
-/// What a client makes of these bytes and these files from a server.
+/// Returns the client's error for these bytes and files from a server.
 fn offer(greeting: &[u8], memory: &[&File]) -> ChannelError {
     let site = site();
     let listener = UnixListener::bind(&site.path).unwrap();
@@ -156,7 +157,7 @@ fn offer(greeting: &[u8], memory: &[&File]) -> ChannelError {
 
 #[test]
 fn a_bad_server_gets_no_client() {
-    // A channel of one item each way: three lines and a slot for each ring.
+    // A channel of one item in each direction: three lines and a slot for each ring.
     let mut greeting = Vec::new();
     greeting.extend(b"TICKCHAN");
     [1_u32, 8, 8, 0].iter().for_each(|number| greeting.extend(number.to_le_bytes()));
@@ -185,7 +186,7 @@ fn a_bad_server_gets_no_client() {
     }
 }
 
-/// Read ends see the end of a pipe once the last of its write ends is closed.
+/// A read end sees the end of a pipe once the last of its write ends is closed.
 #[test]
 fn whatever_a_bad_server_hands_over_is_closed() {
     let greeting = [0; 40];
@@ -199,7 +200,7 @@ fn whatever_a_bad_server_hands_over_is_closed() {
     }
 }
 
-/// Not a test of its own: the client that another test starts as a process and kills.
+/// Not a test: the client that another test starts as a process and kills.
 #[test]
 fn child_client() {
     let Some(path) = std::env::var_os(CHILD_SOCKET) else { return };

@@ -1,4 +1,4 @@
-//! Segments of events: written, read, verified, and told from others.
+//! Segments of events: written, read, verified, and distinguished from other segments.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::OpenOptions;
@@ -96,7 +96,7 @@ fn what_was_damaged_is_found_and_nothing_leads_astray() {
     let path = folder.file(&name);
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     let reader = EventsReader::open(&folder, &name).unwrap();
-    // The slots of positions 4 and 5 are those of 0 and 1; a slot has three lines.
+    // Positions 4 and 5 use the slots of 0 and 1; a slot has three lines.
     let slot = |index: u64| 4_096 + 128 + index * 192;
     file.write_all_at(&11_u64.to_ne_bytes(), slot(0)).unwrap();
     file.write_all_at(&0_u64.to_ne_bytes(), slot(1)).unwrap();
@@ -129,7 +129,7 @@ fn a_writer_that_removes_its_segment_leaves_nothing_and_readers_see_its_end() {
     writer.remove().unwrap();
     drop(writer);
     assert_eq!((reader.sent(), reader.writer_state()), (1, WriterState::Closed));
-    // The name is free, and what another made there is not touched.
+    // The name is free, and the segment that another writer created under it stays.
     let other = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
     assert_eq!(folder.names().unwrap(), [name]);
     drop(other);

@@ -1,4 +1,4 @@
-//! Segments between writers and readers: names, quotes, updates, lives and deaths.
+//! Segments between writers and readers: names, quotes, updates, and the end of writers.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, OpenOptions, Permissions};
@@ -18,7 +18,7 @@ use tickpath_test_support::{Deadline, PATIENCE, this_test, until, wait_until};
 use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook, UpdateKind};
 use zerocopy::FromZeros;
 
-/// Where the writer of a child process writes.
+/// Environment variable with the folder of the writer in a child process.
 const CHILD_FOLDER: &str = "TICKPATH_SHM_TEST_FOLDER";
 
 struct Site {
@@ -37,8 +37,8 @@ const SMALL: SegmentConfig =
     SegmentConfig { rows: 8, stream_capacity: 4, time_base: tickpath_shm::TimeBase::Midnight };
 
 impl Site {
-    /// A writer, once the name is free: a process that another test starts has the files of this one for a moment, and with
-    /// them the lock of a writer that is gone.
+    /// Creates a writer once the name is free. A starting child process of another test briefly holds the
+    /// files of this process, and with them the lock of a writer that has ended.
     fn writer(&self) -> SegmentWriter {
         until(|| match self.try_writer() {
             Err(ShmError::InUse { .. }) => None,
@@ -46,7 +46,8 @@ impl Site {
         })
     }
 
-    /// Reclaims; a process that another test starts has this one's files, and their locks, for a moment.
+    /// Reclaims the segment. A starting child process of another test briefly holds this process's files and
+    /// locks.
     fn reclaim(&self) -> Reclaimed {
         until(|| Some(reclaim(&self.folder, &self.name).unwrap()).filter(|it| *it != Reclaimed::Kept))
     }
@@ -186,7 +187,7 @@ fn the_lock_of_a_closed_segment_is_waited_for() {
     let first = site.writer();
     let path = first.path().to_owned();
     drop(first);
-    // As a process that is being started has it: for a moment.
+    // Held for a moment, as by a starting child process.
     let held = std::fs::File::open(path).unwrap();
     held.lock().unwrap();
     let (begun, begins) = std::sync::mpsc::channel();
@@ -304,7 +305,7 @@ fn values_that_nobody_writes_are_found() {
     assert_eq!((verified.problems, verified.problem_count), (expected.map(str::to_owned).to_vec(), 3));
 }
 
-/// Not a test of its own: the writer that other tests start as a process and kill.
+/// Not a test: the writer that other tests start as a process and kill.
 #[test]
 fn child_writer() {
     let Some(folder) = std::env::var_os(CHILD_FOLDER) else { return };
@@ -312,7 +313,7 @@ fn child_writer() {
     let name = SegmentName::new("feed").unwrap();
     let mut writer = SegmentWriter::create(&folder, &name, &SMALL, Nanos(5)).unwrap();
     writer.name(1, "ALPHA").unwrap();
-    // Ends by itself if nobody kills it: the test that started it has died.
+    // Ends by itself if it is not killed, because the test that started it has died.
     let deadline = Deadline::after(2 * PATIENCE);
     for number in 1.. {
         for row in 0..8 {
@@ -360,7 +361,7 @@ fn a_writer_that_is_killed_is_seen_to_be_gone_and_what_it_wrote_was_whole() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(reader.writer_state(), WriterState::Gone);
-    // It died wherever it was: a row that it was writing stays busy, and the others can be read.
+    // It died at any point: a row that it was writing stays busy, and the other rows are readable.
     let readable = (0..8).filter(|row| reader.try_read(*row).is_ok()).count();
     assert!(readable >= 7, "{readable}");
     let next = site.writer();
@@ -376,7 +377,7 @@ fn what_a_killed_writer_left_unfinished_is_removed_and_no_more() {
     fs::write(&left, b"").unwrap();
     let being_made = fs::File::create(site.folder.path().join(".feed.1.1.new")).unwrap();
     being_made.try_lock().unwrap();
-    // Neither waits for the other end of a pipe.
+    // Neither call waits for the other end of a pipe.
     let pipe = site.folder.path().join(".feed.1.2.new");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(reclaim_unfinished(&site.folder).unwrap(), 2);
