@@ -1,4 +1,4 @@
-//! A whole log read again, against the states that were recorded along it.
+//! Replay of a whole log, and comparison with the states recorded along it.
 
 use tickpath_journal::{OpenError, Reader, SessionName, SkippedSnapshot, Snapshots, Storage};
 use tickpath_types::Sequence;
@@ -7,23 +7,23 @@ use tickpath_venue::Replica;
 use crate::recovery::{RecoveryError, check, replay, restore};
 use crate::stored_log::JournalCommands;
 
-/// What a log led to.
+/// Result of replaying a log.
 pub struct Audit {
     /// The state after the last command.
     pub replica: Replica,
-    /// What the snapshot covers that it began with.
+    /// Last command covered by the first snapshot.
     pub from: Sequence,
-    /// Snapshots whose state was led to, that one included.
+    /// Number of snapshots whose state the replay reached, including the first.
     pub snapshots_checked: u64,
     /// Snapshots that cannot be used.
     pub skipped: Vec<SkippedSnapshot>,
 }
 
-/// Reads the log in `storage` up to `last` again, from the newest snapshot that covers at most `from`, or the oldest
-/// that there is; compares each snapshot's state with what the commands lead to. Changes nothing.
+/// Replays the log in `storage` up to `last`, from the newest snapshot that covers at most `from`, or from
+/// the oldest one. Compares the state of each snapshot with the replayed state. Changes nothing.
 ///
 /// # Errors
-/// [`RecoveryError`] when there is nothing to begin with, a record is damaged, or a state is another.
+/// [`RecoveryError`] when there is no usable snapshot, a record is damaged, or a state differs.
 pub fn audit<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -56,7 +56,8 @@ pub fn audit<S: Storage>(
             }
             Some(audit) => {
                 advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
-                // A start with other bounds or more users wrote one. What cannot follow is told by the hash.
+                // A start with other limits or more users wrote this one. The hash reveals a state that
+                // cannot follow.
                 audit.replica.redefine(recorded.definition().clone()).ok();
                 check(&audit.replica, sequence, snapshot.state_hash)?;
                 audit.replica = recorded;

@@ -1,4 +1,4 @@
-//! A replica that follows the log while it is written, and writes its snapshots.
+//! A replica that follows the log while it is written, and writes the snapshots.
 
 use std::sync::Arc;
 
@@ -9,38 +9,39 @@ use tickpath_venue::{JournalCounters, LogReadError, Replica, StoredCommands, Sto
 use crate::recovery::write_snapshot;
 use crate::stored_log::StoredJournal;
 
-/// Commands taken at a time.
+/// Maximum number of commands taken in one run.
 const COMMANDS_PER_RUN: usize = 1 << 14;
 
-/// The log was not followed.
+/// Error when following the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FollowerError {
-    /// The log cannot be followed any more.
+    /// The log can no longer be followed.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// A snapshot was not written; the next is tried when it is due, unless the log cannot be synced.
+    /// A snapshot was not written. The next one is tried when due, unless the log cannot be synced.
     #[error("snapshot {sequence} was not written: {source}")]
     Snapshot {
-        /// Of which command.
+        /// Last command of the snapshot.
         sequence: Sequence,
-        /// Why.
+        /// The cause.
         source: OpenError,
     },
-    /// A snapshot is there, and what only those before it needed is there too; it goes when the next is written.
+    /// A snapshot was written, but files needed only by earlier ones were not all removed. The next run
+    /// removes them.
     #[error(
         "snapshot {sequence} was written, and older files that it replaces were not all removed: {source}"
     )]
     Retention {
-        /// Of which command.
+        /// Last command of the snapshot.
         sequence: Sequence,
-        /// Why.
+        /// The cause.
         source: OpenError,
     },
 }
 
 impl FollowerError {
-    /// True when trying again is of no use.
+    /// Returns whether a retry is useless.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
@@ -51,20 +52,21 @@ impl FollowerError {
     }
 }
 
-/// Follows a venue's journal as far as it is durable, and writes a snapshot every so many commands, off the venue's
-/// duty cycles and without its help: it reads what the venue has written.
+/// Follows a venue's journal up to its durable end, and writes a snapshot every `every` commands. It works
+/// outside the venue's duty cycles, and only reads what the venue has written.
 pub struct Follower<S: Storage> {
     log: StoredJournal<S>,
     every: u64,
     keep: usize,
     counters: Arc<JournalCounters>,
-    /// Once it has begun.
+    /// State, once the follower has begun.
     state: Option<(Replica, Box<dyn StoredCommands>)>,
     payload: Vec<u8>,
 }
 
 impl<S: Storage> Follower<S> {
-    /// Of a log: one snapshot `every` this number of commands, of which the newest `keep` stay.
+    /// Creates a follower of a log. It writes a snapshot `every` this number of commands and keeps the newest
+    /// `keep`.
     #[must_use]
     pub fn new(
         log: StoredJournal<S>,
@@ -75,10 +77,11 @@ impl<S: Storage> Follower<S> {
         Follower { log, every, keep, counters, state: None, payload: vec![] }
     }
 
-    /// Takes some of what is durable and writes a snapshot if one is due; returns how many commands it took.
+    /// Takes a bounded number of durable commands, and writes a snapshot if one is due. Returns the number of
+    /// commands.
     ///
     /// # Errors
-    /// [`FollowerError`] as it says.
+    /// [`FollowerError`].
     pub fn run_once(&mut self) -> Result<usize, FollowerError> {
         let limit = self.log.durable();
         let (replica, commands) = match &mut self.state {

@@ -1,8 +1,8 @@
-//! The venue's log on disk: written before anything is answered, read at the start and by readers beside the venue.
+//! The venue's log on disk: written before any answer, and read at the start and by readers beside the venue.
 //!
-//! It joins a journal of `tickpath_journal` to the replica of `tickpath_venue`. [`recover`] opens a folder and leads the
-//! replica to its end; [`JournalLog`] is the sequencer's end, [`StoredJournal`] that of each reader; a [`Follower`] writes
-//! the snapshots; [`audit`] reads a whole log again.
+//! It connects a journal of `tickpath_journal` with the replica of `tickpath_venue`. [`recover`] opens a
+//! folder and replays it to its end; [`JournalLog`] is the sequencer's end, [`StoredJournal`] that of each
+//! reader. A [`Follower`] writes the snapshots; [`audit`] replays a whole log.
 
 mod audit;
 mod follower;

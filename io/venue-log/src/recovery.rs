@@ -1,4 +1,4 @@
-//! Reading the log at the start.
+//! Recovery of the venue's state from its log.
 
 use std::fmt;
 use std::time::Instant;
@@ -15,143 +15,145 @@ use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError
 
 use crate::stored_log::JournalCommands;
 
-/// The remedy without a copy.
+/// Remedy when there is no backup.
 const OTHERWISE: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
                          were answered";
 
-/// A venue does not start from its journal.
+/// Error when recovering a venue from its journal.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoveryError {
-    /// As it says.
+    /// The journal cannot be opened.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// As it says.
+    /// The replica cannot be built or changed.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
-    /// As it says, and for what cannot be read: put the file back from a copy.
+    /// A snapshot cannot be restored. If it cannot be decoded, restore the file from a backup.
     #[error("{file}: {source}")]
     Snapshot {
-        /// The snapshot.
+        /// File name of the snapshot.
         file: String,
-        /// Why it cannot be used.
+        /// The reason.
         source: ReplicaError,
     },
-    /// As it says.
+    /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// Name the session of the journal, none, or begin a new one.
+    /// The journal has another session: configure its session or none, or begin a new one.
     #[error(
         "the journal is of session {found}, not {expected}: leave the session's name out to go on with it, or begin \
          another by --new-session"
     )]
     Session {
-        /// Whose the journal is.
+        /// The journal's session.
         found: SessionName,
-        /// What is configured.
+        /// The configured session.
         expected: SessionName,
     },
-    /// Restore the log from a copy, or accept the loss.
+    /// The log lost its end. Restore it from a backup, or accept the loss.
     #[error(
         "the journal ends with command {last} and a snapshot covers {snapshot}: the log lost its end; restore it from a \
          copy, or accept the loss by --accept-loss"
     )]
     LostEnd {
-        /// The log's last record.
+        /// Last record of the log.
         last: Sequence,
-        /// What the newest snapshot covers.
+        /// Last command covered by the newest snapshot.
         snapshot: Sequence,
     },
-    /// Restore a snapshot, or the log's first segments, from a copy.
+    /// No usable snapshot: restore one, or the log's first segments, from a backup.
     #[error(
         "the journal begins with command {first} and no snapshot before it can be used: restore one from a copy{} ({skipped})",
         if *first == Sequence(1) { OTHERWISE } else { "" }
     )]
     NoSnapshot {
-        /// The log's first record.
+        /// First record of the log.
         first: Sequence,
-        /// What there was.
+        /// The unusable snapshots.
         skipped: String,
     },
-    /// Put the file back from a copy; or start once with the configuration of the last start, if it was changed since.
+    /// Restore the file from a backup, or start once with the configuration of the last start, if it has
+    /// changed since.
     #[error(
         "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
          the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
          was changed since the last start, start once as it was then{OTHERWISE}"
     )]
     DefinitionUnknown {
-        /// The newest snapshot.
+        /// File name of the newest snapshot.
         file: String,
-        /// What is wrong with it.
+        /// The damage.
         damage: SnapshotDamage,
     },
-    /// Put the file back from a copy.
+    /// Restore the file from a backup.
     #[error(
         "{file} cannot be used ({damage}), and the log does not lead from the snapshot before it to the state that it \
          recorded: other users or bounds, or another version of the program, decided the commands between; put the file \
          back from a copy{OTHERWISE}"
     )]
     StateUnreached {
-        /// The snapshot.
+        /// File name of the snapshot.
         file: String,
-        /// What is wrong with it.
+        /// The damage.
         damage: SnapshotDamage,
     },
-    /// The log and the snapshots are of different runs, or the program decides otherwise than the one that wrote them.
+    /// The log and the snapshots are from different runs, or this program decides commands differently.
     #[error("after command {sequence} the state hash is {found:016x}, and {expected:016x} was recorded")]
     StateHash {
-        /// The last command of the snapshot.
+        /// Last command of the snapshot.
         sequence: Sequence,
-        /// What was recorded with it.
+        /// The recorded state hash.
         expected: u64,
-        /// What the commands led to.
+        /// The replayed state hash.
         found: u64,
     },
-    /// Put the snapshot that has the user back from a copy.
+    /// Restore the snapshot that contains the user from a backup.
     #[error(
         "command {sequence} caused an answer to a user that the snapshot before it does not name: a newer snapshot is \
          missing, put it back from a copy"
     )]
     Undeliverable {
-        /// Which.
+        /// The command.
         sequence: Sequence,
     },
-    /// Use the version of the program that wrote it.
+    /// Use the version of the program that wrote the journal.
     #[error(
         "command {sequence} caused what market data cannot say: another version of the program wrote the journal"
     )]
     Unencodable {
-        /// Which.
+        /// The command.
         sequence: Sequence,
     },
 }
 
-/// What was found at the start, and done.
+/// Report of a recovery.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// The session, which begins or goes on.
+    /// The session, new or continued.
     pub session: SessionName,
-    /// Its generation: how many starts there were before which answered commands may have been lost.
+    /// Generation of the session: the number of earlier starts after which answered commands may have been
+    /// lost.
     pub generation: u32,
     /// The last command.
     pub last: Sequence,
-    /// What the snapshot covers that was used.
+    /// Last command covered by the snapshot used.
     pub snapshot: Option<Sequence>,
     /// Newer snapshots that could not be used, with the reason.
     pub skipped: Vec<String>,
-    /// Commands read from the log after it.
+    /// Number of commands read from the log after the snapshot.
     pub replayed: u64,
-    /// Segments removed because the header of one was damaged, which was accepted; the snapshot covers them.
+    /// Segments removed because one had a damaged header, which was accepted; the snapshot covers them.
     pub covered: Vec<String>,
-    /// What was cut off the end of the log.
+    /// The tail cut off the log, if any.
     pub torn: Option<TornTail>,
     /// Snapshots removed because the log lost its end, which was accepted.
     pub lost: Vec<String>,
-    /// No file beside the log said what was acknowledged.
+    /// True when no file beside the log recorded the acknowledged end.
     pub is_unrecorded: bool,
-    /// Digest of the state that was reached.
+    /// Hash of the recovered state.
     pub state_hash: u64,
-    /// How long it took.
+    /// Duration of the recovery.
     pub elapsed: std::time::Duration,
 }
 
@@ -206,7 +208,7 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// A journal that is open, and what it led to.
+/// An open journal, and the recovered state.
 pub struct Recovered<S: Storage> {
     /// For the sequencer.
     pub journal: Journal<S>,
@@ -214,26 +216,26 @@ pub struct Recovered<S: Storage> {
     pub worker: DiskWorker<S>,
     /// The state after the last command.
     pub replica: Replica,
-    /// The report of the start.
+    /// Report of the recovery.
     pub recovery: Recovery,
 }
 
-/// How a journal is opened.
+/// Options for opening a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryOptions {
-    /// Its lengths and policy.
+    /// Lengths and policy of the journal.
     pub config: JournalConfig,
-    /// The session must be this one.
+    /// The expected session of the journal.
     pub session: Option<SessionName>,
-    /// The name of the session that begins, where there is none.
+    /// Name of the new session, if there is no session.
     pub new_session: SessionName,
-    /// Accepts that answered commands are lost.
+    /// Accepts the loss of answered commands.
     pub accept_loss: bool,
 }
 
-/// Opens the journal in `storage`, which another session than the new one may have, and reads it: the newest snapshot
-/// that can be used, and the log after it. When this returns, a snapshot is there from which everything that follows
-/// can be decided again.
+/// Opens the journal in `storage`, whose session may differ from `new_session`, and replays it: the newest
+/// usable snapshot, and the log after it. When this returns, a snapshot exists from which all later commands
+/// can be replayed with the same results.
 ///
 /// # Errors
 /// [`RecoveryError`], each with its remedy.
@@ -263,14 +265,14 @@ pub fn recover<S: Storage>(
     let Opened { journal, worker, found, generation } = open(storage, session, options.config, &inspected)?;
     let last = journal.last_appended();
     if options.accept_loss {
-        // Every snapshot after the log's end cannot be used.
+        // No snapshot after the log's end is usable.
         lost.extend(snapshots.remove_after(last)?);
     } else if let Some(snapshot) = snapshot.filter(|snapshot| *snapshot > last) {
         return Err(RecoveryError::LostEnd { last, snapshot });
     }
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
-    // Without the content of a lost snapshot the users and bounds that decided the first commands are unknown.
+    // Without the content of a lost snapshot, the users and limits of the first commands are unknown.
     let is_unknown = last > Sequence(0) && !skipped.is_empty() && !options.accept_loss;
     let first = found.first_sequence();
     let mut replica = match newest.snapshot {
@@ -279,7 +281,7 @@ pub fn recover<S: Storage>(
         None => return Err(RecoveryError::NoSnapshot { first, skipped: skipped.join(", ") }),
     };
     let from = replica.last_command();
-    // A snapshot that covers more than the log is of no consequence for it.
+    // A snapshot beyond the end of the log is irrelevant for the replay.
     let mut passed_over = newest.skipped;
     passed_over.retain(|skipped| skipped.sequence <= last && !options.accept_loss);
     advance(storage, session, last, &mut replica, &passed_over)?;
@@ -308,7 +310,7 @@ pub fn recover<S: Storage>(
     Ok(Recovered { journal, worker, replica, recovery })
 }
 
-/// Removes the snapshots of a journal that has no log: none in a new one.
+/// Removes the snapshots of a journal without a log; a new journal has none.
 fn remove_without_log<S: Storage>(
     snapshots: &Snapshots<S>,
     accept_loss: bool,
@@ -320,8 +322,8 @@ fn remove_without_log<S: Storage>(
     }
 }
 
-/// Matches the log up to `last` again. Where it passes snapshots that cannot be used, newest first, it must come to the
-/// states that they recorded.
+/// Replays the log up to `last`. Where it passes unusable snapshots (`passed_over`, newest first), it must
+/// reach their recorded states.
 fn advance<S: Storage>(
     storage: &S,
     session: SessionName,
@@ -355,7 +357,7 @@ pub(super) fn write_snapshot<S: Storage>(
     snapshots.write(replica.last_command(), state_hash, payload)
 }
 
-/// The replica of a snapshot, if it is the one that was saved.
+/// Returns the replica of a snapshot, if it has the recorded state hash.
 pub(super) fn restore(snapshot: &Snapshot) -> Result<Replica, RecoveryError> {
     let replica = Replica::decode(&snapshot.payload)
         .map_err(|source| RecoveryError::Snapshot { file: snapshot_name(snapshot.sequence), source })?;
@@ -370,7 +372,7 @@ pub(super) fn check(replica: &Replica, sequence: Sequence, expected: u64) -> Res
     }
 }
 
-/// Applies the commands up to `last`; `on_progress` is given the sequence reached from time to time.
+/// Applies the commands up to `last`, and calls `on_progress` with the sequence reached from time to time.
 pub(super) fn replay<S: Storage>(
     commands: &mut JournalCommands<S>,
     last: Sequence,
@@ -401,5 +403,5 @@ pub(super) fn replay<S: Storage>(
     }
 }
 
-/// Commands from one report of progress to the next.
+/// Number of commands between two progress reports.
 const PROGRESS_EVERY: u64 = 1 << 18;

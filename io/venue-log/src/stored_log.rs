@@ -1,11 +1,11 @@
-//! The journal as its readers beside the venue see it.
+//! The journal's interface for readers beside the venue.
 
 use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
 use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 use tickpath_venue::{LogCommand, LogReadError, Replica, StoredCommands, StoredLog};
 
-/// The log and its snapshots in a journal's folder, while the venue writes them.
+/// The log and its snapshots in a journal's folder, readable while the venue writes them.
 #[derive(Clone)]
 pub struct StoredJournal<S: Storage> {
     storage: S,
@@ -14,7 +14,7 @@ pub struct StoredJournal<S: Storage> {
 }
 
 impl<S: Storage> StoredJournal<S> {
-    /// Of the log of a session, as far as it is durable.
+    /// Creates a reader of a session's log up to its durable end.
     pub fn new(storage: S, session: SessionName, durable: DurableView) -> StoredJournal<S> {
         StoredJournal { storage, session, durable }
     }
@@ -23,7 +23,7 @@ impl<S: Storage> StoredJournal<S> {
         Snapshots::new(self.storage.clone(), self.session)
     }
 
-    /// The replica of the newest snapshot that covers at most `limit`.
+    /// Returns the replica of the newest snapshot that covers at most `limit`.
     pub(super) fn newest(&self, limit: Sequence) -> Result<Replica, LogReadError> {
         let newest = self.snapshot_files().newest(limit).map_err(LogReadError::storage)?;
         let snapshot = newest.snapshot.ok_or(LogReadError::NoSnapshot)?;

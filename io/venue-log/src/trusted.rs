@@ -9,10 +9,10 @@ use tickpath_venue::UserRegistry;
 
 /// Name of the file in the journal's folder.
 const FILE: &str = "trusted-logins";
-/// The same while it is being written.
+/// Name of the file while it is written.
 const UNFINISHED: &str = "trusted-logins.unfinished";
 
-/// Reads the file. Where it is damaged, or missing though there `should_be` one, a line says so.
+/// Reads the file. Returns a notice if the file is damaged, or missing although it `should_be` there.
 pub fn open_trusted_logins<S: Storage>(
     storage: S,
     users: UserRegistry,
@@ -37,7 +37,7 @@ fn read<S: Storage>(storage: &S) -> io::Result<Option<Vec<u8>>> {
     if !storage.has(FILE)? {
         return Ok(None);
     }
-    // One byte more than it may have, so that a longer one is damaged.
+    // One byte longer than the maximum, to detect a file that is too long.
     let mut text = vec![0; TRUSTED_TEXT_LEN_MAX + 1];
     let len = storage.open(FILE)?.read_start(&mut text)?;
     text.truncate(len);

@@ -1,4 +1,4 @@
-//! The journal as the sequencer has it.
+//! The journal's interface for the sequencer.
 
 use tickpath_journal::{Journal, State, Storage};
 use tickpath_lockfree::wake::Waker;
@@ -8,13 +8,13 @@ use tickpath_venue::{CommandLog, LogCommand, LogState};
 /// A journal as the log of the sequencer.
 pub struct JournalLog<S: Storage>(pub Journal<S>);
 
-/// The part of a segment, one in so many, that is kept for cancels while there can be no other segment.
+/// Divisor of the segment length: this part is reserved for cancels while the next segment cannot be created.
 const KEPT_FOR_CANCELS: u64 = 4;
 
 impl<S: Storage> CommandLog for JournalLog<S> {
     #[inline]
     fn append(&mut self, command: &LogCommand) -> bool {
-        // Whatever the reason, it is in the state, or will have passed by the next duty cycle.
+        // The reason of a failure is in the state, or is over by the next duty cycle.
         self.0.append_with(command.sequence(), |out| command.encode(out)).is_ok()
     }
 
