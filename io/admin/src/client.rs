@@ -7,29 +7,29 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The longest answer in bytes.
+/// Maximum length of an answer, in bytes.
 const ANSWER_LEN_MAX: u64 = 4 << 20;
 
-/// A program did not answer a line.
+/// Error when sending a line to a program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// No program listens there: start it, or name its socket.
+    /// No program listens at the path: start it, or name its socket.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
-    /// The line was not sent or its answer not received, as when the time is over.
+    /// Sending the line or receiving the answer failed, for example by a time-out.
     #[error("no answer: {0}")]
     Answer(io::Error),
     /// The connection was refused: only the user who runs the program, and root, may send commands.
     #[error("the connection was closed without an answer")]
     Refused,
-    /// Another program listens there: name the socket of this one.
+    /// Another program listens at the path: name the socket of this one.
     #[error("the answer is no JSON: {0}")]
     NotJson(serde_json::Error),
 }
 
 impl AskError {
-    /// True when the program took the connection and did not answer in time.
+    /// Returns whether the program accepted the connection but did not answer in time.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         let AskError::Answer(error) = self else { return false };
@@ -37,7 +37,7 @@ impl AskError {
     }
 }
 
-/// Sends a line to the program that listens at `path` and returns its answer, which may take as long as `timeout`.
+/// Sends a line to the program that listens at `path` and returns its answer. Waits up to `timeout`.
 ///
 /// # Errors
 /// [`AskError`].

@@ -2,20 +2,20 @@
 
 use tickpath_lockfree::spsc;
 
-/// The administrator's end: commands `C` there, answers `A` back.
+/// The administrator's end: sends commands `C`, receives answers `A`.
 pub struct CommandSender<C, A> {
     commands: spsc::Producer<(u64, C)>,
     answers: spsc::Consumer<(u64, A)>,
     next_id: u64,
 }
 
-/// The duty cycle's end. Neither waits nor allocates.
+/// The duty cycle's end. It neither waits nor allocates.
 pub struct CommandReceiver<C, A> {
     commands: spsc::Consumer<(u64, C)>,
     answers: spsc::Producer<(u64, A)>,
 }
 
-/// Both ends. At most `capacity` commands wait for the duty cycle.
+/// Creates both ends. At most `capacity` commands wait for the duty cycle.
 #[must_use]
 pub fn command_rings<C: Copy + Send, A: Copy + Send>(
     capacity: usize,
@@ -27,7 +27,7 @@ pub fn command_rings<C: Copy + Send, A: Copy + Send>(
 }
 
 impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
-    /// Sends a command and returns its number; `None` when as many wait as may.
+    /// Sends a command and returns its number; `None` when the queue is full.
     pub fn submit(&mut self, command: C) -> Option<u64> {
         let id = self.next_id;
         self.commands.try_push((id, command)).ok()?;
@@ -35,12 +35,12 @@ impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
         Some(id)
     }
 
-    /// The next answer, with the number of its command.
+    /// Returns the next answer, with the number of its command.
     pub fn poll(&mut self) -> Option<(u64, A)> {
         self.answers.try_pop()
     }
 
-    /// Commands that may be sent before the duty cycle takes others.
+    /// Returns the number of commands that fit into the queue now.
     #[must_use]
     pub fn capacity(&mut self) -> usize {
         self.commands.free_slots()
@@ -48,25 +48,25 @@ impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
 }
 
 impl<C: Copy + Send, A: Copy + Send> CommandReceiver<C, A> {
-    /// The next command, which stays.
+    /// Returns the next command without removing it.
     #[inline]
     pub fn peek(&mut self) -> Option<&C> {
         self.commands.peek().map(|(_, command)| command)
     }
 
-    /// The next command, with its number. Each is to be [answered](CommandReceiver::answer).
+    /// Returns the next command, with its number. Each must be [answered](CommandReceiver::answer).
     #[inline]
     pub fn poll(&mut self) -> Option<(u64, C)> {
         self.commands.try_pop()
     }
 
-    /// True when an answer fits.
+    /// Returns whether an answer fits into the ring.
     #[must_use]
     pub fn may_answer(&mut self) -> bool {
         self.answers.free_slots() > 0
     }
 
-    /// Answers a command. Dropped when too many answers wait, or the administrator's end is dropped.
+    /// Answers a command. The answer is dropped when the ring is full or the administrator's end is dropped.
     pub fn answer(&mut self, id: u64, answer: A) {
         let _ = self.answers.try_push((id, answer));
     }

@@ -1,8 +1,8 @@
-//! The administrator's side of a program: its Unix socket, passwords that are checked on another thread, trusted logins.
+//! Administration of a program: its Unix socket, password checks on another thread, and trusted logins.
 //!
-//! A client sends a line of words and gets a line of JSON. [`LineServer`] holds the connections and bounds them;
-//! [`AdminThread`] runs one on a new thread, and [`ask`] is the client. Commands cross to a duty cycle by
-//! [`command_rings`].
+//! A client sends a command line and receives a line of JSON. [`LineServer`] holds the connections and limits
+//! them; [`AdminThread`] runs one on a new thread, and [`ask`] is the client. [`command_rings`] passes
+//! commands to a duty cycle.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A Unix socket whose clients send lines and get a line of JSON for each.
+//! A Unix socket whose clients send lines and receive a line of JSON for each.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,29 +9,29 @@ use tickpath_admission::{PreLogin, PreLoginLimits};
 use tickpath_agent::{ListenError, Peer, UnixListener};
 use tickpath_types::Nanos;
 
-/// Connections accepted in one call.
+/// Maximum number of connections accepted in one call.
 const ACCEPTS_MAX: usize = 64;
-/// Mode of the socket's file: for its user alone.
+/// Mode of the socket's file: accessible to its user only.
 const SOCKET_MODE: u32 = 0o600;
-/// Bytes of answers that may wait for their client to read; a connection with more is closed.
+/// Maximum length of unsent answers, in bytes; a connection with more is closed.
 const UNREAD_MAX: usize = 1 << 20;
 
-/// Bounds of a [`LineServer`].
+/// Limits of a [`LineServer`].
 #[derive(Clone, Copy, Debug)]
 pub struct LineLimits {
-    /// Connections at a time, and of one process; for a further one the oldest is closed, those without a line first. One
-    /// that sends no line within the deadline is closed.
+    /// Maximum number of connections, in total and per process. A further one closes the oldest, those
+    /// without a line first. A connection that sends no line within the deadline is closed.
     pub connections: PreLoginLimits,
-    /// The longest time that a connection may stay after a line.
+    /// Maximum time that a connection may stay open after a line.
     pub stay_max: Nanos,
-    /// The longest line in bytes, its end included; a longer one closes the connection.
+    /// Maximum length of a line in bytes, including its end; a longer one closes the connection.
     pub line_len_max: usize,
     /// True when a connection may send any number of lines. Otherwise the first answer closes it.
     pub has_many_lines: bool,
 }
 
 impl LineLimits {
-    /// One line of at most `line_len_max` bytes for each connection.
+    /// Returns limits for one line of at most `line_len_max` bytes per connection.
     #[must_use]
     pub fn one_line(line_len_max: usize) -> LineLimits {
         LineLimits {
@@ -43,15 +43,16 @@ impl LineLimits {
     }
 }
 
-/// The connections of an admin socket. Driven by its owner, it never waits: [`receive`](LineServer::receive), then
-/// [`next_line`](LineServer::next_line) until there is none. The lines of a connection are answered in their order: the
-/// next one is not given before the one before it is [answered](LineServer::answer). Silent clients block no other.
+/// The connections of an admin socket. Its owner drives it and it never waits: call
+/// [`receive`](LineServer::receive), then [`next_line`](LineServer::next_line) until there is none. A
+/// connection's lines are answered in order: its next line is returned after the previous one is
+/// [answered](LineServer::answer). Silent clients do not block others.
 #[derive(Debug)]
 pub struct LineServer {
     listener: UnixListener,
     limits: LineLimits,
     connections: Vec<Connection>,
-    /// The same connections, by their ids and processes.
+    /// The same connections, by id and process.
     places: PreLogin<u32>,
     next_id: u64,
     refused: u64,
@@ -64,7 +65,7 @@ pub struct Line {
     pub connection: u64,
     /// The id of the user at the other end.
     pub user: u32,
-    /// The line without spaces around it.
+    /// The line without surrounding spaces.
     pub text: String,
 }
 
@@ -75,18 +76,19 @@ struct Connection {
     stream: UnixStream,
     received: Vec<u8>,
     unsent: Vec<u8>,
-    /// True while a line of it waits for its answer.
+    /// True while one of its lines waits for its answer.
     is_waiting: bool,
-    /// True when nothing more is read: the client has sent all its lines, or may send no more. Answers are still sent.
+    /// True when nothing more is read: the client has sent all its lines, or may not send more. Answers are
+    /// still sent.
     has_ended: bool,
     is_closed: bool,
 }
 
 impl LineServer {
-    /// Opens the socket at `path`, in place of one that no program serves.
+    /// Opens the socket at `path`. Replaces a stale socket that no program serves.
     ///
     /// # Errors
-    /// [`ListenError`] when another program serves it or the system refuses.
+    /// [`ListenError`] when another program serves the socket or the system refuses.
     pub fn open(path: &Path, limits: LineLimits) -> Result<LineServer, ListenError> {
         Ok(LineServer {
             listener: UnixListener::open(path, SOCKET_MODE)?,
@@ -98,13 +100,14 @@ impl LineServer {
         })
     }
 
-    /// Connections that were refused: of another user of the machine, without a line in time, or more than there may be.
+    /// Returns the number of refused connections: other users of the machine, no line in time, or too many
+    /// connections.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Sends the answers that wait, reads from all connections, and accepts new ones.
+    /// Sends pending answers, reads from all connections, and accepts new ones.
     pub fn receive(&mut self, now: Nanos) {
         for place in 0..self.connections.len() {
             self.connections[place].send();
@@ -147,7 +150,7 @@ impl LineServer {
         }
     }
 
-    /// The next line, to be [answered](LineServer::answer).
+    /// Returns the next line, which must be [answered](LineServer::answer).
     pub fn next_line(&mut self) -> Option<Line> {
         let LineLimits { line_len_max, has_many_lines, .. } = self.limits;
         for connection in self.connections.iter_mut().filter(|it| !it.is_waiting && !it.is_closed) {
@@ -168,7 +171,8 @@ impl LineServer {
         None
     }
 
-    /// Answers the line of a connection. What its client does not read at once is sent by [`receive`](LineServer::receive).
+    /// Answers a connection's line. [`receive`](LineServer::receive) sends the rest that the client does not
+    /// read at once.
     pub fn answer(&mut self, connection: u64, answer: &Value) {
         // A client that has disconnected needs no answer.
         let Some(connection) = self.connections.iter_mut().find(|it| it.id == connection) else { return };
@@ -199,20 +203,20 @@ impl LineServer {
     }
 }
 
-/// The owner of the socket and root may send commands.
+/// Returns whether the user may send commands: the socket's owner and root may.
 fn may_connect(user: u32, owner: u32) -> bool {
     user == owner || user == 0
 }
 
-/// The answer that a line was refused.
+/// Returns the answer to a refused line.
 #[must_use]
 pub fn error_answer(message: &str) -> Value {
     json!({ "ok": false, "error": message })
 }
 
 impl Connection {
-    /// Reads up to the length of the longest line; what is beyond waits in the kernel until the lines before it are
-    /// answered.
+    /// Reads up to the maximum length of a line. Further input stays in the kernel until the lines before it
+    /// are answered.
     fn receive(&mut self, line_len_max: usize) {
         while !self.has_ended && !self.is_closed && self.received.len() < line_len_max {
             let from = self.received.len();
@@ -228,12 +232,12 @@ impl Connection {
         }
     }
 
-    /// The place of the end of the first line.
+    /// Returns the offset of the end of the first line.
     fn line_end(&self) -> Option<usize> {
         self.received.iter().position(|byte| *byte == b'\n')
     }
 
-    /// True when no line is to come and all answers are sent.
+    /// Returns whether no more line is expected and all answers are sent.
     fn is_done(&self) -> bool {
         self.has_ended && !self.is_waiting && self.unsent.is_empty() && self.line_end().is_none()
     }
@@ -286,7 +290,7 @@ mod tests {
             UnixStream::connect(self.folder.path().join("socket")).unwrap()
         }
 
-        /// The text of the next line.
+        /// Returns the text of the next line.
         fn line(&mut self) -> Option<Line> {
             self.server.receive(NOW);
             self.server.next_line()

@@ -1,18 +1,19 @@
-//! Passwords are checked beside the duty cycle, for checking one against its hash takes milliseconds.
+//! Password checks outside the duty cycle, because checking a password against its hash takes milliseconds.
 
 use std::time::Duration;
 
 use tickpath_agent::{BackgroundThread, StopSignal, Waker};
 use tickpath_lockfree::spsc;
 
-/// Checks that may wait, trusted and others each; a further one is put off until there is room.
+/// Maximum number of queued checks, separately for trusted logins and others. Further checks have to be
+/// retried.
 pub const CHECKS_MAX: usize = 64;
-/// Longest password in bytes.
+/// Maximum password length, in bytes.
 const PASSWORD_LEN_MAX: usize = 64;
-/// The longest sleep of the thread when no check wakes it.
+/// Maximum sleep of the thread when no check wakes it.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// A password to be checked.
+/// A password to check.
 #[derive(Clone, Copy)]
 struct Check<K> {
     id: u64,
@@ -28,21 +29,21 @@ struct Check<K> {
 pub struct Checked<K> {
     /// The number of the check.
     pub id: u64,
-    /// As submitted.
+    /// The caller's key, as submitted.
     pub key: K,
-    /// As submitted.
+    /// Whether the login is trusted, as submitted.
     pub is_trusted: bool,
-    /// True when the password is the user's.
+    /// True when the password is right.
     pub is_right: bool,
 }
 
-/// Checks passwords on another thread, which ends when this is dropped. Neither submitting nor taking answers waits or
-/// allocates. `K` is what the caller knows a login by.
+/// Checks passwords on another thread, which ends on drop. Neither submitting nor taking answers waits or
+/// allocates. `K` is the caller's key of a login.
 ///
-/// Trusted logins, those of users from where their password was right before, have their own queue and are checked
-/// first, so that guesses do not delay them.
+/// Trusted logins, those of users from an address where their password was right before, have a separate
+/// queue. They are checked first, so that guesses do not delay them.
 pub struct PasswordChecker<K> {
-    /// Trusted ones and others.
+    /// Queues of trusted checks and of others.
     checks: [spsc::Producer<Check<K>>; 2],
     waiting: [usize; 2],
     answers: spsc::Consumer<Checked<K>>,
@@ -51,8 +52,8 @@ pub struct PasswordChecker<K> {
 }
 
 impl<K: Copy + Send + 'static> PasswordChecker<K> {
-    /// Starts the thread. `is_right` compares a password with that of a user, or of none, for which it takes as long and
-    /// returns false.
+    /// Starts the thread. `is_right` compares a password with that of a user. Without a user it must take
+    /// equally long and return false.
     ///
     /// # Errors
     /// The system refused a thread.
@@ -69,13 +70,13 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
         Ok(PasswordChecker { checks: [trusted, other], waiting: [0; 2], answers, next_id: 1, thread })
     }
 
-    /// Has each answer wake the thread behind `waker`.
+    /// Makes each answer wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.answers.wake_by(waker);
     }
 
-    /// Has the password of `user`, or of no user, checked; returns the number of the check. `None` when as many wait in
-    /// its queue as may.
+    /// Submits the password of `user`, or of no user, for a check; returns the number of the check. `None`
+    /// when its queue is full.
     ///
     /// # Panics
     /// The password has more than 64 bytes.
@@ -95,14 +96,14 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
         Some(id)
     }
 
-    /// The next answer, if there is one.
+    /// Returns the next answer, if any.
     pub fn poll(&mut self) -> Option<Checked<K>> {
         let answer = self.answers.try_pop()?;
         self.waiting[usize::from(!answer.is_trusted)] -= 1;
         Some(answer)
     }
 
-    /// True while answers are to come.
+    /// Returns whether answers are outstanding.
     #[inline]
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -110,7 +111,7 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
     }
 }
 
-/// The next check: a trusted one, if there is one.
+/// Returns the next check, trusted ones first.
 fn next_check<K: Copy + Send>([trusted, other]: &mut [spsc::Consumer<Check<K>>; 2]) -> Option<Check<K>> {
     trusted.try_pop().or_else(|| other.try_pop())
 }
@@ -121,14 +122,14 @@ fn check_all<K: Copy + Send>(
     mut is_right: impl FnMut(Option<usize>, &[u8]) -> bool,
     stop: &StopSignal,
 ) {
-    // Checks that wait at the end are dropped: their answers have no reader.
+    // Checks still queued at the end are dropped: their answers have no reader.
     while !stop.is_stopped() {
         let Some(Check { id, key, user, is_trusted, len, password }) = next_check(&mut to_check) else {
             std::thread::park_timeout(SLEEP_MAX);
             continue;
         };
         let is_right = is_right(user, &password[..usize::from(len)]);
-        // There is room for the answers to all that may wait.
+        // The ring has capacity for the answers to all queued checks.
         let _ = answers.try_push(Checked { id, key, is_trusted, is_right });
     }
 }
@@ -139,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Users whose passwords are `secret0` and `secret1`.
+    /// Returns a checker for users whose passwords are `secret0` and `secret1`.
     fn checker() -> PasswordChecker<char> {
         let is_right = |user: Option<usize>, password: &[u8]| {
             user.is_some_and(|user| password == format!("secret{user}").as_bytes())

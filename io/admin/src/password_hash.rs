@@ -1,12 +1,12 @@
-//! Passwords of which only the argon2 hash is kept.
+//! Passwords that are stored only as their argon2 hash.
 
 use argon2::password_hash::phc;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Argon2, Params};
 
-/// Memory that checking one hash may take at most, in KiB.
+/// Maximum memory for checking one hash, in KiB.
 const MEMORY_KIB_MAX: u32 = 256 << 10;
-/// Passes over that memory that one hash may take at most.
+/// Maximum number of passes over that memory for one hash.
 const PASSES_MAX: u32 = 16;
 
 /// The argon2 hash of a password, a PHC string (`$argon2id$v=19$...`) that does not take too long to check.
@@ -21,16 +21,17 @@ const PASSES_MAX: u32 = 16;
 #[derive(Clone)]
 pub struct PasswordHash(String);
 
-/// A text is no password hash that can be checked.
+/// Error: the text is not a password hash that can be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PasswordHashError {
-    /// Make one by `tickpath admin hash-password`, or for a user of a gateway by `tickpath gateway hash-password`.
+    /// Create a hash with `tickpath admin hash-password`, or for a gateway user with `tickpath gateway
+    /// hash-password`.
     #[error(
         "this is no argon2 hash ($argon2id$v=19$...): make one by tickpath admin hash-password, of a gateway's user by tickpath gateway hash-password"
     )]
     NotArgon2,
-    /// Make one that costs less: each login would keep a core busy for seconds.
+    /// Create a cheaper hash: with this one each login would keep a core busy for seconds.
     #[error(
         "this hash takes more than {MEMORY_KIB_MAX} KiB or {PASSES_MAX} passes: make one by tickpath admin hash-password"
     )]
@@ -38,10 +39,10 @@ pub enum PasswordHashError {
 }
 
 impl PasswordHash {
-    /// Reads one.
+    /// Parses a hash.
     ///
     /// # Errors
-    /// [`PasswordHashError`] when it is none, or one that takes too long to check.
+    /// [`PasswordHashError`] when the text is not a valid hash, or the hash takes too long to check.
     pub fn parse(text: &str) -> Result<PasswordHash, PasswordHashError> {
         let parsed = phc::PasswordHash::new(text).map_err(|_| PasswordHashError::NotArgon2)?;
         let params = Params::try_from(&parsed).map_err(|_| PasswordHashError::NotArgon2)?;
@@ -56,21 +57,22 @@ impl PasswordHash {
         Ok(PasswordHash(text.to_owned()))
     }
 
-    /// The argon2id hash of a password, with a salt of its own. Takes some milliseconds and 19 MiB; `None` when the system
-    /// has no random numbers.
+    /// Returns the argon2id hash of a password, with a random salt. Takes some milliseconds and 19 MiB.
+    /// `None` when the system has no random numbers.
     #[must_use]
     pub fn make(password: &[u8]) -> Option<String> {
         Argon2::default().hash_password(password).ok().map(|hash| hash.to_string())
     }
 
-    /// Whether it is that of `password`; takes as long as it says. Not for a duty cycle.
+    /// Returns whether this is the hash of `password`. The hash's parameters determine the time. Not for a
+    /// duty cycle.
     #[must_use]
     pub fn is_of(&self, password: &[u8]) -> bool {
         phc::PasswordHash::new(&self.0)
             .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
     }
 
-    /// Its text.
+    /// Returns the hash as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

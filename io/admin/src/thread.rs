@@ -10,7 +10,7 @@ use tickpath_types::Nanos;
 
 use crate::line_server::{LineLimits, LineServer, error_answer};
 
-/// The longest rest between two looks at the socket.
+/// Maximum sleep between two polls of the socket.
 const REST: Duration = Duration::from_millis(5);
 
 /// Serves an admin socket on another thread until it is dropped.
@@ -21,8 +21,8 @@ pub struct AdminThread {
 }
 
 impl AdminThread {
-    /// Opens the socket at `path`, in place of one that no program serves, and starts a thread of this name. `answer` gets
-    /// each line and answers it, or says why it does not; it may wait, but not longer than the signal.
+    /// Opens the socket at `path`, replaces a stale one, and starts a thread of this name. `answer` receives
+    /// each line and returns the answer or an error message. It may wait, but not beyond the stop signal.
     ///
     /// # Errors
     /// [`ListenError`] when another program serves the socket or the system refuses.
@@ -48,7 +48,7 @@ impl AdminThread {
         Ok(AdminThread { path: path.to_owned(), _thread: thread })
     }
 
-    /// The socket.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

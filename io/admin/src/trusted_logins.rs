@@ -1,6 +1,6 @@
-//! The pairs of user and address whose password was right, in a file that outlasts a restart.
+//! Pairs of user and address where the password was right, in a file that survives a restart.
 //!
-//! Duty cycles hand over what is new by rings; the file is written on another thread.
+//! Duty cycles pass new pairs through rings; another thread writes the file.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -8,16 +8,16 @@ use std::net::Ipv4Addr;
 use tickpath_admission::TrustedPeers;
 use tickpath_lockfree::spsc;
 
-/// New pairs that wait to be written; further ones are trusted until the program stops.
+/// Maximum number of new pairs waiting to be written; further ones are trusted only until the program stops.
 const RING_CAPACITY: usize = 1 << 10;
 
-/// A user's place, and the address where its password was right.
+/// A user's index, and the address where its password was right.
 pub type TrustedLogin = (u32, Ipv4Addr);
 
-/// Writes all pairs, in place of those that were there.
+/// Writes all pairs, and replaces the previous ones.
 type WritePairs = Box<dyn FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send>;
 
-/// Writes the file. None of its failures costs more than trust: a password is then checked as from a new address.
+/// Writes the file. A failure only loses trust: a password is then checked as from a new address.
 pub struct TrustedLogins {
     known: TrustedPeers<Ipv4Addr>,
     new: Vec<spsc::Consumer<TrustedLogin>>,
@@ -26,8 +26,9 @@ pub struct TrustedLogins {
 }
 
 impl TrustedLogins {
-    /// Takes the pairs of `text`, the file as it was read, into `known`, by the places of the users' names. The state of a
-    /// file that is damaged, or missing though there `should_be` one, is a line for the operator.
+    /// Adds the pairs of `text`, the contents of the file, to `known`; `place` returns a user's index by
+    /// name. Returns a message for the operator if the file is damaged, or missing although it `should_be`
+    /// there.
     pub fn recall(
         known: &mut TrustedPeers<Ipv4Addr>,
         text: io::Result<Option<Vec<u8>>>,
@@ -41,32 +42,33 @@ impl TrustedLogins {
         }
     }
 
-    /// With the pairs so far. `write` puts all pairs into the file, in place of those that were there.
+    /// Creates a writer with these pairs. `write` writes all pairs into the file, and replaces the previous
+    /// ones.
     pub fn new(
         known: TrustedPeers<Ipv4Addr>,
         write: impl FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send + 'static,
     ) -> TrustedLogins {
-        // A new file is written with no pairs, so that a missing one is noticed.
+        // A new file is written even without pairs, so that a missing file is detected.
         TrustedLogins { known, new: Vec::new(), write: Box::new(write), is_written: false }
     }
 
-    /// The pairs so far.
+    /// Returns the current pairs.
     #[must_use]
     pub fn known(&self) -> TrustedPeers<Ipv4Addr> {
         self.known.clone()
     }
 
-    /// A ring for the new pairs of an endpoint.
+    /// Returns a ring for the new pairs of an endpoint.
     pub fn sink(&mut self) -> spsc::Producer<TrustedLogin> {
         let (sink, new) = spsc::channel(RING_CAPACITY);
         self.new.push(new);
         sink
     }
 
-    /// Takes what is new, and writes the file where it lacks something; returns how many pairs were new.
+    /// Takes new pairs, and writes the file if it lacks some; returns the number of new pairs.
     ///
     /// # Errors
-    /// The error of the system; the next call tries again.
+    /// The system's error. The next call tries again.
     pub fn run_once(&mut self) -> io::Result<usize> {
         let mut count = 0;
         for new in &mut self.new {
