@@ -1,4 +1,4 @@
-//! Checks of configured values, worded alike in all programs.
+//! Checks of configured values, with the same wording in all programs.
 
 use std::fmt::Display;
 use std::net::SocketAddrV4;

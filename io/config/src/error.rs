@@ -1,10 +1,10 @@
-//! What can be wrong with a configuration.
+//! Errors of configurations.
 
 use std::path::{Path, PathBuf};
 
 use crate::paths::absolute;
 
-/// A configuration that cannot be used, said in one line with what to do.
+/// Error of a configuration, a message of one line that says what to change.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -13,34 +13,34 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// There is no such file: correct its path, or begin with the sample.
+    /// The file does not exist: correct its path, or begin with the sample.
     #[error("there is no file {path}: correct the path, or begin with {sample}", path = absolute(path).display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// The sample that ships.
+        /// Path of the shipped sample.
         sample: &'static str,
     },
-    /// The text is not what is expected there: mend the named line.
+    /// The text is not valid there: correct the named line.
     #[error("{file}:{line}: {message}")]
     Syntax {
         /// The file.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// What is wrong and what is expected.
+        /// The fault, and the expected syntax.
         message: String,
     },
-    /// A value is well formed and cannot be used: change it as the message says.
+    /// A value is well-formed but not usable: change it as the message says.
     #[error("{0}")]
     Value(String),
 }
 
 impl ConfigError {
-    /// The same with the file that a value stands in, where it does not name one.
+    /// Adds the value's file to the message of an error that does not name one.
     #[must_use]
     pub fn in_file(self, path: &Path) -> ConfigError {
         match self {
@@ -49,7 +49,7 @@ impl ConfigError {
         }
     }
 
-    /// A [`ConfigError::Value`].
+    /// Returns a [`ConfigError::Value`].
     pub fn value(message: impl Into<String>) -> ConfigError {
         ConfigError::Value(message.into())
     }

@@ -8,16 +8,16 @@ use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
 
 use crate::{ConfigError, FileKind, Fraction, PriceText};
 
-/// Highest price that ITCH and OUCH carry.
+/// Maximum price in ITCH and OUCH.
 const MAX_PRICE: Price = Price(200_000 * Price::SCALE - 100);
-/// Most instruments of one venue.
+/// Maximum number of instruments of one venue.
 const MAX_INSTRUMENTS: usize = 4_096;
 
-/// The instruments of a venue, as its file gives them.
+/// The instruments of a venue, as configured in a file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instruments {
-    /// One table each; ids are given in this order, from 1.
+    /// One table per instrument; ids are assigned in this order, from 1.
     #[serde(rename = "instrument")]
     pub instruments: Vec<InstrumentConfig>,
 }
@@ -28,18 +28,18 @@ pub struct Instruments {
 pub struct InstrumentConfig {
     /// Ticker, at most 8 characters.
     pub symbol: String,
-    /// Where the session starts.
+    /// Reference price at the start of the session.
     pub reference_price: PriceText,
-    /// Prices are multiples of this.
+    /// Price increment.
     #[serde(default = "default_tick")]
     pub tick_size: PriceText,
-    /// Quantities are multiples of this.
+    /// Quantity increment.
     #[serde(default = "default_lot")]
     pub lot_size: u64,
-    /// Largest quantity of one order.
+    /// Maximum quantity of one order.
     #[serde(default = "default_max_qty")]
     pub max_qty: u64,
-    /// How far from the reference price an order may be.
+    /// Maximum distance of an order's price from the reference price.
     #[serde(default = "default_collar")]
     pub collar: Fraction,
 }
@@ -61,7 +61,7 @@ fn default_collar() -> Fraction {
 }
 
 impl Instruments {
-    /// Reads an instrument file into definitions.
+    /// Loads an instrument file as definitions.
     ///
     /// # Errors
     /// [`ConfigError`] when the file cannot be read or an instrument cannot be traded as written.
@@ -72,10 +72,10 @@ impl Instruments {
             .map_err(|error| ConfigError::value(format!("{}: {error}", path.display())))
     }
 
-    /// The checked definitions, with ids from 1.
+    /// Returns the checked definitions, with ids from 1.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming the instrument and what to change.
+    /// [`ConfigError::Value`] that names the instrument and what to change.
     pub fn definitions(&self) -> Result<Vec<Instrument>, ConfigError> {
         if self.instruments.is_empty() || self.instruments.len() > MAX_INSTRUMENTS {
             return Err(ConfigError::value(format!("name 1 to {MAX_INSTRUMENTS} instruments")));
@@ -94,7 +94,7 @@ impl Instruments {
 }
 
 impl InstrumentConfig {
-    /// An instrument of which everything else is as by default.
+    /// Returns an instrument with default values for everything else.
     #[must_use]
     pub fn new(symbol: &str, reference_price: PriceText) -> InstrumentConfig {
         InstrumentConfig {
@@ -107,10 +107,10 @@ impl InstrumentConfig {
         }
     }
 
-    /// The checked definition.
+    /// Returns the checked definition.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming the instrument and what to change.
+    /// [`ConfigError::Value`] that names the instrument and what to change.
     pub fn definition(&self, id: InstrumentId) -> Result<Instrument, ConfigError> {
         let problem = |what: &str| ConfigError::value(format!("instrument '{}': {what}", self.symbol));
         let symbol = Symbol::new(&self.symbol).map_err(|error| ConfigError::value(error.to_string()))?;

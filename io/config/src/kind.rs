@@ -1,4 +1,4 @@
-//! The kinds of configuration files, told apart by their keys.
+//! The kinds of configuration files, distinguished by their keys.
 
 use std::fmt;
 use std::path::Path;
@@ -23,13 +23,13 @@ tickpath_types::enumerated! {
         Gateway,
         /// `tickpath demo`.
         Demo,
-        /// Named by the files of venues and traders.
+        /// Instruments, named by the files of venues and traders.
         Instruments,
     }
 }
 
 impl FileKind {
-    /// The kind of a file, by keys that only this kind has; `None` when it has none of them.
+    /// Returns the kind of a file, by keys that only this kind has; `None` when it has none of them.
     #[must_use]
     pub fn of(table: &toml::Table) -> Option<FileKind> {
         let has = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));
@@ -49,7 +49,7 @@ impl FileKind {
         .find_map(|(is_kind, kind)| is_kind.then_some(kind))
     }
 
-    /// The kind in words, its command, and its sample.
+    /// Returns the kind's description, its command, and its sample.
     const fn facts(self) -> (&'static str, Option<&'static str>, &'static str) {
         match self {
             FileKind::Venue => ("a venue's configuration", Some("exchange"), "configs/exchange.toml"),
@@ -62,22 +62,23 @@ impl FileKind {
         }
     }
 
-    /// The command that takes the file; `None` for instruments, which other files name.
+    /// Returns the command that takes the file; `None` for instruments, which other files name.
     #[must_use]
     pub const fn command(self) -> Option<&'static str> {
         self.facts().1
     }
 
-    /// The sample that ships.
+    /// Returns the path of the shipped sample.
     #[must_use]
     pub const fn sample(self) -> &'static str {
         self.facts().2
     }
 
-    /// Reads the file at `path`, which is to be of this kind.
+    /// Loads the file at `path`, which should be of this kind.
     ///
     /// # Errors
-    /// [`ConfigError`] when it cannot be read or is not a `T`; it names the kind where that is another one.
+    /// [`ConfigError`] when it cannot be read or is not a `T`; for a file of another kind, the error names
+    /// that kind.
     pub fn load<T: DeserializeOwned>(self, path: &Path) -> Result<T, ConfigError> {
         load(path).map_err(|error| match error {
             ConfigError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -88,7 +89,7 @@ impl FileKind {
         })
     }
 
-    /// The error of a file that is readable and of another kind.
+    /// Returns the error for a readable file of another kind.
     fn other_kind(self, path: &Path) -> Option<ConfigError> {
         let text = std::fs::read_to_string(path).ok()?;
         let found = FileKind::of(&parse("", &text).ok()?).filter(|found| *found != self)?;

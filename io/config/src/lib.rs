@@ -1,6 +1,7 @@
-//! Configuration files: loading with errors that fit one line, human units, instruments,
-//! secrets and password hashes, the guard before real money and the placement of agents on threads; and what every program
-//! of this project writes alike: standard output and standard error, and files that are whole or not there.
+//! Configuration files: loading with errors of one line, human-readable units, instruments, secrets and
+//! password hashes, the guard against accidental real-money trading, and the placement of agents on threads.
+//! Also the shared output of all programs: standard output and standard error, and output files that are
+//! complete or absent.
 //!
 //! ```
 //! use tickpath_config::{Instruments, parse};

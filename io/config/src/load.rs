@@ -1,4 +1,4 @@
-//! Reading a file into its type.
+//! Loading of configuration files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 
 use crate::ConfigError;
 
-/// Bytes of a configuration file at most, and of what else is written by hand and read as a whole.
+/// Maximum length of a configuration file, or of another hand-written file that is read completely, in bytes.
 pub const TEXT_LEN_MAX: u64 = 16 << 20;
 
-/// The text of a file of at most `len_max` bytes, whatever is behind its name.
+/// Reads a file of at most `len_max` bytes, of any file type.
 ///
 /// # Errors
-/// The system's, and when there is more.
+/// The system's error, and an error when the file is longer.
 pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(len_max + 1).read_to_end(&mut bytes)?;
@@ -25,7 +25,7 @@ pub fn read_text(path: &Path, len_max: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
-/// Reads the file at `path`.
+/// Loads the file at `path`.
 ///
 /// # Errors
 /// [`ConfigError`] when it cannot be read or is not a `T`.
@@ -35,10 +35,10 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Reads `text`, naming it `file` in errors.
+/// Parses `text`, and calls it `file` in errors.
 ///
 /// # Errors
-/// [`ConfigError::Syntax`] with the line when it is not a `T`.
+/// [`ConfigError::Syntax`] with the line when the text is not a `T`.
 pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
     toml::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start).min(text.len());
@@ -50,10 +50,10 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
     })
 }
 
-/// Writes a configuration as [`parse`] reads it.
+/// Writes a configuration in the format that [`parse`] reads.
 ///
 /// # Panics
-/// When the type has no form in TOML.
+/// When the type cannot be represented in TOML.
 #[must_use]
 pub fn to_toml<T: Serialize>(config: &T) -> String {
     toml::to_string(config).expect("a configuration is read from TOML and can be written as such")

@@ -1,4 +1,4 @@
-//! Standard output and standard error of a program whose reader may go away, or whose disk may be full.
+//! Standard output and standard error of a program whose reader may disconnect, or whose disk may be full.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
@@ -6,12 +6,12 @@ use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Prints a line, or several, to standard output.
+/// Prints one or more lines to standard output.
 ///
-/// Once the reader of a pipe went away (`tickpath demo | head`) it does nothing, and that is no error.
+/// After the reader of a pipe has ended (`tickpath demo | head`), it does nothing and reports no error.
 ///
 /// # Errors
-/// What else keeps standard output from being written, such as a full disk, in words that say so.
+/// Any other failure to write standard output, such as a full disk, with a message that says so.
 pub fn say(lines: impl Display) -> io::Result<()> {
     write_lines(&mut stdout(), lines)
 }
@@ -25,8 +25,8 @@ fn write_lines(out: &mut impl Write, lines: impl Display) -> io::Result<()> {
     }
 }
 
-/// False once the reader of standard output went away: whoever shows something until stopped may end. A file is always
-/// read.
+/// Returns false once the reader of standard output has ended: a program that prints until stopped may end
+/// then. Always true for a file.
 #[must_use]
 pub fn has_reader() -> bool {
     is_read(&stdout())
@@ -39,22 +39,23 @@ fn is_read(out: &impl AsFd) -> bool {
     !is_polled || !polled[0].revents().is_some_and(|found| found.intersects(gone))
 }
 
-/// Prints a line, or several, to standard error.
+/// Prints one or more lines to standard error.
 ///
-/// Where that cannot be written, as behind a pipe whose reader went away, nobody is left to tell, and work goes on.
+/// A failure, such as a pipe whose reader has ended, is ignored, because there is no other place to report
+/// it.
 pub fn tell(lines: impl Display) {
     tell_part(format_args!("{lines}\n"));
 }
 
-/// As [`tell`], without the end of the line: for a line that grows or is written again.
+/// As [`tell`], without a line end: for a line that grows or is overwritten.
 pub fn tell_part(text: impl Display) {
     let _ = write!(stderr(), "{text}");
 }
 
-/// Standard output of a program that is there for something else than its output.
+/// Standard output of a program whose main purpose is not its output.
 ///
-/// A venue goes on serving and a trader goes on watching its orders where the disk of their log is full: that is told
-/// once on standard error, and once more by [`finish`](Self::finish).
+/// A venue continues to serve, and a trader continues to watch its orders, when the disk of their log is
+/// full. The failure is reported once on standard error, and again by [`finish`](Self::finish).
 #[derive(Debug, Default)]
 #[must_use = "finish() says whether everything was printed"]
 pub struct Console {
@@ -62,7 +63,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Prints as [`say`] does; after a failure it tries again with the next line.
+    /// Prints as [`say`] does; after a failure it retries with the next line.
     pub fn say(&mut self, lines: impl Display) {
         self.keep(say(lines));
     }
@@ -76,7 +77,7 @@ impl Console {
         }
     }
 
-    /// Whether everything was printed, for the program's exit code.
+    /// Returns whether everything was printed, for the program's exit code.
     ///
     /// # Errors
     /// The first failure.
@@ -85,7 +86,7 @@ impl Console {
     }
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 #[must_use]
 pub fn thousands(number: impl Into<u128>) -> String {
     let digits = number.into().to_string();
@@ -99,7 +100,8 @@ pub fn thousands(number: impl Into<u128>) -> String {
     text
 }
 
-/// `1 order`, `2 orders`, `1,234 orders`: a number with the word for one of what it counts, in the plural where that is due.
+/// Formats a number with the noun `one`, in the plural unless the number is 1: `1 order`, `2 orders`, `1,234
+/// orders`.
 #[must_use]
 pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -110,7 +112,7 @@ pub fn counted(number: u64, one: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Takes nothing, for a reason.
+    /// A writer that fails with this error.
     struct Refuses(ErrorKind);
 
     impl Write for Refuses {

@@ -1,4 +1,4 @@
-//! A file that is whole or not there.
+//! An output file that is complete or absent.
 
 use std::fs::{self, File};
 use std::io::{self, Stdout, Write, stdout};
@@ -8,14 +8,14 @@ use tickpath_agent::PartFile;
 
 use crate::folder_of;
 
-/// Links that are followed to find out what a name stands for.
+/// Maximum number of links followed to resolve a name.
 const LINKS_MAX: usize = 16;
 
-/// A file that is whole or not there; `-` is standard output.
+/// An output file that is complete or absent; `-` is standard output.
 ///
-/// A regular file is written beside its place, as `NAME.part`, and put there by [`OutputFile::finish`] (see [`PartFile`]).
-/// Anything else, such as a pipe, a device or `/dev/stdout`, is written as it
-/// is: a file in its place would be something else.
+/// A regular file is written as `NAME.part` in the same folder, and renamed by [`OutputFile::finish`] (see
+/// [`PartFile`]). Anything else, such as a pipe, a device or `/dev/stdout`, is written directly, because a
+/// regular file must not replace it.
 pub struct OutputFile(Sink);
 
 enum Sink {
@@ -25,27 +25,27 @@ enum Sink {
 }
 
 impl OutputFile {
-    /// Begins to write.
+    /// Opens the file for writing.
     ///
     /// # Errors
-    /// The system's: a folder that is not there, no permission.
+    /// The system's error, such as a missing folder or missing permission.
     pub fn create(path: &Path) -> io::Result<OutputFile> {
         if path.as_os_str() == "-" {
             return Ok(OutputFile(Sink::Standard(stdout())));
         }
         if is_written_as_it_is(path) {
-            // Appending: an open descriptor may be a file that holds something already.
+            // Append, because an open descriptor may be a file that already has contents.
             return Ok(OutputFile(Sink::AsItIs(File::options().append(true).open(path)?)));
         }
-        // Behind a link lies the file that is meant: the link stays one.
+        // Resolve a link, so that its target is replaced and the link stays.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Ok(OutputFile(Sink::Part(PartFile::create(&path)?)))
     }
 
-    /// Puts a regular file in its place.
+    /// Renames a complete regular file to its final name.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match self.0 {
@@ -77,7 +77,7 @@ fn is_written_as_it_is(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) || is_descriptor(path)
 }
 
-/// Whether a name stands for an open descriptor, as `/dev/stdout` and `/dev/fd/3` do, whatever that is open on.
+/// Returns whether a path names an open descriptor, as `/dev/stdout` and `/dev/fd/3` do, of any file type.
 fn is_descriptor(path: &Path) -> bool {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {

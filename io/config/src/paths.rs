@@ -1,20 +1,21 @@
-//! Paths that a configuration names, and the folders of files.
+//! Paths in a configuration, and the folders of files.
 
 use std::path::{Path, PathBuf};
 
-/// The path that the file `config` names: a relative one begins at that file's folder.
+/// Resolves a path named in the file `config`: a relative path begins at that file's folder.
 #[must_use]
 pub fn beside(config: &Path, named: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// The folder that holds a file: `.` for a bare name, which [`Path::parent`] gives an empty path for that cannot be opened.
+/// Returns the folder of a file: `.` for a bare name, because [`Path::parent`] returns an empty path that
+/// cannot be opened.
 #[must_use]
 pub fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A path as it reads from any folder; as it is where the current folder is not known.
+/// Returns an absolute path, or the path unchanged when the current folder is unknown.
 #[must_use]
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())

@@ -1,4 +1,4 @@
-//! Which agents run on which threads, chosen in the configuration and not in the code.
+//! The placement of agents on threads, chosen in the configuration and not in the code.
 
 use serde::{Deserialize, Serialize};
 use tickpath_agent::{Agent, IdleStrategy, ThreadPlan};
@@ -6,7 +6,7 @@ use tickpath_types::Nanos;
 
 use crate::ConfigError;
 
-/// How often agents keep their code warm.
+/// Interval at which idle agents keep their code warm.
 const REHEARSE_INTERVAL: Option<Nanos> = Some(Nanos(5000));
 
 /// One thread and the agents that run on it in turn.
@@ -18,7 +18,7 @@ pub struct ThreadConfig {
     /// Core to pin it to; not pinned when absent.
     #[serde(default)]
     pub core: Option<usize>,
-    /// Roles in the order of their duty cycles; one may stand more than once.
+    /// Roles in the order of their duty cycles; a role may appear more than once.
     pub agents: Vec<String>,
 }
 
@@ -26,10 +26,10 @@ pub struct ThreadConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
-    /// What the threads do between duty cycles that found no work.
+    /// Idle strategy of the threads between duty cycles without work.
     #[serde(default)]
     pub idle: IdleStrategy,
-    /// Core of the thread that drains the stamps and draws the view; not pinned when absent.
+    /// Core of the thread that drains the stamps and draws the display; not pinned when absent.
     #[serde(default)]
     pub observer: Option<usize>,
     /// The threads.
@@ -38,8 +38,9 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A placement from `(thread, agents)`. `cores` are those that this process may run on: thread `n` is pinned to
-    /// the `n`th of them when there is one for each thread, and nothing is pinned otherwise.
+    /// Returns a placement of `(thread, agents)` pairs. `cores` are those that this process may run on.
+    /// Thread `n` is pinned to the `n`th of them if there is one for each thread; otherwise nothing is
+    /// pinned.
     #[must_use]
     pub fn new(idle: IdleStrategy, cores: &[usize], threads: &[(&str, &[&str])]) -> Placement {
         let pin = cores.len() >= threads.len();
@@ -55,14 +56,15 @@ impl Placement {
         Placement { idle, observer: None, threads }
     }
 
-    /// The same, with the observer on the core of one of the threads, where that is pinned.
+    /// Puts the observer on the core of one of the threads, if that thread is pinned.
     #[must_use]
     pub fn observed_beside(self, thread: &str) -> Placement {
         let observer = self.threads.iter().find(|known| known.name == thread).and_then(|known| known.core);
         Placement { observer, ..self }
     }
 
-    /// The same with other roles, each as `role` says; where that leaves a thread without agents, without the thread.
+    /// Renames the roles by `role`, and removes those for which it returns `None`. Removes a thread without
+    /// agents.
     #[must_use]
     pub fn with_roles(&self, role: impl Fn(&str) -> Option<&str>) -> Placement {
         let mut placement = self.clone();
@@ -73,10 +75,10 @@ impl Placement {
         placement
     }
 
-    /// Whether the agents with these roles can be placed so.
+    /// Checks whether the agents with these roles can be placed.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when an agent has no thread or has two, a thread names an agent that there is not, or
+    /// [`ConfigError::Value`] when an agent has no thread or two, or a thread names an unknown agent or
     /// none at all.
     pub fn check(&self, roles: &[&str]) -> Result<(), ConfigError> {
         let mut unplaced = roles.to_vec();
@@ -108,7 +110,7 @@ impl Placement {
         }
     }
 
-    /// Puts each agent on its thread.
+    /// Assigns each agent to its thread.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -121,7 +123,7 @@ impl Placement {
 }
 
 impl ThreadConfig {
-    /// Takes the thread's agents out of those that have none yet.
+    /// Takes the thread's agents out of `unplaced`.
     fn plan(&self, idle: IdleStrategy, unplaced: &mut Vec<Box<dyn Agent>>) -> ThreadPlan {
         let mut agents: Vec<Box<dyn Agent>> = Vec::new();
         let mut cycle = Vec::with_capacity(self.agents.len());

@@ -1,21 +1,21 @@
-//! `[pre_login]`: connections that have not logged in.
+//! `[pre_login]`: limits for connections that have not logged in.
 
 use serde::{Deserialize, Serialize};
 use tickpath_admission::PreLoginLimits;
 
 use crate::{ConfigError, Duration, in_range};
 
-/// Connections at most, of up to 66 KiB each.
+/// Maximum number of such connections, of up to 66 KiB each.
 const CONNECTIONS_MAX: usize = 1 << 10;
 
-/// Bounds of the connections of each endpoint that have not logged in. Those that have are not among them, so silent
-/// connections take the place of no client.
+/// Limits for connections of each endpoint that have not logged in. Logged-in connections do not count, so
+/// silent connections do not displace clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PreLoginConfig {
-    /// Connections at a time; for a further one the oldest of the address that has the most is closed.
+    /// Maximum number of connections; a further one closes the oldest of the address that has the most.
     pub connections: usize,
-    /// Connections of one address at a time; for a further one its oldest is closed.
+    /// Maximum number of connections of one address; a further one closes its oldest.
     pub per_address: usize,
     /// Time that a connection has for its login.
     pub deadline: Duration,
@@ -29,10 +29,10 @@ impl Default for PreLoginConfig {
 }
 
 impl PreLoginConfig {
-    /// The checked bounds.
+    /// Returns the checked limits.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming what to change.
+    /// [`ConfigError::Value`] that names what to change.
     pub fn limits(&self) -> Result<PreLoginLimits, ConfigError> {
         let PreLoginConfig { connections, per_address, deadline } = *self;
         in_range("pre_login.connections", connections, 1..=CONNECTIONS_MAX)?;

@@ -1,8 +1,8 @@
-//! Nothing trades real money by accident.
+//! The guard against trading real money by accident.
 
 use crate::ConfigError;
 
-/// Where somebody is about to trade, and what was written down about it.
+/// The venue of a trading program, and the configured permission to trade there.
 ///
 /// ```
 /// use tickpath_config::TradingPlace;
@@ -15,27 +15,27 @@ use crate::ConfigError;
 pub struct TradingPlace<'a> {
     /// Name or address of the venue.
     pub host: &'a str,
-    /// Whether that is this machine.
+    /// Whether the venue is on this machine.
     pub is_loopback: bool,
-    /// Whether what is said on the way there is encrypted.
+    /// Whether the connection is encrypted.
     pub is_tls: bool,
     /// Whether the configuration says `production = true`.
     pub production: bool,
 }
 
 impl TradingPlace<'_> {
-    /// Whether no real money is at stake: this machine, or a host whose name begins with `test.` or `fix-test.`, as the
-    /// venue's test environments are called.
+    /// Returns whether no real money is at stake: the venue is on this machine, or its host name begins with
+    /// `test.` or `fix-test.`, like the names of the venue's test environments.
     #[must_use]
     pub fn is_test(&self) -> bool {
         self.is_loopback || self.host.starts_with("test.") || self.host.starts_with("fix-test.")
     }
 
-    /// Whether trading there is meant: at a test environment always; elsewhere with `production`, TLS, and all `limits`
-    /// stated, which are given as the name of each and whether it is there.
+    /// Checks that trading at the venue is intended. A test environment is always accepted. Other venues
+    /// require `production`, TLS, and all `limits`, given as the name of each and whether it is configured.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] with what is to be written.
+    /// [`ConfigError::Value`] that says what to configure.
     pub fn check(&self, limits: &[(&str, bool)]) -> Result<(), ConfigError> {
         let host = self.host;
         if self.is_test() {
@@ -82,7 +82,7 @@ mod tests {
             let test = TradingPlace { host, is_loopback: false, is_tls: false, production: false };
             assert_eq!(said(test, false), None);
         }
-        // Names that only look like those of test environments.
+        // Names that only resemble those of test environments.
         for host in ["www.test.deribit.example", "testing.example", "a.fix-test.example"] {
             assert!(said(TradingPlace { host, production: false, ..real }, true).is_some(), "{host}");
         }

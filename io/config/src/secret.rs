@@ -1,4 +1,4 @@
-//! Passwords that never show.
+//! Secrets that are never printed.
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
@@ -10,45 +10,46 @@ use crate::ConfigError;
 use crate::load::read_text;
 use crate::paths::{absolute, beside};
 
-/// The password of a venue's test users: public, and good only for a venue on the loopback interface.
+/// The password of a venue's test users: public, and accepted only by a venue on the loopback interface.
 pub const TEST_PASSWORD: &str = "test";
 
-/// What stands in a written configuration in place of a password that stood there itself: whoever uses it is told
-/// to set this variable.
+/// Placeholder in a written configuration for a password that was written out. A program that uses it asks
+/// for this variable.
 pub const HIDDEN_PASSWORD: &str = "env:TICKPATH_PASSWORD_NOT_SHOWN";
 
-/// What begins the name of an environment variable.
+/// Prefix of an environment variable's name.
 const ENV: &str = "env:";
 
-/// What begins the path of a file.
+/// Prefix of a file path.
 const FILE: &str = "file:";
 
-/// Bytes of a secret's file at most.
+/// Maximum length of a secret's file, in bytes.
 const SECRET_LEN_MAX: u64 = 64 << 10;
 
-/// What a password's argon2 hash begins with.
+/// Prefix of a password's argon2 hash.
 const HASH_MARK: &str = "$argon2";
 
-/// A secret named in a configuration: `env:NAME`, `file:PATH`, or itself. A relative path begins at the configuration's folder.
+/// A secret in a configuration: `env:NAME`, `file:PATH`, or the text itself. Relative paths begin at the
+/// file's folder.
 ///
-/// A secret written out in a configuration is accepted only when nobody else can read that file; the
+/// A configuration may contain the text of a secret only when no other user can read the file; the
 /// public [`TEST_PASSWORD`] and a password's argon2 hash are accepted anywhere. Never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A secret as a configuration names it.
+    /// Creates a secret from its configured text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The secret itself; `config` is the file that names it, none where the command line or a variable does: then a relative
-    /// path begins at the current folder.
+    /// Returns the secret's value. `config` is the file that names it, `None` for the command line or a
+    /// variable: then a relative path begins at the current folder.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when the named variable or file is missing or readable by others, or the
-    /// secret stands in a configuration that others can read.
+    /// [`ConfigError::Value`] when the named variable or file is missing or readable by others, or others can
+    /// read the configuration that contains the secret.
     pub fn resolve(&self, config: Option<&Path>) -> Result<String, ConfigError> {
         if let Some(path) = self.path(config) {
             require_private(&path)?;
@@ -61,20 +62,21 @@ impl Secret {
         self.resolve_shown(config)
     }
 
-    /// The same from any folder: a relative path, which begins at the folder of the file `config`, becomes an absolute one.
+    /// Makes a relative path, which begins at the folder of the file `config`, absolute.
     pub fn place(&mut self, config: &Path) {
         if let Some(path) = self.path(Some(config)) {
             self.0 = format!("{FILE}{}", absolute(&path).display());
         }
     }
 
-    /// The file that holds it, where one does.
+    /// Returns the file that holds the secret, if any.
     fn path(&self, config: Option<&Path>) -> Option<PathBuf> {
         let path = Path::new(self.0.strip_prefix(FILE)?);
         Some(config.map_or_else(|| path.to_owned(), |config| beside(config, path)))
     }
 
-    /// The value of a setting that is not secret although it is configured as secrets are, such as the id of a key.
+    /// Returns the value of a setting that is not secret although it is configured like one, such as the id
+    /// of a key.
     ///
     /// # Errors
     /// [`ConfigError`] when the named variable or file is missing.
@@ -94,7 +96,7 @@ impl Secret {
         }
     }
 
-    /// Writes it as it stands in the configuration: of what may be kept elsewhere as secrets are, and is none.
+    /// Serializes the configured text of a setting that is configured like a secret but is not secret.
     ///
     /// # Errors
     /// The serializer's.
@@ -104,7 +106,7 @@ impl Secret {
 }
 
 impl Serialize for Secret {
-    /// Where it is kept; [`HIDDEN_PASSWORD`] when it was written out.
+    /// Serializes the reference to the secret; [`HIDDEN_PASSWORD`] when the secret was written out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_a_place = self.0.starts_with(ENV) || self.0.starts_with(FILE);
         serializer.serialize_str(if is_a_place || self.0 == TEST_PASSWORD {

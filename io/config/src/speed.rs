@@ -1,17 +1,17 @@
-//! How fast recorded data is played.
+//! The playback speed of recorded data.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::ConfigError;
 
-/// How fast recorded data is played: `max`, or a multiple of its own time such as `10x`.
+/// Playback speed of recorded data: `max`, or a multiple of real time such as `10x`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speed {
-    /// As fast as it goes.
+    /// As fast as possible.
     #[default]
     Max,
-    /// So many times as fast as it was recorded, in hundredths: 100 is its own speed. Never 0.
+    /// Multiple of the recorded speed, in hundredths: 100 is the recorded speed. Never 0.
     Hundredths(u64),
 }
 
@@ -41,13 +41,13 @@ impl fmt::Display for Speed {
     }
 }
 
-/// A decimal of at most two places, in hundredths.
+/// Parses a decimal with at most two places, in hundredths.
 fn hundredths(number: &str) -> Option<u64> {
     let (whole, places) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || places.len() > 2 {
         return None;
     }
-    // A sign is no digit.
+    // A sign is not a digit.
     let digits = format!("{whole}{places:0<2}");
     digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())?
 }

@@ -1,4 +1,4 @@
-//! Values as people write them: `250ns`, `64MiB`, `0.1%`, `"100.25"`.
+//! Human-readable values: `250ns`, `64MiB`, `0.1%`, `"100.25"`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ fn split_unit(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim())
 }
 
-/// A decimal times `scale`, exactly; `None` when it is not a decimal, says more than a whole number of units can, or
+/// Returns a decimal times `scale`, exactly. `None` when it is not a decimal, has a fraction of a unit, or
 /// overflows.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let number = number.replace('_', "");
@@ -26,7 +26,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     let mut place = scale;
     for digit in fraction.bytes() {
         let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
-        // Below one unit a place is worth nothing: a zero there says nothing, another digit cannot be kept.
+        // Below one unit a zero does not change the value, and another digit cannot be represented.
         let is_whole = place != 0 && place.is_multiple_of(10);
         place = if is_whole { place / 10 } else { 0 };
         if place == 0 && digit != 0 {
@@ -37,7 +37,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     Some(value)
 }
 
-/// Has a type read from configurations by its `FromStr` and written by its `Display`: a value that was written reads as
+/// Implements serde for a type by its `FromStr` and `Display`: a written value reads as
 /// itself.
 #[macro_export]
 macro_rules! as_text {
@@ -73,7 +73,7 @@ fn scale_of(units: &[(u64, &str)], unit: &str) -> Option<u64> {
     units.iter().find(|(_, name)| *name == unit).map(|(scale, _)| *scale)
 }
 
-/// Writes a value in the largest of the units in which it is whole; 0 in the smallest.
+/// Writes a value in the largest unit in which it is a whole number; 0 in the smallest.
 fn write_in(units: &[(u64, &str)], value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let is_whole = |scale: u64| scale == 1 || value != 0 && value.is_multiple_of(scale);
     let (scale, unit) =
@@ -129,7 +129,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A share between 0% and 100%, kept in parts per million.
+/// A fraction between 0% and 100%, stored in parts per million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fraction {
     /// Parts per million.
@@ -173,7 +173,7 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// A price as text, so that no floating point touches it.
+/// A price as text, so that no floating-point conversion occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceText(pub Price);
 
@@ -188,7 +188,7 @@ impl FromStr for PriceText {
 }
 
 impl fmt::Display for PriceText {
-    /// With two decimals, or as many as it needs.
+    /// Writes two decimals, or more if needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         let (whole, places) = text.split_once('.').unwrap_or((&text, ""));
