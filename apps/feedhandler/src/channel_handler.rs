@@ -11,7 +11,7 @@ use crate::recovery_sockets::RecoverySockets;
 
 /// Handles one channel of any protocol: its lines, its recovery and its books.
 pub(crate) struct ChannelHandler<B, F: Framing, R, N: Network> {
-    /// `None` where a server sends the messages.
+    /// `None` when a server sends the messages.
     pub(crate) lines: Option<Lines<N>>,
     pub(crate) sockets: RecoverySockets<N>,
     pub(crate) recovery: R,
@@ -25,7 +25,7 @@ where
     R: RecoveryClient<Request = F::Request>,
     N: Network,
 {
-    /// Lets time pass for the arbiter, and sends its request; returns the amount of work.
+    /// Passes the time to the arbiter and sends its request; returns the amount of work.
     pub(crate) fn pass_time(&mut self, now: Nanos, out: &mut impl UpdateListener) -> usize {
         if self.channel.poll_timeout().is_none_or(|deadline| now < deadline) {
             return 0;
@@ -38,7 +38,8 @@ where
         1
     }
 
-    /// Takes answers to requests, up to `answers_max`, and one turn of the recovery client; returns the amount of work.
+    /// Takes up to `answers_max` answers to requests, and polls the recovery client once; returns the amount
+    /// of work.
     pub(crate) fn recover<L: UpdateListener>(&mut self, now: Nanos, answers_max: usize, out: &mut L) -> usize
     where
         R: for<'a> RecoveryInput<Recovering<'a, B, F, L>>,

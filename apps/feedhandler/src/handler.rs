@@ -25,88 +25,89 @@ use crate::snapshots::{GLIMPSE, SnapshotCounters, SnapshotSources};
 use crate::understudy::Understudy;
 use crate::updates::{FeedBooks, Updates};
 
-/// Longest datagram that is taken: the longest that there is.
+/// Receive buffer length: the maximum length of a datagram.
 const DATAGRAM_MAX: usize = 65_536;
-/// How often the recovery socket is looked at while no gap is open.
+/// Poll interval of the recovery socket while no gap is open.
 const RECOVERY_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
-/// How often the counts that others read are brought up to date.
+/// Publishing interval of the counters.
 const COUNTERS_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// The user that logs in to a snapshot server: this project's venue asks for no password.
+/// User name for logins to a snapshot server. This project's venue requires no password.
 const USER: &str = "FEED";
 
-/// What a [`FeedHandler`] has done, readable from outside while it runs.
+/// Counters of a [`FeedHandler`], readable by others while it runs.
 #[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+#[repr(align(128))] // on separate cache lines, against false sharing
 pub struct FeedCounters {
-    /// Packets taken from lines A, B and the retransmission server.
+    /// Packets received from line A, line B and the retransmission server.
     pub packets: [Counter; 3],
-    /// Packets dropped on purpose by the loss model, on lines A and B.
+    /// Packets dropped by the loss model, on lines A and B.
     pub injected_losses: [Counter; 2],
-    /// Messages that the lines' own numbering skipped, on lines A and B.
+    /// Messages skipped in the lines' sequence numbers, on lines A and B.
     pub missed_messages: [Counter; 2],
-    /// Messages of which each line brought the first copy.
+    /// Messages for which each line delivered the first copy.
     pub first_messages: [Counter; 3],
     /// Messages delivered in sequence; also the sequence of the last one.
     pub messages: Counter,
-    /// Gaps seen.
+    /// Gaps detected.
     pub gaps_opened: Counter,
-    /// Gaps that the other line closed.
+    /// Gaps filled by the other line.
     pub gaps_healed_by_line: Counter,
-    /// Gaps that retransmission closed.
+    /// Gaps filled by retransmission.
     pub gaps_healed_by_retransmission: Counter,
     /// Messages given up.
     pub messages_lost: Counter,
-    /// Packets dropped because their number lay too far ahead, on lines A and B.
+    /// Packets dropped because their sequence number is too far ahead, on lines A and B.
     pub far_ahead: [Counter; 2],
     /// Packets of another session, on lines A and B.
     pub wrong_session: [Counter; 2],
-    /// Times that the lines went over to another session: the venue was started anew, and the books are stale
-    /// until this program is too.
+    /// Number of session changes on the lines. The venue was restarted, and the books stay stale
+    /// until this program is restarted too.
     pub foreign_sessions: Counter,
     /// Packets that the kernel dropped because the socket's buffer was full.
     pub kernel_drops: Counter,
-    /// Packets that were cut short, fragmented or damaged on their way.
+    /// Packets that were truncated, fragmented or damaged in transit.
     pub unreadable: Counter,
-    /// Datagrams to the recovery socket that came from somebody else than the retransmission server, and were
+    /// Datagrams to the recovery socket that did not come from the retransmission server, and were
     /// dropped.
     pub foreign_answers: Counter,
     /// Packets on the lines from addresses that may not send, dropped.
     pub unauthorised: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
-    /// Instruments that the venue names otherwise than [is expected](FeedSettings::symbols): their books are suspect.
+    /// Instruments whose symbol differs from the [expected one](FeedSettings::symbols): their books are
+    /// suspect.
     pub other_symbols: Counter,
-    /// One of these, once there is one.
+    /// One of these instruments, if any.
     pub other_symbol: OnceLock<OtherSymbol>,
-    /// What came of snapshots.
+    /// Counters of snapshots.
     pub snapshots: Arc<SnapshotCounters>,
 }
 
-/// What a feed handler leaves behind when it closes.
+/// Final state of a feed handler after it has closed.
 pub struct FinalFeed {
-    /// The books and what is known of them.
+    /// The books and their health.
     pub books: FeedBooks,
-    /// What happened on the lines.
+    /// Counters of the lines.
     pub arbiter: ArbiterCounters,
-    /// What happened to the messages.
+    /// Counters of the messages.
     pub builder: BuilderCounters,
     /// Sequence of the next message.
     pub next_sequence: Sequence,
 }
 
-/// What can be read of a feed handler while it runs, and afterwards.
+/// The published state of a feed handler, during the run and afterwards.
 #[derive(Clone, Default)]
 pub struct FeedView {
-    /// How it reads its packets, once it is open.
+    /// The reading method of its packets, once it is open.
     pub read_by: Arc<OnceLock<ReadBy>>,
-    /// Its counts.
+    /// Its counters.
     pub counters: Arc<FeedCounters>,
     /// Its books, once it has closed.
     pub result: Arc<Mutex<Option<FinalFeed>>>,
 }
 
-/// What a [`FeedHandler`] needs to know.
+/// Configuration of a [`FeedHandler`].
 #[derive(Clone, Debug)]
 pub struct FeedSettings {
     /// Number of the feed handler in stamps, from 0.
@@ -115,34 +116,34 @@ pub struct FeedSettings {
     pub line_a: SocketAddrV4,
     /// Group and port of line B.
     pub line_b: SocketAddrV4,
-    /// Interface that the lines come in by.
+    /// Interface on which the lines arrive.
     pub interface: Ipv4Addr,
     /// Addresses that may send on the lines.
     pub senders: Senders,
-    /// How packets are read off it.
+    /// Reading method of the packets.
     pub reader: LineReader,
-    /// Instruments with ids from 1 to this.
+    /// Highest instrument id; ids begin at 1.
     pub max_instrument: InstrumentId,
-    /// Symbols that are expected of the instruments from 1 on; of those beyond none is.
+    /// Expected symbols of the instruments from 1 on; none is expected for those beyond.
     pub symbols: Vec<Symbol>,
-    /// Open orders in all books at most.
+    /// Maximum number of open orders in all books.
     pub max_orders: u32,
-    /// Bounds and waiting times of the line arbitration.
+    /// Limits and waiting times of the line arbitration.
     pub arbiter: ArbiterConfig,
-    /// Where lost messages are asked for; never when `None`.
+    /// Server for retransmission requests; `None` for no requests.
     pub retransmission: Option<SocketAddrV4>,
-    /// Where books that lost messages for good are healed from.
+    /// Sources of snapshots for books that lost messages permanently.
     pub snapshots: SnapshotSources,
-    /// Packets to drop on purpose.
+    /// Loss model that drops packets for tests.
     pub loss: Option<LossModel>,
 }
 
 /// Reads two multicast lines and the retransmission server's answers, builds the books, and sends every
 /// change to the engines.
 ///
-/// A duty cycle takes one packet, so that what it causes leaves before the next packet - or its copy on the
-/// other line - is read. Of a packet with few messages it takes one message, so that what that causes leaves
-/// before the next message is looked at.
+/// A duty cycle takes one packet, so that its updates leave before the next packet, or its copy on the other
+/// line, is read. For a packet with few messages it takes one message, so that the message's updates leave
+/// before the next message is processed.
 pub struct FeedHandler<T, N: Network = Kernel> {
     handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
     updates: Updates<T>,
@@ -150,7 +151,7 @@ pub struct FeedHandler<T, N: Network = Kernel> {
     loss: Option<LossModel>,
     next_recovery_poll: Nanos,
     next_counters: Nanos,
-    /// The sooner of the two.
+    /// The earlier of the two deadlines.
     next_upkeep: Nanos,
     buffer: Box<[u8; DATAGRAM_MAX]>,
     counters: Arc<FeedCounters>,
@@ -159,7 +160,7 @@ pub struct FeedHandler<T, N: Network = Kernel> {
 }
 
 impl<T: Tracer, N: Network> FeedHandler<T, N> {
-    /// Joins both lines. Updates leave by `sender`; what can be read of the feed handler is in `view`.
+    /// Joins both lines. Updates leave through `sender`; the handler publishes its state in `view`.
     ///
     /// # Errors
     /// [`NetError`] when a line cannot be joined.
@@ -201,7 +202,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         })
     }
 
-    /// The books and what is known of them, between two duty cycles; none once it has closed.
+    /// Returns the books and their health, between two duty cycles; `None` after closing.
     #[must_use]
     pub fn books(&self) -> Option<&FeedBooks> {
         (!self.is_closed).then(|| self.handler.channel.books())
@@ -222,7 +223,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let index = line as usize;
         let packet = &self.buffer[..len];
         self.counters.packets[index].add(1);
-        // What the model loses was lost before it could be read.
+        // Counted before parsing, as if the packet had never arrived.
         if self.loss.as_ref().is_some_and(|loss| drops(loss, index, packet)) {
             self.counters.injected_losses[index].add(1);
             return Ok(true);
@@ -233,13 +234,13 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         Ok(true)
     }
 
-    /// Lets time pass for the arbiter, sends its request, and takes answers and snapshots, where any of it is due.
+    /// Passes the time to the arbiter, sends its request, and takes answers and snapshots, where due.
     #[cold]
     fn recover(&mut self, now: Nanos) -> usize {
         let is_polled = now >= self.next_recovery_poll;
         let channel = &self.handler.channel;
         let is_due = is_polled || channel.arbiter().has_gap() || channel.needs_snapshot();
-        // Messages of the retransmission server must not overtake those that wait.
+        // Messages of the retransmission server must not overtake deferred ones.
         if !is_due || channel.has_deferred() {
             return 0;
         }
@@ -254,7 +255,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         work
     }
 
-    /// Brings the counts that others read up to date, where that is due.
+    /// Publishes the counters, if due.
     #[cold]
     fn report(&mut self, now: Nanos) {
         if now >= self.next_counters {
@@ -309,8 +310,8 @@ fn session_change(session: Session) -> AgentError {
     ))
 }
 
-/// Requests only where there is a server for them. The venue's next session needs a restart of this program, and a
-/// contradiction a person.
+/// Returns the channel's configuration. Requests require a server. The venue's next session requires a
+/// restart of this program, and a contradiction requires an operator.
 fn channel_config(settings: &FeedSettings) -> ChannelConfig {
     let max_requests = settings.retransmission.map_or(0, |_| settings.arbiter.max_requests);
     let sources = &settings.snapshots;
@@ -333,13 +334,14 @@ fn recovery_servers(settings: &FeedSettings) -> RecoveryServers {
     }
 }
 
-/// The loss model sees the packet's first sequence, so that every receiver of a seed loses the same packets.
+/// Returns whether the loss model drops a packet, by its first sequence: all receivers with a seed lose the
+/// same packets.
 fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
     let sequence = packet.get(10..18).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
     loss.drops(line, sequence)
 }
 
-/// Messages that a packet's header says it has.
+/// Returns the message count in a packet's header.
 #[inline]
 fn message_count(packet: &[u8]) -> usize {
     packet.get(18..20).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
@@ -409,7 +411,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
 }
 
 impl FinalFeed {
-    /// The worst health of any book.
+    /// Returns the worst health of any book.
     #[must_use]
     pub fn worst_health(&self) -> BookHealth {
         let count = self.books.books().limits().max_instrument.0;

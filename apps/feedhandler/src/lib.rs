@@ -1,7 +1,7 @@
 //! The feed handler: two multicast lines in, books and market updates out.
 //!
-//! [`FeedHandler`] is an agent around [`tickpath_feed`]: it owns the sockets, injects losses when told to,
-//! and sends every change of a book to the engines by a broadcast ring.
+//! [`FeedHandler`] is an agent around [`tickpath_feed`]: it owns the sockets, injects configured losses,
+//! and sends every change of a book to the engines through a broadcast ring.
 
 mod channel_handler;
 mod handler;

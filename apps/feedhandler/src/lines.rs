@@ -10,27 +10,27 @@ use tickpath_net::{DatagramReceiver, NetError, Network, PacketRing, PacketRingCo
 
 use crate::senders::Senders;
 
-/// How packets are to be read off an interface.
+/// Configured reading method of packets on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineReader {
-    /// Sockets: a system call for each look.
+    /// Sockets: one system call per poll.
     #[default]
     Sockets,
     /// A packet ring: memory shared with the kernel, no system calls. Needs `CAP_NET_RAW`.
     Ring,
-    /// A packet ring where the system offers one, else sockets.
+    /// A packet ring if the system offers one, else sockets.
     Auto,
 }
 
-/// How the packets of a feed handler are read indeed.
+/// The actual reading method of a feed handler's packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadBy {
     /// By a packet ring.
     Ring,
-    /// By sockets, as asked for, or because there is no packet ring.
+    /// By sockets, as configured or because there is no packet ring.
     Sockets {
-        /// Why there is none.
+        /// The reason for the missing packet ring.
         because: Option<String>,
     },
 }
@@ -45,34 +45,34 @@ impl fmt::Display for ReadBy {
     }
 }
 
-/// A packet of a line, in the buffer that it was read into.
+/// A packet of a line, in its receive buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct LinePacket {
     pub(crate) line: Line,
     pub(crate) from: Ipv4Addr,
     pub(crate) len: usize,
-    /// When the kernel received it, in nanoseconds since the Unix epoch.
+    /// Kernel receive time, in nanoseconds since the Unix epoch.
     pub(crate) kernel_ns: Option<u64>,
 }
 
-/// Packets that were lost on this machine.
+/// Numbers of packets lost on this machine.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Drops {
-    /// There was no room for them.
+    /// Packets dropped because a buffer was full.
     pub(crate) kernel: u64,
-    /// They were cut short, fragmented or damaged.
+    /// Packets that were truncated, fragmented or damaged.
     pub(crate) unreadable: u64,
 }
 
-/// One line or two.
+/// The receivers of one or two lines.
 pub(crate) struct Lines<N: Network> {
     reader: Reader<N>,
     pub(crate) senders: Senders,
-    /// The receiver to look at first: they take turns.
+    /// Index of the receiver to poll first: they alternate.
     next: usize,
-    /// Datagrams of a batch from addresses that may not send, or of another feed.
+    /// Datagrams of a batch from unauthorised addresses, or of another feed.
     pub(crate) strangers: u64,
-    /// Datagrams that were longer than their buffer.
+    /// Datagrams longer than their buffer.
     pub(crate) truncated: u64,
 }
 
@@ -84,7 +84,7 @@ enum Reader<N: Network> {
 const LINES: [Line; 2] = [Line::A, Line::B];
 
 impl<N: Network> Lines<N> {
-    /// Joins the lines that have a group; `None` when none has.
+    /// Joins the lines that have a group; `None` when there is no group.
     pub(crate) fn join(
         network: &N,
         groups: [Option<SocketAddrV4>; 2],
@@ -116,7 +116,7 @@ impl<N: Network> Lines<N> {
         Ok(((!joined.is_empty()).then_some(lines), read_by))
     }
 
-    /// Reads the next packet, if there is one.
+    /// Returns the next packet, if any.
     #[inline]
     pub(crate) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<LinePacket>> {
         match &mut self.reader {
@@ -142,8 +142,8 @@ impl<N: Network> Lines<N> {
         }
     }
 
-    /// Takes what waits on one socket by one call; returns how many datagrams there were. `take` refuses those of another
-    /// feed.
+    /// Receives pending datagrams from one socket with one call; returns their number. `take` refuses those
+    /// of another feed.
     #[inline]
     pub(crate) fn recv_batch(
         &mut self,
@@ -172,7 +172,7 @@ impl<N: Network> Lines<N> {
         Ok(0)
     }
 
-    /// Says that it waits for the next datagram.
+    /// Waits for the next datagram.
     pub(crate) fn wait_for(&self, wait: &mut WaitSet) {
         match &self.reader {
             Reader::Ring(_) => wait.soon(),

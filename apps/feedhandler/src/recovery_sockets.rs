@@ -1,4 +1,5 @@
-//! The sockets of a recovery client: one for requests, a connection, and groups that are joined while they are needed.
+//! The sockets of a recovery client: one for requests, a connection, and multicast groups that are joined
+//! when needed.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
@@ -14,14 +15,14 @@ use tickpath_types::Nanos;
 
 use crate::senders::Senders;
 
-/// Longest datagram: the longest that there is.
+/// Receive buffer length: the maximum length of a datagram.
 const DATAGRAM_MAX: usize = 65_536;
 
 /// The addresses of the servers and groups that recover a channel.
 pub(crate) struct RecoveryServers {
-    /// The server of requests by datagrams.
+    /// The server for datagram requests.
     pub(crate) requests: Option<SocketAddrV4>,
-    /// The server of the connection, and its waiting times.
+    /// The server for the connection, and its waiting times.
     pub(crate) connection: Option<(SocketAddrV4, ReconnectConfig)>,
     pub(crate) groups: [Option<SocketAddrV4>; RECOVERY_GROUPS_MAX],
     /// The interface of the groups.
@@ -68,17 +69,17 @@ impl<N: Network> RecoverySockets<N> {
         Ok(sockets)
     }
 
-    /// Sends the request of the client, if it has one.
+    /// Sends the client's request, if any.
     pub(crate) fn send_request(&mut self, client: &mut impl RecoveryClient) {
         let (Some(endpoint), Some(server)) = (&mut self.requests, self.servers.requests) else { return };
         let len = client.poll_datagram(&mut self.buffer);
         if len > 0 {
-            // The arbiter repeats a request that is not answered.
+            // The arbiter repeats an unanswered request.
             let _ = endpoint.send_to(&self.buffer[..len], server);
         }
     }
 
-    /// Takes answers of the server of requests, up to `answers_max`; returns the number of datagrams.
+    /// Takes up to `answers_max` answers of the request server; returns the number of datagrams.
     pub(crate) fn poll_answers(&mut self, answers_max: usize, mut take: impl FnMut(&[u8])) -> usize {
         let (Some(endpoint), Some(server)) = (&mut self.requests, self.servers.requests) else { return 0 };
         let mut count = 0;
@@ -86,7 +87,7 @@ impl<N: Network> RecoverySockets<N> {
             && let Ok(Some(received)) = endpoint.recv_from(&mut self.buffer)
         {
             count += 1;
-            // Anybody can send to the socket: a message of the session would be applied.
+            // Any host can send to the socket, and a forged message of the session would be applied.
             if received.from == server {
                 self.counters.answers += 1;
                 take(&self.buffer[..received.len]);
@@ -97,7 +98,7 @@ impl<N: Network> RecoverySockets<N> {
         count
     }
 
-    /// One turn of the connection and the groups, bounded; returns the amount of work.
+    /// Polls the connection and the groups once, with bounded work; returns the amount of work.
     pub(crate) fn poll<C>(
         &mut self,
         now: Nanos,
@@ -121,7 +122,7 @@ impl<N: Network> RecoverySockets<N> {
         work
     }
 
-    /// Closes the sockets that are not needed any more.
+    /// Closes the sockets that are no longer needed.
     fn close(&mut self, now: Nanos, needs: SocketNeeds) {
         for (receiver, is_needed) in self.receivers.iter_mut().zip(needs.groups) {
             if !is_needed {
@@ -134,7 +135,7 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Joins the groups that are needed; returns how many.
+    /// Joins the groups that are needed; returns the number of groups joined.
     fn join(&mut self, needs: SocketNeeds) -> Result<usize, NetError> {
         let mut joined = 0;
         for (group, receiver) in self.receivers.iter_mut().enumerate() {
@@ -188,7 +189,7 @@ impl<N: Network> RecoverySockets<N> {
         usize::from(was_waiting)
     }
 
-    /// Sends what is due and takes what arrived; returns the number of messages.
+    /// Sends pending data and takes received data; returns the number of messages.
     fn exchange<C, R: RecoveryInput<C>>(&mut self, now: Nanos, client: &mut R, target: &mut C) -> usize {
         let is_sent = self.transmit(now, client, target);
         let Some(connection) = &mut self.connection else { return 0 };
@@ -231,7 +232,7 @@ impl<N: Network> RecoverySockets<N> {
         count
     }
 
-    /// Sends all that the client has to send; false when the connection does not take it.
+    /// Sends all pending data of the client; false when the connection is full.
     fn transmit<C>(&mut self, now: Nanos, client: &mut impl RecoveryInput<C>, target: &mut C) -> bool {
         let Some(tcp) = self.connection.as_mut().and_then(ReconnectingClient::connection) else {
             return true;
@@ -248,14 +249,14 @@ impl<N: Network> RecoverySockets<N> {
         }
     }
 
-    /// Counts so far.
+    /// Returns the counters.
     pub(crate) fn counters(&self) -> SocketCounters {
         let (connections, failures) =
             self.connection.as_ref().map_or((0, 0), |it| (it.attempts(), it.failures()));
         SocketCounters { connections, failures, ..self.counters }
     }
 
-    /// Descriptor that is readable when an answer to a request is there.
+    /// Returns the descriptor that becomes readable when an answer arrives.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.requests.as_ref().and_then(DatagramEndpoint::descriptor)
     }

@@ -2,33 +2,35 @@
 
 use std::net::Ipv4Addr;
 
-/// Addresses that may send the multicast packets of a channel; every address where there are none.
+/// Addresses that may send the multicast packets of a channel; every address when empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Senders(Vec<Ipv4Addr>);
 
 impl Senders {
-    /// Every address.
+    /// Accepts every address.
     #[must_use]
     pub const fn any() -> Senders {
         Senders(Vec::new())
     }
 
-    /// As a configuration states them. Where it does not: on a loopback interface that interface's address, because no other
-    /// host can send there, and otherwise the publisher's, where it is known; every address where it is not.
+    /// Returns the configured senders. Without a configuration: on a loopback interface the interface's
+    /// address, because no other host can send there; otherwise the publisher's address if known, or every
+    /// address.
     #[must_use]
     pub fn of(stated: Option<&[Ipv4Addr]>, interface: Ipv4Addr, publisher: Option<Ipv4Addr>) -> Senders {
         let publisher = if interface.is_loopback() { Some(interface) } else { publisher };
         Senders(stated.map_or_else(|| publisher.into_iter().collect(), <[Ipv4Addr]>::to_vec))
     }
 
-    /// True when a packet from this address is taken.
+    /// Returns whether packets from this address are accepted.
     #[inline]
     #[must_use]
     pub fn allows(&self, address: Ipv4Addr) -> bool {
         self.0.is_empty() || self.0.contains(&address)
     }
 
-    /// True when packets from every address are taken: any sender to the groups can change the books.
+    /// Returns whether packets from every address are accepted: any sender to the groups can then change the
+    /// books.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.0.is_empty()

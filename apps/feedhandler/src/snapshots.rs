@@ -1,4 +1,4 @@
-//! The sources of snapshots for books that lost messages for good, and the counts of them.
+//! The sources of snapshots for books that lost messages permanently, and their counters.
 
 use std::net::SocketAddrV4;
 
@@ -9,62 +9,63 @@ use tickpath_types::Nanos;
 
 use crate::senders::Senders;
 
-/// Waiting times of the connection to a GLIMPSE server. Between attempts the turn is the snapshot channel's.
+/// Waiting times of the connection to a GLIMPSE server. Between attempts the snapshot channel is used.
 pub(crate) const GLIMPSE: ReconnectConfig =
     ReconnectConfig::fixed(Nanos::from_secs(2), Nanos::from_millis(20));
 
-/// Where snapshots come from, and what waits meanwhile.
+/// The sources of snapshots, and the capacity for messages that wait for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotSources {
     /// Snapshots of the market over SoupBinTCP, tried first.
     pub glimpse: Option<SocketAddrV4>,
-    /// Group and port of snapshots of one instrument after another, on the interface of the lines.
+    /// Group and port of snapshots of one instrument after another, on the lines' interface.
     pub channel: Option<SocketAddrV4>,
-    /// Addresses that may send to that group.
+    /// Addresses that may send to the group.
     pub senders: Senders,
-    /// Messages held for books that wait; the oldest are dropped, and newer snapshots needed.
+    /// Maximum number of messages held for waiting books. Beyond it the oldest are dropped, and newer
+    /// snapshots are needed.
     pub hold_messages: usize,
 }
 
 impl SnapshotSources {
-    /// None: what is lost for good leaves the books stale.
+    /// Returns no sources: books that lost messages permanently stay stale.
     #[must_use]
     pub const fn none() -> SnapshotSources {
         SnapshotSources { glimpse: None, channel: None, senders: Senders::any(), hold_messages: 1 << 16 }
     }
 
-    /// True when there is one.
+    /// Returns whether there is a source.
     #[must_use]
     pub const fn is_any(&self) -> bool {
         self.glimpse.is_some() || self.channel.is_some()
     }
 }
 
-/// What came of snapshots, readable from outside.
+/// Counters of snapshots, readable by others.
 #[derive(Default)]
 pub struct SnapshotCounters {
     /// Books that wait for a snapshot.
     pub waiting: Counter,
-    /// Books that a snapshot healed.
+    /// Books recovered by a snapshot.
     pub healed: Counter,
     /// Connections to the snapshot server.
     pub connections: Counter,
-    /// Of these, those that did not bring a snapshot to its end.
+    /// Number of these connections that did not complete a snapshot.
     pub failures: Counter,
-    /// Times that the snapshot channel was joined.
+    /// Number of times that the snapshot channel was joined.
     pub channel_joins: Counter,
     /// Snapshots that were too old.
     pub too_old: Counter,
-    /// Snapshots that ended too far ahead of the lines to be believed.
+    /// Snapshots rejected because they end too far ahead of the lines.
     pub too_far_ahead: Counter,
-    /// Snapshots that were cut off, by a lost packet or connection.
+    /// Snapshots interrupted by a lost packet or connection.
     pub abandoned: Counter,
-    /// Live messages dropped because too many waited.
+    /// Live messages dropped because too many were held.
     pub dropped: Counter,
 }
 
 impl SnapshotCounters {
-    /// Brings the counts up to date.
+    /// Publishes the counters.
     pub(crate) fn publish(&self, healer: &SnapshotHealer, sockets: &SocketCounters) {
         let counters = healer.counters();
         self.waiting.set(healer.waiting().into());

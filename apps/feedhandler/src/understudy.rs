@@ -1,4 +1,4 @@
-//! Packets that no venue sent, to keep the code of packets that one sends warm.
+//! A warm-up instance: it processes synthetic packets, to keep the code of real packets in the CPU's caches.
 
 use tickpath_agent::TscClock;
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
@@ -14,12 +14,12 @@ use tickpath_types::{
 
 use crate::updates::{FeedBooks, Updates};
 
-/// Orders that may rest.
+/// Maximum number of resting orders.
 const ORDERS_MAX: u32 = 16;
-/// Orders that rest at once.
+/// Number of orders resting at once.
 const RESTING: u64 = 4;
 const PACKET_LEN_MAX: usize = 256;
-/// What is traded.
+/// The synthetic instrument.
 const INSTRUMENT: Instrument = Instrument {
     id: InstrumentId(1),
     symbol: Symbol(*b"REHEARSE"),
@@ -31,7 +31,7 @@ const INSTRUMENT: Instrument = Instrument {
     collar_high: Price(2_000_000),
 };
 
-/// A channel of the same type as the one in use, and the packets that it takes.
+/// A channel of the same type as the real one, and its synthetic packets.
 pub(crate) struct Understudy<T> {
     channel: Channel<FeedBooks>,
     updates: Updates<T>,
@@ -52,14 +52,14 @@ impl<T: Tracer> Understudy<T> {
         }
     }
 
-    /// A small channel with empty books.
+    /// Returns a small channel with empty books.
     pub(crate) fn channel() -> Channel<FeedBooks> {
         let books = BookBuilder::new(DirectBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX)));
         let arbiter = ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() };
         Channel::new(&ChannelConfig::new(arbiter, None), books)
     }
 
-    /// One packet: an order comes, another trades in part, and an old one goes.
+    /// Processes one packet: a new order, a partial fill of another, and the deletion of an old one.
     pub(crate) fn run(&mut self, now: Nanos) {
         self.step += 1;
         let order_id = OrderId(self.step);

@@ -1,4 +1,4 @@
-//! From the books' updates to the engines.
+//! Publishing of the books' updates to the engines.
 
 use tickpath_agent::{KernelTime, TscClock};
 use tickpath_book::DirectBooks;
@@ -10,7 +10,7 @@ use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
 /// Interval, in messages, of timing the decoding and the change of the book.
 const TIMED_EVERY: u64 = 16;
 
-/// Books that a feed handler builds.
+/// The books of a feed handler.
 pub type FeedBooks = BookBuilder<DirectBooks>;
 
 /// Sends the updates of the books to the engines, and stamps packets and messages.
@@ -18,19 +18,19 @@ pub(crate) struct Updates<T> {
     pub(crate) sender: broadcast::Sender<MarketUpdate>,
     pub(crate) tracer: T,
     feed: u8,
-    /// When the kernel received the line's packet at hand, by its clock.
+    /// Kernel receive time of the line's current packet, on the kernel's clock.
     pub(crate) kernel_ns: Option<u64>,
-    /// When the packet at hand was read.
+    /// Read time of the current packet.
     read_at: u64,
-    /// `kernel_ns` on the scale of `read_at`, once it was needed; 0 when it is not known.
+    /// `kernel_ns` on the scale of `read_at`, computed when first needed; 0 when unknown.
     received_at: Option<u64>,
     kernel_time: KernelTime,
-    /// When the message at hand was begun, if it is timed.
+    /// Start time of the current message, if it is timed.
     began_at: Option<u64>,
 }
 
 impl<T: Tracer> Updates<T> {
-    /// Updates of the feed handler of this number in stamps.
+    /// Creates a publisher for the feed handler with this number in stamps.
     pub(crate) fn new(
         sender: broadcast::Sender<MarketUpdate>,
         tracer: T,
@@ -85,7 +85,7 @@ impl<T: Tracer> UpdateListener for Updates<T> {
         }
     }
 
-    /// The engines have its updates already: nothing waits for these stamps.
+    /// Stamps after the engines have the message's updates, so that nothing waits for these stamps.
     #[inline]
     fn on_applied(&mut self, sequence: Sequence) {
         if T::ENABLED {

@@ -1,4 +1,4 @@
-//! The suite `lines` by a packet ring, where the process may have one.
+//! The suite `lines` with a packet ring, if the process may use one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_feedhandler::LineReader;

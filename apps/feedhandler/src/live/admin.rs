@@ -1,4 +1,4 @@
-//! The admin socket of a live feed handler: a line there, a line of JSON back.
+//! The admin socket of a live feed handler: a command line in, a line of JSON out.
 
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -12,16 +12,16 @@ use tickpath_types::Symbol;
 use super::handler::LiveCommand;
 use super::report;
 
-/// How long the handler may take to answer.
+/// Time that the handler has to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest line that is read, in bytes.
+/// Maximum length of a command line, in bytes.
 const LINE_LEN_MAX: usize = 256;
 
-/// Listens for commands on a new thread until the result is dropped. Only the socket's owner and root can use it; one
-/// that a dead handler left is replaced.
+/// Listens for commands on a new thread until the result is dropped. Only the socket's owner and root can use
+/// it. Replaces the stale socket of a dead handler.
 ///
 /// # Errors
-/// When the system refuses it; another socket is named by admin.socket.
+/// When the system refuses the socket; `admin.socket` can name another one.
 pub fn open_socket(path: &Path, commands: SyncSender<LiveCommand>) -> anyhow::Result<AdminThread> {
     let limits = LineLimits::one_line(LINE_LEN_MAX);
     let started = AdminThread::start("feed-admin", path, limits, move |line, _| command(line, &commands));
@@ -50,10 +50,10 @@ fn command(line: &str, commands: &SyncSender<LiveCommand>) -> Result<Value, Stri
     }
 }
 
-/// Sends a line to a running handler and gives its answer.
+/// Sends a command line to a running handler and returns its answer.
 ///
 /// # Errors
-/// In one line that says what to do.
+/// A message of one line that says what to do.
 pub fn ask(path: &Path, line: &str) -> anyhow::Result<Value> {
     let at = path.display();
     tickpath_admin::ask(path, line, ANSWER_TIMEOUT).map_err(|error| match error {

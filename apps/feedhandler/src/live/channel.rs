@@ -1,4 +1,4 @@
-//! One channel: where its messages come from, its books, what it puts out.
+//! One channel: its message sources, its books, and its outputs.
 
 use tickpath_agent::WaitSet;
 use tickpath_book::BooksById;
@@ -13,85 +13,86 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use super::outputs::{ChannelOutput, Segment, Sink, Suspect};
 use crate::channel_handler::ChannelHandler;
 
-/// Answers to requests taken in one duty cycle.
+/// Maximum number of answers to requests taken in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 16;
 
-/// Books that are listed in a status at most.
+/// Maximum number of books listed in a status.
 pub const LISTED_MAX: usize = 1_000;
 
-/// What a channel has done. Plain data without padding, for the cell that it is read from.
+/// Status of a channel. Plain data without padding, for the seqlock from which it is read.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ChannelStatus {
-    /// The lines and their arbitration.
+    /// Counters of the lines and their arbitration.
     pub lines: ArbiterCounters,
-    /// The messages.
+    /// Counters of the messages.
     pub builder: BuilderCounters,
-    /// Sessions and books read anew.
+    /// Counters of sessions and resynchronised books.
     pub channel: ChannelCounters,
-    /// Snapshots.
+    /// Counters of snapshot recovery.
     pub healer: HealerCounters,
-    /// Requests and servers.
+    /// Counters of requests and servers.
     pub recovery: RecoveryCounters,
-    /// Number of the next message.
+    /// Sequence of the next message.
     pub next_sequence: u64,
-    /// Packets of the channel on lines A and B, heartbeats too; of a stream over TCP its packets.
+    /// Packets of the channel on lines A and B, including heartbeats; for a stream over TCP, its packets.
     pub received: u64,
-    /// Time since the latest of them, or since the start.
+    /// Time since the latest packet, or since the start.
     pub quiet: Nanos,
-    /// Books that wait for a snapshot.
+    /// Number of books that wait for a snapshot.
     pub waiting: u32,
-    /// Instruments that the directory has named.
+    /// Number of instruments named by the directory.
     pub instruments: u32,
-    /// Books by their health: live, recovering, stale, suspect. Of instruments that have a name.
+    /// Numbers of named instruments' books by health: live, recovering, stale, suspect.
     pub health: [u32; 4],
-    /// 1 once messages came about instruments that have no book: never mapped, or beyond the bound.
+    /// 1 after messages for instruments without a book: never mapped, or beyond the limit.
     pub bookless: u64,
-    /// Datagrams from addresses that may not send, or of another feed.
+    /// Datagrams from unauthorised addresses, or of another feed.
     pub strangers: u64,
-    /// Datagrams that were too long.
+    /// Datagrams longer than their buffer.
     pub truncated: u64,
-    /// Datagrams that the kernel dropped.
+    /// Datagrams dropped by the kernel.
     pub kernel_drops: u64,
-    /// Updates made.
+    /// Number of updates published.
     pub updates: u64,
-    /// Of these, trades.
+    /// Number of these updates that are trades.
     pub trades: u64,
     /// Digest of all books; 0 until the channel has closed.
     pub state_hash: u64,
 }
 
 impl ChannelStatus {
-    /// True when every book that has a name can be believed, and every instrument that was heard of has a book.
+    /// Returns whether every named book is consistent with its market, and every instrument with messages has
+    /// a book.
     #[must_use]
     pub const fn is_believable(&self) -> bool {
         let [_, recovering, stale, suspect] = self.health;
         recovering == 0 && stale == 0 && suspect == 0 && !self.lacks_books()
     }
 
-    /// True when messages came about instruments that have no book.
+    /// Returns whether messages arrived for instruments without a book.
     #[must_use]
     pub const fn lacks_books(&self) -> bool {
         self.bookless > 0
     }
 
-    /// True when nothing at all has come that was taken.
+    /// Returns whether no valid packet has arrived.
     #[must_use]
     pub const fn is_silent(&self) -> bool {
         self.received == 0
     }
 }
 
-/// One book as a status lists it.
+/// One book in a status list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookStatus {
-    /// The instrument's number in its channel.
+    /// Number of the instrument in its channel.
     pub instrument: InstrumentId,
     /// Its symbol.
     pub symbol: Symbol,
-    /// Whether the book can be believed.
+    /// Whether the book is consistent with its market.
     pub health: BookHealth,
-    /// Why not.
+    /// The reason if the book is suspect.
     pub reason: Option<SuspectReason>,
     /// Best bid and its quantity.
     pub bid: Option<(Price, Qty)>,
@@ -99,10 +100,10 @@ pub struct BookStatus {
     pub ask: Option<(Price, Qty)>,
 }
 
-/// What came of a command to read a book anew.
+/// Outcome of a resync command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResyncOutcome {
-    /// It waits for a snapshot.
+    /// The book waits for a snapshot.
     Begun,
     /// The channel has no snapshots.
     NoSnapshots,
@@ -113,20 +114,21 @@ pub enum ResyncOutcome {
 /// A channel of any protocol.
 pub(super) trait LiveFeed: Send {
     fn name(&self) -> &str;
-    /// Takes packets and answers, bounded; how many.
+    /// Takes a bounded number of packets and answers; returns their number.
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize>;
-    /// Looks at what is seldom there.
+    /// Does work that is rarely needed; returns its amount.
     fn do_background_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> usize;
-    /// Says which packets it waits for.
+    /// Adds the packets that it waits for to `wait`.
     fn wait_for(&self, wait: &mut WaitSet);
     fn resync(&mut self, symbol: Symbol, segment: &mut Option<Segment>) -> ResyncOutcome;
-    /// What it has done; walks all instruments.
+    /// Returns the channel's status; visits all instruments.
     fn status(&self) -> ChannelStatus;
-    /// The books that `wanted` picks.
+    /// Returns the books that `wanted` selects.
     fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
-    /// Digest of all books. Walks everything.
+    /// Returns the digest of all books; visits everything.
     fn state_hash(&self) -> u64;
-    /// Hands over the books that became suspect since the last call; gives back how many more there were.
+    /// Passes the books that became suspect since the last call to `take`; returns the number of further
+    /// ones.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
@@ -181,7 +183,7 @@ where
     fn wait_for(&self, wait: &mut WaitSet) {
         match &self.handler.lines {
             Some(lines) => lines.wait_for(wait),
-            // The connection may be made again at any time.
+            // The connection may be established again at any time.
             None => wait.soon(),
         }
     }
@@ -243,7 +245,8 @@ where
     }
 }
 
-/// Counts the instruments that have a name by the health of their books, and says whether others have none.
+/// Counts the named instruments by the health of their books, and records whether other instruments have no
+/// book.
 fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
     status.bookless = u64::from(!instruments.is_whole());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {
@@ -254,7 +257,7 @@ fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut Channel
     }
 }
 
-/// The books of instruments that have a name and were asked for.
+/// Returns the books of named instruments whose symbols are configured.
 fn list<'a, B: BooksById>(
     instruments: &'a Instruments<B>,
     output: &'a ChannelOutput,

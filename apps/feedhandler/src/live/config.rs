@@ -10,25 +10,25 @@ use tickpath_types::{Nanos, Symbol};
 use super::protocols;
 use super::section::{AdminSection, ChannelSection, FeedSection, OutputsSection};
 
-/// Channels of one handler at most.
+/// Maximum number of channels of one handler.
 pub const CHANNELS_MAX: usize = 64;
-/// Open orders that the books of one channel can be told to hold.
+/// Maximum configurable number of open orders in the books of one channel.
 const MAX_ORDERS_MAX: u32 = 1 << 26;
-/// Messages that can be told to be held.
+/// Maximum configurable number of held messages.
 const HOLD_MAX: usize = 1 << 22;
 const DAY: Nanos = Nanos::from_secs(86_400);
 
-/// A feed handler as its file describes it.
+/// The configuration of a feed handler.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveConfig {
-    /// What is common to all channels.
+    /// Settings shared by all channels.
     #[serde(default)]
     pub feed: FeedSection,
-    /// What other processes read.
+    /// Outputs for other processes.
     #[serde(default)]
     pub outputs: OutputsSection,
-    /// Where commands come from.
+    /// The admin socket.
     #[serde(default)]
     pub admin: AdminSection,
     /// The channels.
@@ -37,10 +37,10 @@ pub struct LiveConfig {
 }
 
 impl LiveConfig {
-    /// Reads and checks a file.
+    /// Loads and checks a file.
     ///
     /// # Errors
-    /// [`ConfigError`] in one line that says what to change.
+    /// [`ConfigError`] of one line that says what to change.
     pub fn load(path: &Path) -> Result<LiveConfig, ConfigError> {
         let mut config: LiveConfig = FileKind::Feed.load(path)?;
         config.finish()?;
@@ -53,19 +53,20 @@ impl LiveConfig {
         Ok(config)
     }
 
-    /// Whether the secrets of all channels are to be found; `file` is where they may be written out.
+    /// Checks that the secrets of all channels exist; `file` is the configuration file that may contain
+    /// secrets.
     ///
     /// # Errors
-    /// [`ConfigError`] when one is not, or others may read it.
+    /// [`ConfigError`] when a secret is missing or others may read it.
     pub fn check_secrets(&self, file: &Path) -> Result<(), ConfigError> {
         let secrets = self.channels.iter().flat_map(|channel| [&channel.token, &channel.password]);
         secrets.flatten().try_for_each(|secret| secret.resolve(Some(file)).map(drop))
     }
 
-    /// Gives channels their names and checks everything.
+    /// Sets the default names of channels, and checks everything.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] in one line that says what to change.
+    /// [`ConfigError::Value`] of one line that says what to change.
     pub fn finish(&mut self) -> Result<(), ConfigError> {
         if self.channels.is_empty() || self.channels.len() > CHANNELS_MAX {
             return Err(ConfigError::value(format!(
@@ -93,10 +94,10 @@ impl LiveConfig {
         Ok(())
     }
 
-    /// The symbols that are asked for; all when there is none.
+    /// Returns the configured symbols; all symbols when there is none.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] for text that is no symbol.
+    /// [`ConfigError::Value`] for text that is not a symbol.
     pub fn symbols(&self) -> Result<Vec<Symbol>, ConfigError> {
         let symbol = |text: &String| {
             Symbol::new(text).map_err(|error| ConfigError::value(format!("feed.symbols: {error}")))
@@ -104,10 +105,11 @@ impl LiveConfig {
         self.feed.symbols.iter().map(symbol).collect()
     }
 
-    /// The midnight that times in updates count from, since the Unix epoch; `now` is the time of the start.
+    /// Returns the midnight that is the origin of times in updates, since the Unix epoch; `now` is the time
+    /// of the start.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] when date or time zone are none.
+    /// [`ConfigError::Value`] when the date or time zone is not valid.
     pub fn midnight(&self, now: Nanos) -> Result<Nanos, ConfigError> {
         let wrong =
             |key: &str, error: &dyn std::fmt::Display| ConfigError::value(format!("feed.{key}: {error}"));
@@ -120,7 +122,7 @@ impl LiveConfig {
     }
 }
 
-/// Checks one channel, whose protocol has some of the keys alone.
+/// Checks one channel. Some keys are valid only for certain protocols.
 fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
     let wrong = |what: String| Err(ConfigError::value(format!("channel '{}': {what}", channel.name)));
     let (name, protocol) = (channel.protocol.as_str(), protocols::protocol::<Kernel>(channel.protocol));
@@ -155,7 +157,7 @@ fn check_channel(channel: &ChannelSection) -> Result<(), ConfigError> {
     check_bounds(channel).or_else(wrong)
 }
 
-/// Checks the numbers of a channel; says which is wrong.
+/// Checks the numbers of a channel; the error names the one that is wrong.
 fn check_bounds(channel: &ChannelSection) -> Result<(), String> {
     if !(1..=u16::MAX - 1).contains(&channel.max_instruments) {
         return Err("max_instruments: 1 to 65534".to_owned());

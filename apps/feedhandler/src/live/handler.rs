@@ -1,4 +1,4 @@
-//! All channels as one agent.
+//! The agent that runs all channels.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex};
@@ -17,30 +17,30 @@ use super::protocol::Opening;
 use super::protocols::protocol;
 use super::section::ChannelSection;
 
-/// How often what others read is brought up to date.
+/// Publishing interval of the channels' status.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
-/// How often channels look at what is seldom there.
+/// Interval of the channels' background work.
 const BACKGROUND_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Suspect books that wait to be told of; of more only the number is.
+/// Capacity of the queue of suspect books; further ones are only counted.
 const SUSPECTS_MAX: usize = 1_024;
 
-/// One channel as it is told of.
+/// The name and status of one channel.
 #[derive(Clone, Debug)]
 pub struct ChannelReport {
     /// Its name.
     pub name: String,
-    /// What it has done.
+    /// Status of the channel.
     pub status: ChannelStatus,
 }
 
 /// Books with the names of their channels.
 pub type NamedBooks = Vec<(String, BookStatus)>;
 
-/// What can be read of a running handler, and afterwards, by who watches it.
+/// The published state of a running or closed handler, for its observers.
 pub struct LiveView {
     names: Vec<String>,
     published: seqlock::Reader<(), ChannelStatus>,
-    /// What was read last, and room for what is read next.
+    /// The latest statuses read, and a buffer for the next read.
     statuses: [Vec<ChannelStatus>; 2],
     suspects: spsc::Consumer<(u16, Suspect)>,
     untold: Arc<Counter>,
@@ -49,7 +49,7 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// The lines that wait to be told, each once, and how many more there were.
+    /// Returns the pending messages about suspect books, each once, and the number of further ones.
     #[must_use]
     pub fn take_told(&mut self) -> (Vec<String>, u64) {
         let LiveView { names, suspects, .. } = self;
@@ -64,11 +64,11 @@ impl LiveView {
         (lines, untold - std::mem::replace(&mut self.untold_seen, untold))
     }
 
-    /// The channels, some moments ago.
+    /// Returns the channels' recently published statuses.
     #[must_use]
     pub fn channels(&mut self) -> Vec<ChannelReport> {
         let [latest, room] = &mut self.statuses;
-        // Who met a write every time keeps what was read before.
+        // If every attempt collided with a write, keep the previous statuses.
         if self.published.try_read(room).is_ok() {
             std::mem::swap(latest, room);
         }
@@ -76,39 +76,41 @@ impl LiveView {
         statuses.map(|(name, status)| ChannelReport { name: name.clone(), status: *status }).collect()
     }
 
-    /// The books that were asked for, with their channels, once the handler has closed.
+    /// Returns the books of the configured symbols with their channels, once the handler has closed.
     #[must_use]
     pub fn books(&self) -> NamedBooks {
         self.books.lock().map(|books| books.clone()).unwrap_or_default()
     }
 }
 
-/// A command to a running handler, and where its answer goes.
+/// A command to a running handler, with the sender for its answer.
 #[derive(Debug)]
 pub enum LiveCommand {
-    /// What it has done, and every book that is not live.
+    /// Report the status, and every book that is not live.
     Status(SyncSender<LiveReport>),
-    /// Read the book of a symbol anew, in every channel that has it.
+    /// Resync the book of a symbol, in every channel that has it.
     Resync(Symbol, SyncSender<Vec<(String, ResyncOutcome)>>),
 }
 
-/// The channels of a handler, and books of theirs.
+/// Reports of a handler's channels and books.
 #[derive(Clone, Debug, Default)]
 pub struct LiveReport {
     /// The channels.
     pub channels: Vec<ChannelReport>,
-    /// Books with their channels: in an answer to a command those that are not live, and at the end those of the configured symbols.
+    /// Books with their channels: in an answer the books that are not live, at the end those of the
+    /// configured symbols.
     pub books: NamedBooks,
 }
 
 impl LiveReport {
-    /// True when every book is consistent with its market.
+    /// Returns whether every book is consistent with its market.
     #[must_use]
     pub fn is_believable(&self) -> bool {
         self.channels.iter().all(|channel| channel.status.is_believable())
     }
 
-    /// The reason why the run is incomplete or its books cannot be trusted, in one line; `None` when neither is so.
+    /// Returns the reason why the run is incomplete or its books cannot be trusted, in one line; `None` when
+    /// all is well.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();
@@ -122,14 +124,14 @@ impl LiveReport {
     }
 }
 
-/// Channels of any protocols, their books, and what they put out.
+/// Channels of any protocols, their books, and their outputs.
 ///
 /// A duty cycle takes up to a batch of packets of each channel in turn.
 pub struct LiveHandler {
     channels: Vec<Box<dyn LiveFeed>>,
     segment: Option<Segment>,
     commands: Receiver<LiveCommand>,
-    /// What each channel had done when it was last looked at, and when something of it came.
+    /// Latest status of each channel, and the time of its latest packets.
     statuses: Vec<ChannelStatus>,
     heard: Vec<Nanos>,
     published: seqlock::Writer<(), ChannelStatus>,
@@ -142,11 +144,11 @@ pub struct LiveHandler {
 }
 
 impl LiveHandler {
-    /// Joins the lines of every channel and makes the outputs: the handler, and what is read of it. `now` counts from the
-    /// Unix epoch; `path` is the file of the configuration, for the secrets that it names.
+    /// Joins the lines of every channel and creates the outputs. Returns the handler and its view. `now`
+    /// counts from the Unix epoch; `path` is the configuration file, for its secrets.
     ///
     /// # Errors
-    /// In one line that says what to change.
+    /// A message of one line that says what to change.
     pub fn open<N: Network>(
         network: &N,
         config: &LiveConfig,
@@ -191,13 +193,13 @@ impl LiveHandler {
         Ok((handler, view))
     }
 
-    /// Where the outputs are; `None` without outputs.
+    /// Returns the path of the outputs; `None` without outputs.
     #[must_use]
     pub fn segment_path(&self) -> Option<String> {
         self.segment.as_ref().map(Segment::path)
     }
 
-    /// Looks at what every channel has done.
+    /// Updates the status of every channel.
     fn look(&mut self) {
         let statuses = self.statuses.iter_mut().zip(&mut self.heard);
         for (channel, (status, heard)) in self.channels.iter().zip(statuses) {
@@ -227,12 +229,12 @@ impl LiveHandler {
         listed
     }
 
-    /// Takes one command, if there is one. Formats and allocates: somebody asked for it.
+    /// Executes one command, if any. Formats and allocates, because a user requested it.
     fn take_command(&mut self) -> bool {
         match self.commands.try_recv() {
             Ok(LiveCommand::Status(answer)) => {
                 let books = self.listed(&|book| book.health != tickpath_types::BookHealth::Live);
-                // Who asked may have gone.
+                // The requester may have disconnected.
                 let _ = answer.try_send(LiveReport { channels: self.reports(), books });
                 true
             }
@@ -249,7 +251,7 @@ impl LiveHandler {
         }
     }
 
-    /// Hands over the books that became suspect, each once.
+    /// Queues the books that became suspect, each once.
     fn tell(&mut self) {
         let LiveHandler { channels, suspects, untold, .. } = self;
         for (number, channel) in (0..).zip(channels) {

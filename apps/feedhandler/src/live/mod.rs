@@ -1,4 +1,4 @@
-//! Feed handlers of real markets, live: channels of any protocol, what recovers them, and what they put out.
+//! Live feed handlers of real markets: channels of any protocol, their recovery, and their outputs.
 
 mod admin;
 mod channel;

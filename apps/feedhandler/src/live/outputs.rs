@@ -1,4 +1,4 @@
-//! What other processes read of a feed handler, and what is told of books.
+//! The outputs of a feed handler for other processes, and its reports of suspect books.
 
 use tickpath_book::BooksById;
 use tickpath_feed::{Instruments, UpdateListener};
@@ -9,17 +9,17 @@ use tickpath_types::{
 
 use super::section::OutputsSection;
 
-/// Suspect books of one channel that wait to be told of; of more only the number is.
+/// Capacity for unreported suspect books of one channel; further ones are only counted.
 const SUSPECTS_MAX: usize = 256;
 
-/// The segment that all channels write, and the rows of it that are taken.
+/// The segment that all channels write, and its number of used rows.
 pub struct Segment {
     writer: SegmentWriter,
     rows: u32,
 }
 
 impl Segment {
-    /// Makes the segment that the configuration names; `None` when it names none.
+    /// Creates the segment named in the configuration; `None` when it names none.
     ///
     /// # Errors
     /// [`ShmError`] that says what to do.
@@ -36,12 +36,12 @@ impl Segment {
         Ok(Some(Segment { writer, rows: 0 }))
     }
 
-    /// Shows that the writer works.
+    /// Publishes that the writer works.
     pub(super) fn heartbeat(&mut self, now: Nanos) {
         self.writer.heartbeat(now);
     }
 
-    /// Where it is.
+    /// Returns the path of the segment.
     pub(super) fn path(&self) -> String {
         self.writer.path().display().to_string()
     }
@@ -54,26 +54,26 @@ impl Segment {
     }
 }
 
-/// Where an instrument's quotes go.
+/// The output row of an instrument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// It has no name yet.
+    /// The instrument has no name yet.
     Unnamed,
-    /// Nowhere: nobody asked for it, or there is no room.
+    /// No row: the symbol is not configured, or the segment is full.
     Nowhere,
     At(u16),
 }
 
-/// A book that became suspect, on its way to whoever tells of it.
+/// A book that became suspect and is to be reported.
 #[derive(Clone, Copy)]
 pub(super) struct Suspect {
     pub(super) instrument: InstrumentId,
-    /// Its symbol, where it has one.
+    /// Symbol of the instrument, if it has one.
     pub(super) symbol: Option<Symbol>,
     pub(super) reason: Option<SuspectReason>,
 }
 
-/// What one channel puts out.
+/// The outputs of one channel.
 pub(super) struct ChannelOutput {
     symbols: Vec<Symbol>,
     rows: Box<[Row]>,
@@ -81,7 +81,7 @@ pub(super) struct ChannelOutput {
     has_unnamed: bool,
     pub(super) updates: u64,
     pub(super) trades: u64,
-    /// Books that became suspect and have not been told of; each is told of once.
+    /// Suspect books that were not reported yet; each is reported once.
     suspects: Vec<Suspect>,
     untold: u64,
     is_told: Box<[bool]>,
@@ -107,12 +107,12 @@ impl ChannelOutput {
         Sink { output: self, segment: segment.as_mut() }
     }
 
-    /// True for a symbol that was asked for.
+    /// Returns whether a symbol is configured for the outputs.
     pub(super) fn wants(&self, symbol: Symbol) -> bool {
         self.symbols.is_empty() || self.symbols.contains(&symbol)
     }
 
-    /// Gives instruments that got a name their rows. Only after updates of such ones.
+    /// Assigns rows to newly named instruments. Does nothing unless such instruments had updates.
     pub(super) fn name<B: BooksById>(&mut self, instruments: &Instruments<B>, segment: &mut Option<Segment>) {
         let Some(segment) = segment.as_mut().filter(|_| std::mem::take(&mut self.has_unnamed)) else {
             return;
@@ -126,13 +126,14 @@ impl ChannelOutput {
             let row = if self.wants(symbol) { segment.take_row(symbol) } else { None };
             self.rows[place] = row.map_or(Row::Nowhere, Row::At);
             if let Some(row) = row {
-                // The row is there: it was just taken.
+                // The row exists, because it was just assigned.
                 let _ = segment.writer.write(usize::from(row), &self.quotes[place]);
             }
         }
     }
 
-    /// Hands over the books that became suspect since the last call; gives back how many more there were.
+    /// Passes the books that became suspect since the last call to `take`; returns the number of further
+    /// ones.
     pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,
@@ -160,7 +161,7 @@ impl ChannelOutput {
     }
 }
 
-/// A channel's updates on their way out.
+/// Writes a channel's updates to its outputs.
 pub(super) struct Sink<'a> {
     output: &'a mut ChannelOutput,
     segment: Option<&'a mut Segment>,

@@ -1,4 +1,4 @@
-//! A protocol of live channels.
+//! The interface of a live channel's protocol.
 
 use std::path::Path;
 
@@ -17,22 +17,22 @@ use crate::channel_handler::ChannelHandler;
 use crate::lines::{LineReader, Lines};
 use crate::recovery_sockets::{RecoveryServers, RecoverySockets};
 
-/// Datagrams taken off one line by one call.
+/// Maximum number of datagrams received from one line with one call.
 const BATCH: usize = 32;
-/// Longest datagram that is taken: that of jumbo frames. A longer one is cut short, counted, and not trusted.
+/// Receive buffer length: that of jumbo frames. A longer datagram is truncated, counted, and not trusted.
 const DATAGRAM_MAX: usize = 9_216;
 
-/// A protocol of live channels: a file in `protocols`, and a line in its table.
+/// A protocol of live channels. Each has a file in `protocols` and a line in its table.
 pub(super) trait LiveProtocol<N: Network>: Sync {
-    /// The keys of a channel's section that not all protocols have, and that this one has.
+    /// Returns the keys of a channel's section that only some protocols have, this one included.
     fn server_keys(&self) -> &'static [&'static str];
 
-    /// True when a server sends the messages, and there are no lines.
+    /// Returns whether a server sends the messages and there are no lines.
     fn is_stream(&self) -> bool {
         false
     }
 
-    /// Checks those keys.
+    /// Checks these keys.
     fn check(&self, section: &ChannelSection) -> Result<(), &'static str> {
         let _ = section;
         Ok(())
@@ -42,15 +42,15 @@ pub(super) trait LiveProtocol<N: Network>: Sync {
     fn open(&self, opening: Opening<'_, N>) -> anyhow::Result<Box<dyn LiveFeed>>;
 }
 
-/// A channel that is being opened.
+/// The inputs for opening a channel.
 pub(super) struct Opening<'a, N> {
     pub(super) network: &'a N,
     pub(super) section: &'a ChannelSection,
-    /// The file of the configuration, for the secrets that it names.
+    /// The configuration file, for its secrets.
     pub(super) path: Option<&'a Path>,
-    /// Symbols that go to the outputs; all when empty.
+    /// Symbols for the outputs; all when empty.
     pub(super) symbols: Vec<Symbol>,
-    /// The midnight that times in updates count from, since the Unix epoch.
+    /// The midnight that is the origin of times in updates, since the Unix epoch.
     pub(super) midnight: Nanos,
 }
 
@@ -59,29 +59,29 @@ impl<N: Network> Opening<'_, N> {
         InstrumentId(self.section.max_instruments)
     }
 
-    /// Empty books.
+    /// Returns empty books.
     pub(super) fn books(&self) -> DirectBooks {
         DirectBooks::new(BookLimits::new(self.last_instrument(), self.section.max_orders))
     }
 
-    /// A secret of the section; empty when it has none.
+    /// Returns a secret of the section; empty when it has none.
     pub(super) fn secret(&self, secret: Option<&Secret>) -> Result<String, ConfigError> {
         secret.map_or(Ok(String::new()), |secret| secret.resolve(self.path))
     }
 
-    /// An error that names the channel.
+    /// Returns an error that names the channel.
     pub(super) fn wrong(&self, what: &str) -> ConfigError {
         ConfigError::value(format!("channel '{}': {what}", self.section.name))
     }
 
-    /// The login of SoupBinTCP.
+    /// Returns the SoupBinTCP login.
     pub(super) fn login(&self) -> anyhow::Result<LoginRequest> {
         let password = self.secret(self.section.password.as_ref())?;
         let login = LoginRequest::new(&self.section.user, &password);
         Ok(login.ok_or_else(|| self.wrong("user has at most 6 characters, password 10"))?)
     }
 
-    /// No servers.
+    /// Returns a configuration without servers.
     pub(super) fn servers(&self) -> RecoveryServers {
         RecoveryServers {
             requests: None,
@@ -92,7 +92,7 @@ impl<N: Network> Opening<'_, N> {
         }
     }
 
-    /// Joins the lines and opens the sockets of a channel with these books and this client of these servers.
+    /// Opens a channel with these books and a client of these servers: joins the lines and opens the sockets.
     pub(super) fn channel<B, F, R>(
         self,
         books: B,

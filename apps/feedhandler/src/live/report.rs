@@ -1,4 +1,4 @@
-//! What a handler has done, for people and as JSON.
+//! Reports of a handler, as text and as JSON.
 
 use serde_json::{Value, json};
 use tickpath_config::thousands;
@@ -8,12 +8,12 @@ use tickpath_types::{Nanos, Price, Qty, Symbol};
 use super::channel::{BookStatus, ChannelStatus, ResyncOutcome};
 use super::handler::ChannelReport;
 
-/// After so long without a packet a channel is told of: every protocol says each second that it is there.
+/// Time without a packet after which a channel is reported: every protocol sends heartbeats each second.
 const QUIET_MAX: Nanos = Nanos::from_secs(5);
-/// So many packets of another session are told of: at a change of session there are few.
+/// Number of packets of another session that is reported. A normal change of session causes fewer.
 const OTHER_SESSION_PACKETS: u64 = 100;
 
-/// All of it as JSON: channels, and the books that are given.
+/// Returns the channels and the given books as JSON.
 #[must_use]
 pub fn to_json(channels: &[ChannelReport], books: &[(String, BookStatus)]) -> Value {
     json!({
@@ -38,7 +38,7 @@ fn book_json(channel: &str, book: &BookStatus) -> Value {
     })
 }
 
-/// An object of counts under their own names, and of others under the names that are given.
+/// Creates an object of counters under their field names, and of further values under the given names.
 macro_rules! counts {
     ($of:expr; $($name:ident),*; $($key:literal: $value:expr),* $(,)?) => {
         json!({$((stringify!($name)): $of.$name,)* $($key: $value),*})
@@ -114,10 +114,10 @@ fn channel_json(report: &ChannelReport) -> Value {
     })
 }
 
-/// The answer to a command to read a book anew.
+/// Returns the answer to a resync command.
 ///
 /// # Errors
-/// In words, when no channel began to.
+/// A message, when no channel began to resync.
 pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> Result<Value, String> {
     let of = |wanted: ResyncOutcome| {
         let names = outcomes.iter().filter(move |(_, outcome)| *outcome == wanted);
@@ -135,7 +135,7 @@ pub(super) fn resynced(symbol: Symbol, outcomes: &[(String, ResyncOutcome)]) -> 
     }
 }
 
-/// What its user has to know of a channel besides its books, each said once; true for what has happened.
+/// Problems of a channel besides its books, each reported once; true for those that have occurred.
 pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     let lines = &status.lines;
     let of_lines = |count: fn(&LineCounters) -> u64| lines.lines.iter().any(|line| count(line) > 0);
@@ -178,13 +178,13 @@ pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
     ]
 }
 
-/// True when nothing comes in the middle of a session.
+/// Returns whether no packets arrive in the middle of a session.
 fn has_gone_quiet(status: &ChannelStatus) -> bool {
     let has_ended = status.channel.ended_sessions > status.channel.session_changes;
     status.quiet >= QUIET_MAX && !has_ended
 }
 
-/// One line a channel on what happens now. `rate` is in messages a second.
+/// Formats the current state of a channel in one line. `rate` is in messages per second.
 #[must_use]
 pub fn status_line(report: &ChannelReport, rate: u64) -> String {
     let status = &report.status;
@@ -208,7 +208,7 @@ pub fn status_line(report: &ChannelReport, rate: u64) -> String {
     line
 }
 
-/// One book in a line.
+/// Formats one book in one line.
 #[must_use]
 pub fn book_line(channel: &str, book: &BookStatus) -> String {
     let level = |level: Option<(Price, Qty)>| {
@@ -219,7 +219,7 @@ pub fn book_line(channel: &str, book: &BookStatus) -> String {
     format!("  {channel} {:<8} bid {bid}, ask {ask}, {}{why}", book.symbol, book.health.as_str())
 }
 
-/// What a channel has done, in a few lines.
+/// Formats the status of a channel in a few lines.
 #[must_use]
 pub fn summary(report: &ChannelReport) -> String {
     let status = &report.status;
@@ -278,7 +278,7 @@ pub fn summary(report: &ChannelReport) -> String {
     text + &besides(status)
 }
 
-/// The counts that are seldom more than 0, where they are; each with its name.
+/// Formats the counters that are rarely above 0, if they are, each with its name.
 fn besides(status: &ChannelStatus) -> String {
     let (lines, recovery) = (&status.lines, &status.recovery);
     let odd = [

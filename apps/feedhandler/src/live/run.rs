@@ -1,4 +1,4 @@
-//! Runs a handler until it is stopped.
+//! The main loop of a live handler.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,27 +15,27 @@ use super::handler::{ChannelReport, LiveHandler, LiveReport, LiveView};
 use super::report::{status_line, troubles};
 use super::section::ChannelSection;
 
-/// Commands that wait.
+/// Capacity of the command queue.
 const COMMANDS_MAX: usize = 4;
-/// How often it is looked whether there is something to tell.
+/// Poll interval for notices.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// What a handler says while it runs.
+/// Output of a running handler.
 #[derive(Debug)]
 pub enum Notice {
-    /// It is ready; this is one of the places where it listens.
+    /// The handler is ready; this is one of its endpoints.
     Endpoint(String),
-    /// Something that its user has to know, once.
+    /// A problem that the user should know, reported once.
     Trouble(String),
-    /// What happens now, each second.
+    /// The current state, each second.
     Status(String),
 }
 
-/// Runs until `stop`, or for `time`. `path` is the file of the configuration, for the secrets that it names.
+/// Runs until `stop`, or for `time`. `path` is the configuration file, for its secrets.
 ///
 /// # Errors
-/// In one line that says what to do.
+/// A message of one line that says what to do.
 pub fn run(
     config: &LiveConfig,
     path: Option<&Path>,
@@ -122,7 +122,7 @@ fn tell(view: &mut LiveView, notice: &mut impl FnMut(Notice)) {
     }
 }
 
-/// Troubles of channels that have been told of.
+/// Problems of channels that were already reported.
 #[derive(Default)]
 struct Said(HashSet<(usize, &'static str)>);
 

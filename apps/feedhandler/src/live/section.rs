@@ -14,15 +14,17 @@ use crate::senders::Senders;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeedSection {
-    /// Symbols that go to the outputs and are shown at the end; all when empty. Books are built of all.
+    /// Symbols that go to the outputs and are shown at the end; all when empty. Books are built for all
+    /// symbols.
     pub symbols: Vec<String>,
-    /// Day of the session, as 2026-11-22; that of the start when absent. Times in updates count from its midnight.
+    /// Date of the session, such as 2026-11-22; the start's date when absent. Its midnight is the origin of
+    /// update times.
     pub session_date: Option<String>,
-    /// Time zone of the exchange: ET, CT, UTC, or what it is ahead of UTC, as -05:00.
+    /// Time zone of the exchange: ET, CT, UTC, or an offset from UTC such as -05:00.
     pub time_zone: String,
     /// The idle strategy of the thread: `spin`, `yield` or `park`.
     pub idle: IdleStrategy,
-    /// Core that the thread is pinned to; none when absent.
+    /// Core that the thread is pinned to; not pinned when absent.
     pub core: Option<usize>,
 }
 
@@ -42,13 +44,13 @@ impl Default for FeedSection {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputsSection {
-    /// Name of the segment in shared memory that has the symbol cache and the stream of updates; none when absent.
+    /// Name of the shared memory segment with the symbol cache and the update stream; none when absent.
     pub segment: Option<String>,
-    /// Folder of the segment, relative to this file; the usual one when absent.
+    /// Folder of the segment, relative to this file; the default folder when absent.
     pub folder: Option<PathBuf>,
-    /// Instruments that the segment has room for.
+    /// Maximum number of instruments in the segment.
     pub rows: u64,
-    /// Updates that the stream keeps for slow readers; 0 for no stream.
+    /// Number of updates that the stream keeps for slow readers; 0 for no stream.
     pub stream: u64,
 }
 
@@ -62,7 +64,7 @@ impl Default for OutputsSection {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdminSection {
-    /// Unix socket that takes commands, relative to this file; none when absent.
+    /// Unix socket for commands, relative to this file; none when absent.
     pub socket: Option<PathBuf>,
 }
 
@@ -76,7 +78,7 @@ macro_rules! protocol_names {
         }
 
         impl ProtocolName {
-            /// As a file names it.
+            /// Returns the name used in configuration files.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -108,49 +110,49 @@ protocol_names! {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSection {
-    /// Name in what is shown and commanded; the protocol's when absent.
+    /// Name for display and commands; the protocol's name when absent.
     #[serde(default)]
     pub name: String,
-    /// Its protocol.
+    /// Protocol of the channel.
     pub protocol: ProtocolName,
     /// Group and port of line A.
     pub line_a: Option<SocketAddrV4>,
     /// Group and port of line B; one line when absent.
     pub line_b: Option<SocketAddrV4>,
-    /// Address of the interface that they come in by.
+    /// Address of the interface on which the lines arrive.
     #[serde(default = "loopback")]
     pub interface: Ipv4Addr,
-    /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When absent the
-    /// interface's own where that is a loopback interface, and every address elsewhere.
+    /// Addresses that may send on the lines and to the snapshot group; every address when empty. When absent,
+    /// a loopback interface accepts its own address only, and other interfaces accept every address.
     pub sources: Option<Vec<Ipv4Addr>>,
-    /// Instruments at most.
+    /// Maximum number of instruments.
     #[serde(default = "default_max_instruments")]
     pub max_instruments: u16,
-    /// Open orders in all books at most.
+    /// Maximum number of open orders in all books.
     #[serde(default = "default_max_orders")]
     pub max_orders: u32,
-    /// The time that the other line has to close a gap.
+    /// Time that the other line has to fill a gap.
     #[serde(default = "default_reorder_wait")]
     pub reorder_wait: Duration,
-    /// The time that the answer to a first request may take.
+    /// Time-out of the answer to a first request.
     #[serde(default = "default_request_timeout")]
     pub request_timeout: Duration,
-    /// Requests without an answer after which messages count as lost.
+    /// Maximum number of unanswered requests; after that the messages count as lost.
     #[serde(default = "default_max_requests")]
     pub max_requests: u32,
-    /// Messages asked for in one request.
+    /// Maximum number of messages per request.
     #[serde(default = "default_request_messages")]
     pub request_messages: u16,
-    /// Gaps of more messages are healed by a snapshot, where there are some.
+    /// Maximum gap, in messages, to fill by requests. A snapshot fills larger gaps, if available.
     #[serde(default = "default_max_gap")]
     pub max_gap: u64,
-    /// Messages held while a gap before them is open.
+    /// Maximum number of messages held while a gap before them is open.
     #[serde(default = "default_hold")]
     pub hold_messages: usize,
-    /// Messages held for books that wait for a snapshot.
+    /// Maximum number of messages held for books that wait for a snapshot.
     #[serde(default = "default_hold")]
     pub hold_snapshot: usize,
-    /// Compare what both lines bring, byte by byte.
+    /// Compare the data of both lines, byte by byte.
     #[serde(default)]
     pub compare_lines: bool,
     /// Resync suspect books without a command.
@@ -160,7 +162,7 @@ pub struct ChannelSection {
     pub retransmission: Option<SocketAddrV4>,
     /// `itch`: GLIMPSE, snapshots over SoupBinTCP.
     pub glimpse: Option<SocketAddrV4>,
-    /// `itch`: group and port of snapshots by multicast.
+    /// `itch`: group and port of multicast snapshots.
     pub snapshots: Option<SocketAddrV4>,
     /// `xdp`: the request server, over TCP.
     pub request_server: Option<SocketAddrV4>,
@@ -168,7 +170,7 @@ pub struct ChannelSection {
     pub retransmission_group: Option<SocketAddrV4>,
     /// `xdp`: group and port of refreshes.
     pub refresh_group: Option<SocketAddrV4>,
-    /// `xdp`: who asks, as the market knows us: up to 10 characters.
+    /// `xdp`: source id of the requester, assigned by the market: up to 10 characters.
     #[serde(default = "default_source_id")]
     pub source_id: String,
     /// `xdp`: product of the feed; NYSE Integrated is 11.
@@ -188,11 +190,11 @@ pub struct ChannelSection {
     /// `itch-soup` and GLIMPSE: the user.
     #[serde(default = "default_user")]
     pub user: String,
-    /// `itch-soup` and GLIMPSE: its password: `env:NAME`, `file:PATH`.
+    /// `itch-soup` and GLIMPSE: the user's password: `env:NAME`, `file:PATH`.
     pub password: Option<Secret>,
 }
 
-/// Functions that serde takes defaults from.
+/// Defines functions that return serde defaults.
 macro_rules! defaults {
     ($($name:ident: $type:ty = $value:expr;)*) => {
         $(fn $name() -> $type {
@@ -219,13 +221,13 @@ defaults! {
 }
 
 impl ChannelSection {
-    /// Addresses that may send on the lines.
+    /// Returns the addresses that may send on the lines.
     #[must_use]
     pub fn senders(&self) -> Senders {
         Senders::of(self.sources.as_deref(), self.interface, None)
     }
 
-    /// A channel of this protocol with every default.
+    /// Returns a channel of this protocol with all defaults.
     ///
     /// # Panics
     /// Never: every other key has a default.
@@ -235,7 +237,7 @@ impl ChannelSection {
         serde_json::from_value(keys).expect("every other key has a default")
     }
 
-    /// Bounds and waiting times of its core.
+    /// Returns the limits and waiting times of the core channel.
     #[must_use]
     pub fn core(&self) -> ChannelConfig {
         let recovers = |wanted| {
@@ -256,7 +258,7 @@ impl ChannelSection {
         ChannelConfig { resync_suspects: self.resync_suspects, ..ChannelConfig::new(arbiter, hold_snapshot) }
     }
 
-    /// The keys that only some protocols have, and whether each is set.
+    /// Returns the keys that only some protocols have, and whether each is set.
     pub(super) const fn server_keys(&self) -> [(&'static str, Recovers, bool); 9] {
         [
             ("retransmission", Recovers::Messages, self.retransmission.is_some()),
@@ -272,13 +274,13 @@ impl ChannelSection {
     }
 }
 
-/// The losses that a server makes up for.
+/// The kind of loss from which a server recovers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recovers {
-    /// Lost messages, upon a request.
+    /// Lost messages, on request.
     Messages,
     /// Books, by snapshots.
     Books,
-    /// None by itself.
+    /// No loss by itself.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! A recorded session, its lines and retransmission server, and a feed handler that listens.
+//! A recorded session, its lines and retransmission server, and a listening feed handler.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -19,13 +19,13 @@ use zerocopy::IntoBytes;
 
 use crate::READER;
 
-/// Simulated time of one turn.
+/// Simulated duration of one turn.
 const TURN: Nanos = Nanos::from_micros(10);
 const INSTRUMENTS: u16 = 3;
-/// Messages in the packets, in turn.
+/// Numbers of messages in the packets, in rotation.
 const PACKET_SIZES: [usize; 4] = [1, 7, 2, 4];
 
-/// What a venue published, and the books that it ended with.
+/// The messages that a venue published, and its final books.
 pub struct Recording {
     pub messages: Vec<Vec<u8>>,
     pub state_hash: u64,
@@ -47,7 +47,7 @@ impl Recording {
         Recording { messages: events.iter().map(encode).collect(), state_hash: engine.books().state_hash() }
     }
 
-    /// The packets: the number of the first message of each, and how many it has.
+    /// Returns the packets: the number of the first message, and the number of messages.
     pub fn packets(&self) -> Vec<(u64, usize)> {
         let mut packets = vec![];
         let mut first = 0;
@@ -72,20 +72,21 @@ pub struct Channel {
     pub recording: Recording,
     lines: [MulticastSender; 2],
     server: UdpEndpoint,
-    /// Whether the server answers.
+    /// True while the server answers.
     pub is_answering: bool,
     invoker: Invoker,
     now: Nanos,
     pub view: FeedView,
     updates: broadcast::Receiver<MarketUpdate>,
-    /// What the engines would have heard.
+    /// Updates that the engines received.
     pub heard: Vec<MarketUpdate>,
-    /// Where the latest request to the server came from.
+    /// Source address of the latest request to the server.
     asked_from: Option<SocketAddrV4>,
 }
 
 impl Channel {
-    /// Nothing, and a line that says so, where the lines cannot be read as this suite does.
+    /// Opens a channel. Returns `None`, and prints a line, when the lines cannot be read with this suite's
+    /// method.
     pub fn open() -> Option<Channel> {
         Channel::with(|_| {})
     }
@@ -143,12 +144,12 @@ impl Channel {
         self.hear();
     }
 
-    /// What the feed handler last reported.
+    /// Returns the latest error that the feed handler reported.
     pub fn last_error(&self) -> Option<String> {
         self.invoker.counters().agents[0].last_error()
     }
 
-    /// What a runner does in quiet moments.
+    /// Warms up the feed handler, as a runner does when idle.
     pub fn rehearse(&mut self, times: usize) {
         for _ in 0..times {
             self.invoker.rehearse(self.now);
@@ -162,7 +163,7 @@ impl Channel {
         }
     }
 
-    /// Numbers of the messages that the engines heard of since the last call.
+    /// Returns the numbers of the messages that the engines received since the last call.
     pub fn take_heard(&mut self) -> Vec<u64> {
         of_messages(&std::mem::take(&mut self.heard))
     }
@@ -172,7 +173,7 @@ impl Channel {
         self.now
     }
 
-    /// Lets time pass of which the feed handler knows nothing.
+    /// Advances the time without running the feed handler.
     pub fn wait(&mut self, time: Nanos) {
         self.now = self.now + time;
     }
@@ -192,7 +193,7 @@ impl Channel {
         }
     }
 
-    /// Sends bytes on one line (0 for A, 1 for B), and turns until they were read.
+    /// Sends bytes on one line (0 for A, 1 for B), and runs turns until they were read.
     pub fn send(&mut self, line: usize, datagram: &[u8]) {
         let before = self.view.counters.packets[line].read();
         self.emit(line, datagram);
@@ -204,18 +205,18 @@ impl Channel {
         assert_eq!(self.lines[line].send(datagram).unwrap(), SendStatus::Sent);
     }
 
-    /// The server sends something that nobody asked for to where its latest request came from.
+    /// Sends an unrequested datagram from the server to the source of its latest request.
     pub fn serve_unasked(&mut self, datagram: &[u8]) {
         let to = self.asked_from.unwrap();
         assert_eq!(self.server.send_to(datagram, to).unwrap(), SendStatus::Sent);
     }
 
-    /// Whether the server was asked for anything.
+    /// Returns whether the server received a request.
     pub fn has_asked(&self) -> bool {
         self.asked_from.is_some()
     }
 
-    /// Somebody else than the server sends something to where its latest request came from.
+    /// Sends a datagram from another socket than the server's to the source of the latest request.
     pub fn intrude(&mut self, datagram: &[u8]) {
         let to = self.asked_from.unwrap();
         let mut stranger = UdpEndpoint::bind(ANY_PORT).unwrap();
@@ -232,12 +233,12 @@ impl Channel {
         }
     }
 
-    /// Sends the whole recording; `is_lost` says which packets a line loses.
+    /// Sends the whole recording; `is_lost` selects the packets that a line loses.
     pub fn send_all(&mut self, is_lost: impl Fn(usize, usize) -> bool) {
         for (place, packet) in self.recording.packets().into_iter().enumerate() {
             self.send_packet(packet, [is_lost(0, place), is_lost(1, place)]);
         }
-        // As a publisher does when it has nothing to say: the end of what there is becomes known.
+        // A publisher without messages sends heartbeats, which reveal the end of the sequence.
         let next = Sequence(self.recording.messages.len() as u64 + 1);
         for line in 0..2 {
             self.send(line, Header::heartbeat(session(), next).as_bytes());
@@ -252,7 +253,7 @@ impl Channel {
         packet.finish().to_vec()
     }
 
-    /// The retransmission server: an answer to each request, of at most 20 messages.
+    /// Answers each request as the retransmission server, with at most 20 messages.
     fn answer(&mut self) {
         let mut bytes = [0; 64];
         while let Some(received) = self.server.recv_from(&mut bytes).unwrap() {
@@ -266,7 +267,7 @@ impl Channel {
         }
     }
 
-    /// Turns until every message was delivered or given up, then closes.
+    /// Runs turns until every message was delivered or given up, then closes.
     pub fn finish(mut self) -> (FinalFeed, Recording, Vec<MarketUpdate>) {
         let count = self.recording.messages.len() as u64;
         self.until("the last message", |channel| channel.view.counters.messages.read() == count);
@@ -282,7 +283,7 @@ impl Channel {
     }
 }
 
-/// Numbers of the messages that updates tell of, without those of states and health.
+/// Returns the message numbers of the updates, without those of states and health.
 pub fn of_messages(heard: &[MarketUpdate]) -> Vec<u64> {
     heard
         .iter()
@@ -291,7 +292,7 @@ pub fn of_messages(heard: &[MarketUpdate]) -> Vec<u64> {
         .collect()
 }
 
-/// The feed's books are the venue's, order by order.
+/// Checks that the feed's books equal the venue's, order by order.
 pub fn assert_equal_books(feed: &FinalFeed, recording: &Recording) {
     assert_eq!(feed.books.books().state_hash(), recording.state_hash);
     assert_eq!(feed.builder.messages, recording.messages.len() as u64);

@@ -1,4 +1,4 @@
-//! Datagrams that are no packets of the session.
+//! Datagrams that are not valid packets of the session.
 
 use tickpath_feedhandler::{FeedSettings, LineReader, Senders};
 use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, Session};
@@ -32,7 +32,7 @@ fn garbage_is_counted_and_changes_nothing() {
     assert_eq!((feed.arbiter.gaps_opened, feed.worst_health()), (0, BookHealth::Live));
 }
 
-/// Sends what is longer than any packet of a line may be; a packet ring does not even hand it out.
+/// Sends a datagram longer than any packet of a line; a packet ring does not return it at all.
 fn send_too_long(channel: &mut Channel, line: usize) {
     const DATAGRAM: [u8; 2_500] = [0x20; 2_500];
     if READER != LineReader::Ring {
@@ -119,7 +119,7 @@ fn what_a_stranger_sends_to_the_recovery_socket_is_counted_and_dropped() {
     channel.send_packet(packets[0], [false; 2]);
     channel.send_packet(packets[2], [false; 2]);
     channel.until("the request", Channel::has_asked);
-    // Of the right session, of the right number, and not the venue's: an order that there is not.
+    // The right session and number, but not from the venue: it refers to an unknown order.
     let mut forged = PacketBuilder::new([0; 1_400], session(), Sequence(packets[1].0));
     for _ in 0..packets[1].1 {
         forged.push(&channel.recording.messages[0]).unwrap();
@@ -132,7 +132,7 @@ fn what_a_stranger_sends_to_the_recovery_socket_is_counted_and_dropped() {
     let good = channel.packet(packets[1].0, packets[1].1);
     channel.serve_unasked(&good);
     channel.until("the server's answer", |channel| channel.view.counters.open_gap.read() == 0);
-    // And while no gap is open.
+    // Also while no gap is open.
     channel.intrude(&forged);
     channel.until("the drop", |channel| channel.view.counters.foreign_answers.read() == 2);
     for packet in &packets[3..] {
@@ -151,7 +151,7 @@ fn messages_that_are_no_itch_are_counted_and_the_rest_is_applied() {
     for message in &channel.recording.messages[first as usize - 1..][..count] {
         bad.push(message).unwrap();
     }
-    // They take the numbers of the next packet's messages.
+    // They use the numbers of the next packet's messages.
     for message in [&b"A"[..], b"?new type", b""] {
         bad.push(message).unwrap();
     }

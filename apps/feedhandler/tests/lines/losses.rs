@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 
 use crate::channel::{Channel, assert_equal_books, of_messages, session};
 
-/// The healths of an instrument's book as the engines heard of them, without repetitions.
+/// Returns the healths of an instrument's book as the engines received them, without repetitions.
 fn healths(heard: &[MarketUpdate], instrument: u16) -> Vec<BookHealth> {
     let mut list: Vec<_> =
         heard.iter().filter(|update| update.instrument == instrument).map(MarketUpdate::health).collect();
@@ -61,7 +61,7 @@ fn a_packet_that_comes_late_closes_the_gap() {
     let Some(mut channel) = Channel::open() else { return };
     let packets = channel.recording.packets();
     channel.is_answering = false;
-    // Both lines bring the third packet before the second.
+    // Both lines deliver the third packet before the second.
     channel.send_packet(packets[0], [false; 2]);
     channel.send_packet(packets[2], [false; 2]);
     channel.until("the gap", |channel| channel.view.counters.open_gap.read() == 1);
@@ -150,7 +150,7 @@ fn without_a_retransmission_server_a_gap_is_a_loss() {
     channel.send_packet(packets[0], [false; 2]);
     let next = Sequence(packets[1].0 + packets[1].1 as u64);
     channel.send(0, Header::heartbeat(session(), next).as_bytes());
-    // The other line's time, and until the counts are published.
+    // The time for the other line, and until the counters are published.
     channel.pass(Nanos::from_millis(2));
     assert_eq!(channel.view.counters.messages_lost.read(), packets[1].1 as u64);
     assert_eq!(healths(&channel.heard, 1).last(), Some(&BookHealth::Stale));

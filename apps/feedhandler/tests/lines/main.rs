@@ -9,5 +9,5 @@ mod losses;
 mod snapshots;
 mod turns;
 
-/// How this suite reads the lines; `lines_by_ring` is the same suite by a packet ring.
+/// Reading method of this suite; `lines_by_ring` runs the same tests with a packet ring.
 const READER: LineReader = LineReader::Sockets;

@@ -1,4 +1,4 @@
-//! Messages that nobody sends again: the books are healed by snapshots.
+//! Messages that are not retransmitted: snapshots recover the books.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use zerocopy::IntoBytes;
 
 use crate::channel::{Channel, Recording, session};
 
-/// What a venue's snapshot before the message `next` says of each instrument.
+/// Returns each instrument's messages in a venue's snapshot before the message `next`.
 fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {
     let limits = BookLimits::new(InstrumentId(3), 1_024);
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
@@ -50,16 +50,16 @@ fn end(next: u64) -> Vec<u8> {
     EndOfSnapshot::of(Sequence(next)).as_bytes().to_vec()
 }
 
-/// A snapshot server that serves what it is told.
+/// A snapshot server controlled by the test.
 struct Glimpse {
     listener: TcpListener,
     address: SocketAddrV4,
     clients: Vec<(TcpStream, bool)>,
     /// Messages of the snapshot.
     snapshot: Vec<Vec<u8>>,
-    /// Bytes of it after which the connection is cut.
+    /// Number of its bytes after which the connection is closed.
     cut_after: Option<usize>,
-    /// It has no snapshot to give, and says no more than that it is alive.
+    /// True when the server has no snapshot and sends only heartbeats.
     is_idle: bool,
     logins: usize,
 }
@@ -102,14 +102,14 @@ impl Glimpse {
                 }
             }
             if self.is_idle && *has_login {
-                // Nobody may read it any more.
+                // The client may have disconnected.
                 let _ = client.write_all(&packet(b'H', b""));
             }
         }
     }
 }
 
-/// A channel on which nothing is sent again, and that has lost the packets from `lost` on, `count` of them.
+/// Returns a channel without retransmission that lost `count` packets from `lost` on.
 fn that_lost(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Channel, usize)> {
     let mut channel = Channel::with(|settings| {
         settings.snapshots = sources;
@@ -125,7 +125,7 @@ fn that_lost(sources: SnapshotSources, lost: usize, count: usize) -> Option<(Cha
     Some((channel, lost + count + 20))
 }
 
-/// Sends the rest, and checks that the books are the venue's.
+/// Sends the rest, and checks that the books equal the venue's.
 fn check(mut channel: Channel, next_packet: usize) {
     let packets = channel.recording.packets();
     for packet in &packets[next_packet..] {
@@ -216,7 +216,7 @@ fn a_server_that_says_no_more_than_that_it_is_alive_is_given_up() {
     check(channel, sent);
 }
 
-/// Sockets that listen to a group.
+/// Returns the number of sockets that listen to a group.
 fn listeners(group: SocketAddrV4) -> usize {
     let address = format!("{:08X}:{:04X}", u32::from_ne_bytes(group.ip().octets()), group.port());
     let sockets = std::fs::read_to_string("/proc/net/udp").unwrap();
@@ -227,7 +227,7 @@ fn listeners(group: SocketAddrV4) -> usize {
 fn where_the_server_fails_the_channel_heals_one_instrument_after_another() {
     let group = free_multicast_group().unwrap();
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
-    // Nobody listens there.
+    // No server listens at this address.
     let closed = REFUSING;
     let sources = SnapshotSources { glimpse: Some(closed), channel: Some(group), ..SnapshotSources::none() };
     let Some((mut channel, sent)) = that_lost(sources, 40, 60) else { return };

@@ -1,4 +1,4 @@
-//! Which message of a packet is delivered in which duty cycle.
+//! The distribution of a packet's messages over duty cycles.
 
 use tickpath_feedhandler::{LineReader, ReadBy};
 use tickpath_nasdaq::moldudp64::PacketBuilder;
@@ -7,12 +7,12 @@ use tickpath_types::{Nanos, Sequence};
 use crate::READER;
 use crate::channel::{Channel, assert_equal_books, of_messages, session};
 
-/// Messages of a packet that are spread over duty cycles at most.
+/// Maximum number of messages in a packet that is spread over duty cycles.
 const SPREAD_MAX: usize = 8;
-/// Messages before those that the tests are about. From here on each message is told to the engines.
+/// Number of messages before those under test. From here on each message causes an update for the engines.
 const OPENING: u64 = 30;
 
-/// A channel on which the opening was delivered.
+/// Returns a channel that has delivered the opening.
 fn opened() -> Option<Channel> {
     let mut channel = Channel::open()?;
     let opening = channel.packet(1, OPENING as usize);
@@ -147,7 +147,7 @@ fn a_message_too_long_to_wait_overtakes_none() {
 #[test]
 fn an_answer_that_nobody_asked_for_overtakes_none() {
     let Some(mut channel) = opened() else { return };
-    // A gap, so that the server knows where to send.
+    // A gap, so that the server learns the address for its answers.
     let ahead = channel.packet(OPENING + 3, 1);
     channel.send(0, &ahead);
     channel.until("the answer", |channel| channel.heard.iter().any(|update| update.sequence == OPENING + 3));

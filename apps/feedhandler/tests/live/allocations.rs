@@ -1,4 +1,4 @@
-//! A live handler's duty cycles do not allocate, whatever comes, and whoever watches it.
+//! A live handler's duty cycles never allocate, for any packets and observers.
 
 use tickpath_agent::{counts_allocations, thread_allocations};
 use tickpath_feedhandler::live::ProtocolName;
@@ -11,12 +11,13 @@ use tickpath_types::{
 
 use crate::rig::Rig;
 
-/// Messages of the day.
+/// Number of messages of the day.
 const DAY: u64 = 4_000;
-/// Which of these both lines lose: a delete.
+/// Number of the message that both lines lose: a delete.
 const LOST: u64 = 1_010;
 
-/// The message of a number: names, then orders that come and go, and one that never came.
+/// Returns the message with this number: names, then orders that are added and deleted, and a delete of an
+/// unknown order.
 fn message(sequence: u64) -> Vec<u8> {
     let instrument = |id: u16| {
         let symbol = Symbol::new(&format!("S{id}")).unwrap();
@@ -48,7 +49,7 @@ fn message(sequence: u64) -> Vec<u8> {
 fn duty_cycles_do_not_allocate() {
     assert!(counts_allocations());
     let mut rig = Rig::open(ProtocolName::Itch, |_| {});
-    // Of the handler alone.
+    // Count only the handler's allocations.
     let mut allocations = 0;
     for first in 1..=DAY {
         let mut packet = PacketBuilder::new([0; 256], Session::new("DAY").unwrap(), Sequence(first));
@@ -60,7 +61,7 @@ fn duty_cycles_do_not_allocate() {
         if first % 10 != 0 && first != LOST {
             rig.send_unread(1, &packet);
         }
-        // Each turn is far enough from the last for all that is done now and then.
+        // Each turn is late enough after the last for all periodic work to be due.
         rig.now = rig.now + Nanos::from_millis(3);
         let before = thread_allocations();
         (0..4).for_each(|_| rig.turn());

@@ -1,4 +1,4 @@
-//! Commands by the Unix socket, and a whole run with its report.
+//! Commands through the Unix socket, and a whole run with its report.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -17,7 +17,7 @@ use tickpath_types::{
     Symbol, SystemEventCode,
 };
 
-/// A handler of one line, at a free group, with its admin socket.
+/// Returns the configuration of a handler with one line, at a free group, and its admin socket.
 fn one_channel(socket: &Path) -> (LiveConfig, SocketAddrV4) {
     let group = free_multicast_group().unwrap();
     let mut config = LiveConfig::default();
@@ -54,7 +54,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
     let packet = one_packet();
     let status = wait_for("an answer of the handler", || {
-        // Copies of what came do no harm, nor does what is no packet.
+        // Copies of received packets are harmless, and so are invalid packets.
         for datagram in [&packet[..], b"hello", &packet[..packet.len() - 1]] {
             assert_eq!(sender.send(datagram).unwrap(), SendStatus::Sent);
         }
@@ -73,7 +73,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     stopper.stop();
     let (report, said, troubles) = handler.join().unwrap();
     assert!(report.is_believable() && report.fault().is_none() && !socket.exists());
-    // However often it happened, and however the threads ran.
+    // Reported once, for any number of occurrences and any thread timing.
     let of_strangers = "channel 'one': packets came that are not of its protocol, or damaged: dropped";
     assert_eq!(troubles.iter().filter(|line| *line == of_strangers).count(), 1, "{troubles:?}");
     assert!(!troubles.iter().any(|line| is_of_unnamed_senders(line)), "of this machine alone: {troubles:?}");
@@ -83,7 +83,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     assert!(summary(&report.channels[0]).contains("1 live"), "{}", summary(&report.channels[0]));
 }
 
-/// Both packets are of the day's system events, so that no book is stale.
+/// Both packets hold the day's system events, so that no book is stale.
 #[test]
 fn messages_that_were_lost_for_good_are_a_fault_whatever_the_books_say() {
     let folder = tempfile::tempdir().unwrap();

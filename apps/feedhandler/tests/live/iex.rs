@@ -1,4 +1,4 @@
-//! IEX: lines that cut segments differently, gap fill, SNAP, a session that begins again.
+//! IEX: lines that split segments differently, gap fill, SNAP, a restart of the sequence.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,7 +24,7 @@ fn level(side: Side, symbol: &str, price: i64, qty: u32) -> Vec<u8> {
     PriceLevelUpdate::of(side, true, Nanos(5), ticker, qty, Price(price)).as_bytes().to_vec()
 }
 
-/// Levels that come and go on both sides of three symbols, never crossed.
+/// Returns price levels that appear and disappear on both sides of three symbols, never crossed.
 fn messages(count: u64) -> Vec<Vec<u8>> {
     (0..count)
         .map(|index| {
@@ -37,7 +37,7 @@ fn messages(count: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One segment of messages from number `first` on.
+/// Returns one segment of messages from number `first` on.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: u64) -> Vec<u8> {
     let place = first as usize - 1;
     let offset: usize = messages[..place].iter().map(|message| message.len() + 2).sum();
@@ -83,7 +83,8 @@ fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
     let mut rig = Rig::open(ProtocolName::IexDeep, |section| section.gap_fill = Some(address));
     for step in 0..20_u64 {
         let first = step * 30 + 1;
-        // Line A cuts by ten and B by fifteen; both lose the segments that begin at 91 and 391.
+        // Line A splits every ten messages and B every fifteen; both lose the segments that begin at 91 and
+        // 391.
         for (line, cut) in [(0, 10), (1, 15)] {
             for start in (first..first + 30).step_by(cut as usize) {
                 let is_lost = [91, 391].contains(&start) || (line == 0 && start % 70 == 1 && start > 1);
@@ -97,12 +98,12 @@ fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
     let status = rig.until("all messages", || server.serve(), |status| status.next_sequence == 601);
     assert!(all_live(&status), "{status:#?}");
     assert!(server.asked > 0 && status.lines.messages_lost == 0);
-    // The numbering begins again under the same id: a later send time says so.
+    // The sequence restarts under the same id, which a later send time reveals.
     let restart = segment(&messages, 1, 10, 10_000_000_000);
     rig.send_both(&restart);
     let status = rig.until("the restart", || (), |status| status.next_sequence == 11);
     assert_eq!(status.lines.restarts, 1, "the copy on the other line is none");
-    // A segment of another feed is none of ours.
+    // A segment of another feed is dropped.
     let mut other = restart.clone();
     other[2..4].copy_from_slice(&Feed::Tops16.protocol_id().to_le_bytes());
     rig.send_both(&other);
@@ -159,7 +160,7 @@ impl Snap {
         let empty = segment(&self.messages, 1, 0, 1);
         let (header, _) = Header::ref_from_prefix(&empty[..]).unwrap();
         push(&Frame::Start { total_len: 0 });
-        // The last word on each level.
+        // The latest message of each level.
         let mut levels = std::collections::BTreeMap::new();
         for message in &self.messages {
             let level = PriceLevelUpdate::ref_from_bytes(message).unwrap();
@@ -192,7 +193,7 @@ fn a_late_start_is_healed_by_a_snapshot_that_the_live_messages_are_joined_to() {
         whole.send_both(&segment);
         if first > 200 {
             late.send_both(&segment);
-            // The snapshots are of some messages ago, so that the first ones are too old.
+            // The snapshots are some messages old, so that the first ones are too old.
             server.messages = messages[..first as usize - 21].to_vec();
             server.serve();
         }
@@ -208,7 +209,7 @@ fn a_late_start_is_healed_by_a_snapshot_that_the_live_messages_are_joined_to() {
     let ((late, late_books), (whole, _)) = (late.close(), whole.close());
     assert_eq!((late.lines.messages_lost, late_books.len()), (200, SYMBOLS.len()));
     assert!(server.served > 0);
-    // Numbers of instruments follow from the order of their first naming, so books are compared by what they hold.
+    // Instrument numbers depend on the order of first naming, so books are compared by content.
     assert_eq!(late.health, [3, 0, 0, 0]);
     assert_eq!(whole.health, [3, 0, 0, 0]);
 }

@@ -1,4 +1,4 @@
-//! ITCH: losses on both lines, sessions, strangers, snapshots.
+//! ITCH: losses on both lines, sessions, unauthorised senders, snapshots.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -24,7 +24,7 @@ use crate::rig::{Rig, all_live};
 const INSTRUMENTS: u16 = 3;
 const PER_PACKET: usize = 5;
 
-/// What a venue published.
+/// The messages and the final state of a venue.
 struct Recording {
     messages: Vec<Vec<u8>>,
     state_hash: u64,
@@ -57,7 +57,7 @@ fn packet(session: Session, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// Answers requests out of a recording.
+/// Answers requests from a recording.
 struct RequestServer {
     endpoint: UdpEndpoint,
     messages: Vec<Vec<u8>>,
@@ -92,7 +92,7 @@ fn what_both_lines_lose_is_asked_for_and_the_books_are_the_venues() {
     let chunks: Vec<_> = recording.messages.chunks(PER_PACKET).collect();
     let packet = |index: usize| packet(session("DAY"), (index * PER_PACKET) as u64 + 1, chunks[index]);
     let last = chunks.len() - 1;
-    // The first is there, so that it is known which session to ask for; and the last.
+    // The first packet arrives, so that the session for requests is known; and so does the last.
     let is_lost = |index: usize, every: usize| index.is_multiple_of(every) && index != 0 && index != last;
     for index in 0..=chunks.len() {
         if index <= last && !is_lost(index, 3) {
@@ -159,7 +159,7 @@ fn another_session_is_followed_and_a_stranger_is_not() {
         packets.collect::<Vec<_>>()
     };
     packets("MONDAY")[..20].iter().for_each(|packet| rig.send_both(packet));
-    // A stray packet of another session is none.
+    // A single packet of another session is not a session change.
     rig.send_both(&packets("STRAY")[3]);
     for packet in packets("TUESDAY") {
         rig.send_both(&packet);
@@ -198,7 +198,7 @@ impl Glimpse {
         Glimpse { listener, address, clients: vec![], snapshot: vec![], served: 0 }
     }
 
-    /// The books after so many messages.
+    /// Takes a snapshot of the books after these messages.
     fn take(&mut self, messages: &[Vec<u8>]) {
         let limits = BookLimits::new(InstrumentId(INSTRUMENTS), 4_096);
         let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
@@ -264,7 +264,7 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     let count = recording.messages.len() as u64;
     rig.until("all messages", || (), |status| status.next_sequence == count + 1 && all_live(status));
 
-    // Nobody has heard of this order. The snapshot is of before, and a later one heals the book.
+    // The order is unknown. The first snapshot is older than this message, and a later one recovers the book.
     glimpse.take(&recording.messages);
     let unknown = OrderDelete::new(InstrumentId(2), 0_u16, Nanos(9), OrderId(1 << 40)).as_bytes().to_vec();
     rig.send_both(&packet(session("DAY"), count + 1, std::slice::from_ref(&unknown)));
@@ -282,14 +282,14 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("about an order that does not rest"), "{told:?}");
 
-    // The same when somebody asks.
+    // A resync by command works the same way.
     let served = glimpse.served;
     assert_eq!(rig.resync("NOWHERE"), ResyncOutcome::Unknown);
     assert_eq!(rig.resync(&recording.symbols[0]), ResyncOutcome::Begun);
     let status = rig.until("the book asked for", || glimpse.serve(), |status| status.healer.healed == 2);
     assert!(all_live(&status) && glimpse.served > served && status.channel.resyncs_asked == 1);
 
-    // Others read the same in shared memory.
+    // Other processes read the same data in shared memory.
     let folder = Folder::open(folder.path()).unwrap();
     let reader = SegmentReader::open(&folder, &SegmentName::new("test").unwrap()).unwrap();
     let quote = reader.try_read(reader.find(&recording.symbols[0]).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! A handler that listens, run by the test itself.
+//! A listening handler that the test runs itself.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -12,10 +12,10 @@ use tickpath_net::{Kernel, MulticastSender, SendStatus, free_multicast_group};
 use tickpath_test_support::Deadline;
 use tickpath_types::{BookHealth, Nanos, Symbol};
 
-/// Simulated time of one turn.
+/// Simulated duration of one turn.
 const TURN: Nanos = Nanos::from_micros(20);
 
-/// A handler of one channel, and the lines that it listens to.
+/// A handler of one channel, and its lines.
 pub struct Rig {
     invoker: Option<Invoker>,
     pub now: Nanos,
@@ -57,7 +57,7 @@ impl Rig {
         self.invoker.as_mut().unwrap().run_once(self.now).unwrap();
     }
 
-    /// Sends what the next turns read.
+    /// Sends a packet that the next turns read.
     pub fn send_unread(&mut self, line: usize, packet: &[u8]) {
         assert_eq!(self.lines[line].send(packet).unwrap(), SendStatus::Sent);
     }
@@ -74,7 +74,7 @@ impl Rig {
         (0..self.lines.len()).for_each(|line| self.send(line, packet));
     }
 
-    /// Turns, and whatever `serve` does beside it, until the answer to a status command is as wanted.
+    /// Runs turns, and `serve` after each, until the answer to a status command satisfies the condition.
     pub fn until(
         &mut self,
         what: &str,
@@ -91,7 +91,7 @@ impl Rig {
         }
     }
 
-    /// Asks by command.
+    /// Requests the status by command.
     pub fn status(&mut self, serve: &mut impl FnMut()) -> LiveReport {
         let (sender, answer) = sync_channel(1);
         self.commands.try_send(LiveCommand::Status(sender)).unwrap();
@@ -104,7 +104,7 @@ impl Rig {
         }
     }
 
-    /// What is to be told, once there is something.
+    /// Returns the pending messages, once there are some.
     pub fn told(&mut self) -> Vec<String> {
         let deadline = Deadline::start();
         loop {
@@ -129,7 +129,7 @@ impl Rig {
         }
     }
 
-    /// Ends the handler: what it leaves, and the health of the books that it lists.
+    /// Ends the handler. Returns its final status, and the health of the books that it lists.
     pub fn close(mut self) -> (ChannelStatus, Vec<(Symbol, BookHealth)>) {
         self.invoker.take().unwrap().close();
         let books = self.view.books().into_iter().map(|(_, book)| (book.symbol, book.health)).collect();
@@ -137,7 +137,7 @@ impl Rig {
     }
 }
 
-/// True when all that is named is live.
+/// Returns whether all named books are live.
 pub fn all_live(status: &ChannelStatus) -> bool {
     status.instruments > 0 && status.is_believable()
 }

@@ -1,4 +1,4 @@
-//! ITCH over SoupBinTCP: a stream that breaks off and goes on, another session, numbers that go back.
+//! ITCH over SoupBinTCP: a stream that breaks and continues, another session, sequence numbers that go back.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -23,9 +23,9 @@ struct Server {
     client: Option<TcpStream>,
     session: &'static str,
     messages: Vec<Vec<u8>>,
-    /// The first message that it still has.
+    /// Index of the first message that it still has.
     first: usize,
-    /// Messages that a client gets before the connection breaks off.
+    /// Number of messages that a client receives before the connection breaks.
     breaks_after: Option<usize>,
     logins: Vec<(String, usize)>,
 }
@@ -37,7 +37,7 @@ impl Server {
         Server { listener, address, client, session, messages, first, breaks_after: None, logins: vec![] }
     }
 
-    /// Answers a login, if one waits: the messages from the wanted one on.
+    /// Answers a pending login with the messages from the requested one on.
     fn serve(&mut self) {
         if let Ok((client, _)) = self.listener.accept() {
             client.set_nonblocking(true).unwrap();
@@ -81,7 +81,7 @@ fn event(kind: MarketEventKind) -> Vec<u8> {
     market_event_message(&event, Some(&instrument)).unwrap().to_vec()
 }
 
-/// A directory message, and so many bids of `qty`.
+/// Returns a directory message, and `orders` bids of `qty`.
 fn day(orders: u64, qty: u64) -> Vec<Vec<u8>> {
     let add = |order| MarketEventKind::Add {
         order_id: OrderId(order),
@@ -155,7 +155,7 @@ fn a_server_that_goes_back_is_read_from_its_first_message_on() {
     let mut server = Server::open(day(10, 10));
     let mut rig = rig(&server);
     rig.until("all of it", || server.serve(), |status| status.next_sequence == 12);
-    // It lost the end of its session, and something else happens.
+    // The server lost the end of its session, and different messages follow.
     (server.client, server.messages) = (None, day(5, 30));
     let status = rig.until(
         "what it has",

@@ -21,7 +21,7 @@ use crate::rig::{Rig, all_live};
 
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
 
-/// A day of one channel: its messages in sequence, and the packets that they came in.
+/// A day of one channel: its messages in sequence, and their packets.
 struct Day {
     messages: Vec<Vec<u8>>,
     packets: Vec<Vec<u8>>,
@@ -55,13 +55,13 @@ struct Server {
     retransmissions: MulticastSender,
     refreshes: MulticastSender,
     messages: Vec<Vec<u8>>,
-    /// Messages that have been published: refreshes are of these.
+    /// Number of messages published so far, which refreshes contain.
     published: usize,
-    /// The packet of all refreshes that gets lost.
+    /// The packet of all refreshes that is lost.
     lost_refresh: Option<usize>,
     refresh_packets: usize,
     retransmitted: usize,
-    /// Indexes that refreshes were asked of, 0 for all.
+    /// Requested symbol indexes of refreshes, 0 for all.
     refreshed: Vec<u32>,
 }
 
@@ -90,7 +90,7 @@ impl Server {
     fn serve(&mut self) {
         if let Ok((mut client, _)) = self.listener.accept() {
             client.set_nonblocking(true).unwrap();
-            // The server is there, and wants to hear that the client is.
+            // The server sends a heartbeat and expects one from the client.
             let mut heartbeat = PacketBuilder::new([0; 64], 1);
             client.write_all(heartbeat.finish(DeliveryFlag::HEARTBEAT, SendTime::default())).unwrap();
             self.client = Some(client);
@@ -139,7 +139,7 @@ impl Server {
         assert_eq!(self.retransmissions.send(bytes).unwrap(), SendStatus::Sent);
     }
 
-    /// One symbol, or all of them, as published so far.
+    /// Refreshes one symbol, or all of them, as published so far.
     fn refresh(&mut self, number: u32, request: &RefreshRequest) {
         let index = request.symbol_index.get();
         self.refreshed.push(index);
@@ -253,7 +253,7 @@ fn what_both_lines_lose_comes_by_the_request_server_and_a_book_is_refreshed_on_c
     assert_eq!(status.state_hash, twin.instruments().books().state_hash());
 }
 
-/// A handler that starts late, with a lost packet in the refresh of all symbols.
+/// A handler starts late, and a packet is lost in the refresh of all symbols.
 #[test]
 fn a_late_start_is_made_up_for_by_a_refresh_of_all_symbols() {
     let day = day();
@@ -270,7 +270,7 @@ fn a_late_start_is_made_up_for_by_a_refresh_of_all_symbols() {
         packets.iter().map(|packet| Packet::parse(packet).unwrap().messages().count()).sum()
     };
     server.published = count(before) + count(now);
-    // The first packet of some symbol between the first and the last.
+    // The first packet of a symbol between the first and the last.
     server.lost_refresh = Some(3);
     now.iter().for_each(|packet| rig.send_both(packet));
     let status = rig.until(

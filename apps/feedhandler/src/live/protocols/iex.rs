@@ -13,7 +13,7 @@ use crate::live::protocol::{LiveProtocol, Opening};
 use crate::live::section::ChannelSection;
 use crate::recovery_sockets::RecoveryServers;
 
-/// Waits double, so that the snapshots that the service grants in a day suffice for the day.
+/// The waits double, so that the daily limit of the service on snapshots lasts the whole day.
 const SNAP: ReconnectConfig = ReconnectConfig {
     buffers: BufferSizes { receive: 2 * FRAME_LEN_MAX, pending: 4_096 },
     connect_timeout: Nanos::from_secs(5),

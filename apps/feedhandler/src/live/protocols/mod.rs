@@ -1,4 +1,4 @@
-//! All protocols of live channels, a line for each.
+//! The table of all protocols of live channels.
 
 use tickpath_iex::Feed;
 use tickpath_net::Network;
@@ -11,7 +11,7 @@ mod itch;
 mod soup;
 mod xdp;
 
-/// The protocol of this name.
+/// Returns the protocol of this name.
 pub(super) fn protocol<N: Network>(name: ProtocolName) -> &'static dyn LiveProtocol<N> {
     match name {
         ProtocolName::Itch => &itch::Itch,
