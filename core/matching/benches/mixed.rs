@@ -2,11 +2,12 @@
 //!
 //! `cargo bench -p tickpath-matching --bench mixed` prints nanoseconds per command for commands applied one by
 //! one and in batches (`-- --only single|batches`, `-- --passes N`, `-- --open-orders N`): the median over slices of
-//! 512 commands, which a preemption or a stall of the host spoils only one of. The rings are those of a venue, of
-//! 1024 slots of 128 bytes, so they stay in the cache as they do while the agents behind them keep up; they are
-//! drained between slices. Every pass must end with the events and the state that the plain books give.
-//! Without `--bench` it runs one short pass, so that `cargo test --benches` keeps it honest. For instruction
-//! counts: `valgrind --tool=callgrind --toggle-collect='*measured_single*' <binary> --bench --passes 1 --only single`.
+//! 512 commands, so that a preemption or a stall of the host spoils only one slice. The rings have the size
+//! of a venue's, 1024 slots of 128 bytes. They stay in the cache, as they do while the agents behind them
+//! keep up; they are drained between slices. Every pass must end with the events and the state of the
+//! reference model. Without `--bench` it runs one short pass, which `cargo test --benches` checks. For
+//! instruction counts: `valgrind --tool=callgrind --toggle-collect='*measured_single*' <binary> --bench
+//! --passes 1 --only single`.
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use std::hint::black_box;
@@ -23,7 +24,7 @@ use tickpath_types::{MarketEvent, OrderEvent};
 const RING_LEN: usize = 1024;
 /// Commands that a matcher takes from its ring at once.
 const BATCH: usize = 32;
-/// What the rings are sized for.
+/// Panic message of a full ring: each ring has capacity for the events of a slice.
 const ROOM: &str = "a ring has room for the events of a slice";
 /// Commands timed together: well below the time slice of a busy host's scheduler.
 const SLICE: usize = 512;
@@ -64,7 +65,7 @@ impl EventListener for Rings {
     }
 }
 
-/// Applies the load to the plain books.
+/// Checks the load against the reference model.
 fn check_against_plain_books(workload: &Workload) {
     let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
     let mut rings = Rings::new();
@@ -78,7 +79,7 @@ fn check_against_plain_books(workload: &Workload) {
 
 type Fast = Engine<FastBooks<Owner>>;
 
-/// A way to apply commands, and what its slices took.
+/// A way to apply commands, and the times of its slices.
 struct Kind {
     name: &'static str,
     measured: Measured,

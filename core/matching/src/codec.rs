@@ -11,10 +11,10 @@
 //! | 8 | 8 | sequence |
 //! | 16 | 8 | time, nanoseconds since midnight |
 //!
-//! The fields of its kind follow. The tables of [`command_layouts!`](crate::command_layouts) declare tags and fields: that
-//! of [`CommandKind`](crate::CommandKind) is beside the type. A tag keeps its meaning for as long as logs are kept.
-//! Enumerations are kept as their `code()`. A command has one encoding alone: bytes that are decoded encode to the same
-//! bytes.
+//! The fields of the kind follow. The tables of [`command_layouts!`](crate::command_layouts) declare tags and
+//! fields: that of [`CommandKind`](crate::CommandKind) is beside the type. A tag keeps its meaning for as
+//! long as logs are kept. Enumerations are stored as their `code()`. Each command has exactly one encoding:
+//! decoded bytes encode to the same bytes.
 
 mod field;
 pub(crate) mod orders;
@@ -31,30 +31,30 @@ pub const VERSION: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
-    /// The record is cut short or has more at its end: check the log with its own checksums.
+    /// The record is truncated or has trailing bytes: check the log with its own checksums.
     #[error("a command of kind {kind} has {expected} bytes, not {len}")]
     Length {
-        /// Its first byte, 0 when there is none.
+        /// First byte of the record, 0 when it is empty.
         kind: u8,
-        /// What such a command has; at least, when the kind is unknown.
+        /// Expected length in bytes; the minimum length when the kind is unknown.
         expected: usize,
-        /// What there is.
+        /// Length of the record in bytes.
         len: usize,
     },
     /// A later version of the program wrote it: use that one.
     #[error("command kind {kind} in version {version} is unknown: a later version of the program wrote it")]
     Unknown {
-        /// Its first byte.
+        /// First byte of the record.
         kind: u8,
-        /// Its second byte.
+        /// Second byte of the record.
         version: u8,
     },
     /// A field has a value that no version writes.
     #[error("field {field} of a command cannot be {value}")]
     Value {
-        /// Which.
+        /// Name of the field.
         field: &'static str,
-        /// Its byte.
+        /// The invalid byte.
         value: u8,
     },
 }
@@ -64,9 +64,9 @@ pub enum CodecError {
 pub struct Header {
     /// Place of the command in the log.
     pub sequence: Sequence,
-    /// The session that it is of or about.
+    /// The session that sent the command or that it is about.
     pub session: SessionId,
-    /// The time at which it was sequenced, since midnight.
+    /// Time at which the command was sequenced, since midnight.
     pub ts: Nanos,
 }
 
@@ -95,7 +95,7 @@ impl Header {
     /// Splits a command into header, tag, and the fields of its kind.
     ///
     /// # Errors
-    /// [`CodecError`] when the header is cut short or of another version.
+    /// [`CodecError`] when the header is truncated or has another version.
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Result<(Header, u8, &[u8]), CodecError> {
         let Some((head, fields)) = bytes.split_first_chunk::<{ Header::LEN }>() else {
@@ -125,7 +125,7 @@ pub trait CommandLayouts: Sized {
     /// Reads the kind from its tag and fields.
     ///
     /// # Errors
-    /// [`CodecError`] when the bytes are no command of these kinds.
+    /// [`CodecError`] when the bytes are not a command of these kinds.
     fn decode(tag: u8, fields: &[u8]) -> Result<Self, CodecError>;
 }
 

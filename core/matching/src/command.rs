@@ -15,30 +15,32 @@ use crate::command_layouts;
 /// One command of the log that the engine executes: plain data of fixed size, so that it crosses a ring as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its place in the log, which is dense from 1.
+    /// Position in the log, dense from 1.
     pub sequence: Sequence,
-    /// Whose request it is, or whom it is about; of no meaning for the venue's own commands.
+    /// The session that sent the request or is its subject; no meaning for the venue's own commands.
     pub session: SessionId,
-    /// When it was sequenced, since midnight; every event that it causes carries this time.
+    /// Time of sequencing, since midnight; every event that the command causes carries this time.
     pub ts: Nanos,
-    /// What to do.
+    /// Kind of the command, with its fields.
     pub kind: CommandKind,
 }
 
-/// What a command asks for.
+/// The kind of a command, with its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     /// A client's request.
     Order(OrderRequest),
-    /// The venue's own order for the session, to close what its owner can no longer pay for: the rules of the session, a kill
-    /// of it included, do not hold for it. While the venue is killed it is refused as every other.
+    /// The venue's own order for the session, to close a position that the owner can no longer pay for. The
+    /// session's rules and kill switch do not apply. While the venue is killed, it is refused like any other
+    /// order.
     Force(EnterOrder),
-    /// A client's new order or replacement that the door could read and may not pass on. It goes through the
-    /// log so that the answers to a session, and which numbers it has used, follow from the log alone.
+    /// A client's new order or replacement that the gateway could decode but must not pass on. It goes
+    /// through the log so that the answers to a session, and the numbers that it has used, follow from the
+    /// log alone.
     Refuse {
         /// Number of the refused order, which is used up.
         user_ref: UserRefNum,
-        /// Why.
+        /// Reason for the refusal.
         reason: RejectReason,
         /// Echoed.
         client_order_id: ClientOrderId,
@@ -47,96 +49,97 @@ pub enum CommandKind {
     AccountQuery,
     /// Every open order of the session is cancelled, in the order of entry.
     CancelAll {
-        /// Why: the user asked, the login ended, or supervision.
+        /// Reason: the user requested it, the login ended, or supervision.
         reason: CancelReason,
     },
-    /// The trading day reaches a stage, which is published; whether an instrument trades is its state's matter.
+    /// The trading day reaches a phase, which is published; the instrument's state decides whether it trades.
     System(SystemEventCode),
     /// The instrument's definition and its first state are published. Until then it is halted.
     OpenInstrument {
-        /// Which.
+        /// The instrument.
         instrument: InstrumentId,
         /// Its first state.
         state: TradingState,
     },
-    /// The instrument halts, collects orders or trades from now on. If it is to trade and its book is crossed, a
-    /// cross of the kind [`CrossKind::Halt`] comes first.
+    /// The instrument halts, collects orders or trades from now on. If it is to trade and its book is
+    /// crossed, a cross of the kind [`CrossKind::Halt`] comes first.
     SetTradingState {
-        /// Which.
+        /// The instrument.
         instrument: InstrumentId,
         /// Its new state.
         state: TradingState,
     },
-    /// What rests and is crossed trades at one price: the one at which the most trades, then the least is left over,
-    /// then the nearest to the last trade's. Then the state changes.
+    /// Crossed resting orders trade at one price, then the state changes. The price is the one with the
+    /// largest volume, then the smallest imbalance, then the one nearest to the last trade's price.
     Uncross {
-        /// Which.
+        /// The instrument.
         instrument: InstrumentId,
-        /// What the cross is called.
+        /// Kind of the cross.
         kind: CrossKind,
         /// The state after it.
         state: TradingState,
     },
-    /// What a cross would do now is published.
+    /// Publishes the indicative result of a cross.
     PublishImbalance {
-        /// Of which instrument.
+        /// The instrument.
         instrument: InstrumentId,
-        /// The cross that is expected.
+        /// Kind of the expected cross.
         kind: CrossKind,
     },
-    /// Trading pauses from now on before a trade further than `width` from `reference`. A cross moves the reference to
-    /// its own price. Ignored if the reference lies outside the collar or the width is negative.
+    /// Trading pauses from now on before a trade further than `width` from `reference`. A cross moves the
+    /// reference to its own price. Ignored if the reference lies outside the collar or the width is negative.
     SetPriceBand {
-        /// Which.
+        /// The instrument.
         instrument: InstrumentId,
-        /// The middle.
+        /// Middle of the band.
         reference: Price,
-        /// The greatest distance allowed; zero ends the watch.
+        /// The greatest distance allowed; zero removes the band.
         width: Price,
     },
     /// A new instrument, halted; see [`CommandKind::OpenInstrument`].
     AddInstrument(Instrument),
     /// The instrument halts, and all orders in it are cancelled.
     SuspendInstrument {
-        /// Which.
+        /// The instrument.
         instrument: InstrumentId,
     },
-    /// An execution is void. Orders and books stay as they are.
+    /// Busts an execution. Orders and books stay as they are.
     BreakTrade {
-        /// Which.
+        /// Number of the execution.
         match_id: MatchId,
-        /// Why.
+        /// Reason for the bust.
         reason: BrokenReason,
     },
-    /// Every GTT order whose time has come is cancelled, in the order of entry: by the venue, before what comes then.
+    /// Cancels every expired GTT order, in the order of entry. The venue sends it before the next command.
     ExpireOrders,
-    /// The day ends. All orders but GTC ones are cancelled; references, numbers and executions start anew, and GTC
-    /// orders get the first of them, in the order of entry.
+    /// The day ends. All orders except GTC ones are cancelled. Order references, order numbers and execution
+    /// numbers restart at 1, and GTC orders get the first ones, in the order of entry.
     EndDay,
-    /// What the session's orders may be from now on. Orders that are open stay.
+    /// Sets the limits of the session's new orders. Orders that are open remain.
     SetLimits {
-        /// Open orders at once; `u32::MAX` for no limit.
+        /// Maximum number of open orders; `u32::MAX` for no limit.
         open_orders: u32,
-        /// Quantity of one order; `u64::MAX` for no limit.
+        /// Maximum quantity of one order; `u64::MAX` for no limit.
         order_qty: Qty,
-        /// Price times quantity of an order, in 10^-4; `u64::MAX` for no limit. A market order counts at the collar's limit.
+        /// Maximum notional (price x qty) of an order, in 10^-4; `u64::MAX` for none. Market orders count at
+        /// the collar.
         order_notional: u64,
     },
-    /// What happens from now on when an order of the session that comes in would trade with one of its owner.
+    /// Sets how an incoming order of the session avoids a trade with an order of the same owner.
     SetSelfTradePrevention {
-        /// What.
+        /// The self-trade prevention strategy.
         strategy: SelfTradePrevention,
-        /// The owner: sessions of one account are one owner's. At first each session is an account of its own.
+        /// The owner: all sessions of one account. Initially each session is an account by itself.
         account: SessionId,
     },
-    /// The session's new orders are refused, and its open ones cancelled; or it may enter orders again.
+    /// Refuses the session's new orders and cancels its open ones, or enables order entry again.
     KillSession {
-        /// Which of the two.
+        /// True to kill, false to enable order entry again.
         is_killed: bool,
     },
-    /// All sessions' new orders are refused, and all open ones cancelled; or orders may be entered again.
+    /// Refuses all sessions' new orders and cancels all open ones, or enables order entry again.
     KillVenue {
-        /// Which of the two.
+        /// True to kill, false to enable order entry again.
         is_killed: bool,
     },
 }
@@ -166,7 +169,7 @@ command_layouts! {
     and Order(OrderRequest)
 }
 
-// A ring slot of two cache lines has 120 bytes beside its sequence number.
+// A ring slot of two cache lines has 120 bytes besides its sequence number.
 const _: () = assert!(size_of::<Command>() <= 120);
 
 /// The longest encoding of a command of the engine, in bytes.
@@ -181,7 +184,7 @@ impl Command {
     pub fn encode(&self, out: &mut [u8]) -> usize {
         let Command { sequence, session, ts, ref kind } = *self;
         let header = Header { sequence, session, ts };
-        // Nearly all commands of a log are one of these two: they are written in line.
+        // Nearly all commands of a log are one of these two kinds, so they are encoded inline.
         match *kind {
             CommandKind::Order(OrderRequest::Enter(order)) if order.special.is_none() => {
                 header.write(out, ENTER, EnterOrder::LEN, |out| EnterOrder::write(order, out))
@@ -196,11 +199,11 @@ impl Command {
     /// Reads a command that fills `bytes`.
     ///
     /// # Errors
-    /// [`CodecError`] when the bytes are no command that this version knows; there is no other effect.
+    /// [`CodecError`] when the bytes are not a command that this version knows; there is no other effect.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Command, CodecError> {
         let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;
-        // Nearly all commands of a log are one of these two: they are made where they will be, and without a jump.
+        // Nearly all commands of a log are of these two kinds: they are built in place and without a jump.
         if tag == ENTER {
             let order = EnterOrder::read("order", &mut FieldReader::new(tag, fields, EnterOrder::LEN)?)?;
             Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })

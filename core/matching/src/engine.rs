@@ -36,8 +36,8 @@ use self::owner::order_key;
 use crate::limits::check_instrument;
 use crate::{Command, CommandKind, EngineCounters, EngineError, EngineLimits, EventListener};
 
-/// Commands that [`Engine::look_ahead`] looks at together: enough for their cache misses to run side by
-/// side, few enough for what was fetched to stay in the nearest cache until its turn comes.
+/// Number of commands that [`Engine::look_ahead`] prefetches together: enough to overlap their cache misses,
+/// and few enough for the fetched lines to stay in the nearest cache until they are used.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
 /// Price-time matching of all instruments: a pure function from commands to events.
@@ -54,15 +54,15 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// An engine with empty books, every instrument halted.
     ///
     /// # Errors
-    /// [`EngineError`] when the instruments' definitions cannot be computed with.
+    /// [`EngineError`] when the instruments' definitions are invalid.
     pub fn new(instruments: &[Instrument], limits: EngineLimits) -> Result<Engine<B>, EngineError> {
         let mut engine = Engine::untouched(instruments, limits)?;
         engine.prefault();
         Ok(engine)
     }
 
-    /// The same whose memory is touched as it comes into use, or by [`prefault`](Self::prefault): a command may then cost a
-    /// page fault, and an engine without orders costs next to nothing.
+    /// As [`Engine::new`], but memory is touched at its first use or by [`prefault`](Self::prefault): a
+    /// command may then cost a page fault, and an engine without orders costs next to nothing.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -80,19 +80,19 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Ok(Engine { matcher: Matcher { orders, executions }, progress: Progress::default() })
     }
 
-    /// Touches all memory that is not yet.
+    /// Touches all memory that has not been touched yet.
     pub fn prefault(&mut self) {
         self.matcher.orders.prefault();
     }
 
-    /// Applies one command; its events go to `out` before this returns.
+    /// Applies one command; `out` receives its events before this returns.
     #[inline]
     pub fn apply(&mut self, command: &Command, out: &mut impl EventListener) {
         let Engine { matcher, progress } = self;
         progress.last_command = command.sequence;
         progress.counters.commands += 1;
         let mut context = Context { command, out, progress };
-        // Nearly all commands are one of these two; two tests are cheaper than a jump through a table.
+        // Nearly all commands are one of these two kinds; two tests are cheaper than a jump through a table.
         if let CommandKind::Order(OrderRequest::Enter(order)) = &command.kind {
             matcher.enter(order, &mut context);
         } else if let CommandKind::Order(OrderRequest::Cancel(request)) = &command.kind {
@@ -102,7 +102,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
-    /// Takes note of a command of the log that is not the engine's: the state hash covers the sequence of the last command.
+    /// Skips a log command that is not the engine's: the state hash covers the last sequence.
     #[cold]
     pub fn skip(&mut self, sequence: Sequence) {
         self.progress.last_command = sequence;
@@ -121,48 +121,48 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.matcher.orders.listings.find(id).map(|listing| &listing.instrument)
     }
 
-    /// Whether an instrument trades.
+    /// Trading state of an instrument.
     #[must_use]
     pub fn trading_state(&self, id: InstrumentId) -> Option<TradingState> {
         self.matcher.orders.listings.find(id).map(|listing| listing.state)
     }
 
-    /// What of the open order that a session has under this number is displayed; `None` when nothing is.
+    /// Displayed part of the session's open order with this number; `None` when none is displayed.
     #[must_use]
     pub fn find_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
         self.matcher.orders.displayed_part(session, user_ref)
     }
 
-    /// What the open order that a session has under this number has executed and has left, displayed or not.
+    /// Executed and open quantity of the session's open order with this number, displayed or not.
     #[must_use]
     pub fn open_qty(&self, session: SessionId, user_ref: UserRefNum) -> Option<(Qty, Qty)> {
         let open = self.matcher.orders.open_order(session, user_ref)?;
         Some((Qty(open.executed), open.leaves))
     }
 
-    /// When open orders expire, in seconds since midnight, in no order.
+    /// Expiry times of open orders, in seconds since midnight, unordered.
     pub fn expire_times(&self) -> impl Iterator<Item = u32> {
         self.matcher.orders.specials.iter().map(|(_, it)| it.terms().expire_at).filter(|second| *second != 0)
     }
 
-    /// Open orders of all sessions, whether they are displayed, hidden or wait for a stop price.
+    /// Number of open orders of all sessions, whether they are displayed, hidden or wait for a stop price.
     #[must_use]
     pub fn open_order_count(&self) -> u64 {
         self.matcher.orders.sessions.open_order_count()
     }
 
-    /// What rests and is not displayed, by the price at which it would trade.
+    /// Resting quantity that is not displayed, by the price at which it would trade.
     #[must_use]
     pub fn hidden_books(&self) -> &B {
         &self.matcher.orders.hidden
     }
 
-    /// The result that a cross of an instrument would have now; `None` for an unknown instrument.
+    /// The indicative result of a cross of an instrument; `None` for an unknown instrument.
     ///
-    /// The price is the one at which the most trades; of several the one at which the least is left over; of several
-    /// the one nearest to the last trade's price, or to the instrument's reference price when there was no trade. All
-    /// that rests takes part, displayed or not; orders that wait for a stop price do not. Walks the crossed part of
-    /// the book.
+    /// The price is the one with the largest volume; among several, the one with the smallest imbalance;
+    /// among several, the one nearest to the last trade's price, or to the instrument's reference price when
+    /// there was no trade. All resting orders take part, displayed or not; orders that wait for a stop price
+    /// do not. Walks the crossed part of the book.
     #[must_use]
     pub fn indicative(&self, instrument: InstrumentId, kind: CrossKind) -> Option<Imbalance> {
         self.matcher.indicative(instrument, kind)
@@ -175,7 +175,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         Some((rules.prevention, rules.account))
     }
 
-    /// The greatest number that a session has used for an order, 0 when none: its next must be greater.
+    /// The greatest order number that a session has used, 0 when none: its next one must be greater.
     #[must_use]
     pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
         self.matcher.orders.sessions.find(session).map_or(UserRefNum(0), |session| session.last_user_ref)
@@ -193,20 +193,20 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         self.progress.last_market
     }
 
-    /// The bounds.
+    /// The limits.
     #[must_use]
     pub fn limits(&self) -> &EngineLimits {
         &self.matcher.orders.limits
     }
 
-    /// What happened so far.
+    /// Counters of the engine's work.
     #[must_use]
     pub fn counters(&self) -> &EngineCounters {
         &self.progress.counters
     }
 
-    /// Applies commands that wait together, in order; the same as [`Engine::apply`] for each, but the
-    /// memory that they need is fetched beforehand.
+    /// Applies waiting commands in order, like [`Engine::apply`] for each, but prefetches the memory that
+    /// they need.
     pub fn apply_batch(&mut self, commands: &[Command], out: &mut impl EventListener) {
         for group in commands.chunks(LOOK_AHEAD_LEN) {
             self.look_ahead(group);
@@ -216,19 +216,19 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
-    /// Starts to fetch the open orders that the first [`LOOK_AHEAD_LEN`] of these commands are about, and then
-    /// their neighbours; a hint without effect, for a caller that has other work between commands.
+    /// Prefetches the open orders that the first [`LOOK_AHEAD_LEN`] of these commands name, and then their
+    /// neighbours; a hint without effect, for a caller that has other work between commands.
     ///
-    /// An order may be gone when its turn comes; then something was fetched in vain.
-    // Out of line: within a caller's loop it would take registers from applying, and it is called once for many commands.
+    /// An order may be removed before its command is applied; then its prefetch was in vain.
+    // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.
     #[inline(never)]
     pub fn look_ahead<'a>(&self, commands: impl IntoIterator<Item = &'a Command>) {
         let mut keys = [0; LOOK_AHEAD_LEN];
         let mut len = 0;
         for command in commands.into_iter().take(LOOK_AHEAD_LEN) {
-            // No branch: new orders and cancels come in no order that a CPU could predict.
+            // Branchless: new orders and cancels arrive in an order that a CPU cannot predict.
             let (key, is_open) = named_order(command);
-            // The remainder changes nothing, and spares a check of the bound.
+            // The remainder changes nothing and saves a bounds check.
             keys[len % LOOK_AHEAD_LEN] = key;
             len += usize::from(is_open);
         }
@@ -243,7 +243,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     }
 }
 
-/// Applies what is neither a new order nor a cancel.
+/// Applies all commands except new orders and cancels.
 #[inline(never)]
 fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {
     match &context.command.kind {
@@ -276,7 +276,7 @@ fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Con
     }
 }
 
-/// Applies commands that are rare, and for which no client waits.
+/// Applies rare commands, for which no client waits.
 #[cold]
 #[inline(never)]
 fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Context<impl EventListener>) {
@@ -324,7 +324,7 @@ fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Cont
     }
 }
 
-/// Key of the order that a command is about, and whether the order should be open already.
+/// Key of the order that a command names, and whether that order should already be open.
 #[inline(always)]
 fn named_order(command: &Command) -> (u64, bool) {
     let (user_ref, is_open) = match &command.kind {

@@ -40,26 +40,27 @@
 //! # use tickpath_book::OrderBooks;
 //! ```
 //!
-//! # What is answered
+//! # Responses
 //!
 //! - A new order is `Accepted` as live, then come its executions, then, if it may not rest, `Canceled` for what
 //!   is left; so an order's quantity is always the sum of what was executed, cancelled and rests. Post-only
 //!   orders and minimum quantities that cannot be traded end the same way: `Accepted`, then `Canceled` whole.
-//! - Of each execution the incoming order's owner hears first, then the resting order's, then the public.
-//! - A number (`UserRefNum`) that is not above the session's last is a request sent again and is ignored. A
+//! - An execution goes to the incoming order's owner, then to the resting order's owner, then to the public.
+//! - A request whose number (`UserRefNum`) is not above the session's last is a duplicate and is ignored. A
 //!   rejected request uses its number.
 //! - `Cancel` is never rejected; without effect it is ignored, as is `Modify` of an order that is not open. `Replace` of
 //!   such an order is rejected as `UnknownOrder`. A new intended size that has been executed already cancels what is left.
-//! - While an instrument is halted, orders and replacements are rejected as `Halted`; cancels and modifications are
-//!   done. In quotation only and in a pause orders are taken and do not trade; `Uncross` lets them trade at one price.
+//! - While an instrument is halted, orders and replacements are rejected as `Halted`; cancels and
+//!   modifications are done. In quotation only and in a pause, orders are accepted and do not trade;
+//!   `Uncross` trades them at one price.
 //! - A stop order is `Accepted` and waits. Once a trade has reached its price it is `Triggered`, under a new reference,
 //!   and works as any other; those that one trade reaches do so in the order of entry, and those that their trades
 //!   reach after them, all within the command.
 //! - A displayed part that is used up is followed by `Add` under a new reference and, to its owner, `Restated`.
-//! - Orders of one owner trade with each other unless their session's setting prevents it: then each that gives way is
-//!   told `SelfTradePrevented`. In a cross it does not count.
+//! - Orders of one owner trade with each other unless their session's setting prevents it: then each reduced
+//!   order gets `SelfTradePrevented`. The setting does not apply in a cross.
 //! - At the end of the day GTC orders are `Replaced` under the first numbers of the new day.
-//! - A cancel of a whole session is one command, however many orders it takes away.
+//! - A cancel of a whole session is one command, whatever the number of its orders.
 
 pub mod codec;
 mod command;

@@ -1,12 +1,12 @@
-//! The engine's bounds, its counters, and what it refuses to start with.
+//! The engine's limits, its counters, and its start-up errors.
 
 use tickpath_types::{Instrument, InstrumentId};
 
-/// How large the engine's state may become; all memory is taken at creation.
+/// Bounds of the engine's state; all memory is allocated at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Orders of all sessions that are displayed, in whole or in part. At the bound an order that may rest is
-    /// rejected with `BookFull`, wherever it would rest and even if it would trade at once; IOC orders and
+    /// Orders of all sessions that are displayed, in whole or in part. At the bound, an order that may rest
+    /// is rejected with `BookFull`, wherever it would rest and even if it would trade at once; IOC orders and
     /// replacements are not affected.
     pub max_open_orders: u32,
     /// Open orders of one session, displayed or not; as above.
@@ -17,20 +17,20 @@ pub struct EngineLimits {
     /// may rest is rejected with `BookFull`. A page serves neighbouring numbers of one session and is
     /// in use while one of its orders is open.
     pub max_index_pages: u32,
-    /// Pages of one session: what a client that scatters its numbers can take from the others.
+    /// Pages of one session: limits the pages that a client with scattered numbers takes from the others.
     pub max_index_pages_per_session: u32,
-    /// Orders that are hidden, displayed in parts, wait for a stop price, or do not end with the day; one displayed in
-    /// parts counts once for each part that it can come to show, and once more. At the bound such an order is rejected
-    /// with `BookFull`.
+    /// Orders that are hidden, displayed in parts, wait for a stop price, or last beyond the day. An order
+    /// displayed in parts counts once for each part that it can display, and once more. At the bound, such an
+    /// order is rejected with `BookFull`.
     pub max_special_orders: u32,
-    /// Executions that can still be made void, the latest, rounded up to a power of two. Older ones stand.
+    /// Number of latest executions that can be busted, rounded up to a power of two. Older ones are final.
     pub max_recent_executions: u32,
-    /// Instruments added during the day have ids up to this, or to the greatest at first; any other is ignored.
+    /// Highest id of instruments added during the day, or the highest initial id if greater.
     pub max_instruments: u16,
 }
 
 impl Default for EngineLimits {
-    /// A laptop's: about 70 MB, when all of it is touched.
+    /// Limits for a laptop: about 70 MB when all memory is touched.
     fn default() -> Self {
         EngineLimits {
             max_open_orders: 1 << 18,
@@ -46,32 +46,33 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
-    /// The most events that one command can cause, of either kind: an order that trades with everything
-    /// there is, told to both sides, and its own acceptance and end; and all special orders' parts and the orders that
-    /// are triggered, each of which may come in, rest and be traded with once more.
+    /// The most events of either kind that one command can cause. An order trades with every resting order,
+    /// reported to both sides, and is accepted and ended itself. All parts of special orders and all
+    /// triggered orders can come in, rest and trade once more.
     #[must_use]
     pub const fn max_events_per_command(&self) -> u64 {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8
     }
 
-    /// Displayed orders and parts that the books have room for: stop orders come in the middle of a command.
+    /// Capacity for displayed orders and parts: stop orders trigger in the middle of a command.
     #[must_use]
     pub(crate) const fn max_resting(&self) -> u32 {
         self.max_open_orders.saturating_add(self.max_special_orders)
     }
 }
 
-/// What the engine has done so far, for observation: nothing depends on these.
+/// Counters for observation: nothing depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineCounters {
-    /// Commands applied, and those of the log that are not the engine's.
+    /// Commands applied, plus commands of the log that are not the engine's.
     pub commands: u64,
     /// Requests answered by `Rejected`.
     pub rejected: u64,
     /// New orders and replacements whose number the session had already used; ignored without answer.
     pub duplicates: u64,
-    /// Commands without effect: cancels and modifications of orders that are not open, cancels to a size that is not smaller or not
-    /// in lots; the venue's commands about instruments, sessions and executions that there are not.
+    /// Commands without effect: cancels and modifications of orders that are not open, cancels to a size that
+    /// is not smaller or not in lots, and the venue's commands about unknown instruments, sessions and
+    /// executions.
     pub ignored: u64,
     /// Executions.
     pub executions: u64,
@@ -81,7 +82,7 @@ pub struct EngineCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// Give every instrument an id of its own from 1, small, for tables are indexed by it.
+    /// Give every instrument a unique id from 1; keep ids small, because they index tables.
     #[error("instrument {0} is there twice or has id 0: give each its own id from 1")]
     InstrumentId(InstrumentId),
     /// Set tick size and lot size to at least 1, and the collar to a range of positive prices.
@@ -101,7 +102,7 @@ pub(crate) fn check_instrument(instrument: &Instrument, limits: &EngineLimits) -
     if tick_size.0 < 1 || lot_size.is_zero() || collar_low.0 < 1 || collar_high < collar_low {
         return Err(EngineError::InstrumentTerms(id));
     }
-    // So the sum of any level fits in 64 bits.
+    // This bounds the sum of any level to 64 bits.
     match max_qty.0.checked_mul(u64::from(limits.max_resting()) + u64::from(limits.max_special_orders)) {
         Some(_) => Ok(()),
         None => Err(EngineError::QtyRange(id)),

@@ -1,4 +1,4 @@
-//! Where events go.
+//! The receiver of the engine's events.
 
 use tickpath_types::{MarketEvent, OrderEvent, SystemEventCode, UserRefNum};
 
@@ -6,7 +6,7 @@ use crate::Command;
 
 /// Receives the events of a command, in order, while it is applied.
 ///
-/// One command may cause many: see [`EngineLimits::max_events_per_command`](crate::EngineLimits::max_events_per_command).
+/// Bounded by [`EngineLimits::max_events_per_command`](crate::EngineLimits::max_events_per_command).
 pub trait EventListener {
     /// An answer to one session.
     fn on_order_event(&mut self, event: &OrderEvent);
@@ -17,7 +17,7 @@ pub trait EventListener {
     fn on_query_answer(&mut self, query: &Command, next: UserRefNum) {
         let _ = (query, next);
     }
-    /// The trading day reached a stage, which is published too. Optional.
+    /// The trading day reached a phase, which is published too. Optional.
     fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
         let _ = (command, stage);
     }
@@ -43,7 +43,7 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
     }
 }
 
-/// A list keeps the public events.
+/// Collects the public events.
 impl EventListener for Vec<MarketEvent> {
     fn on_order_event(&mut self, _: &OrderEvent) {}
 

@@ -1,4 +1,4 @@
-//! How a snapshot is laid out: little-endian fields one after the other between a header and a digest.
+//! The layout of a snapshot: little-endian fields one after the other between a header and a digest.
 
 use tickpath_types::InstrumentId;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,11 +13,11 @@ const MAGIC: [u8; 8] = *b"TPENGINE";
 const HEADER_LEN: usize = MAGIC.len() + 4;
 const DIGEST_LEN: usize = 8;
 
-/// An engine cannot be restored from these bytes; take an older snapshot, or the log from its start.
+/// An engine cannot be restored from these bytes; use an older snapshot, or the log from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// Not a snapshot of an engine, or cut short, or changed since it was written.
+    /// The bytes are not an engine's snapshot, truncated, or changed since they were written.
     #[error("these {0} bytes are not an engine's snapshot, or they are damaged")]
     Damaged(usize),
     /// Use the version of the program that wrote it.
@@ -26,29 +26,29 @@ pub enum SnapshotError {
     /// A field has a value that no engine writes.
     #[error("field {0} of the engine's snapshot has a value that no engine writes")]
     Value(&'static str),
-    /// Give the engine the instruments that it had, no more: what follows in the log was decided by them.
+    /// Give the engine its original instruments and no more: they decided the rest of the log.
     #[error("instrument {0} is missing, new, or defined otherwise than in the snapshot")]
     Instrument(InstrumentId),
-    /// Raise the limits to at least what they were.
+    /// Raise the limits to at least their original values.
     #[error("the snapshot holds more than the engine's limits allow: restore it with the limits that it had")]
     Limits,
-    /// Set `max_sessions` to what it was.
+    /// Set `max_sessions` to its original value.
     #[error("the snapshot is of an engine with max_sessions {expected}, not {found}")]
     Sessions {
-        /// The engine's that was saved.
+        /// Value of the saved engine.
         expected: u16,
         /// The limit given.
         found: u16,
     },
-    /// The engine cannot be made at all.
+    /// The engine cannot be created at all.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A defect: what was restored is not what was saved.
+    /// A defect: the restored state differs from the saved one.
     #[error("the restored engine has state hash {found:016x} instead of {expected:016x}")]
     StateHash {
-        /// The engine's that was saved.
+        /// Hash of the saved engine.
         expected: u64,
-        /// The restored one's.
+        /// Hash of the restored engine.
         found: u64,
     },
 }
@@ -83,7 +83,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Takes fields off a buffer whose digest is right.
+/// Takes fields off a buffer whose digest was verified.
 pub(crate) struct Reader<'a> {
     fields: &'a [u8],
 }
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A count that later ones are added to: of these no engine comes near 2^63.
+    /// A count that is added to later: no engine comes near 2^63.
     pub(crate) fn take_count(&mut self, field: &'static str) -> Result<u64, SnapshotError> {
         Some(self.take(field)?).filter(|count| *count < 1 << 63).ok_or(SnapshotError::Value(field))
     }

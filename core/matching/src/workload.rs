@@ -2,8 +2,8 @@
 //!
 //! Some thousands of orders rest in each book within 50 ticks of a slowly moving mid. Of the commands that
 //! follow, 10 in 100 are orders that cross the spread and trade with a few resting ones; the others are
-//! passive orders and cancels of open orders chosen uniformly, in such a proportion that the number of
-//! open orders stays what it was (with the default sizes about 48 to 42).
+//! passive orders and cancels of open orders chosen uniformly, in a proportion that keeps the number of open
+//! orders constant (with the default sizes about 48 to 42).
 
 use std::collections::HashMap;
 
@@ -23,23 +23,23 @@ const PASSIVE_TICKS: u64 = 50;
 const CROSSING_TICKS: u64 = 4;
 /// Quantities are from 1 to this.
 const MAX_QTY: u64 = 10;
-/// The mid of an instrument moves a tick once in so many of its commands.
+/// Number of an instrument's commands per move of its mid by one tick.
 const COMMANDS_PER_MOVE: u64 = 2_000;
-/// Of 100 commands, those that cross.
+/// Percentage of commands that cross.
 const CROSSING_PERCENT: u64 = 10;
 
-/// What to generate.
+/// Parameters of the generated load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadConfig {
-    /// Equal seeds give equal commands.
+    /// Equal seeds generate equal commands.
     pub seed: u64,
-    /// Books, at least 1.
+    /// Number of books, at least 1.
     pub instrument_count: u16,
-    /// Sessions that enter orders, at least 1.
+    /// Number of sessions that enter orders, at least 1.
     pub session_count: u16,
-    /// Open orders, from the opening on.
+    /// Number of open orders after the opening.
     pub open_order_count: u32,
-    /// Commands after the opening.
+    /// Number of commands after the opening.
     pub command_count: usize,
 }
 
@@ -55,25 +55,25 @@ impl Default for WorkloadConfig {
     }
 }
 
-/// A generated stream of commands and what it must lead to.
+/// A generated stream of commands and its expected result.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// What is traded.
+    /// The traded instruments.
     pub instruments: Vec<Instrument>,
-    /// Bounds that suffice.
+    /// Sufficient engine limits.
     pub limits: EngineLimits,
     /// Opens the instruments and fills the books.
     pub opening: Vec<Command>,
     /// The load itself.
     pub commands: Vec<Command>,
-    /// Events of either kind that `commands` cause.
+    /// Number of events of either kind that `commands` cause.
     pub event_count: u64,
     /// [`Engine::state_hash`] after the last command.
     pub state_hash: u64,
 }
 
 impl Workload {
-    /// Generates the commands by running them, since a cancel names an order that is open then.
+    /// Generates the commands by running them, since a cancel names an order that is open at that time.
     #[must_use]
     pub fn generate(config: &WorkloadConfig) -> Workload {
         Generator::new(config).run(config)
@@ -82,7 +82,7 @@ impl Workload {
     /// An engine with filled books, ready for the load.
     ///
     /// # Panics
-    /// Never: the instruments are this module's own.
+    /// Never: this module defines the instruments.
     #[must_use]
     pub fn opened<B: OrderBooks<Owner>>(&self) -> Engine<B> {
         let mut engine = new_engine(&self.instruments, self.limits);
@@ -205,7 +205,7 @@ impl Generator {
         self.enter(book, side, price)
     }
 
-    /// An order that takes what it can up to a few ticks beyond the best price, and rests with the rest.
+    /// An order that takes quantity up to a few ticks beyond the best price, and rests with the remainder.
     fn crossing(&mut self) -> Command {
         let (book, side) = self.choose_book();
         let best = self.engine.books().best_price(self.instruments[book].id, side.opposite());
@@ -242,7 +242,7 @@ impl Generator {
 #[derive(Debug, Default)]
 struct KnownOrders {
     list: Vec<(SessionId, UserRefNum)>,
-    /// Place in the list and what is left of it.
+    /// Position in the list, and open quantity.
     places: HashMap<(SessionId, UserRefNum), (usize, u64)>,
     event_count: u64,
 }

@@ -67,16 +67,16 @@ fn open_orders_are_bounded() {
     let mut venue = Venue::new(limits());
     assert!(venue.rests(0, 1) && venue.rests(1, 1) && venue.rests(2, 1));
     assert!(!venue.rests(0, 2));
-    // What may rest needs room, even if it would trade; what may not needs none.
+    // An order that may rest needs capacity, even if it would trade; one that may not rest needs none.
     let crossing = order(3, Side::Sell, 5, 100_000);
     assert_eq!(rejection(&venue.enter(0, crossing)), Some(RejectReason::BookFull));
     let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, user_ref: UserRefNum(4), ..crossing };
     assert_eq!(rejection(&venue.enter(0, ioc)), None);
-    // A replacement takes the room of its original.
+    // A replacement takes the capacity of its original.
     let replace = OrderRequest::Replace(order(5, Side::Buy, 20, 99_000).replacing(UserRefNum(1)));
     assert_eq!(rejection(&venue.send(1, CommandKind::Order(replace))), None);
     assert_eq!(venue.engine.books().order_count(), 3);
-    // What leaves makes room again.
+    // A removed order frees capacity.
     let cancel = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(5), qty: Qty::ZERO });
     assert_eq!(venue.send(1, CommandKind::Order(cancel)).len(), 2);
     assert!(venue.rests(0, 6) && !venue.rests(0, 7));
@@ -89,7 +89,7 @@ fn open_orders_of_a_session_are_bounded() {
     assert!(venue.rests(1, 1), "others are not affected");
     venue.send(0, CommandKind::CancelAll { reason: CancelReason::System });
     assert!(venue.rests(0, 4));
-    // A fill makes room too.
+    // A fill frees capacity too.
     let mut venue = Venue::new(EngineLimits { max_open_orders_per_session: 1, ..limits() });
     assert!(venue.rests(0, 1) && !venue.rests(0, 2));
     venue.enter(1, order(1, Side::Sell, 10, 100_000));
@@ -106,7 +106,7 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
         ..limits()
     };
     let mut venue = Venue::new(limits);
-    // Each number a million further on needs a leaf and a directory page.
+    // Each number a million higher needs a leaf and a directory page.
     let next = (1 << 20) + 1;
     assert!(venue.rests(0, 1) && venue.rests(0, next) && !venue.rests(0, 2 * next));
     assert!(!venue.rests(0, 2 * next + 1) && venue.rests(1, 1), "others are not affected");
@@ -116,7 +116,7 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
     assert!(venue.rests(0, u32::MAX), "the last number of all");
 }
 
-/// The end of the day numbers what is left from 1 on, which takes no more pages than it had.
+/// The end of the day renumbers the remaining orders from 1, which takes no more pages than before.
 #[test]
 fn orders_that_fill_their_pages_are_carried_into_the_next_day() {
     const PAGE: u32 = 1024;
@@ -159,7 +159,7 @@ fn one_command_causes_no_more_events_than_stated() {
     assert!(orders <= limits.max_events_per_command());
 }
 
-/// A day order with terms.
+/// A day order with instructions.
 fn special(user_ref: u32, side: Side, qty: u64, price: i64, terms: SpecialTerms) -> EnterOrder {
     EnterOrder { special: Some(terms), ..order(user_ref, side, qty, price) }
 }
@@ -198,7 +198,7 @@ fn special_orders_are_bounded() {
         None,
         "nor what ends"
     );
-    // A replacement takes the room of its original.
+    // A replacement takes the capacity of its original.
     let replacement = |orig_user_ref, user_ref, terms| {
         let order = EnterOrder { special: terms, ..order(user_ref, Side::Buy, 20, 99_000) };
         CommandKind::Order(OrderRequest::Replace(order.replacing(UserRefNum(orig_user_ref))))
@@ -214,11 +214,11 @@ fn special_orders_are_bounded() {
 fn an_order_shown_in_parts_counts_for_each() {
     let mut venue = Venue::new(EngineLimits { max_special_orders: 4, ..limits() });
     let full = Some(RejectReason::BookFull);
-    // Four parts that it can come to show, and what it does not: one too many.
+    // Four parts that it can display, and the undisplayed rest: one too many.
     assert_eq!(rejection(&venue.enter(0, special(1, Side::Buy, 31, 100_000, shown(10)))), full);
     assert_eq!(rejection(&venue.enter(0, special(2, Side::Buy, 30, 100_000, shown(10)))), None);
     assert_eq!(rejection(&venue.enter(0, special(3, Side::Buy, 10, 100_000, HIDDEN))), full);
-    // They are given back with the last of it, and no sooner.
+    // The units are freed with the last part, and not before.
     venue.enter(1, order(1, Side::Sell, 29, 100_000));
     assert_eq!(rejection(&venue.enter(0, special(4, Side::Buy, 10, 100_000, HIDDEN))), full);
     venue.enter(1, order(2, Side::Sell, 1, 100_000));
@@ -270,7 +270,7 @@ fn a_cascade_of_stops_is_bounded_by_how_many_wait() {
     assert_eq!(rejection(&venue.enter(1, one_more)), Some(RejectReason::BookFull));
     let events = venue.enter(2, order(1, Side::Sell, 1, price(0)));
     let (orders, public) = counted(&events);
-    // One acceptance, a trigger for each that waited, and executions told to both sides.
+    // One acceptance, a trigger for each waiting order, and executions reported to both sides.
     assert_eq!((orders, public), (1 + u64::from(COUNT) + 2 * u64::from(COUNT + 1), u64::from(COUNT) + 1));
     assert!(orders <= limits.max_events_per_command());
     assert_eq!(venue.engine.open_order_count(), 0);
@@ -281,7 +281,7 @@ fn counted(events: &[Event]) -> (u64, u64) {
     (orders as u64, (events.len() - orders) as u64)
 }
 
-/// Everything that one command can set off: displayed orders, orders shown in parts, and orders that wait, shown in
+/// Everything that one command can trigger: displayed orders, orders shown in parts, and stop orders shown in
 /// parts themselves, which rest where the next ones trade with them.
 #[test]
 fn the_worst_cascade_causes_no_more_events_than_stated() {
@@ -308,7 +308,7 @@ fn the_worst_cascade_causes_no_more_events_than_stated() {
             let waits = special(user_ref, side, qty.into(), 100_000, terms);
             assert_eq!(rejection(&venue.enter(1, waits)), None, "{user_ref}");
         }
-        // With nothing to trade with, one comes first that rests.
+        // Without a counterparty, a resting order comes first.
         if open == 0 {
             venue.enter(0, order(900, Side::Buy, 1, 100_000));
         }

@@ -1,4 +1,4 @@
-//! Crosses, pauses, and what a venue does to instruments and trades: told as [`story`] tells them.
+//! Crosses, pauses, and the venue's commands for instruments and trades, as [`story`] scenarios.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::story::check;
@@ -107,7 +107,7 @@ fn trading_pauses_before_a_trade_outside_the_band_and_a_cross_resumes_it() {
     );
 }
 
-/// Nothing trades outside the collar, 5.00 to 15.00, and the market data has no word for a price far beyond it.
+/// Nothing trades outside the collar, 5.00 to 15.00, and the market data cannot encode a price far beyond it.
 #[test]
 fn a_band_ends_where_the_collar_does() {
     check(

@@ -1,4 +1,4 @@
-//! The engine against the simplest matching that there is, on random commands: the same events, word for word.
+//! The engine against the simplest possible matching, on random commands: the events must be identical.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ fn roomy(shape: Shape) -> EngineLimits {
         max_open_orders: 2_000,
         max_open_orders_per_session: 2_000,
         max_sessions: shape.sessions as u16,
-        // The plain engine has no index, so its bounds must not be met.
+        // The reference model has no index, so its bounds must not be reached.
         max_index_pages: 8_000,
         max_index_pages_per_session: 4_000,
         max_special_orders: 2_000,
@@ -25,7 +25,7 @@ fn roomy(shape: Shape) -> EngineLimits {
     }
 }
 
-/// All bounds but the index's are met.
+/// All bounds except the index's are reached.
 fn tight(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 40,
@@ -35,7 +35,7 @@ fn tight(shape: Shape) -> EngineLimits {
     }
 }
 
-/// How often each kind of event came, by the name of its kind.
+/// Number of events by kind.
 type Counts = BTreeMap<String, u32>;
 
 fn count(events: &[Event], counts: &mut Counts) {
@@ -110,7 +110,7 @@ fn run(seed: u64, commands: u32, shape: Shape, limits: EngineLimits) -> Counts {
     counts
 }
 
-/// The next number that an account query answers, by the engine and by the reference model.
+/// The next number that an account query returns, from the engine and from the reference model.
 #[test]
 fn a_session_without_a_number_left_is_told_that_none_is_next() {
     struct Next(Option<UserRefNum>);
@@ -137,7 +137,7 @@ fn a_session_without_a_number_left_is_told_that_none_is_next() {
     }
 }
 
-/// Where the definition is sound, and its id is free and not above the greatest that there was or may be.
+/// An instrument is added if its definition is valid and its id is free and within the limit.
 #[test]
 fn an_instrument_is_added_where_the_simplest_engine_adds_it() {
     let at_first = [instruments(4)[0], instruments(4)[3]];
@@ -169,7 +169,7 @@ fn an_instrument_is_added_where_the_simplest_engine_adds_it() {
                 }
             }
         }
-        // Of the definitions before the last two none is sound; each opening is told by two events.
+        // None of the definitions before the last two is valid; each opening causes two events.
         let opened_at_first = 2 * 7;
         assert_eq!(added, 2 * (opened_at_first + 2 * count), "ids up to {max_instruments}");
     }
@@ -185,7 +185,7 @@ fn the_engine_does_what_the_simplest_one_does() {
             }
         }
     }
-    // That it was worth something: everything that can happen did.
+    // Every kind of event must have occurred often enough for the run to be meaningful.
     for kind in EVERYTHING {
         assert!(counts.get(kind).is_some_and(|count| *count >= 10), "{kind}: {counts:#?}");
     }

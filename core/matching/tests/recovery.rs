@@ -1,4 +1,4 @@
-//! Commands survive as bytes, and an engine restored from a snapshot goes on as the one that was not interrupted.
+//! Commands survive encoding, and an engine restored from a snapshot continues like the uninterrupted one.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common;
@@ -20,7 +20,7 @@ type Plain = Engine<ReferenceBooks<Owner>>;
 const SESSIONS: u16 = 3;
 const INSTRUMENTS: u16 = 3;
 
-/// Any command; where `is_wide`, with any numbers, else with few, so that orders meet.
+/// Random commands; with any numbers if `is_wide`, otherwise with few, so that orders meet.
 struct Commands {
     random: Xoshiro256PlusPlus,
     sequence: u64,
@@ -167,7 +167,7 @@ impl Commands {
         }
     }
 
-    /// What only the venue itself commands.
+    /// A command that only the venue issues.
     fn venues_kind(&mut self, kind: u64) -> CommandKind {
         let (instrument, is_killed) = (self.instrument(), self.below(2) == 0);
         match kind {
@@ -300,7 +300,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Bytes that are damaged, or never were a command, are an error or another command, and never a panic;
-    /// what is read has one encoding alone.
+    /// decoded bytes have exactly one encoding.
     #[test]
     fn bytes_are_a_command_or_an_error(seed: u64, garbage: Vec<u8>, damage in prop::collection::vec((0..COMMAND_LEN_MAX, any::<u8>()), 0..4)) {
         let mut bytes = encoded(&Commands::new(seed, true).next());
@@ -316,8 +316,8 @@ proptest! {
         }
     }
 
-    /// Damage anywhere is an error. If the digest of the bytes was made to fit, that of the state does not, unless
-    /// the damage is to the counters, on which nothing depends.
+    /// Damage anywhere is an error. If the digest of the bytes is adjusted, the state hash does not match,
+    /// unless the damage is to the counters, on which nothing depends.
     #[test]
     fn a_damaged_snapshot_is_an_error(seed: u64, at: prop::sample::Index, value in 1..=255_u8, fit: bool) {
         let mut commands = Commands::new(seed, false);
@@ -373,7 +373,7 @@ fn snapshot<B: OrderBooks<Owner>>(engine: &Engine<B>) -> Vec<u8> {
     bytes
 }
 
-/// One engine is not interrupted; the others, on either kind of books, come from its snapshot.
+/// One engine is not interrupted; the others, on either kind of books, are restored from its snapshot.
 fn goes_on_alike(seed: u64, before: usize, after: usize) -> u64 {
     let mut commands = Commands::new(seed, false);
     let mut engine = opened::<FastBooks<_>>(&mut commands);

@@ -1,4 +1,4 @@
-//! Hidden and reserve orders, stops, orders that end with time, trades with oneself: told as [`story`] tells them.
+//! Hidden and reserve orders, stops, orders with an expiry, and self-trades, as [`story`] scenarios.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::story::check;

@@ -1,5 +1,5 @@
-//! Engines on fast and on plain books on the same random commands: the same events, the same hash, and
-//! an auditor who checks every event.
+//! Engines on fast books and on the reference books with the same random commands: the same events, the same
+//! hash, and an auditor that checks every event.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::auditor::Auditor;
@@ -15,7 +15,7 @@ use tickpath_types::*;
 type Fast = Engine<FastBooks<Owner>>;
 type Plain = Engine<ReferenceBooks<Owner>>;
 
-/// Tight, so that every bound is met.
+/// Tight limits, so that every bound is reached.
 fn tight(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 60,
@@ -67,7 +67,7 @@ fn run(seed: u64, count: u32, shape: Shape, limits: EngineLimits) -> (u64, Engin
         if step % 200 == 0 {
             auditor.check_books(&fast);
             assert_eq!(fast.state_hash(), plain.state_hash());
-            // From here on the plain engine is one that was restored.
+            // From here on the reference engine is a restored one.
             let mut bytes = Vec::new();
             fast.snapshot(&mut bytes);
             plain = Engine::restore(&instruments, limits, &bytes).unwrap();
@@ -86,7 +86,7 @@ fn check_encoding(command: &Command) {
     assert_eq!(Command::decode(&bytes[..len]).as_ref(), Ok(command));
 }
 
-/// Where a cross would trade, by trying every price that there is.
+/// Checks the indicative result of a cross by trying every price.
 fn check_indicative(engine: &Fast, shape: Shape) {
     for id in (1..=shape.instruments).map(InstrumentId) {
         let told = engine.indicative(id, CrossKind::Opening).unwrap();
@@ -107,7 +107,7 @@ fn check_indicative(engine: &Fast, shape: Shape) {
                 .reduce(|a, b| if side.is_better(a, b) { a } else { b })
                 .unwrap_or(otherwise)
         };
-        // Outside of these nothing trades.
+        // Nothing trades outside of these.
         let (low, high) = (edge(Side::Sell, instrument.collar_high), edge(Side::Buy, instrument.collar_low));
         let best = (low.0..=high.0).step_by(100).map(Price).map(|price| {
             let demand = resting(Side::Buy, &|limit| limit >= price);
@@ -126,7 +126,7 @@ fn check_indicative(engine: &Fast, shape: Shape) {
     }
 }
 
-/// That a run was worth something.
+/// Counters that show that a run was meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct EngineStatistics {
     events: u64,
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// Batches of every length give what single commands give.
+/// Batches of any length give the same result as single commands.
 #[test]
 fn a_batch_is_the_same_as_its_commands() {
     for length in [1, 2, 7, 32, 33, 1_000] {

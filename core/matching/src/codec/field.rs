@@ -10,9 +10,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{CodecError, Header};
 
-/// A field of fixed length: most types themselves, or a type for the form that a value has in some place.
+/// A field of fixed length: the type itself, or a marker type for another form of a value.
 pub trait Field {
-    /// The value that the bytes stand for.
+    /// The value that the bytes represent.
     type Value: Copy;
     /// Number of bytes.
     const LEN: usize;
@@ -25,7 +25,7 @@ pub trait Field {
     fn read(name: &'static str, bytes: &mut FieldReader<'_>) -> Result<Self::Value, CodecError>;
 }
 
-/// The reason why reader and writer do not run out of bytes.
+/// Panic message: reader and writer cannot run out of bytes.
 const LEN_IS_CHECKED: &str = "the length of all fields was checked";
 
 /// Writes fields one after the other. Their length is known at compile time, so no bound is checked at run time.
@@ -74,7 +74,7 @@ pub(crate) fn hash_field<F: Field<Value = F>>(field: F, hasher: &mut Xxh3) {
     hasher.update(&bytes[..F::LEN]);
 }
 
-/// Zero: kept for later.
+/// Zero bytes, reserved for later use.
 pub struct Reserved<const N: usize>;
 
 impl<const N: usize> Field for Reserved<N> {
@@ -114,7 +114,7 @@ impl<F: Field> Field for Spaced<F> {
     }
 }
 
-/// Integers, and names that are kept as their bytes.
+/// Integers, and names that are stored as their bytes.
 macro_rules! plain {
     ($($(const $n:ident,)? $name:ty: $len:tt, |$value:ident| $bytes:expr, $of:expr;)*) => { $(
         impl$(<const $n: usize>)? Field for $name {
@@ -155,7 +155,7 @@ plain! {
     const N, [u8; N]: N, |value| value, |bytes| bytes;
 }
 
-/// Values that a byte stands for.
+/// Values that are stored as one byte.
 macro_rules! codes {
     ($($name:ty: |$value:ident| $code:expr, $of:expr;)*) => { $(
         impl Field for $name {
@@ -191,7 +191,7 @@ codes! {
     SelfTradePrevention: |value| value.code(), SelfTradePrevention::from_code;
 }
 
-/// Code of the side of a request that is not restricted to one.
+/// Code for both sides, of a request that is not restricted to one side.
 const BOTH_SIDES: u8 = 2;
 
 #[inline(always)]

@@ -115,7 +115,7 @@ layout! {
     }
 }
 
-/// An order, and behind it its special terms.
+/// An order followed by its order instructions.
 pub(super) struct WithSpecial<O>(PhantomData<O>);
 
 trait SpecialOf: Field<Value = Self> + Copy {
@@ -150,7 +150,7 @@ impl<O: SpecialOf> Field for WithSpecial<O> {
     }
 }
 
-/// The order of [`CommandKind::Force`](crate::CommandKind::Force): its terms are always written, and default terms are none.
+/// The order of [`CommandKind::Force`](crate::CommandKind::Force): its instructions are always written.
 pub(crate) struct Forced;
 
 impl Field for Forced {

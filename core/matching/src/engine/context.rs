@@ -1,4 +1,4 @@
-//! The command at hand, and the way out for its events.
+//! The command being applied, and the output of its events.
 
 use tickpath_types::{
     ClientOrderId, InstrumentId, MarketEvent, MarketEventKind, MatchId, OrderEvent, OrderEventKind, OrderId,
@@ -17,7 +17,7 @@ pub(super) struct Progress {
     pub(super) counters: EngineCounters,
 }
 
-/// The command at hand, where its events go, and the numbers that they get.
+/// The command being applied, the listener of its events, and the event numbers.
 pub(super) struct Context<'a, L> {
     pub(super) command: &'a Command,
     pub(super) out: &'a mut L,

@@ -1,4 +1,4 @@
-//! Requests to enter orders, and the short way of plain ones. The `matcher` works all others.
+//! Requests to enter orders, and the fast path of plain ones. The `matcher` works all others.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -18,14 +18,14 @@ use crate::EventListener;
 
 /// An accepted order on its way into the book.
 ///
-/// Passed as separate arguments where the order is going to rest at once, mostly: it never leaves the registers.
+/// Mostly passed as separate arguments where the order rests at once: then it never leaves the registers.
 #[derive(Clone, Copy, Debug)]
 struct Incoming<'a> {
     order: &'a EnterOrder,
     id: OrderId,
-    /// The limit to match at: never [`Price::MARKET`], for which it is the collar's.
+    /// Limit to match at: never [`Price::MARKET`], which is replaced by the collar's limit.
     limit: Price,
-    /// What of the order's quantity has been executed.
+    /// Executed part of the order's quantity.
     executed: u64,
     /// The resting order that it replaced, until its deletion is published.
     replaced: Option<OrderId>,
@@ -65,7 +65,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.enter_checked(order, checked, context);
     }
 
-    /// Enters the venue's own order for the session, for which the rules of the session do not hold.
+    /// Enters the venue's own order for the session, exempt from the session's rules.
     #[cold]
     pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
@@ -98,8 +98,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Answers a new order that the venue refused before the engine. A number that is not new is that of an order, which
-    /// the answer would seem to end, so it gets none.
+    /// Answers a new order that the venue refused before the engine. A number that is already used names
+    /// another order, which the answer would seem to end, so such a request gets no answer.
     #[cold]
     pub(super) fn refuse(
         &mut self,
@@ -161,9 +161,9 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.work_special(Working { replaced, ..working }, context);
     }
 
-    /// The limit to match at, for an order of which nothing needs a second look: a visible day or IOC order,
-    /// in an instrument that trades without a price band and in which nothing undisplayed rests, of a session without
-    /// rules. `None` sends it to [`Matcher::check_entry`], which accepts or refuses all others.
+    /// Returns the limit to match at for a plain order: a visible day or IOC order of a session without
+    /// rules, in an instrument that trades without a price band and without undisplayed resting orders.
+    /// `None` sends the order to [`Matcher::check_entry`], which accepts or refuses all others.
     #[inline(always)]
     fn check_plain(&self, session: SessionId, owner: &Session, order: &EnterOrder) -> Option<Price> {
         let listing = self.orders.listings.find(order.instrument)?;
@@ -194,7 +194,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         listing.grid.has_price(order.price).then_some(order.price)
     }
 
-    /// True when a replacement whose terms were checked may be worked as a plain order.
+    /// True when a replacement with valid terms may be worked as a plain order.
     fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
         let is_plain = self.orders.listings.find(order.instrument).is_some_and(|listing| listing.is_plain);
         is_plain
@@ -203,7 +203,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
     }
 
-    /// The limit to match at, or why the order is refused.
+    /// Returns the limit to match at, or the reason for a refusal.
     fn check_entry(&self, session: SessionId, order: &EnterOrder, now: Nanos) -> Result<Price, RejectReason> {
         let limit = self.check_terms(order, order.qty, now)?;
         let sessions = &self.orders.sessions;
@@ -215,7 +215,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.check_room(session, order).map(|()| limit)
     }
 
-    /// The open order, the one to take its place, and the limit to match at.
+    /// Returns the open order, its replacement, and the limit to match at.
     fn check_replace(
         &self,
         session: SessionId,
@@ -238,7 +238,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         listing.ok_or(RejectReason::UnknownInstrument)?.check_terms(order, leaves, now)
     }
 
-    /// Whether there is room for what may be left of an order.
+    /// Checks that there is capacity for the part of an order that may rest.
     fn check_room(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
         let OpenOrders { limits, sessions, books, .. } = &self.orders;
         if can_rest(order)
@@ -251,7 +251,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         Ok(())
     }
 
-    /// Matches an order that has been answered, and rests or cancels what is left.
+    /// Matches an order that has been answered, and rests or cancels the remainder.
     #[inline(always)]
     fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
@@ -305,7 +305,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Trades with the other side, which the order crosses, best level first and earliest order first, until
-    /// the order is filled or no price is left that it accepts. Bounded by the orders that rest.
+    /// the order is filled or no acceptable price is left. Bounded by the number of resting orders.
     fn trade(&mut self, incoming: &mut Incoming<'_>, context: &mut Context<impl EventListener>) {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
@@ -351,7 +351,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.specials.remove(handle);
     }
 
-    /// The copy of `rest` for orders that traded first; the other is part of `work`.
+    /// The instance of `rest` for orders that traded first; the other one is part of `work`.
     #[inline(never)]
     fn rest_remainder(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         self.rest(incoming, context);
@@ -390,7 +390,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         context.tell(context.command.session, false, kind);
     }
 
-    /// Publishes the deletion of the order that this one replaced, unless that is done.
+    /// Publishes the deletion of the replaced order, unless that is done.
     fn delete_replaced(&self, incoming: &mut Incoming<'_>, context: &mut Context<impl EventListener>) {
         if let Some(order_id) = incoming.replaced.take() {
             context.publish(incoming.order.instrument, MarketEventKind::Deleted { order_id });

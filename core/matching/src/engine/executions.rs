@@ -1,4 +1,4 @@
-//! The latest executions, for those that are made void.
+//! The latest executions, which can still be busted.
 
 use tickpath_book::Order;
 use tickpath_faults::failpoint;
@@ -19,15 +19,15 @@ const STANDS: u64 = 1 << 63;
 
 /// The two orders of an execution and their instrument, in two words, as one is written for each execution.
 ///
-/// The low bits of each are an order's key. Above it the first has [`STANDS`], which is missing in a place that was
-/// never used and in an execution that is void, and the second the instrument.
+/// The low bits of each word are an order's key. The high bits of the first word hold [`STANDS`], which is
+/// missing in an unused slot and in a busted execution. The high bits of the second word hold the instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Execution([u64; 2]);
 
 impl Execution {
     pub(super) const NONE: Execution = Execution([0; 2]);
 
-    /// One that stands, between the order named first and one that rested.
+    /// A valid execution between the order named first and a resting order.
     #[inline(always)]
     pub(super) fn new(
         first: (SessionId, UserRefNum),
@@ -40,7 +40,7 @@ impl Execution {
         ])
     }
 
-    /// The two orders, the one named first before the one that rested.
+    /// The two orders: the one named first, then the resting one.
     pub(super) fn orders(&self) -> [(SessionId, UserRefNum); 2] {
         self.0.map(|word| (SessionId(((word & KEY) >> 32) as u16), user_ref_of(word)))
     }
@@ -54,10 +54,10 @@ impl Execution {
     }
 }
 
-/// The last executions by number. An older one is forgotten, and can no longer be made void.
+/// The last executions by number. Older ones are overwritten and can no longer be busted.
 #[derive(Clone, Debug)]
 pub(super) struct Executions {
-    /// A power of two of places; an execution's is its number modulo their count.
+    /// A power of two of slots; an execution's slot is its number modulo their count.
     places: Vec<Execution>,
 }
 
@@ -72,7 +72,7 @@ impl Executions {
         self.places[place] = execution;
     }
 
-    /// Tells both owners of an execution, the one named first before the one that rested, and remembers it.
+    /// Sends an execution to both owners, first that of the order named first, and remembers it.
     #[inline(always)]
     pub(super) fn execute(
         &mut self,
@@ -99,7 +99,7 @@ impl Executions {
         match_id
     }
 
-    /// Makes an execution void, once, and tells both owners and the public.
+    /// Busts an execution, once, and publishes that to both owners and the public.
     #[cold]
     pub(super) fn break_trade(
         &mut self,
@@ -116,7 +116,7 @@ impl Executions {
         context.publish(execution.instrument(), MarketEventKind::TradeBroken { match_id });
     }
 
-    /// Takes an execution out, if it is remembered and stands. `last` is the number of the latest.
+    /// Removes an execution, if it is remembered and valid. `last` is the latest execution number.
     fn make_void(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
         let place = self.place(id);
         let execution = self.places[place];
@@ -128,7 +128,7 @@ impl Executions {
         Some(execution)
     }
 
-    /// True when the number is one of the latest; `last` is that of the latest of all.
+    /// True when the number is among the latest; `last` is the latest of all.
     pub(super) fn is_remembered(&self, id: MatchId, last: MatchId) -> bool {
         id.0 >= 1 && id <= last && last.0 - id.0 < self.places.len() as u64
     }
@@ -142,7 +142,7 @@ impl Executions {
         id.0 as usize & (self.places.len() - 1)
     }
 
-    /// What stands, with its number, in the order of numbers.
+    /// Remembered executions that are still valid, with their numbers, ascending.
     pub(super) fn standing(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
         let first = last.0.saturating_sub(self.places.len() as u64 - 1).max(1);
         let all = (first..=last.0).map(MatchId).map(|id| (id, self.places[self.place(id)]));

@@ -2,7 +2,7 @@
 
 use tickpath_types::{ExactDivisor, Instrument, Price, Qty};
 
-/// Says without a division what [`Instrument`] says of quantities and limits.
+/// Checks quantities and limits as [`Instrument`] does, but without a division.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     lots: ExactDivisor,
@@ -14,7 +14,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Of an instrument that was checked: its tick and lot size are above zero, its collar is one of positive prices.
+    /// Of a valid instrument: tick and lot size are above zero, and all prices of the collar are positive.
     pub(super) const fn new(instrument: &Instrument) -> Grid {
         let (tick, last) = (instrument.tick_size.0, instrument.collar_high.0);
         let below = (instrument.collar_low.0 - 1) / tick * tick;
@@ -37,7 +37,7 @@ impl Grid {
         self.lots.quotient(qty.0).wrapping_sub(1) < self.lot_count
     }
 
-    /// True for a price on tick within the collar. One below it is a very large distance above the first.
+    /// True for a price on tick within the collar. A lower price wraps to a large distance above the first.
     #[inline(always)]
     pub(super) const fn has_price(&self, price: Price) -> bool {
         self.ticks.quotient(price.0.wrapping_sub(self.first_price).cast_unsigned()) < self.price_count

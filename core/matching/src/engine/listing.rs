@@ -9,11 +9,11 @@ use super::grid::Grid;
 pub(super) struct Listing {
     pub(super) instrument: Instrument,
     pub(super) state: TradingState,
-    /// It trades without a price band, and nothing undisplayed rests: see `Matcher::check_plain`.
+    /// Trades without a price band and has no undisplayed resting orders: see `Matcher::check_plain`.
     pub(super) is_plain: bool,
     pub(super) has_stops: bool,
     pub(super) grid: Grid,
-    /// It was not there at first.
+    /// Added after the start.
     pub(super) is_added: bool,
     /// Zero before the first trade.
     pub(super) last_price: Price,
@@ -23,7 +23,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// An instrument that is halted and has no past.
+    /// A halted instrument without history.
     pub(super) fn new(instrument: Instrument) -> Listing {
         Listing {
             instrument,
@@ -38,7 +38,7 @@ impl Listing {
         }
     }
 
-    /// Recomputes whether orders need a second look, by what rests and is not displayed.
+    /// Recomputes whether orders need the slow path, from the resting orders that are not displayed.
     pub(super) fn update(&mut self, has_hidden: bool, has_stops: bool) {
         self.has_stops = has_stops;
         self.is_plain = self.state == TradingState::Trading && !has_hidden && self.band_width == Price(0);
@@ -64,7 +64,7 @@ impl Listing {
 pub(super) struct Listings(Vec<Option<Listing>>);
 
 impl Listings {
-    /// None yet, and room for ids up to `max`.
+    /// Empty, with capacity for ids up to `max`.
     pub(super) fn new(max: InstrumentId) -> Listings {
         Listings(vec![None; usize::from(max.0) + 1])
     }

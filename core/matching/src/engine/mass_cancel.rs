@@ -45,7 +45,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Disables or enables the session's order entry, as it asks.
+    /// Disables or enables the session's order entry, as requested.
     #[cold]
     pub(super) fn set_order_entry(
         &mut self,
@@ -91,7 +91,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Cancels all open orders of the command's session, in the order of entry.
     ///
-    /// One command, however many they are: a session that is gone must not trade a little longer.
+    /// One command, whatever the number of orders: a disconnected session must not continue to trade.
     #[inline(never)]
     pub(super) fn cancel_all(&mut self, reason: CancelReason, context: &mut Context<impl EventListener>) {
         self.cancel_some(context.command.session, true, reason, context, |_, _| true);
@@ -108,8 +108,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Cancels those open orders of a session that `is_meant` says, ascending by number, which is the order of entry.
-    /// The caller says whether the first of these events is the reply to the command.
+    /// Cancels those open orders of a session that `is_meant` selects, ascending by number, which is the
+    /// order of entry. The caller says whether the first of these events is the reply to the command.
     fn cancel_some(
         &mut self,
         session: SessionId,
@@ -120,7 +120,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
-        // Counted, as beyond the last of them the index would be searched to the next order of any session.
+        // Counted, since a search beyond the last order would continue to the next order of any session.
         let mut left = self.sessions.find(session).map_or(0, |session| session.open_orders);
         while left > 0
             && let Some((key, handle)) = self.index.first_from(from).filter(|(key, _)| *key <= end)
@@ -138,7 +138,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Cancels the orders whose time has come, in the order of entry.
+    /// Cancels the expired orders, in the order of entry.
     #[cold]
     pub(super) fn expire_orders(&mut self, context: &mut Context<impl EventListener>) {
         let now = context.command.ts;
@@ -155,7 +155,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.specials.update_expiry();
     }
 
-    /// Those special orders that `is_meant` says, in the order of entry. The list goes back to `scratch` after use.
+    /// Special orders that `is_meant` selects, by entry. The caller returns the list to `scratch`.
     fn specials_by_entry(&mut self, is_meant: impl Fn(&SpecialOrder) -> bool) -> Vec<(u64, OrderHandle)> {
         let mut orders = std::mem::take(&mut self.scratch);
         orders.clear();
@@ -165,7 +165,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         orders
     }
 
-    /// Cancels all orders but those that are good till cancelled, and begins to count from 1 again.
+    /// Cancels all orders except those that are good till cancelled, and restarts numbering at 1.
     #[cold]
     pub(super) fn end_day(&mut self, context: &mut Context<impl EventListener>) {
         self.cancel_everywhere(CancelReason::EndOfDay, context, |orders, handle| {
@@ -181,7 +181,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.carry_orders(context);
     }
 
-    /// Gives what is left new numbers and references in the order of entry, and its old place in the books.
+    /// Gives remaining orders new numbers and references in the order of entry; their places stay.
     fn carry_orders(&mut self, context: &mut Context<impl EventListener>) {
         let mut parts = std::mem::take(&mut self.carried);
         for instrument in self.listings.ids() {
@@ -196,13 +196,13 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             self.renumber(*handle, OrderId(place as u64 + 1), context);
         }
         context.progress.last_order_id = OrderId(orders.len() as u64);
-        // All old references are gone before the first new one comes, for they may be the same numbers.
+        // All old references are deleted before the first new one, since the numbers may be the same.
         for part in parts.iter().filter(|part| part.layer == Layer::Displayed) {
             let Order { id: order_id, instrument, .. } = self.books.order(part.handle).expect("it rests");
             context.publish(instrument, MarketEventKind::Deleted { order_id });
         }
         for part in parts.drain(..) {
-            // An entry's place in the order of entry is its new reference.
+            // An entry's position in the order of entry is its new reference.
             let entry = self.specials.order(part.entry).entry;
             let place = orders.partition_point(|(other, _)| *other < entry);
             let order_id = OrderId(place as u64 + 1);
@@ -227,8 +227,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Takes a part out and puts it at the tail of its level under its order's new number and reference, and returns it.
-    /// All parts are, so they keep their order.
+    /// Moves a part to the tail of its level under its order's new number and reference, and returns it. All
+    /// parts are moved, so they keep their order.
     fn put_back(&mut self, part: Carried, id: OrderId) -> Order<Owner> {
         let user_ref = self.specials.order(part.entry).order.user_ref;
         let books = self.layer_mut(part.layer);
@@ -239,7 +239,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         new
     }
 
-    /// Gives an order the next number of its session, and tells it.
+    /// Gives an order the next number of its session, and reports it to the session.
     fn renumber(&mut self, handle: OrderHandle, id: OrderId, context: &mut Context<impl EventListener>) {
         let special = *self.specials.order(handle);
         let (part, leaves) = self.special_whole(&special);

@@ -1,6 +1,6 @@
-//! Orders that need a second look: matching with everything that rests, all the ways to rest, and stop prices.
+//! Orders that need the slow path: matching with all resting orders, all ways to rest, and stop prices.
 //!
-//! For a plain order in a plain instrument it does what `enter` does; that one is short because this one is not.
+//! For a plain order in a plain instrument this does the same as `enter`, which is the fast path.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -30,20 +30,20 @@ pub(super) struct Working {
     pub(super) order: EnterOrder,
     pub(super) session: SessionId,
     pub(super) id: OrderId,
-    /// The limit to match at: never [`Price::MARKET`].
+    /// Limit to match at: never [`Price::MARKET`].
     pub(super) limit: Price,
-    /// What of the order's quantity has been executed, or was taken off.
+    /// Part of the order's quantity that was executed or taken off.
     pub(super) used: u64,
-    /// What has been executed of it and of those that it replaced.
+    /// Executed quantity of the order and of those that it replaced.
     pub(super) executed: u64,
-    /// The displayed order that it replaced, until its deletion is published.
+    /// The displayed order that was replaced, until its deletion is published.
     pub(super) replaced: Option<OrderId>,
-    /// True when the index has it: it waited for its stop price.
+    /// True when the index has the order: it waited for its stop price.
     pub(super) is_known: bool,
 }
 
 impl Working {
-    /// An order that is new in the books and of which, with those that it replaced, so much has been executed.
+    /// An order that is new in the books; `executed` covers it and those that it replaced.
     pub(super) const fn new(
         order: EnterOrder,
         session: SessionId,
@@ -61,16 +61,16 @@ impl Working {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It is filled, or nothing is left that it accepts.
+    /// The order is filled, or no acceptable price is left.
     Matched,
     /// Trading pauses.
     Paused,
-    /// What was left was cancelled, and its owner told.
+    /// The remainder was cancelled, and its owner was informed.
     Prevented,
 }
 
 impl<B: OrderBooks<Owner>> Matcher<B> {
-    /// Parks, matches, rests or cancels an order that has been answered, and then those that its trades trigger.
+    /// Parks, matches, rests or cancels an order that has been answered, then the orders that it triggers.
     #[inline(never)]
     pub(super) fn work_special(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
         if is_stop(&working.order) && !self.is_triggered(&working.order) {
@@ -82,7 +82,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.work_triggered(context);
     }
 
-    /// Matches an order if its instrument trades, and rests or cancels what is left.
+    /// Matches an order if its instrument trades, and rests or cancels the remainder.
     pub(super) fn match_and_rest(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
         let EnterOrder { instrument, side, post_only, .. } = working.order;
         let listing = self.orders.listings.find(instrument);
@@ -114,8 +114,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         if rests { self.rest_special(working, context) } else { self.end_working(working, reason, context) }
     }
 
-    /// Trades with what rests until the order is filled or nothing is left that it accepts. Bounded by what rests:
-    /// each turn ends the order or a part that rested.
+    /// Trades with resting orders until the order is filled or no acceptable price is left. Bounded by the
+    /// number of resting parts: each iteration ends the order or a resting part.
     fn trade_special(&mut self, working: &mut Working, context: &mut Context<impl EventListener>) -> End {
         let EnterOrder { instrument, side, .. } = working.order;
         let (low, high) = self.orders.listings.band(instrument);
@@ -163,7 +163,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         end
     }
 
-    /// Keeps two orders of one owner from trading. True when the incoming one has ended with it.
+    /// Prevents a trade between two orders of one owner. True when this has ended the incoming one.
     fn prevent(
         &mut self,
         strategy: SelfTradePrevention,
@@ -179,7 +179,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             CancelNewest => (working.leaves(), Qty::ZERO),
             CancelOldest => (Qty::ZERO, whole.leaves),
             CancelBoth => (working.leaves(), whole.leaves),
-            // What an order does not show gives way with the rest of it.
+            // The undisplayed quantity of an order is reduced together with its displayed part.
             Decrement => (working.leaves().min(whole.leaves), working.leaves().min(whole.leaves)),
             SelfTradePrevention::None => (Qty::ZERO, Qty::ZERO),
         };
@@ -215,7 +215,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         working.leaves().is_zero()
     }
 
-    /// Whether as much as the minimum would trade: a rehearsal of `trade_special` that changes nothing.
+    /// True when at least the minimum quantity would trade: a dry run of `trade_special`.
     fn can_trade_minimum_special(&self, working: &Working) -> bool {
         let EnterOrder { instrument, side, min_qty, .. } = working.order;
         failpoint!(MinimumIgnored => return true);
@@ -237,7 +237,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                     left -= qty;
                 }
                 SelfTradePrevention::CancelNewest | SelfTradePrevention::CancelBoth => break,
-                // It gave way whole when its displayed part was met.
+                // The whole order was reduced when its displayed part was met.
                 SelfTradePrevention::Decrement if !is_rest => {
                     let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
                     left -= left.min(whole.leaves.0);
@@ -248,7 +248,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         traded >= min_qty.0
     }
 
-    /// Rests what is left of an order, displayed, in part or not at all.
+    /// Rests the remainder of an order: displayed, in part or not at all.
     fn rest_special(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
         let Working { order, session, id, executed, .. } = working;
         let EnterOrder { instrument, side, price, .. } = order;
@@ -287,7 +287,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         publish_replaced(&mut working, context);
     }
 
-    /// The entry of an order, made if it has none.
+    /// The entry of an order, created if it has none.
     pub(super) fn entry_of(&mut self, working: &Working) -> OrderHandle {
         let Working { order, session, .. } = *working;
         if working.is_known {
@@ -306,7 +306,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.enter_index(working.session, working.order.user_ref, handle);
     }
 
-    /// Cancels what is left of an order.
+    /// Cancels the remainder of an order.
     fn end_working(
         &mut self,
         mut working: Working,
@@ -319,7 +319,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.forget_working(&working);
     }
 
-    /// Drops what is kept of an order that waited and has ended.
+    /// Removes the entry and the index key of an order that waited and has ended.
     fn forget_working(&mut self, working: &Working) {
         if working.is_known {
             let handle = self.orders.forget(working.session, working.order.user_ref);
@@ -327,7 +327,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// True when the last trade is at the stop price of an order or beyond.
+    /// True when the last trade reached or passed the order's stop price.
     pub(super) fn is_triggered(&self, order: &EnterOrder) -> bool {
         let listing = self.orders.listings.find(order.instrument);
         let last = listing.map_or(Price(0), |listing| listing.last_price);
@@ -335,7 +335,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         last != Price(0) && order.side.opposite().crosses(stop_price, last)
     }
 
-    /// Lets an order wait.
+    /// Parks an order until its stop price is reached.
     pub(super) fn park(&mut self, working: &Working) {
         let Working { order, session, id, executed, .. } = *working;
         let EnterOrder { instrument, side, .. } = order;
@@ -349,7 +349,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.orders.update_listing(instrument);
     }
 
-    /// Notes the first and the last price of a command's trades, and who waited for a price between them.
+    /// Records the first and the last price of a command's trades, and collects the stop orders between them.
     #[inline(always)]
     pub(super) fn note_trades(&mut self, instrument: InstrumentId, first: Price, last: Price) {
         let Some(listing) = self.orders.listings.find_mut(instrument) else { return };
@@ -359,8 +359,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Works the orders whose stop price was reached, and those that their trades reach, until no more are. Each order
-    /// is triggered once, so it is bounded by how many wait.
+    /// Works the orders whose stop price was reached, and those that their trades trigger, until none is
+    /// left. Each order is triggered once, so the number of waiting orders bounds the loop.
     #[inline]
     pub(super) fn work_triggered(&mut self, context: &mut Context<impl EventListener>) {
         if !self.orders.stops.triggered.is_empty() {
@@ -390,7 +390,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 }
 
-/// Publishes the deletion of the order that this one replaced, unless that is done.
+/// Publishes the deletion of the replaced order, unless that is done.
 fn publish_replaced(working: &mut Working, context: &mut Context<impl EventListener>) {
     if let Some(order_id) = working.replaced.take() {
         context.publish(working.order.instrument, MarketEventKind::Deleted { order_id });

@@ -1,4 +1,4 @@
-//! Everything that is open, wherever its quantity is: displayed, undisplayed, or waiting for a stop price.
+//! All open orders, wherever their quantity is: displayed, undisplayed, or waiting for a stop price.
 
 use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, PageIndex, PageLimits};
 use tickpath_faults::{failpoint, if_planted};
@@ -19,7 +19,7 @@ use crate::{EngineLimits, EventListener};
 /// An open order as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// The index's.
+    /// Handle in the index.
     pub(super) handle: OrderHandle,
     pub(super) user_ref: UserRefNum,
     pub(super) instrument: InstrumentId,
@@ -43,9 +43,9 @@ pub(super) struct Removed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) layer: Layer,
-    /// The part's, in its book.
+    /// Handle of the part, in its book.
     pub(super) handle: OrderHandle,
-    /// The order's.
+    /// Handle of the order's entry.
     pub(super) entry: OrderHandle,
 }
 
@@ -64,13 +64,13 @@ pub(super) struct OpenOrders<B> {
     /// Open orders by [`order_key`].
     pub(super) index: PageIndex,
     pub(super) specials: Specials,
-    /// Capacity for lists of orders, and of parts of orders, within a command.
+    /// Reusable buffers for lists of orders, and of parts of orders, within a command.
     pub(super) scratch: Vec<(u64, OrderHandle)>,
     pub(super) carried: Vec<Carried>,
 }
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
-    /// Nothing open, with memory that is touched as it comes into use, for instruments up to `max_instrument`.
+    /// No open orders, and memory that is touched at its first use, for instruments up to `max_instrument`.
     pub(super) fn untouched(max_instrument: InstrumentId, limits: EngineLimits) -> OpenOrders<B> {
         let special = BookLimits::new(max_instrument, limits.max_special_orders);
         let displayed = BookLimits::new(max_instrument, limits.max_resting());
@@ -87,7 +87,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             books: B::untouched(displayed),
             hidden: B::untouched(special),
             stops: Stops::untouched(special, limits.max_special_orders),
-            // The least number is 1, so the numbers of a new day lie on as few pages as possible.
+            // The least number is 1, so the numbers of a new day occupy as few pages as possible.
             index: PageIndex::untouched(index, order_key(SessionId(0), UserRefNum(1))),
             specials: Specials::new(limits.max_special_orders),
             scratch: Vec::with_capacity(max_special),
@@ -95,7 +95,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Touches all memory that is not yet.
+    /// Touches all memory that has not been touched yet.
     pub(super) fn prefault(&mut self) {
         for layer in Layer::ALL {
             self.layer_mut(layer).prefault();
@@ -119,14 +119,15 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Adds an instrument, halted; false when it is there already, or there is no room for it.
+    /// Adds an instrument, halted; false when it exists already, or there is no capacity for it.
     pub(super) fn add_instrument(&mut self, instrument: &Instrument) -> bool {
         check_instrument(instrument, &self.limits).is_ok()
             && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) })
     }
 
-    /// Uses up a number for a request of the command's session, and returns that session. `None` when the request goes no
-    /// further: it was rejected, or dropped since its number is not above all earlier ones, so it was sent again.
+    /// Uses up a number for a request of the command's session, and returns that session. `None` when the
+    /// request is done: it was rejected, or dropped as a duplicate since its number is not above all earlier
+    /// ones.
     #[inline]
     pub(super) fn use_number(
         &mut self,
@@ -141,8 +142,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         used
     }
 
-    /// A session without a number left learns it from the answer to any further order. The answer never carries the number
-    /// of an open order, which it would seem to reject.
+    /// Rejects an order of a session without numbers left. The answer never carries the number of an open
+    /// order, which it would seem to reject.
     #[cold]
     #[inline(never)]
     fn refuse_number(
@@ -161,7 +162,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         context.progress.counters.duplicates += 1;
     }
 
-    /// The open order that a session calls by this number.
+    /// The session's open order with this number.
     #[inline]
     pub(super) fn open_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<Open> {
         let handle = self.index.find(order_key(session, user_ref))?;
@@ -176,18 +177,18 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         Some(Open { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
     }
 
-    /// The index's handle of an order of which a part rests.
+    /// The index's handle of an order that has a resting part.
     pub(super) fn handle_of(&self, owner: &Owner) -> OrderHandle {
         self.index.find(order_key(owner.session, owner.user_ref)).expect("what rests is in the index")
     }
 
-    /// The displayed part of the open order that a session calls by this number; `None` when nothing is.
+    /// The displayed part of the session's open order with this number; `None` when none is displayed.
     pub(super) fn displayed_part(&self, session: SessionId, user_ref: UserRefNum) -> Option<OrderHandle> {
         let handle = self.index.find(order_key(session, user_ref))?;
         if is_special(handle) { self.specials.order(handle).part(Layer::Displayed) } else { Some(handle) }
     }
 
-    /// The part that says what was executed, with the order's own side, and what is left of all parts.
+    /// The part with the executed quantity, with the order's own side, and the open quantity of all parts.
     #[cold]
     pub(super) fn special_whole(&self, special: &SpecialOrder) -> (Order<Owner>, Qty) {
         let parts = Layer::ALL.map(|layer| self.layer(layer).order(special.part(layer)?));
@@ -206,9 +207,9 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (order.instrument, order.side)
     }
 
-    /// True when the index and the entries of special orders have room for an order, which replaces `old` if there is
-    /// one. The books have room then, as an order leaves them first; so has the limit of special orders for what the old
-    /// one takes of it.
+    /// True when the index and the entries of special orders have capacity for an order, which replaces `old`
+    /// if given. The books have capacity then, since an order leaves them first; so has the limit of special
+    /// orders, for the units of the old one.
     pub(super) fn has_room(&self, session: SessionId, order: &EnterOrder, old: Option<&Open>) -> bool {
         let freed = match old {
             Some(old) if is_special(old.handle) => u64::from(self.specials.order(old.handle).parts),
@@ -228,14 +229,14 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.sessions.count_opened(session);
     }
 
-    /// Drops what is kept of an order beside the books, and returns what the index had.
+    /// Removes an order from the index and its session's count, and returns its index handle.
     #[inline]
     pub(super) fn forget(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
         self.sessions.count_closed(session);
         self.index.remove(order_key(session, user_ref)).expect("a resting order is in the index")
     }
 
-    /// Takes an order out of the books. The index and its session are the caller's.
+    /// Removes an order from the books. The caller updates the index and the session.
     #[inline(always)]
     pub(super) fn remove(&mut self, handle: OrderHandle) -> Removed {
         if is_special(handle) {
@@ -272,7 +273,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.update_listing(instrument);
     }
 
-    /// Recomputes whether an instrument's orders need a second look.
+    /// Recomputes whether an instrument's orders need the slow path.
     #[cold]
     pub(super) fn update_listing(&mut self, id: InstrumentId) {
         let is_empty = |books: &B| Side::BOTH.iter().all(|side| books.best(id, *side).is_none());
@@ -281,7 +282,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Changes the state of an instrument that there is.
+    /// Changes the state of an existing instrument.
     pub(super) fn change_state(
         &mut self,
         id: InstrumentId,
@@ -295,7 +296,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         context.publish(id, MarketEventKind::TradingAction(state));
     }
 
-    /// The order that trades next of all that rests on a side: the best price first, displayed before undisplayed.
+    /// The resting order of a side that trades next: the best price first, displayed before undisplayed.
     pub(super) fn next(&self, id: InstrumentId, side: Side) -> Option<(Layer, OrderHandle, Order<Owner>)> {
         let displayed = self.books.best_price(id, side);
         let hidden = self.hidden.best_price(id, side);
@@ -309,8 +310,9 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         Some((layer, handle, self.layer(layer).order(handle)?))
     }
 
-    /// Orders of a side in the order in which they would trade, an order that is shown in parts as far as its parts
-    /// come before the hidden orders of its price. The first of a pair is true for what such an order does not show.
+    /// Orders of a side in trading order. An order that is shown in parts comes before the hidden orders of
+    /// its price as far as its parts do. The first of a pair is true for the undisplayed quantity of such an
+    /// order.
     pub(super) fn in_trading_order(
         &self,
         instrument: InstrumentId,
@@ -336,7 +338,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         })
     }
 
-    /// Quantity of all that rests on a side by price, from the best, displayed or not.
+    /// Quantity of all resting orders of a side by price, from the best, displayed or not.
     pub(super) fn all_levels(&self, id: InstrumentId, side: Side) -> impl Iterator<Item = (Price, u64)> {
         let mut displayed = self.books.levels(id, side).peekable();
         let mut hidden = self.hidden.levels(id, side).peekable();

@@ -1,4 +1,4 @@
-//! The owner of a resting order, and the key by which it is found.
+//! The owner of a resting order, and the order's key in the index.
 
 use tickpath_types::{EnterOrder, OrderAttributes, SessionId, UserRefNum};
 
@@ -9,7 +9,7 @@ use crate::codec::orders::layout;
 pub struct Owner {
     /// Executed quantity of the order and of those that it replaced; with its quantity, its intended size.
     pub executed: u64,
-    /// The session's number of it.
+    /// The session's number of the order.
     pub user_ref: UserRefNum,
     /// The session.
     pub session: SessionId,
@@ -20,7 +20,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner of an order of a session, of which so much has been executed.
+    /// The owner of a session's order, with its executed quantity.
     #[inline(always)]
     pub(super) const fn of(order: &EnterOrder, session: SessionId, executed: u64) -> Owner {
         let OrderAttributes { capacity, cross_type, .. } = order.attributes;

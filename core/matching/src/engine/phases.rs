@@ -14,15 +14,15 @@ use super::owner::Owner;
 use super::special::Layer;
 use crate::EventListener;
 
-/// What a walk from both ends of a crossed book comes to.
+/// The result of a walk from both ends of a crossed book.
 #[derive(Clone, Copy, Debug)]
 struct Meeting {
-    /// The most that can trade at one price.
+    /// Largest volume that can trade at one price.
     volume: u64,
     /// The worst levels that trade.
     bid: Price,
     ask: Price,
-    /// What of them does not; at most one of the two is not zero.
+    /// Quantity of these levels that does not trade; at most one of the two is not zero.
     bid_rest: u64,
     ask_rest: u64,
     /// The next two levels of each side.
@@ -44,7 +44,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.set_trading_state(id, state, context);
     }
 
-    /// Changes the state; before it trades a crossed book is uncrossed.
+    /// Changes the state; a crossed book is uncrossed before it trades.
     #[cold]
     pub(super) fn set_trading_state(
         &mut self,
@@ -90,7 +90,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         context.publish(id, MarketEventKind::PriceBand { reference, low, high });
     }
 
-    /// Trading pauses: the next trade would leave the band.
+    /// Pauses trading, because the next trade would leave the band.
     #[cold]
     #[inline(never)]
     pub(super) fn pause(&mut self, id: InstrumentId, context: &mut Context<impl EventListener>) {
@@ -115,7 +115,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         Some(Imbalance { paired, imbalance: Qty(imbalance), side, price, reference, kind })
     }
 
-    /// Publishes what a cross would do now.
+    /// Publishes the indicative result of a cross.
     #[cold]
     pub(super) fn publish_imbalance(
         &mut self,
@@ -129,7 +129,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Crosses what rests, tells of it as a whole, and changes the state; then triggers who waited for the price.
+    /// Crosses the resting orders, publishes the cross, and changes the state; then triggers stop orders.
     #[cold]
     pub(super) fn uncross(
         &mut self,
@@ -159,7 +159,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
     }
 
-    /// Trades so much at one price, best prices first, displayed before undisplayed, earliest first.
+    /// Trades `left` at one price, best prices first, displayed before undisplayed, earliest first.
     fn trade_at(
         &mut self,
         instrument: InstrumentId,
@@ -183,7 +183,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             let buyer = (bid.2.data.session, bid.2.data.user_ref, liquidity);
             let match_id = self.executions.execute(buyer, &ask.2, liquidity, qty, price, context);
             for (layer, handle, resting) in [bid, ask] {
-                // Undisplayed orders are in the sum of the cross alone.
+                // The public sees executions of undisplayed orders only in the cross's total.
                 if layer == Layer::Displayed {
                     let order_id = resting.id;
                     let kind = MarketEventKind::ExecutedAt { order_id, qty, price, match_id };
@@ -197,7 +197,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 }
 
 impl Meeting {
-    /// Walks bids and asks from the best on, and pairs them off; `None` when they do not cross.
+    /// Walks bids and asks from the best, and pairs them off; `None` when they do not cross.
     fn of<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, instrument: InstrumentId) -> Option<Meeting> {
         let mut bids = orders.all_levels(instrument, Side::Buy);
         let mut asks = orders.all_levels(instrument, Side::Sell);
@@ -229,10 +229,12 @@ impl Meeting {
         Some(meeting)
     }
 
-    /// The price nearest to `reference` at which the most trades and the least is left, what is left, and of which side.
+    /// The price nearest to `reference` with the largest volume and the smallest imbalance; the imbalance;
+    /// its side.
     ///
-    /// The most trades from the worst ask to the worst bid that trade, both included. Upwards demand only falls and
-    /// supply only grows, so what is left over is least where neither has passed its next level.
+    /// The volume is largest from the worst ask to the worst bid that trade, both included. At higher prices
+    /// demand only falls and supply only grows, so the imbalance is least where neither has passed its next
+    /// level.
     fn choose(&self, tick: i64, reference: Price) -> (Price, u64, Option<Side>) {
         let above = |level: Option<(Price, u64)>, low: Price| {
             level.map_or(low, |(price, _)| low.max(Price(price.0 + tick)))
@@ -256,7 +258,7 @@ impl Meeting {
         if low <= high {
             return (nearest(reference, low, high, tick), 0, None);
         }
-        // The next bid and the next ask are neighbours: one of the two is left over.
+        // The next bid and the next ask are neighbours: one of the two has the imbalance.
         let low = if bid_qty <= ask_qty { above(next_bids[1], ask) } else { next_ask };
         let high = if ask_qty <= bid_qty { below(next_asks[1], bid) } else { next_bid };
         let price = nearest(reference, low, high, tick);

@@ -1,4 +1,4 @@
-//! One order that becomes smaller or goes away: cancels, reductions, fills, and the next displayed part.
+//! Reducing and removing single orders: cancels, reductions, fills, and the next displayed part.
 
 use tickpath_book::{Order, OrderBooks, OrderHandle};
 use tickpath_faults::failpoint;
@@ -16,7 +16,7 @@ use crate::EventListener;
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// Reduces an order to a new intended size, or cancels it when nothing would be left.
     ///
-    /// A cancel is never rejected: one that comes too late, or asks for what is not less, is ignored.
+    /// A cancel is never rejected: one that comes too late, or does not reduce the order, is ignored.
     #[inline(always)]
     pub(super) fn cancel(&mut self, request: &CancelOrder, context: &mut Context<impl EventListener>) {
         let CancelOrder { user_ref, qty } = *request;
@@ -24,7 +24,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         if !qty.is_zero() {
             return self.cancel_to(user_ref, qty, context);
         }
-        // One walk of the index finds the order and takes it out.
+        // One walk of the index finds the order and removes it.
         match self.index.remove(order_key(session, user_ref)) {
             Some(handle) => {
                 self.sessions.count_closed(session);
@@ -52,8 +52,9 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.reduce_open(&open, decrement, context);
     }
 
-    /// Changes the side marking, and the intended size downwards; what is left keeps its priority. An order that is gone
-    /// has had its last event, and a refusal under its number would seem to be another: there is no answer.
+    /// Changes the side marking, and reduces the intended size; the remainder keeps its priority. A removed
+    /// order has had its last event, and a refusal under its number would look like another: there is no
+    /// answer.
     #[inline(never)]
     pub(super) fn modify(&mut self, request: &ModifyOrder, context: &mut Context<impl EventListener>) {
         let ModifyOrder { user_ref, side_marking, qty } = *request;
@@ -84,7 +85,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         listing.is_some_and(|listing| qty.0.is_multiple_of(listing.instrument.lot_size.0))
     }
 
-    /// Takes an order away that the index no longer has, and tells its owner and the public.
+    /// Closes an order that is no longer in the index, and informs its owner and the public.
     #[inline(always)]
     pub(super) fn close(
         &mut self,
@@ -122,7 +123,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
     }
 
-    /// Removes what is left of an order and tells its owner and the public.
+    /// Removes the remainder of an order and informs its owner and the public.
     #[inline(never)]
     pub(super) fn cancel_whole(
         &mut self,
@@ -135,7 +136,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.close(handle, (session, user_ref), is_reply, reason, context);
     }
 
-    /// Takes less than all off an order: what waits or is not displayed goes first.
+    /// Reduces an order by less than its open quantity: quantity that waits or is not displayed goes first.
     pub(super) fn reduce_open(&mut self, open: &Open, qty: Qty, context: &mut Context<impl EventListener>) {
         let (displayed, visible) = if is_special(open.handle) {
             let (displayed, rest) = self.reduce_undisplayed(open.handle, qty);
@@ -150,7 +151,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         failpoint!(ReductionLosesPriority => self.send_to_tail(displayed));
     }
 
-    /// Takes `qty` off the undisplayed parts, as far as it goes; returns the displayed part and what is left.
+    /// Takes `qty` off the undisplayed parts; returns the displayed part and the quantity still to take off.
     #[cold]
     fn reduce_undisplayed(&mut self, handle: OrderHandle, qty: Qty) -> (Option<OrderHandle>, Qty) {
         let special = self.specials.order_mut(handle);
@@ -171,8 +172,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         (displayed, rest)
     }
 
-    /// Takes off a resting part what of it was executed. A displayed part that is used up is refreshed from the
-    /// rest of its order; an order of which nothing is left is forgotten.
+    /// Takes an executed quantity off a resting part. A displayed part that is used up is refreshed from the
+    /// rest of its order; an order without open quantity is removed.
     pub(super) fn fill_resting(
         &mut self,
         layer: Layer,
@@ -191,7 +192,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.handle_part_removed(layer, resting, resting.data.executed + qty.0, context);
     }
 
-    /// Refreshes or forgets an order of which a part has left its book; `executed` is its executed quantity.
+    /// Refreshes or removes an order after one of its parts left its book; `executed` is its executed qty.
     fn handle_part_removed(
         &mut self,
         layer: Layer,

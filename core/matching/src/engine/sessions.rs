@@ -1,4 +1,4 @@
-//! Sessions: the numbers they have used, their open orders, and the rules that their orders keep.
+//! Sessions: their used numbers, their open orders, and the rules for their orders.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{EnterOrder, Price, Qty, RejectReason, SelfTradePrevention, SessionId, UserRefNum};
@@ -8,16 +8,16 @@ use crate::EngineLimits;
 use crate::codec::hash_field;
 use crate::codec::orders::layout;
 
-/// What each order needs of its session.
+/// Per-session state that every order needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     pub(super) last_user_ref: UserRefNum,
     pub(super) open_orders: u32,
-    /// Below so many open orders a plain order needs no look at the session's rules; zero when each does.
+    /// Number of open orders below which a plain order skips the session's rules; zero when none may.
     pub(super) max_plain_orders: u32,
 }
 
-/// What few orders need of their session.
+/// Per-session state that few orders need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionRules {
     pub(super) max_open_orders: u32,
@@ -30,7 +30,7 @@ pub(super) struct SessionRules {
 }
 
 impl SessionRules {
-    /// None, for a session that is its own account.
+    /// No rules, for a session that is its own account.
     const fn none(session: SessionId) -> SessionRules {
         SessionRules {
             max_open_orders: u32::MAX,
@@ -43,7 +43,7 @@ impl SessionRules {
         }
     }
 
-    /// True when only the number of open orders is looked at.
+    /// True when only the number of open orders is limited.
     fn are_plain(&self) -> bool {
         let SessionRules { max_qty, max_notional, prevention, is_killed, is_disabled, .. } = *self;
         max_qty == Qty(u64::MAX)
@@ -70,11 +70,11 @@ layout! {
 #[derive(Clone, Debug)]
 pub(super) struct Sessions {
     pub(super) sessions: Vec<Session>,
-    /// By session, as `sessions`.
+    /// Indexed by session, like `sessions`.
     pub(super) rules: Vec<SessionRules>,
-    /// True while no session's new orders are taken.
+    /// True while all sessions' new orders are refused.
     pub(super) is_killed: bool,
-    /// Open orders of one session at most.
+    /// Maximum number of open orders of one session.
     pub(super) max_open_orders: u32,
 }
 
@@ -109,7 +109,8 @@ impl Sessions {
         &self.rules[usize::from(id.0)]
     }
 
-    /// Uses up a number for a request; its session. `None` when there is none or the number is not above all earlier ones.
+    /// Uses up a number for a request; returns its session. `None` if unknown or the number is not the
+    /// greatest.
     #[inline]
     pub(super) fn use_number(&mut self, id: SessionId, user_ref: UserRefNum) -> Option<Session> {
         let session = self.sessions.get_mut(usize::from(id.0))?;
@@ -121,7 +122,7 @@ impl Sessions {
         Some(*session)
     }
 
-    /// Uses up the number that follows the last one.
+    /// Uses up the number after the last one.
     pub(super) fn use_next_number(&mut self, id: SessionId) -> UserRefNum {
         let session = &mut self.sessions[usize::from(id.0)];
         session.last_user_ref.0 += 1;
@@ -142,7 +143,7 @@ impl Sessions {
         self.sessions[usize::from(id.0)].open_orders -= 1;
     }
 
-    /// Open orders of all sessions.
+    /// Number of open orders of all sessions.
     pub(super) fn open_order_count(&self) -> u64 {
         self.sessions.iter().map(|session| u64::from(session.open_orders)).sum()
     }
@@ -155,7 +156,7 @@ impl Sessions {
         true
     }
 
-    /// Stops or allows the new orders of all sessions.
+    /// Blocks or allows the new orders of all sessions.
     pub(super) fn set_killed(&mut self, is_killed: bool) {
         self.is_killed = is_killed;
         for id in self.ids() {
@@ -163,7 +164,7 @@ impl Sessions {
         }
     }
 
-    /// Recomputes which orders of a session need no look at its rules.
+    /// Recomputes which orders of a session may skip its rules.
     fn update(&mut self, id: SessionId) {
         let rules = self.rules(id);
         let max = rules.max_open_orders.min(self.max_open_orders);
@@ -185,7 +186,7 @@ impl Sessions {
         if order.qty > max_qty {
             return Err(RejectReason::QtyAboveLimit);
         }
-        // In 128 bits no product of two such numbers is cut.
+        // No product of two such numbers overflows 128 bits.
         let notional = i128::from(limit.0) * i128::from(order.qty.0);
         if rules.max_notional != u64::MAX && notional > i128::from(rules.max_notional) {
             return Err(RejectReason::NotionalAboveLimit);
@@ -193,7 +194,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// What is done when an order of `incoming` meets one of `resting`.
+    /// The strategy that applies when an order of `incoming` meets one of `resting`.
     pub(super) fn prevention(&self, incoming: SessionId, resting: SessionId) -> SelfTradePrevention {
         failpoint!(SelfTradesAllowed => return SelfTradePrevention::None);
         if self.rules(incoming).account == self.rules(resting).account {

@@ -1,4 +1,4 @@
-//! The engine's state as bytes, and back; and its digest.
+//! The engine's state as bytes and back, and its digest.
 
 use tickpath_book::{Order, OrderBooks, state_hash};
 use tickpath_faults::failpoint;
@@ -55,8 +55,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         hasher.digest()
     }
 
-    /// Appends everything that later events depend on to `out`, with the books' queues in order: about 60 bytes
-    /// an open order. Walks all books and may allocate, so it is for a moment or a copy off the hot path.
+    /// Appends everything that later events depend on to `out`, with the books' queues in order: about 60
+    /// bytes per open order. Walks all books and may allocate, so call it while idle or on a copy.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
         let Engine { matcher: Matcher { orders, executions }, progress } = self;
         let mut progress = *progress;
@@ -68,7 +68,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             books: _, // these three by `put_layer`
             hidden: _,
             stops: _,
-            index: _, // follows from the orders
+            index: _, // derived from the orders
             specials,
             scratch: _,
             carried: _,
@@ -106,12 +106,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         writer.finish();
     }
 
-    /// An engine that continues as the one whose [`Engine::snapshot`] these bytes are. Instruments and
-    /// `max_sessions` must be the same, the other limits no lower.
+    /// Restores the engine that [`Engine::snapshot`] wrote to these bytes. Instruments and `max_sessions`
+    /// must be the same, the other limits no lower.
     ///
     /// # Errors
-    /// [`SnapshotError`] when the bytes are damaged or do not suit instruments and limits. What is allocated
-    /// follows from the limits alone.
+    /// [`SnapshotError`] when the bytes are damaged or do not match instruments and limits. The limits alone
+    /// determine the allocations.
     pub fn restore(instruments: &[Instrument], limits: EngineLimits, bytes: &[u8]) -> Result<Engine<B>> {
         let mut reader = Reader::new(bytes)?;
         let mut engine: Engine<B> = Engine::untouched(instruments, limits)?;
@@ -203,7 +203,7 @@ fn restore_listings(listings: &mut Listings, reader: &mut Reader<'_>) -> Result<
     }
 }
 
-/// Writes the orders, or parts of orders, of one layer: for each side how many there are, and then these.
+/// Writes the orders, or parts of orders, of one layer: for each side their count, then the orders.
 fn put_layer<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, layer: Layer, writer: &mut Writer<'_>) {
     let books = orders.layer(layer);
     for (instrument, side) in sides(&orders.listings) {
@@ -275,7 +275,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
             time_in_force,
             post_only,
             min_qty: _,
-            special: _, // its bytes are apart
+            special: _, // its bytes are written separately
             attributes,
             client_order_id,
         } = order;
@@ -369,7 +369,7 @@ fn restore_executions(executions: &mut Executions, last: MatchId, reader: &mut R
     Ok(())
 }
 
-/// Digest of everything that a definition says.
+/// Digest of all fields of a definition.
 fn definition_hash(instrument: &Instrument) -> u64 {
     let Instrument { id, symbol, tick_size, lot_size, max_qty, reference_price, collar_low, collar_high } =
         *instrument;

@@ -1,4 +1,4 @@
-//! What is kept of orders that are not just a quantity at a price.
+//! Orders with instructions beyond a quantity at a price.
 
 use tickpath_book::OrderHandle;
 use tickpath_types::{EnterOrder, Liquidity, Nanos, Qty, SessionId, SpecialTerms, TimeInForce, UserRefNum};
@@ -6,22 +6,22 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::{CodecError, Field, FieldReader, FieldWriter, hash_field};
 
-/// Set in the index's handle of an order that has an entry here.
+/// Bit set in the index handle of an order that has an entry here.
 const TAG: u32 = 1 << 31;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// An open order with an entry: hidden, displayed in part, waiting for its stop price, or not ending with the day.
+/// An open order with an entry: hidden, displayed in part, waiting for its stop price, GTT or GTC.
 ///
-/// Its quantity is in the books of the layers in which it has a part. How much it has executed is kept there too, with
-/// the first of the parts that it has.
+/// Its quantity is in the books of the layers in which it has a part. Its executed quantity is stored there
+/// too, with the first of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SpecialOrder {
     pub(super) session: SessionId,
-    /// As it was entered, with the latest number of its session. Its quantities are not kept: the books have them.
+    /// The order as entered, with its session's latest number. Quantities are not kept: the books have them.
     pub(super) order: EnterOrder,
-    /// Greater than that of every order entered before.
+    /// Entry number, greater than that of every order entered before.
     pub(super) entry: u64,
-    /// Places in the limit that it takes.
+    /// Units of the limit that the order takes.
     pub(super) parts: u32,
     /// Its part in each [`Layer`].
     pub(super) in_layers: [Option<OrderHandle>; 3],
@@ -57,7 +57,7 @@ impl SpecialOrder {
         self.in_layers[layer as usize] = part;
     }
 
-    /// The session and its number of the order.
+    /// The session and the order's number in it.
     pub(super) const fn name(&self) -> (SessionId, UserRefNum) {
         (self.session, self.order.user_ref)
     }
@@ -76,13 +76,13 @@ impl SpecialOrder {
         (self.order.time_in_force == TimeInForce::Gtt).then(|| expiry(&self.terms()))
     }
 
-    /// True for an order that expires, and has by now.
+    /// True for an order that has expired by now.
     pub(super) fn is_expired(&self, now: Nanos) -> bool {
         self.expiry().is_some_and(|expiry| expiry <= now)
     }
 }
 
-/// True when the index's handle leads here and not into the books.
+/// True when the index handle leads here instead of into the books.
 #[inline(always)]
 pub(super) const fn is_special(handle: OrderHandle) -> bool {
     handle.slot() & TAG != 0
@@ -94,7 +94,7 @@ pub(super) const fn needs_entry(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
 }
 
-/// How many places an order takes: one for each part that it can come to show, and one for what is not shown.
+/// Units of the limit that an order takes: one per part that it can display, and one for the hidden rest.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special {
         Some(terms) if !terms.display_qty.is_zero() => 1 + order.qty.0.div_ceil(terms.display_qty.0),
@@ -102,12 +102,12 @@ pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     }
 }
 
-/// The time at which an order of these terms expires.
+/// The time at which an order with these instructions expires.
 pub(super) const fn expiry(terms: &SpecialTerms) -> Nanos {
     Nanos(terms.expire_at as u64 * NANOS_PER_SECOND)
 }
 
-/// The bytes of an order's terms, as in the log. Snapshots and the state hash have them in two parts, apart from each other.
+/// Encoded order instructions, as in the log. Snapshots and the state hash store them as two separate parts.
 pub(super) struct TermsBytes {
     pub(super) ahead: [u8; TERMS_AHEAD_LEN],
     pub(super) behind: [u8; SpecialTerms::LEN - TERMS_AHEAD_LEN],
@@ -132,12 +132,12 @@ impl TermsBytes {
     }
 }
 
-/// The entries, in places that do not move.
+/// The entries, in slots that do not move.
 #[derive(Clone, Debug)]
 pub(super) struct Specials {
     orders: Vec<Option<SpecialOrder>>,
     free: Vec<u32>,
-    /// Places of the limit that are taken.
+    /// Units of the limit that are taken.
     parts: u64,
     max_parts: u64,
     pub(super) last_entry: u64,
@@ -161,14 +161,14 @@ impl Specials {
         parts <= self.max_parts - self.parts
     }
 
-    /// Gives the order an entry and a number of entry.
+    /// Gives the order an entry and an entry number.
     pub(super) fn insert(&mut self, mut order: SpecialOrder) -> OrderHandle {
         self.last_entry += 1;
         order.entry = self.last_entry;
         self.restore(order)
     }
 
-    /// As `insert`, with the number of entry that it has.
+    /// As `insert`, but keeps the order's entry number.
     pub(super) fn restore(&mut self, order: SpecialOrder) -> OrderHandle {
         self.next_expiry = order.expiry().unwrap_or(Nanos(u64::MAX)).min(self.next_expiry);
         self.parts += u64::from(order.parts);
@@ -193,7 +193,7 @@ impl Specials {
         self.orders[(handle.slot() & !TAG) as usize].as_mut().expect("the index knows only open orders")
     }
 
-    /// All entries, in no order that means anything.
+    /// All entries, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (OrderHandle, &SpecialOrder)> {
         let handle = |place: usize| OrderHandle::new(TAG | place as u32).expect("the tag is not zero");
         let orders = self.orders.iter().enumerate();
@@ -205,7 +205,7 @@ impl Specials {
         now >= self.next_expiry
     }
 
-    /// Finds out anew when the next order expires.
+    /// Recomputes when the next order expires.
     pub(super) fn update_expiry(&mut self) {
         let expiries = self.iter().filter_map(|(_, order)| order.expiry());
         self.next_expiry = expiries.min().unwrap_or(Nanos(u64::MAX));

@@ -1,14 +1,14 @@
 //! Orders that wait for a trade at their stop price, and those whose price was reached.
 //!
-//! They are kept in books of their own at their stop price, on the side on which the one that a trade reaches first is
-//! the best: purchases, which wait for a rising price, like asks, and sales like bids.
+//! They rest in separate books at their stop price, on the side where the order that a trade triggers first
+//! is the best: purchases, which wait for a rising price, like asks, and sales like bids.
 
 use tickpath_book::{BookLimits, Order, OrderBooks};
 use tickpath_types::{InstrumentId, Price, Qty, SessionId, Side, UserRefNum};
 
 use super::owner::Owner;
 
-/// An order whose stop price was reached and whose turn has not come.
+/// An order whose stop price was reached and that is not yet worked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Triggered {
     entry: u64,
@@ -18,11 +18,11 @@ pub(super) struct Triggered {
     pub(super) executed: u64,
 }
 
-/// The orders that wait, and those that this command's trades have reached.
+/// The orders that wait, and those that this command's trades have triggered.
 #[derive(Clone, Debug)]
 pub(super) struct Stops<B> {
     pub(super) books: B,
-    /// Those that were reached, in the order in which they are worked; empty between commands.
+    /// Triggered orders in working order; empty between commands.
     pub(super) triggered: Vec<Triggered>,
 }
 
@@ -31,8 +31,9 @@ impl<B: OrderBooks<Owner>> Stops<B> {
         Stops { books: B::untouched(limits), triggered: Vec::with_capacity(max_orders as usize) }
     }
 
-    /// Takes the orders that wait for a price from `low` to `high`, and puts them in the order of entry behind those
-    /// that were reached before. `take_entry` notes that an order no longer waits, and gives its number of entry.
+    /// Takes the orders that wait for a price from `low` to `high`, and appends them in the order of entry to
+    /// those triggered before. `take_entry` marks an order as no longer waiting, and returns its entry
+    /// number.
     pub(super) fn collect(
         &mut self,
         instrument: InstrumentId,

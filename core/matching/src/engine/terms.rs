@@ -9,7 +9,7 @@ use super::listing::Listing;
 use super::special::expiry;
 
 impl Listing {
-    /// Checks the terms of an order of which `leaves` is not executed. Returns the limit to match at.
+    /// Checks the terms of an order with the open quantity `leaves`. Returns the limit to match at.
     pub(super) fn check_terms(
         &self,
         order: &EnterOrder,
@@ -35,7 +35,7 @@ impl Listing {
         self.check_price(order.price).map(|()| order.price)
     }
 
-    /// The limit to match at of an order with this price: at the market the collar's.
+    /// Limit to match at of an order with this price: the collar's limit for a market order.
     pub(super) fn limit_of(&self, price: Price, side: Side) -> Price {
         match (price, side) {
             (Price::MARKET, Side::Buy) => self.instrument.collar_high,
@@ -84,12 +84,12 @@ pub(super) fn is_stop(order: &EnterOrder) -> bool {
     order.special.is_some_and(|special| special.stop_price != Price(0))
 }
 
-/// True when what does not trade of an order may rest, or the order may wait.
+/// True when an order's untraded remainder may rest, or the order may wait.
 pub(super) fn can_rest(order: &EnterOrder) -> bool {
     is_stop(order) || may_rest(order)
 }
 
-/// True when what does not trade of an order that was worked may rest.
+/// True when the untraded remainder of a worked order may rest.
 pub(super) fn may_rest(order: &EnterOrder) -> bool {
     order.time_in_force.may_rest() && order.price != Price::MARKET
 }

@@ -1,4 +1,4 @@
-//! An auditor who stands outside the engine and sees only its events.
+//! An auditor outside the engine that sees only its events.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tickpath_types::*;
 
 use crate::common::Event;
 
-/// Checks the events of an engine against each other and against its books, knowing nothing else of it.
+/// Checks the events of an engine against each other and against its books, without other knowledge of it.
 ///
 /// It keeps every session's orders as the session would, and a book as a feed handler would.
 pub struct Auditor {
@@ -21,13 +21,13 @@ pub struct Auditor {
     last_market: u64,
     last_order_id: u64,
     last_match_id: u64,
-    /// Quantity accepted, traded (counted on each side) and taken away, over the day.
+    /// Quantity accepted, traded (counted on each side) and removed, over the day.
     entered: u128,
     traded: u128,
     canceled: u128,
 }
 
-/// What a session knows of its order.
+/// A session's view of its order.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     leaves: u64,
@@ -90,7 +90,7 @@ impl Auditor {
         assert!(!is_its_own || first_to_sender != Some(false), "the sender's first event is the reply");
     }
 
-    /// Checks that both views agree with the books, and that quantity is neither made nor lost.
+    /// Checks that both views agree with the books, and that no quantity appears or disappears.
     pub fn check_books<B: OrderBooks<Owner>>(&self, engine: &Engine<B>) {
         assert_eq!(self.public.state_hash(), engine.books().state_hash(), "the public sees the book");
         assert_eq!(self.orders.len() as u64, engine.open_order_count());
@@ -141,7 +141,7 @@ impl Auditor {
                 self.new_order(order_id);
                 let old = self.orders.remove(&(event.session, orig_user_ref)).expect("it was open");
                 let leaves = order.qty.0 - old.executed;
-                // What is replaced goes away untraded, and the rest of the new size comes in.
+                // The replaced remainder is removed untraded, and the rest of the new size is added.
                 self.canceled += u128::from(old.leaves);
                 self.entered += u128::from(leaves);
                 let standing = Standing { leaves, executed: old.executed, order_id };
@@ -188,7 +188,7 @@ impl Auditor {
         }
     }
 
-    /// An execution is told to both sides and, of what is displayed, to the public, in the same words.
+    /// An execution is reported identically to both sides and, for displayed quantity, to the public.
     fn execution(&mut self, events: &[Event]) {
         let (Event::Order(first), Event::Order(second)) = (&events[0], &events[1]) else {
             panic!("{events:?} is not an execution");

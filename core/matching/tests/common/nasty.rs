@@ -1,4 +1,4 @@
-//! A seeded stream of everything that the engine can be told, sensible or not.
+//! A seeded stream of all engine commands, valid or not.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use tickpath_types::*;
 
 use crate::common::{Event, numbered, order};
 
-/// What the commands are like.
+/// Parameters of the generated commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Sessions there are; one more sends commands and is not authorised.
+    /// Number of sessions; one more sends commands and is not authorised.
     pub sessions: u32,
     pub instruments: u16,
-    /// Prices next to each other that nearly all orders have.
+    /// Number of adjacent prices that nearly all orders use.
     pub prices: u32,
-    /// One order in so many is special.
+    /// One in this many orders is special.
     pub special: u32,
-    /// Of 1000 commands, those that the venue sends seldom.
+    /// Per mille of commands that the venue sends rarely.
     pub rare: u32,
-    /// Of 1000 commands, those that begin or end an auction.
+    /// Per mille of commands that begin or end an auction.
     pub auctions: u32,
-    /// Of 1000 commands, those that set a price band.
+    /// Per mille of commands that set a price band.
     pub bands: u32,
-    /// One in so many restrictions is harsh; the others lift those before.
+    /// One in this many restrictions is harsh; the others lift the earlier ones.
     pub harsh: u32,
 }
 
 impl Shape {
-    /// Everything, and not too much of anything.
+    /// A bit of everything.
     pub const MIXED: Shape = Shape {
         sessions: 4,
         instruments: 3,
@@ -41,31 +41,31 @@ impl Shape {
         bands: 4,
         harsh: 4,
     };
-    /// Two prices, so that everything meets, and nearly all of it special.
+    /// Two prices, so that all orders meet, and nearly all orders are special.
     pub const NARROW: Shape = Shape { instruments: 1, prices: 2, special: 1, ..Shape::MIXED };
-    /// Many sessions, of which many share an account.
+    /// Many sessions, many of them sharing an account.
     pub const CROWD: Shape = Shape { sessions: 40, instruments: 2, prices: 5, ..Shape::MIXED };
     /// Hardly anything but auctions.
     pub const AUCTIONS: Shape = Shape { instruments: 1, prices: 7, auctions: 120, harsh: 6, ..Shape::MIXED };
     /// Limits, kill switches, price bands and ends of day all the time.
     pub const HARSH: Shape = Shape { rare: 120, harsh: 2, ..Shape::MIXED };
-    /// Price bands that are soon left, and set anew.
+    /// Price bands that are soon left and then set again.
     pub const BANDS: Shape = Shape { auctions: 30, bands: 60, harsh: 2, ..Shape::MIXED };
 
     pub const ALL: [Shape; 6] =
         [Shape::MIXED, Shape::NARROW, Shape::CROWD, Shape::AUCTIONS, Shape::HARSH, Shape::BANDS];
 }
 
-/// Time between two commands: so orders expire within a run.
+/// Time between two commands, long enough for orders to expire within a run.
 const STEP: Nanos = Nanos::from_millis(10);
 
-/// Commands as hostile and as muddled clients would send them, at few prices so that they meet.
+/// Commands as hostile and faulty clients would send them, at few prices so that they meet.
 pub struct Nasty {
     shape: Shape,
     random: Xoshiro256PlusPlus,
     sequence: u64,
     last_user_ref: Vec<u32>,
-    /// Executed and open quantity of open orders, as their sessions were told.
+    /// Executed and open quantity of open orders, as reported to their sessions.
     open: BTreeMap<(SessionId, UserRefNum), (u64, u64)>,
 }
 
@@ -76,7 +76,7 @@ impl Nasty {
         Nasty { shape, random, sequence: 0, last_user_ref, open: BTreeMap::new() }
     }
 
-    /// Learns which orders are open, to speak of them.
+    /// Learns which orders are open, so that later commands can name them.
     pub fn hear(&mut self, events: &[Event]) {
         for event in events {
             let Event::Order(OrderEvent { session, kind, .. }) = event else { continue };
@@ -133,7 +133,7 @@ impl Nasty {
 
     pub fn next(&mut self) -> Command {
         let Shape { sessions, rare, auctions, bands, .. } = self.shape;
-        // One more than there are sessions: one is not authorised, and sends little.
+        // One more session than exists: it is not authorised, and rarely sends.
         let session = if self.one_in(30) { sessions } else { self.below(sessions) } as u16;
         let chance = self.below(1_000);
         if chance < rare + auctions + bands {
@@ -167,7 +167,7 @@ impl Nasty {
         self.one_in(self.shape.harsh)
     }
 
-    /// What begins and ends auctions.
+    /// A command that begins or ends an auction.
     fn auction(&mut self) -> CommandKind {
         let instrument = self.instrument();
         let kind = [CrossKind::Opening, CrossKind::Closing, CrossKind::Halt, CrossKind::Intraday]
@@ -192,7 +192,7 @@ impl Nasty {
         CommandKind::SetPriceBand { instrument: self.instrument(), reference: self.price(), width }
     }
 
-    /// What the venue does seldom, and requests about many orders.
+    /// A rare command of the venue, or a request about many orders.
     fn rare(&mut self, session: u16) -> CommandKind {
         let instrument = self.instrument();
         let is_harsh = self.is_harsh();
@@ -236,7 +236,7 @@ impl Nasty {
         }
     }
 
-    /// Mostly plain; otherwise each way to be special, and some that are none.
+    /// Mostly plain; otherwise all kinds of special orders, and some that are invalid.
     fn special(&mut self) -> (TimeInForce, Option<SpecialTerms>) {
         use TimeInForce::{Day, Gtc, Gtt, Ioc};
         let mut terms = SpecialTerms::default();
@@ -273,7 +273,7 @@ impl Nasty {
         } as u16)
     }
 
-    /// Mostly the next, sometimes one used before, sometimes one far off.
+    /// Mostly the next number, sometimes a used one, sometimes one far off.
     fn new_number(&mut self, session: u16) -> UserRefNum {
         let last = self.last_user_ref[usize::from(session)];
         let number = match self.below(100) {
@@ -286,7 +286,7 @@ impl Nasty {
         UserRefNum(number)
     }
 
-    /// Mostly that of an open order.
+    /// Mostly the number of an open order.
     fn old_number(&mut self, session: u16) -> UserRefNum {
         let of = |number| (SessionId(session), UserRefNum(number));
         let count = self.open.range(of(0)..=of(u32::MAX)).count() as u32;
@@ -333,7 +333,7 @@ impl Nasty {
         }
     }
 
-    /// None, some, all or too much; now and then where it has no place.
+    /// None, some, all or too much; sometimes where it is invalid.
     fn min_qty(&mut self, is_ioc: bool, qty: Qty) -> Qty {
         match self.below(if is_ioc { 4 } else { 60 }) {
             0 => qty,

@@ -1,6 +1,6 @@
-//! What the engine answers to whom, told as text.
+//! Scenarios: commands and the engine's events, per recipient, as text.
 //!
-//! A line that begins at the margin is a command, `s` and a session before a client's:
+//! A line that begins at the margin is a command; a client's command begins with `s` and the session:
 //!
 //! ```text
 //! s1 buy 1 100 @ 10.00 [ioc|gtc|gtt 5] [post-only] [min 50] [hidden] [show 10] [stop 10.00] [in 2]
@@ -12,8 +12,8 @@
 //! s1 prevent oldest [account 2] | s1 limits orders 5 qty 100 notional 1000000
 //! uncross 1 | close 1 | imbalance 1 | band 1 10.00 width 0.50 | suspend 1 | break 3 | expire 7 | end-day
 //! ```
-//! The exact events follow: behind the command when one line tells them, else in the indented lines below it. `s1!` begins
-//! a reply, `*` what the public hears; [`telling`] says what is told together.
+//! The exact events follow: behind the command if they fit on one line, otherwise in the indented lines below
+//! it. `s1!` begins a reply, `*` a public event; [`telling`] lists the events that share a line.
 
 mod telling;
 
@@ -27,7 +27,7 @@ use tickpath_types::*;
 use crate::auditor::Auditor;
 use crate::common::{apply, instruments, numbered, order};
 
-/// Tells the story to engines on both kinds of books and compares what they answer.
+/// Runs the scenario on engines with both kinds of books and compares their events.
 pub fn check(story: &str) {
     check_with::<FastBooks<Owner>>(story);
     check_with::<ReferenceBooks<Owner>>(story);
@@ -37,7 +37,7 @@ fn check_with<B: OrderBooks<Owner>>(story: &str) {
     let mut engine: Engine<B> = Engine::new(&instruments(3), small()).unwrap();
     let mut auditor = Auditor::new(3);
     let mut sequence = 0;
-    // Instruments 1 and 2 trade from the start; 3 is to be opened.
+    // Instruments 1 and 2 trade from the start; the scenario opens 3.
     for instrument in [InstrumentId(1), InstrumentId(2)] {
         let state = TradingState::Trading;
         let command = numbered(&mut sequence, 0, CommandKind::OpenInstrument { instrument, state });
@@ -162,7 +162,7 @@ fn parse(line: &str) -> (u16, CommandKind) {
         "force-buy" => {
             return (session, CommandKind::Force(entered(user_ref(2), Side::Buy, number(3))));
         }
-        // The side is the old order's.
+        // The replacement has the old order's side.
         "replace" => OrderRequest::Replace(entered(user_ref(4), Side::Buy, number(5)).replacing(user_ref(2))),
         "cancel" => {
             OrderRequest::Cancel(CancelOrder { user_ref: user_ref(2), qty: Qty(value("to").unwrap_or(0)) })

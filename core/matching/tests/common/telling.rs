@@ -1,21 +1,21 @@
-//! Events as text, those that belong together on one line.
+//! Events as text; related events share a line.
 //!
-//! | told as | stands for |
+//! | text | events |
 //! |---|---|
-//! | `accepted as #1` | the reply `Accepted`, of the order just as it was entered, live |
-//! | `rests as #1`, `rests as #1 showing 20` | the same, and it is added to the book, whole or with so much |
-//! | `s2 1 takes 30 @ 10.00 of s1 1 #1 m1` | the execution, told to who came in, to who rested, and to the public |
+//! | `accepted as #1` | the reply `Accepted`, of the order exactly as entered, live |
+//! | `rests as #1`, `rests as #1 showing 20` | the same, and it is added to the book, whole or in part |
+//! | `s2 1 takes 30 @ 10.00 of s1 1 #1 m1` | the execution, sent to both owners and the public |
 //! | `s2 1 takes 30 @ 10.00 of s1 1, a hidden sell, m1` | the same of an order that is not displayed |
-//! | `s1 1 and s2 1 trade 30 @ 10.00 OpeningCross m1` | the execution in a cross, told to both |
-//! | `s1 1 shows 20 as #2, sell @ 10.00` | the next part is added to the book, and the owner told |
-//! | two events with `;` between them | what leaves an order, as its owner is told and then the public |
+//! | `s1 1 and s2 1 trade 30 @ 10.00 OpeningCross m1` | the execution in a cross, sent to both |
+//! | `s1 1 shows 20 as #2, sell @ 10.00` | the next part is added to the book, and the owner informed |
+//! | two events with `;` between them | a removal from an order: the owner's event, then the public one |
 
 use tickpath_matching::{Command, CommandKind};
 use tickpath_types::*;
 
 use crate::common::Event;
 
-/// The lines that tell the events of a command.
+/// The lines that describe the events of a command.
 pub fn tell(command: &Command, mut events: &[Event]) -> Vec<String> {
     let mut lines = Vec::new();
     while let [first, rest @ ..] = events {
@@ -27,7 +27,7 @@ pub fn tell(command: &Command, mut events: &[Event]) -> Vec<String> {
     lines
 }
 
-/// An order that was taken just as it was entered, and the book's word of it.
+/// An order that was accepted exactly as entered, and the public event of its addition.
 fn accepted(command: &Command, events: &[Event]) -> Option<(String, usize)> {
     let [Event::Order(reply), rest @ ..] = events else { return None };
     let CommandKind::Order(OrderRequest::Enter(entered)) = command.kind else { return None };
@@ -47,7 +47,7 @@ fn accepted(command: &Command, events: &[Event]) -> Option<(String, usize)> {
     Some((format!("accepted as #{id}"), 1))
 }
 
-/// What all who are concerned are told of one execution.
+/// All events of one execution.
 fn execution(events: &[Event]) -> Option<(String, usize)> {
     let [Event::Order(first), Event::Order(second), rest @ ..] = events else { return None };
     let (one, liquidity, traded) = side_of_execution(first)?;
@@ -79,7 +79,7 @@ fn execution(events: &[Event]) -> Option<(String, usize)> {
 
 type Traded = (Qty, Price, MatchId);
 
-/// Which order, its part, and what traded.
+/// The order, its liquidity, and the trade.
 fn side_of_execution(event: &OrderEvent) -> Option<(String, Liquidity, Traded)> {
     match event.kind {
         OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } if !event.is_reply => {
@@ -89,7 +89,7 @@ fn side_of_execution(event: &OrderEvent) -> Option<(String, Liquidity, Traded)> 
     }
 }
 
-/// What an owner and the public are told of one change.
+/// The owner's and the public event of one change.
 fn pair(events: &[Event]) -> Option<(String, usize)> {
     let [first, second, ..] = events else { return None };
     let line = match (first, second) {
