@@ -33,11 +33,11 @@ pub enum AdminCommand {
         /// The middle; the instrument's reference price when `None`.
         reference: Option<Price>,
     },
-    /// An execution is void. Sequenced.
+    /// Busts an execution. Sequenced.
     BreakTrade {
-        /// Its number.
+        /// Number of the execution.
         match_id: MatchId,
-        /// Why.
+        /// Reason for the bust.
         reason: BrokenReason,
     },
     /// The instrument halts, and all orders in it are cancelled. Sequenced.
@@ -45,17 +45,17 @@ pub enum AdminCommand {
         /// Its id.
         instrument: InstrumentId,
     },
-    /// A new instrument, halted, its definition checked as in a file; it gets the next id, whatever is given. Sequenced.
+    /// Adds an instrument, halted, with the next id; its definition is checked as in a file. Sequenced.
     AddInstrument(Instrument),
-    /// Other limits for a user, until the configuration's are changed. Sequenced.
+    /// Changes a user's limits, until the configuration's are changed. Sequenced.
     SetLimits {
         /// The user.
         session: SessionId,
         /// The change.
         change: LimitsChange,
     },
-    /// A user may enter orders in an instrument from now on, or no more; what is open stays. Until the configuration's
-    /// list of the user's instruments is changed. Sequenced.
+    /// Allows or forbids a user to enter orders in an instrument from now on; open orders remain. Holds until
+    /// the configuration's list of the user's instruments is changed. Sequenced.
     AllowInstrument {
         /// The user.
         session: SessionId,
@@ -64,13 +64,13 @@ pub enum AdminCommand {
         /// True when the user may.
         is_allowed: bool,
     },
-    /// New orders of a user, or of all users, are refused from now on, and the open ones cancelled. Sequenced.
+    /// Refuses new orders of a user, or of all users, from now on, and cancels the open ones. Sequenced.
     Kill(Option<SessionId>),
-    /// New orders of a user are taken again, or of all users that were not killed alone. Sequenced.
+    /// Accepts new orders again, of a user or of all users that were not killed individually. Sequenced.
     Unkill(Option<SessionId>),
     /// The user's connection is closed; it may log in again.
     Disconnect(SessionId),
-    /// Wrong passwords of the user, and of all addresses, are forgiven.
+    /// Resets the wrong passwords of the user, from all addresses.
     Unlock(SessionId),
     /// New orders are refused from now on until the venue stops; cancels still work.
     Drain,
@@ -79,29 +79,29 @@ pub enum AdminCommand {
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminOutcome {
-    /// It is done.
+    /// The command is done.
     Done {
         /// The number of commands that were sequenced for it.
         commands: u32,
     },
-    /// There is no such user: see `users`.
+    /// The user is unknown: see `users`.
     UnknownUser,
     /// The user is not connected: nothing to do.
     NotConnected,
-    /// Nothing was changed, and why.
+    /// Nothing was changed, for this reason.
     Refused(AdminRefusal),
 }
 
 /// The answer to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdminAnswer {
-    /// Number of the command, as the submitter knows it.
+    /// Number that the submitter gave the command.
     pub id: u64,
     /// Its outcome.
     pub outcome: AdminOutcome,
 }
 
-/// Why a command was not carried out; nothing was changed.
+/// The reason why a command was not executed; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminRefusal {
@@ -117,7 +117,7 @@ pub enum AdminRefusal {
     /// There is nothing to close.
     #[error("the instrument is halted: 'phase SYMBOL pre-close' collects orders for a closing cross")]
     Halted,
-    /// Give an instrument that there is.
+    /// Give an existing instrument.
     #[error("there is no such instrument: 'status' shows those that there are")]
     NoInstrument,
     /// Give the number of an execution of today.
@@ -128,16 +128,16 @@ pub enum AdminRefusal {
     /// Give a reference price that orders may have.
     #[error("the reference price lies outside the instrument's collar, where nothing trades")]
     OutsideCollar,
-    /// As the error says.
+    /// See the message of the inner error.
     #[error(transparent)]
     Instrument(#[from] AddInstrumentError),
-    /// Look at the definition: sizes, prices and quantities.
+    /// Check the definition: sizes, prices and quantities.
     #[error("the venue could not use the instrument: it is in no book")]
     Unusable,
 }
 
 impl AdminCommand {
-    /// The instrument that must be there for it, if it is about one.
+    /// The instrument that must exist for the command, if it names one.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
         match *self {
@@ -151,7 +151,7 @@ impl AdminCommand {
         }
     }
 
-    /// The refusal that it means when its commands in the log had no effect.
+    /// The refusal that it means when the command's log entries had no effect.
     #[must_use]
     pub fn without_effect(&self) -> Option<AdminRefusal> {
         match self {

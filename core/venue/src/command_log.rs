@@ -1,4 +1,4 @@
-//! The log that commands are written to before they take effect.
+//! The log to which commands are written before they take effect.
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
@@ -8,28 +8,28 @@ use crate::log_command::LogCommand;
 /// The state of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogState {
-    /// Commands are written.
+    /// Commands are being written.
     Running,
-    /// There is no room for another segment.
+    /// There is no space for another segment.
     Full,
-    /// Nothing is written any more; [`CommandLog::failure`] says why.
+    /// Writing has stopped; [`CommandLog::failure`] gives the reason.
     Failed,
 }
 
-/// The log that commands are written to before they take effect, on whatever storage.
+/// The log to which commands are written before they take effect, independent of its storage.
 pub trait CommandLog: Send {
-    /// Takes the next command; false when it must wait.
+    /// Appends the next command; false when it must wait.
     fn append(&mut self, command: &LogCommand) -> bool;
-    /// Does the work that is due without waiting; returns how much there was to do.
+    /// Does the due work without waiting; returns the amount of work.
     fn poll(&mut self) -> usize;
-    /// The last command that may be answered.
+    /// The last durable command: answers up to it may be sent.
     fn durable(&self) -> Sequence;
     /// The state of the log.
     fn state(&self) -> LogState;
-    /// The reason of a failure, where there was one.
+    /// The reason of the failure, if any.
     fn failure(&self) -> Option<String>;
-    /// Has the thread behind `waker` woken when there is something to poll.
+    /// Makes the log wake the thread behind `waker` when there is something to poll.
     fn wake_by(&self, waker: &Waker);
-    /// False when the room that is left, while there can be no other segment, is kept for cancels.
+    /// False when no further segment can be created, and the remaining space is reserved for cancels.
     fn has_room_for_refusals(&self) -> bool;
 }

@@ -1,10 +1,10 @@
-//! A venue that is to stop without taking anybody by surprise.
+//! The orderly stop of a venue.
 
 use tickpath_types::Nanos;
 
 use crate::view::VenueView;
 
-/// Tells when a venue that takes no new orders any more may stop: when all clients have gone, or after a while.
+/// Decides when a draining venue may stop: when all clients have disconnected, or after a maximum time.
 #[derive(Debug)]
 pub struct DrainWatch {
     longest: Nanos,
@@ -12,20 +12,20 @@ pub struct DrainWatch {
 }
 
 impl DrainWatch {
-    /// Waits for clients to go, so long at most.
+    /// Waits for clients to disconnect, for at most `longest`.
     #[must_use]
     pub fn new(longest: Nanos) -> DrainWatch {
         DrainWatch { longest, since: None }
     }
 
-    /// True once the venue has drained; ask again and again while it runs.
+    /// True once the venue has drained; call it repeatedly while the venue runs.
     pub fn is_over(&mut self, view: &VenueView, now: Nanos) -> bool {
         let server = &view.order_server;
         if server.is_draining.read() == 0 {
             return false;
         }
         let since = *self.since.get_or_insert(now);
-        // In this order: a connection that comes in between is seen as one.
+        // Read in this order, so that a connection that arrives in between counts as one.
         let gone = server.disconnects.read();
         server.connections.read() == gone || now >= since + self.longest
     }

@@ -1,7 +1,7 @@
-//! The entitlements of each user: those of the configuration, and those commanded since.
+//! The entitlements of each user: those of the configuration, and later commanded ones.
 //!
-//! A command holds until the configuration says something else about the same thing: a limit that the file has changed
-//! since the venue was started last is the file's, and every other is as it was commanded. So both are in the log.
+//! A command holds until the configuration changes the same setting. A limit that the file has changed since
+//! the last start comes from the file, and every other one from the commands. So the log records both.
 
 use std::fmt;
 
@@ -20,20 +20,20 @@ use crate::user_settings::UserSettings;
 pub struct Configured {
     /// The limits.
     pub limits: UserLimits,
-    /// Digest of the ids of what the user may trade, in their order; 0 for everything.
+    /// Digest of the tradable instruments' ids, in their order; 0 for all instruments.
     pub instruments: u64,
 }
 
-/// The state of one user as it follows from the log.
+/// The state of one user according to the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedUser {
     /// New orders of this user alone are refused.
     pub is_killed: bool,
-    /// The limits that hold.
+    /// The effective limits.
     pub limits: UserLimits,
-    /// What the configuration said when the venue was started last; `None` where the log is older than such notes.
+    /// The configuration at the venue's last start; `None` where the log predates such records.
     pub configured: Option<Configured>,
-    /// Instruments that the user may trade, or may not, by command: whatever the configuration's list says.
+    /// Instruments that the user may or may not trade by command, overriding the configuration's list.
     pub commanded: Vec<(InstrumentId, bool)>,
 }
 
@@ -47,7 +47,7 @@ pub struct Entitlements {
 }
 
 impl Default for ReplayedUser {
-    /// Of a user that the log knows nothing of: nothing is limited, and everything may be traded.
+    /// For a user without log entries: no limits, and all instruments allowed.
     fn default() -> Self {
         let configured = Some(Configured::default());
         ReplayedUser { is_killed: false, limits: UserLimits::default(), configured, commanded: Vec::new() }
@@ -55,7 +55,7 @@ impl Default for ReplayedUser {
 }
 
 impl ReplayedUser {
-    /// Takes note of a command about the user.
+    /// Updates the state by a command about the user.
     pub fn note(&mut self, kind: &LogCommandKind) {
         use LogCommandKind::{Engine, Venue};
         match *kind {
@@ -94,7 +94,7 @@ impl ReplayedUser {
 
 impl Configured {
     fn of(user: &UserSettings) -> Configured {
-        // As it comes back from the log, where the highest numbers stand for no limit.
+        // As the log encodes it, where the highest numbers mean no limit.
         let (open_orders, order_qty, order_notional) = user.limits.engine_numbers();
         let limits = user.limits.with_engine(open_orders, order_qty, order_notional);
         Configured { limits, instruments: digest(user.instruments.as_deref()) }
@@ -114,7 +114,7 @@ impl Configured {
     }
 }
 
-/// The same for the same instruments, in whatever order they are listed.
+/// Digest that does not depend on the order of the list.
 fn digest(allowed: Option<&[InstrumentId]>) -> u64 {
     let Some(allowed) = allowed else { return 0 };
     let mut ids: Vec<u16> = allowed.iter().map(|id| id.0).collect();
@@ -126,7 +126,7 @@ fn digest(allowed: Option<&[InstrumentId]>) -> u64 {
 }
 
 impl Entitlements {
-    /// Of a user as the file describes it, after the log that led to `replayed`.
+    /// The entitlements of a configured user, after the log that led to `replayed`.
     #[must_use]
     pub fn new(user: &UserSettings, replayed: &ReplayedUser) -> Entitlements {
         let configured = Configured::of(user);
@@ -147,7 +147,7 @@ impl Entitlements {
         }
     }
 
-    /// The filter of the user's requests, where the file lists the instruments that it may trade.
+    /// The filter of the user's requests; `listed` are the instruments in the file's list, if any.
     #[must_use]
     pub fn filter(&self, listed: Option<&[InstrumentId]>, instruments: &InstrumentTable) -> RequestFilter {
         let mut filter = RequestFilter::new(self.limits.rate, listed, instruments);
@@ -155,7 +155,7 @@ impl Entitlements {
         filter
     }
 
-    /// The commands for the log. The limits of the file come last: until then a changed limit must count as changed.
+    /// The commands for the log. The file's limits come last: until then a changed limit counts as changed.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (wanted, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != wanted).then_some(wanted);
@@ -165,7 +165,7 @@ impl Entitlements {
         limits.map(LogCommandKind::Engine).into_iter().chain(of_venue)
     }
 
-    /// What holds by command and is not what the file says, and what was commanded and holds no longer, in words.
+    /// Descriptions of commanded settings that differ from the file or that no longer hold.
     #[must_use]
     pub fn notices(&self, name: &str, replayed: &ReplayedUser, instruments: &InstrumentTable) -> Vec<String> {
         let [now, file, log] = [&self.limits, &self.configured.limits, &replayed.limits].map(in_words);
@@ -198,10 +198,10 @@ impl Entitlements {
     }
 }
 
-/// As commands name them.
+/// Names of the limits in commands.
 const LIMITS: [&str; 4] = ["messages", "open-orders", "qty", "notional"];
 
-/// In the order of their names.
+/// Values of the limits, in the order of their names.
 fn in_words(limits: &UserLimits) -> [String; LIMITS.len()] {
     let UserLimits { rate, open_orders, order_qty, order_notional } = *limits;
     let rate = rate.map(|RateLimit { per_second, burst }| format!("{per_second}/{burst}"));
@@ -209,7 +209,7 @@ fn in_words(limits: &UserLimits) -> [String; LIMITS.len()] {
     [shown(rate), shown(open_orders), shown(order_qty), shown(notional)]
 }
 
-/// The file's word where it has changed, and otherwise what was commanded.
+/// The file's value where it has changed, otherwise the commanded one.
 fn later<T: PartialEq>(before: T, file: T, log: T) -> T {
     if file == before { log } else { file }
 }
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A start of the venue with its commands in the log.
+    /// Starts the venue, with its commands in the log.
     fn start(user: &UserSettings, replayed: &mut ReplayedUser) -> Entitlements {
         let entitlements = Entitlements::new(user, replayed);
         let commands: Vec<LogCommandKind> = entitlements.commands(replayed).collect();

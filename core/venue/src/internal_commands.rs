@@ -1,4 +1,4 @@
-//! The internal commands of the venue: its day, by schedule and by the administrator.
+//! The internal commands of the venue: those of its day, by schedule and by the administrator.
 
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
@@ -18,18 +18,18 @@ use crate::users::{NewUser, User, Users};
 /// The progress of the internal commands.
 #[derive(Debug, Default)]
 struct Applied {
-    /// The last one that the matcher applied and that is durable.
+    /// The last command that the matcher applied and that is durable.
     last: Sequence,
-    /// The last one that had no effect.
+    /// The last command that had no effect.
     last_ignored: Sequence,
 }
 
 /// Internal commands that were given to the sequencer together.
 #[derive(Clone, Copy, Debug)]
 struct CommandGroup {
-    /// The last command before them.
+    /// The last command before the group.
     before: Sequence,
-    /// The last of them, or a later internal one, once all of them are numbered.
+    /// The last command of the group, or a later internal one, once all of the group are numbered.
     last: Option<Sequence>,
 }
 
@@ -37,20 +37,20 @@ struct CommandGroup {
 struct HeldAnswer {
     answer: AdminAnswer,
     commands: CommandGroup,
-    /// The outcome where they had no effect.
+    /// The outcome if the commands had no effect.
     without_effect: Option<AdminRefusal>,
 }
 
 impl CommandGroup {
-    /// Those that were just added.
+    /// The group of the commands that were just added.
     fn just_added(sequencer: &Sequencer) -> CommandGroup {
         CommandGroup { before: Sequence(sequencer.command_count()), last: None }
     }
 
-    /// Once all of them are applied and durable: true when one had no effect.
+    /// The outcome once all commands are applied and durable: true when one had no effect.
     fn outcome(&mut self, sequencer: &Sequencer, applied: &Applied) -> Option<bool> {
         if self.last.is_none() && sequencer.is_drained() {
-            // Not the last command of all: the matcher does not report a client's command as applied.
+            // Not the last command of the log: the matcher does not report a client's command as applied.
             self.last = Some(sequencer.last_internal());
             failpoint!(DayWaitsForClients => self.last = Some(Sequence(sequencer.command_count())));
         }
@@ -61,8 +61,8 @@ impl CommandGroup {
 
 /// Commands of the administrator and of the trading day on their way into the log.
 ///
-/// Steps of the day and the administrator's commands are carried out one after the other: the next one waits until the
-/// commands of the one before are applied, because what it does depends on the states that they lead to.
+/// Steps of the day and the administrator's commands are executed one after the other: the next one waits
+/// until the commands of the previous one are applied, because it depends on the resulting states.
 pub struct InternalCommands {
     day: Day,
     instruments: InstrumentTable,
@@ -73,7 +73,7 @@ pub struct InternalCommands {
     day_step: Option<CommandGroup>,
     /// The answer to the administrator whose command is not applied yet.
     held: Option<HeldAnswer>,
-    /// An answer that waits for nothing.
+    /// An answer that is ready.
     answer: Option<AdminAnswer>,
     applied: Applied,
     /// True once new orders are refused until the venue stops.
@@ -97,7 +97,7 @@ impl InternalCommands {
         }
     }
 
-    /// Sequences the venue's first commands, in as many batches as that takes.
+    /// Sequences the venue's first commands, in as many batches as needed.
     pub fn open(
         &mut self,
         opening: Vec<(SessionId, LogCommandKind)>,
@@ -114,7 +114,7 @@ impl InternalCommands {
         self.opening = Some(CommandGroup::just_added(sequencer));
     }
 
-    /// Begins what is due by schedule and by the clock.
+    /// Begins the steps that are due by schedule or by time.
     pub fn handle_time(&mut self, now: Nanos, sequencer: &mut Sequencer) {
         if !self.is_settled(sequencer) || sequencer.room() < self.day.commands_max() {
             return;
@@ -123,7 +123,7 @@ impl InternalCommands {
         let have_expired = sequencer.have_expired(now);
         let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !self.day.step(now, &mut emit) {
-            // The sequencer puts it before any other command; where there is none it is added here.
+            // The sequencer puts it before any other command; without one it is added here.
             if have_expired {
                 emit(CommandKind::ExpireOrders.into());
             }
@@ -134,7 +134,7 @@ impl InternalCommands {
         }
     }
 
-    /// Takes note of an internal command that the matcher applied and that is durable.
+    /// Records an internal command that the matcher applied and that is durable.
     #[cold]
     pub fn handle_applied(&mut self, command: Sequence, is_ignored: bool) {
         self.applied.last = command;
@@ -143,8 +143,9 @@ impl InternalCommands {
         }
     }
 
-    /// True when the next command of the administrator may be handled: what was commanded before is applied, and the batch
-    /// has room. A new user is sent only what comes after it, so `adds_user` waits for the first commands too.
+    /// True when the next command of the administrator may be handled: the previous commands are applied, and
+    /// the batch has capacity. A new user receives only later messages, so `adds_user` waits for the first
+    /// commands too.
     pub fn may_handle(&mut self, adds_user: bool, sequencer: &Sequencer) -> bool {
         if !self.is_settled(sequencer) || sequencer.room() < self.day.commands_max() {
             return false;
@@ -158,8 +159,8 @@ impl InternalCommands {
         !adds_user || self.opening.is_none()
     }
 
-    /// Carries out a command of the administrator; [`poll_answer`](Self::poll_answer) answers it under its number `id`.
-    /// [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`] are the caller's to carry out, and to
+    /// Executes a command of the administrator; [`poll_answer`](Self::poll_answer) answers it under its
+    /// number `id`. The caller executes [`AdminCommand::Disconnect`] and [`AdminCommand::Unlock`] and calls
     /// [`answer`](Self::answer).
     #[cold]
     pub fn handle_command(
@@ -203,7 +204,7 @@ impl InternalCommands {
         outcome
     }
 
-    /// Answers a command at once.
+    /// Answers a command immediately.
     pub fn answer(&mut self, answer: AdminAnswer) {
         self.answer = Some(answer);
     }
@@ -236,7 +237,7 @@ impl InternalCommands {
         self.day.end_session(&mut |kind| sequencer.add(Arrival::internal(SessionId::default(), kind)));
     }
 
-    /// True when everything that was commanded is applied.
+    /// True when all commands are applied.
     fn is_settled(&mut self, sequencer: &Sequencer) -> bool {
         if let Some(commands) = &mut self.day_step
             && commands.outcome(sequencer, &self.applied).is_some()
@@ -260,7 +261,7 @@ impl InternalCommands {
         }
     }
 
-    /// The outcome where it is not done.
+    /// Executes a command; returns the outcome when it is not done.
     fn execute(
         &mut self,
         command: AdminCommand,
@@ -314,7 +315,7 @@ impl InternalCommands {
         Ok(())
     }
 
-    /// Carries out a command about the user of a place.
+    /// Executes a command about the user at a place.
     fn execute_for_user(
         &mut self,
         command: AdminCommand,
@@ -376,7 +377,7 @@ impl InternalCommands {
         Ok(())
     }
 
-    /// The instrument is in the table before its commands are in the log, so a reader of the log finds it.
+    /// The instrument is in the table before its commands are in the log, so a log reader finds it.
     fn add_instrument(
         &mut self,
         definition: Instrument,

@@ -1,33 +1,33 @@
 //! The venue without sockets, files, threads and clocks.
 //!
-//! Requests of users become commands in one order, the log. Everything that the venue sends follows from the log: the
+//! Requests of users become commands in one order, the log. The log determines all output of the venue: the
 //! messages to users, market data, drop copies, snapshots.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `user_settings`, `user_limits`, `password` | users as the configuration describes them |
-//! | `user_registry` | the users that there are, readable from every thread |
-//! | `users`, `logins` | the users' sessions, and who may log in |
-//! | `internal_commands` | commands of the venue itself: its day, and those of the administrator |
-//! | `order_entry` | order entry without its connections: the parts above and the sequencer, joined |
-//! | `entitlements` | what each user may do, by the configuration and by commands |
+//! | `user_registry` | the registered users, readable from every thread |
+//! | `users`, `logins` | the users' sessions, and login checks |
+//! | `internal_commands` | commands of the venue itself: those of its day and of the administrator |
+//! | `order_entry` | order entry without its connections: combines the parts above and the sequencer |
+//! | `entitlements` | the permissions of each user, by configuration and by commands |
 //! | `request_filter`, `token_bucket` | checks of requests before the log |
 //! | `admin_command`, `front_request` | commands of the administrator, a front beside the venue and its requests |
-//! | [`day`] | the trading day: schedule, phases, orders that expire |
+//! | [`day`] | the trading day: schedule, phases, order expiry |
 //! | `log_command` | commands of the log: of the engine, and of the venue alone |
-//! | `sequencer`, `command_log` | the one order of all commands, and the log that they are written to |
+//! | `sequencer`, `command_log` | the single order of all commands, and the log to which they are written |
 //! | `matcher` | the sequenced commands, applied to the engine |
-//! | `response`, `overflow_queue` | what the matcher answers, and the queue behind a full ring |
-//! | `message_log` | numbered messages that can be sent again: those to each user, and the market data that was published |
+//! | `response`, `overflow_queue` | the matcher's responses, and the queue behind a full ring |
+//! | `message_log` | numbered messages that can be resent: to each user, and the published market data |
 //! | `session_messages` | messages to a user, appended to its log |
-//! | `published_messages`, `retransmission_limits` | market data that was published, for snapshots and on request |
-//! | `replica` | the whole state that follows from a log, and its bytes in a snapshot |
-//! | `stored_log`, `log_follower`, `log_feed` | the log where it is kept, and those who follow it |
-//! | `opening`, `session_name` | the venue's first commands, and the names of its session |
+//! | `published_messages`, `retransmission_limits` | published market data, for snapshots and on request |
+//! | `replica` | the complete state that follows from a log, and its encoding in a snapshot |
+//! | `stored_log`, `log_follower`, `log_feed` | the stored log, and its readers |
+//! | `opening`, `session_name` | the venue's first commands, and its session names |
 //! | `counters`, `view`, `drain` | counters and states of a venue, readable while it runs |
-//! | `market_image` | the state of the market as subscribers know it, and snapshots of it |
-//! | [`market_recovery`] | messages that are sent again on request, out of memory or out of the log |
-//! | [`drop_copy`] | copies of the messages to users, for those who may read them |
+//! | `market_image` | the public state of the market, and snapshots of it |
+//! | [`market_recovery`] | messages that are resent on request, from memory or from the log |
+//! | [`drop_copy`] | copies of the messages to users, for authorised readers |
 //!
 //! ```
 //! use tickpath_lockfree::spsc;

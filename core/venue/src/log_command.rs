@@ -14,18 +14,18 @@ use tickpath_types::{InstrumentId, Nanos, Qty, Sequence, SessionId, UserName};
 pub enum LogCommand {
     /// The engine executes it.
     Engine(Command),
-    /// The venue interprets it. The engine only takes note of its sequence.
+    /// The venue interprets it. The engine only records its sequence.
     Venue(VenueCommand),
 }
 
 /// A command of the log that the engine does not execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VenueCommand {
-    /// Its place in the log.
+    /// Position in the log.
     pub sequence: Sequence,
-    /// The session that it is about; of no meaning for the schedule.
+    /// The session that it is about; no meaning for the schedule.
     pub session: SessionId,
-    /// When it was sequenced, since midnight.
+    /// Time of sequencing, since midnight.
     pub ts: Nanos,
     /// The kind.
     pub kind: VenueCommandKind,
@@ -34,29 +34,29 @@ pub struct VenueCommand {
 /// The kinds of commands that the engine does not execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VenueCommandKind {
-    /// The venue's schedule is carried out up to here: after a restart it continues with the next step.
+    /// The venue's schedule is completed up to here: after a restart it continues with the next step.
     ScheduleDone {
         /// Days since 1970-01-01, in the schedule's time zone.
         day: u32,
-        /// Seconds since midnight there: of the last step that was carried out.
+        /// Second of the last completed step, since midnight in that time zone.
         second: u32,
     },
-    /// The messages a second that the session may send from now on.
+    /// Sets the session's message rate.
     SetMessageRate {
-        /// In the long run; 0 for no limit.
+        /// Sustained messages per second; 0 for no limit.
         per_second: u32,
-        /// At once after a pause; 0 for no limit.
+        /// Burst after a pause, in messages; 0 for no limit.
         burst: u32,
     },
-    /// The session may, or may not, enter orders in an instrument from now on.
+    /// Allows or forbids the session to enter orders in an instrument from now on.
     AllowInstrument {
-        /// Which.
+        /// The instrument.
         instrument: InstrumentId,
-        /// Whether it may.
+        /// True when it is allowed.
         is_allowed: bool,
     },
-    /// The session's limits in the venue's configuration. Of two limits the later one holds: that of a command, or that of
-    /// a configuration that was changed.
+    /// The session's limits in the venue's configuration. Of two limits the later one holds: that of a
+    /// command, or that of a changed configuration.
     LimitsConfigured {
         /// As in [`SetMessageRate`](Self::SetMessageRate).
         per_second: u32,
@@ -71,7 +71,7 @@ pub enum VenueCommandKind {
         /// Digest of the list of instruments that the session may trade; 0 for all.
         instruments: u64,
     },
-    /// The session has a user from now on.
+    /// Adds a user for the session.
     AddUser {
         /// The user's name.
         name: UserName,
@@ -104,12 +104,12 @@ pub enum LogCommandKind {
     Venue(VenueCommandKind),
 }
 
-// A ring slot of two cache lines has 120 bytes beside its sequence number.
+// A ring slot of two cache lines has 120 bytes besides its sequence number.
 const _: () = assert!(size_of::<LogCommand>() <= 120);
 const _: () = assert!(Header::LEN + VenueCommandKind::LEN_MAX <= COMMAND_LEN_MAX);
 
 impl LogCommand {
-    /// The command of a kind at a place in the log.
+    /// Creates the command of a kind at a position in the log.
     #[inline]
     #[must_use]
     pub fn new(sequence: Sequence, session: SessionId, ts: Nanos, kind: LogCommandKind) -> LogCommand {
@@ -119,7 +119,7 @@ impl LogCommand {
         }
     }
 
-    /// Its place in the log, its session and its time.
+    /// Position in the log, session and time.
     #[inline]
     #[must_use]
     pub const fn header(&self) -> Header {
@@ -131,28 +131,28 @@ impl LogCommand {
         }
     }
 
-    /// Its place in the log, dense from 1.
+    /// Position in the log, dense from 1.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> Sequence {
         self.header().sequence
     }
 
-    /// The session that sent it or that it is about; of no meaning for the venue's own commands.
+    /// The session that sent it or that it is about; no meaning for the venue's own commands.
     #[inline]
     #[must_use]
     pub const fn session(&self) -> SessionId {
         self.header().session
     }
 
-    /// When it was sequenced, since midnight.
+    /// Time of sequencing, since midnight.
     #[inline]
     #[must_use]
     pub const fn ts(&self) -> Nanos {
         self.header().ts
     }
 
-    /// Its kind.
+    /// The command's kind.
     #[must_use]
     pub const fn kind(&self) -> LogCommandKind {
         match self {
@@ -168,7 +168,7 @@ impl LogCommand {
         if let LogCommand::Engine(command) = self { Some(command) } else { None }
     }
 
-    /// Its kind, if the engine executes it.
+    /// The kind, if the engine executes it.
     #[inline]
     #[must_use]
     pub const fn engine_kind(&self) -> Option<&CommandKind> {
@@ -185,7 +185,7 @@ impl LogCommand {
         )
     }
 
-    /// Has the engine execute it, or take note of it.
+    /// Makes the engine execute it, or record its sequence.
     #[inline]
     pub fn apply<B: OrderBooks<Owner>>(&self, engine: &mut Engine<B>, out: &mut impl EventListener) {
         match self {
@@ -209,7 +209,7 @@ impl LogCommand {
     /// Reads a command that fills `bytes`.
     ///
     /// # Errors
-    /// [`CodecError`] when the bytes are no command that this version knows; there is no other effect.
+    /// [`CodecError`] when the bytes are not a command that this version knows; there is no other effect.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<LogCommand, CodecError> {
         match bytes {
@@ -240,7 +240,7 @@ impl From<VenueCommandKind> for LogCommandKind {
     }
 }
 
-/// Shows the kind itself.
+/// Prints the kind itself.
 impl fmt::Debug for LogCommandKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

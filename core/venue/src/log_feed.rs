@@ -1,4 +1,4 @@
-//! The log read while it is written, for who must know everything that happened.
+//! A live reading of the log, for readers that need every event.
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::EventListener;
@@ -10,9 +10,9 @@ use crate::matcher::VenueEngine;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, StoredLog};
 
-/// Hears of each command: its events, in order, and then that it was applied.
+/// Receives the events of each command, in order, and then `on_applied`.
 pub trait LogListener: EventListener {
-    /// All events of the command have been told; `engine` is as it left it.
+    /// Called after all events of the command; `engine` has the state after the command.
     fn on_applied(&mut self, command: &LogCommand, engine: &VenueEngine);
 }
 
@@ -20,38 +20,38 @@ pub trait LogListener: EventListener {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogFeedError {
-    /// It cannot be read, or decided otherwise than this program does.
+    /// The log cannot be read, or its commands were decided differently than this program decides.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// Start the venue with `--new-session`: what was before the beginning cannot be known.
+    /// Start the venue with `--new-session`: the events before the log's beginning are unknown.
     #[error("the journal does not begin with its first command: start the venue with --new-session")]
     Cut,
 }
 
-/// Every command of a venue's journal from the first on, as far as it is durable, with what it caused: one more reading
-/// of the log, by a separate engine, which no duty cycle of the venue knows of.
+/// All durable commands of a venue's journal from the first, with their events. This is a separate reading of
+/// the log, by a separate engine; the venue's duty cycles do not depend on it.
 pub struct LogFeed {
     log: Box<dyn StoredLog>,
-    /// Once it has begun.
+    /// `None` until it has begun.
     follower: Option<LogFollower>,
-    /// Name of the journal's session: with another one commands are numbered from 1 again.
+    /// Name of the journal's session; another session numbers its commands from 1 again.
     pub session: String,
-    /// The session's generation: how many starts there were before which answered commands may have been lost. Numbers of
-    /// commands of an earlier generation may be in use again.
+    /// The session's generation: the number of starts before which answered commands may have been lost.
+    /// Numbers of commands of an earlier generation may be in use again.
     pub generation: u32,
 }
 
 impl LogFeed {
-    /// Of a log whose session has this name and generation.
+    /// A feed of a log whose session has this name and generation.
     #[must_use]
     pub fn new(log: Box<dyn StoredLog>, session: String, generation: u32) -> LogFeed {
         LogFeed { log, follower: None, session, generation }
     }
 
-    /// Publishes to `listener` what is durable and was not published yet, `max` commands at most; returns how many.
+    /// Publishes new durable commands to `listener`, at most `max`; returns their number.
     ///
     /// # Errors
-    /// [`LogFeedError`] as it says.
+    /// [`LogFeedError`].
     pub fn run_once(
         &mut self,
         max: usize,
@@ -84,7 +84,7 @@ impl LogFeed {
         self.log.durable()
     }
 
-    /// Has what becomes durable wake the thread behind `waker`.
+    /// Makes newly durable commands wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.log.wake_by(waker);
     }

@@ -7,17 +7,17 @@ use crate::log_command::LogCommand;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredCommands, StoredLog};
 
-/// A replica that follows a log from a snapshot on, also where a start of the venue changed its users or bounds: there
-/// it continues from the snapshot that the start wrote.
+/// A replica that follows a log from a snapshot. Where a start of the venue changed its users or bounds, it
+/// continues from the snapshot that the start wrote.
 pub struct LogFollower {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Snapshots ahead, the next last: what follows one of them may have been decided by another definition.
+    /// Snapshots ahead, the next one last: another definition may begin at each of them.
     ahead: Vec<Sequence>,
 }
 
 impl LogFollower {
-    /// From the newest snapshot that `is_good` accepts; `None` when there is none, or the log begins later.
+    /// Starts from the newest snapshot that `is_good` accepts; `None` if none, or the log begins later.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be read.
@@ -27,7 +27,7 @@ impl LogFollower {
         ahead.retain(|sequence| *sequence <= limit);
         ahead.reverse();
         for place in 0..ahead.len() {
-            // One that cannot be used, or was removed meanwhile, is skipped: an older one leads there too.
+            // An unusable or meanwhile removed snapshot is skipped: an older one leads there too.
             let Some(replica) = log.replica(ahead[place]).filter(|replica| is_good(replica)) else {
                 continue;
             };
@@ -40,7 +40,7 @@ impl LogFollower {
         Ok(None)
     }
 
-    /// Lets `apply` give the replica the next command of its log, if it is there and at most `limit`; false when not.
+    /// Makes `apply` apply the log's next command, if available and at most `limit`; false if there is none.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be followed any more.
@@ -63,7 +63,7 @@ impl LogFollower {
         Ok(true)
     }
 
-    /// A snapshot that cannot be used matters where what follows was decided by another definition, the next one's.
+    /// An unusable snapshot matters only if the next usable snapshot has another definition.
     fn skip(&self, log: &dyn StoredLog, sequence: Sequence) -> LogResult<()> {
         let next = self.ahead.iter().rev().find_map(|ahead| log.replica(*ahead));
         match next {
@@ -74,7 +74,7 @@ impl LogFollower {
         }
     }
 
-    /// The state that the commands so far led to.
+    /// The state after the commands so far.
     #[must_use]
     pub fn replica(&self) -> &Replica {
         &self.replica

@@ -4,7 +4,7 @@ use tickpath_admission::{LoginGuard, PreLogin, PreLoginLimits};
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Password, Session, Username};
 use tickpath_types::{Nanos, Sequence};
 
-/// The state of a check of a password.
+/// The state of a password check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// It is done.
@@ -12,18 +12,19 @@ pub enum Check {
         /// True when the password is the user's.
         is_right: bool,
     },
-    /// It is on its way, under this number.
+    /// It is pending, under this number.
     Waiting(u64),
-    /// It is not taken: as many wait as may.
+    /// It was not accepted: the queue is full.
     Full,
 }
 
-/// Checks of passwords against hashes, which take milliseconds.
+/// Checks of passwords against hashes, each taking milliseconds.
 pub trait PasswordChecks {
-    /// True when some user has a hash: then an unknown name takes as long to refuse.
+    /// True when some user has a hash: then refusing an unknown name takes as long.
     fn is_used(&self) -> bool;
-    /// Has a password checked, against the hash of `user` or against one that no password has. Trusted logins, whose user's
-    /// password was right from that peer before, have their own queue, so that guesses do not delay them.
+    /// Submits a password for checking, against the hash of `user` or against one that no password matches.
+    /// Trusted logins, whose user sent the right password from that peer before, have their own queue, so
+    /// that guesses do not delay them.
     fn submit(&mut self, place: usize, user: Option<usize>, is_trusted: bool, password: &Password) -> Check;
 }
 
@@ -33,8 +34,8 @@ pub trait LoginUsers {
     fn find(&self, name: &Username) -> Option<usize>;
     /// The password of a user.
     fn password(&self, user: usize) -> &crate::Password;
-    /// Logs in a user that has shown its password, by the connection at `place`; the first message to be sent. `is_full`
-    /// when the port has its greatest number of clients.
+    /// Logs in an authenticated user, by the connection at `place`; returns the first message to be sent.
+    /// `is_full` when the port has its maximum number of clients.
     ///
     /// # Errors
     /// [`Denial`]: the user is not logged in.
@@ -48,18 +49,18 @@ pub trait LoginUsers {
     ) -> Result<Sequence, Denial>;
 }
 
-/// The reason why a user that has shown its password is not logged in.
+/// The reason why an authenticated user is not logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// The login is rejected.
     Rejected(LoginRejectReason),
-    /// The connection is closed without an answer, for a rejection is final to clients, and this is not.
+    /// The connection is closed without an answer: a rejection is final to clients, and this is temporary.
     Full,
-    /// The user's turn comes later, at this time or before.
+    /// The user must wait until at most this time.
     Busy(Nanos),
 }
 
-/// True when a login is to this session, or to whichever there is.
+/// True when a login names this session, or any session.
 #[must_use]
 pub fn is_current(login: &LoginRequest, session: Session) -> bool {
     login.session == Session::BLANK || login.session == session
@@ -70,13 +71,13 @@ pub fn is_current(login: &LoginRequest, session: Session) -> bool {
 pub enum LoginStep {
     /// Its password is being checked.
     Checking,
-    /// Its check is put off: passwords were wrong before, or too many checks wait.
+    /// Its check is postponed: earlier passwords were wrong, or too many checks wait.
     PutOff,
-    /// Its password is right, and its turn comes later.
+    /// Its password is right, and the login must wait.
     Busy,
     /// The password is wrong, or the name unknown; the login is rejected.
     Wrong {
-        /// The user of that name.
+        /// The user with that name.
         user: Option<usize>,
     },
     /// The login is rejected.
@@ -92,11 +93,11 @@ pub enum LoginStep {
     },
 }
 
-/// A login that has no answer yet.
+/// A login without an answer so far.
 struct PendingLogin<P> {
     request: LoginRequest,
     peer: P,
-    /// The user of that name.
+    /// The user with that name.
     user: Option<usize>,
     stage: Stage,
 }
@@ -105,13 +106,13 @@ struct PendingLogin<P> {
 enum Stage {
     /// The password is being checked, under this number.
     Checked(u64),
-    /// The password is checked from this time on.
+    /// The password check is postponed to this time.
     PutOff(Nanos),
     /// The password is right.
     Right,
 }
 
-/// The connections of one port that log in or are logged in, by their places; `P` is the address of a peer.
+/// The connections of one port, before and after login, by their places; `P` is the address of a peer.
 ///
 /// A wrong name looks like a wrong password: where passwords take time to check, an unknown name takes as long.
 pub struct Logins<P> {
@@ -119,11 +120,11 @@ pub struct Logins<P> {
     /// Connections that have not logged in.
     pre_login: PreLogin<P>,
     guard: LoginGuard<P>,
-    /// By the places of the connections.
+    /// By the connections' places.
     pending: Box<[Option<PendingLogin<P>>]>,
     /// Places of the connections that are logged in.
     clients: Vec<usize>,
-    /// A pair of user and peer that is trusted from now on.
+    /// A newly trusted pair of user and peer.
     new_trust: Option<(usize, P)>,
 }
 
@@ -141,12 +142,12 @@ impl<P: Copy + Eq> Logins<P> {
         }
     }
 
-    /// Takes note of a new connection.
+    /// Registers a new connection.
     pub fn handle_connection(&mut self, now: Nanos, place: usize, peer: P) {
         self.pre_login.admit(now, place as u64, peer);
     }
 
-    /// Takes note of a closed connection; true when it was logged in.
+    /// Handles a closed connection; true when it was logged in.
     pub fn handle_close(&mut self, place: usize) -> bool {
         self.pre_login.remove(place as u64);
         self.pending[place] = None;
@@ -155,19 +156,19 @@ impl<P: Copy + Eq> Logins<P> {
         self.clients.len() < count
     }
 
-    /// The connection to be closed where another one of `peer` finds no capacity.
+    /// The connection to close when there is no capacity for another one of `peer`.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<usize> {
         self.pre_login.victim(peer).map(|place| place as usize)
     }
 
-    /// A connection whose time for its login is over.
+    /// A connection whose login time has expired.
     #[must_use]
     pub fn poll_expired(&self, now: Nanos) -> Option<usize> {
         self.pre_login.expired(now).map(|place| place as usize)
     }
 
-    /// A pair of user and peer that is trusted from now on, for the file that outlasts a restart.
+    /// A newly trusted pair of user and peer, for the file that survives a restart.
     pub fn poll_trusted(&mut self) -> Option<(usize, P)> {
         self.new_trust.take()
     }
@@ -179,12 +180,12 @@ impl<P: Copy + Eq> Logins<P> {
         self.clients.get(index).copied()
     }
 
-    /// Wrong passwords of a user, from all peers, are forgiven.
+    /// Resets the wrong passwords of a user, from all peers.
     pub fn forgive(&mut self, user: usize) {
         self.guard.forgive(user);
     }
 
-    /// Begins to check a login, at once or later.
+    /// Begins to check a login, immediately or later.
     pub fn handle_login(
         &mut self,
         now: Nanos,
@@ -219,7 +220,7 @@ impl<P: Copy + Eq> Logins<P> {
         Some(self.settle(now, place, login, is_right, users))
     }
 
-    /// Checks a password that was put off, once it is time, and tries again to log in a user whose turn was to come.
+    /// Checks postponed passwords when due, and retries the login of waiting users.
     pub fn handle_timeout(
         &mut self,
         now: Nanos,
@@ -269,7 +270,7 @@ impl<P: Copy + Eq> Logins<P> {
         self.pending[place] = Some(login);
     }
 
-    /// The password is known to be right or wrong.
+    /// Handles the result of a password check.
     fn settle(
         &mut self,
         now: Nanos,
@@ -278,7 +279,7 @@ impl<P: Copy + Eq> Logins<P> {
         is_right: bool,
         users: &mut impl LoginUsers,
     ) -> LoginStep {
-        // The answer is still to be sent.
+        // The answer has not been sent yet.
         self.pre_login.postpone_login(place as u64, login.user, now, is_right);
         let Some(user) = login.user.filter(|_| is_right) else {
             return LoginStep::Wrong { user: login.user };

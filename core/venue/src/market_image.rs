@@ -1,4 +1,4 @@
-//! The public state of the market as its messages leave it, and snapshots of it.
+//! The public state of the market, built from its messages, and snapshots of it.
 
 use arrayvec::ArrayVec;
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
@@ -18,29 +18,29 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 use crate::replica::Replica;
 
-/// Stages of a day that are remembered; ITCH knows six.
+/// Maximum number of a day's remembered system events; ITCH has six.
 const STAGES_MAX: usize = 8;
-/// Where a message has its instrument and its time.
+/// Byte ranges of the instrument and the time in a message.
 const STOCK_LOCATE: std::ops::Range<usize> = 1..3;
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
-/// Where System Event has its code.
+/// Offset of the code in System Event.
 const EVENT_CODE: usize = 11;
 
 /// A message as it was published.
 type Message = ArrayVec<u8, MAX_STORED_MESSAGE>;
 
-/// What was last said of one instrument.
+/// The latest messages about one instrument.
 #[derive(Clone, Default)]
 struct Notes {
     directory: Message,
     trading: Message,
-    /// Only until the instrument trades: its price band and its imbalance.
+    /// Price band and imbalance; only until the instrument trades.
     auction: [Message; 2],
 }
 
-/// The public state of the market, built of the messages that were published, as any subscriber builds it.
+/// The public state of the market, built from the published messages, like any subscriber's.
 ///
-/// An order in a snapshot has the time of the last message applied: when the order came is no part of the state.
+/// A snapshot's orders have the time of the last message applied: times of entry are not part of the state.
 pub struct MarketImage {
     books: BookBuilder<Indexed<FastBooks<()>>>,
     next: Sequence,
@@ -51,7 +51,7 @@ pub struct MarketImage {
 }
 
 impl MarketImage {
-    /// Before the message `next`, with nothing in it.
+    /// Empty, before the message `next`.
     #[must_use]
     pub fn new(limits: BookLimits, next: Sequence) -> MarketImage {
         MarketImage {
@@ -64,7 +64,7 @@ impl MarketImage {
         }
     }
 
-    /// What subscribers know before the first message that `replica` has not published.
+    /// The subscribers' state before the first message that `replica` has not published.
     pub fn of(replica: &Replica) -> MarketImage {
         let (engine, store) = (&replica.engine, &replica.streams.market.messages);
         let books = engine.books();
@@ -88,7 +88,7 @@ impl MarketImage {
         image
     }
 
-    /// Applies what an event would have said.
+    /// Applies the message that an event would have produced.
     fn begin_with(&mut self, id: InstrumentId, instrument: Option<&Instrument>, kind: MarketEventKind) {
         let (sequence, ts) = (self.next, self.last_ts);
         let event = MarketEvent { sequence, command: Sequence(0), ts, instrument: id, kind };
@@ -99,7 +99,7 @@ impl MarketImage {
         }
     }
 
-    /// Price bands and imbalances are no state of the engine: they are what was said last.
+    /// Price bands and imbalances are not part of the engine's state: the latest messages define them.
     fn note_auctions(&mut self, store: &MessageStore) {
         for message in (store.oldest()..store.next_sequence()).filter_map(|sequence| store.message(sequence))
         {
@@ -109,7 +109,7 @@ impl MarketImage {
         }
     }
 
-    /// Applies the next message that was published. One that is not the next makes the image useless.
+    /// Applies the next published message. A message out of sequence makes the image unusable.
     pub fn apply(&mut self, sequence: Sequence, message: &[u8]) {
         self.is_whole &= sequence == self.next;
         self.next = sequence.next();
@@ -135,7 +135,7 @@ impl MarketImage {
                 if message.get(EVENT_CODE) == Some(&SystemEventCode::StartOfMessages.code()) {
                     self.stages.clear();
                 }
-                // A stage too many is one that no day has.
+                // No day has more system events than the list's capacity.
                 _ = self.stages.try_push(copy);
             }
             (StockDirectory::TYPE, Some(notes)) => notes.directory = copy,
@@ -158,7 +158,7 @@ impl MarketImage {
         self.next
     }
 
-    /// False once a message was missed, or one made no sense: no snapshot must be taken any more.
+    /// False once a message was missed or invalid: no further snapshot may be taken.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let counters = self.books.counters();
@@ -171,14 +171,14 @@ impl MarketImage {
         self.is_whole && senseless == 0
     }
 
-    /// Instruments that the directory has named.
+    /// Instruments named by the directory.
     pub fn instruments(&self) -> impl Iterator<Item = InstrumentId> {
         (1..self.notes.len())
             .filter(|id| !self.notes[*id].directory.is_empty())
             .map(|id| InstrumentId(id as u16))
     }
 
-    /// Appends everything, up to the message that says where to go on.
+    /// Appends the complete state, up to the message that says where to join.
     pub fn write_all(&self, out: &mut Vec<u8>) {
         self.stages.iter().for_each(|stage| put(out, stage));
         self.instruments().for_each(|id| self.write_instrument(id, out));
@@ -208,13 +208,13 @@ impl MarketImage {
         }
     }
 
-    /// Appends the message that says where to go on.
+    /// Appends the message that says where to join.
     pub fn write_end(&self, out: &mut Vec<u8>) {
         put(out, EndOfSnapshot::of(self.next).as_bytes());
     }
 }
 
-/// Appends a message with its length before it; nothing when there is none.
+/// Appends a message with its length before it; nothing when it is empty.
 fn put(out: &mut Vec<u8>, message: &[u8]) {
     if !message.is_empty() {
         out.push(message.len() as u8);
@@ -222,7 +222,7 @@ fn put(out: &mut Vec<u8>, message: &[u8]) {
     }
 }
 
-/// The messages of a snapshot that [`MarketImage`] wrote, from a place in it on.
+/// The message at a place of a snapshot that [`MarketImage`] wrote.
 pub fn next_message(snapshot: &[u8], place: usize) -> Option<&[u8]> {
     let len = usize::from(*snapshot.get(place)?);
     snapshot.get(place + 1..)?.get(..len)

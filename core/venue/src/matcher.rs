@@ -14,7 +14,7 @@ use crate::log_command::LogCommand;
 use crate::overflow_queue::{OverflowQueue, end_ring};
 use crate::response::Response;
 
-/// One command in this number has its matching timed.
+/// One in this many commands has its matching timed.
 const TIMED_EVERY: u64 = 16;
 
 tickpath_lockfree::counters! {
@@ -35,24 +35,25 @@ tickpath_lockfree::counters! {
 
 /// The venue's matching engine.
 pub type VenueEngine = Engine<FastBooks<Owner>>;
-/// The engine as the matcher left it, for comparison once the venue has stopped.
+/// The engine at the matcher's close, for comparison once the venue has stopped.
 pub type FinalEngine = Arc<Mutex<Option<Box<VenueEngine>>>>;
 
-/// Applies the sequenced commands to the engine and hands on its responses and market events.
+/// Applies the sequenced commands to the engine and emits its responses and market events.
 pub struct Matcher<T> {
     /// `None` once the matcher is closed.
     engine: Option<Box<VenueEngine>>,
     commands: spsc::Consumer<LogCommand>,
-    /// Commands taken together, so that what they will need is fetched at once.
+    /// Commands taken together, so that their memory is prefetched at once.
     batch: ArrayVec<LogCommand, LOOK_AHEAD_LEN>,
-    /// Commands of the batch that are applied.
+    /// Number of applied commands of the batch.
     applied: usize,
     outbox: Outbox<T>,
     last_engine: FinalEngine,
 }
 
-/// The two rings out of the matcher, each with a list for the events of a command that causes more than its ring has
-/// room for. No further command is applied before the lists are empty, so each has room for the events of one.
+/// The two rings out of the matcher, each with an overflow queue for a command's events beyond the ring's
+/// capacity. No further command is applied before the queues are empty, so each has capacity for the events
+/// of one.
 struct Outbox<T> {
     tracer: T,
     counters: Arc<MatcherCounters>,
@@ -75,7 +76,7 @@ impl<T: Tracer> Matcher<T> {
         last_engine: FinalEngine,
         tracer: T,
     ) -> Matcher<T> {
-        // One more says that a command of the venue was applied.
+        // One more reports that a command of the venue was applied.
         let events_max = engine.limits().max_events_per_command() as usize + 1;
         let outbox = Outbox {
             tracer,
@@ -96,7 +97,7 @@ impl<T: Tracer> Matcher<T> {
         }
     }
 
-    /// The same, which shows the trading state of each instrument at the place of its id, as
+    /// As `new`, and publishes the trading state of each instrument at the index of its id, as
     /// [`TradingState::code`](tickpath_types::TradingState::code).
     #[must_use]
     pub fn with_states(mut self, states: Arc<[Counter]>) -> Matcher<T> {
@@ -104,7 +105,7 @@ impl<T: Tracer> Matcher<T> {
         self
     }
 
-    /// Applies some of the commands that wait; returns how many. None while a ring out of the matcher is full.
+    /// Applies some of the waiting commands; returns their number. Applies none while an output ring is full.
     ///
     /// # Panics
     /// When the matcher is closed.
@@ -146,20 +147,20 @@ impl<T: Tracer> Matcher<T> {
         work
     }
 
-    /// Has each sequenced command wake the thread behind `waker`.
+    /// Makes each sequenced command wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.commands.wake_by(waker);
     }
 
-    /// True while a ring out of the matcher is full: its reader does not wake this thread when it has room.
+    /// True while an output ring is full: its reader does not wake this thread when it has space.
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         !self.outbox.is_prompt() || self.applied < self.batch.len()
     }
 
-    /// Applies what the log still holds and hands on what it causes; then its rings end, and this is true.
+    /// Applies the remaining commands and emits their events; then ends its rings and returns true.
     pub fn finish(&mut self) -> bool {
-        // In this order: what was sequenced before the end of the log is still there.
+        // In this order: commands sequenced before the end of the log are still there.
         let has_ended = self.commands.is_disconnected();
         let is_done = self.poll() == 0 && has_ended && !self.is_blocked() && self.commands.is_empty();
         if is_done {
@@ -168,7 +169,7 @@ impl<T: Tracer> Matcher<T> {
         is_done
     }
 
-    /// Leaves the engine where others find it.
+    /// Stores the engine for other threads.
     pub fn close(&mut self) {
         if let Ok(mut last) = self.last_engine.lock() {
             *last = self.engine.take();
@@ -177,19 +178,19 @@ impl<T: Tracer> Matcher<T> {
 }
 
 impl<T: Tracer> Outbox<T> {
-    /// True when both rings have taken everything.
+    /// True when both rings have accepted everything.
     fn is_prompt(&self) -> bool {
         self.late_responses.is_empty() && self.late_market.is_empty()
     }
 
-    /// Hands on what waited; true when nothing waits any more.
+    /// Flushes waiting events; true when none waits.
     fn send_late(&mut self) -> bool {
         self.late_responses.flush(&mut self.responses);
         self.late_market.flush(&mut self.market);
         self.is_prompt()
     }
 
-    /// Nothing follows: the readers of the rings find that they have ended.
+    /// Ends the rings: their readers find that nothing follows.
     fn end(&mut self) {
         end_ring(&mut self.responses);
         end_ring(&mut self.market);

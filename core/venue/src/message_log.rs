@@ -1,21 +1,21 @@
-//! Numbered messages of one stream, kept so that they can be sent again.
+//! Numbered messages of one stream, kept for resending.
 
 use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
 
-/// Longest message of the market data session that is kept: 64 bytes with its length. ITCH's longest has 50.
+/// Longest stored message of the market data session: 64 bytes with its length. ITCH's longest has 50.
 pub const MAX_STORED_MESSAGE: usize = 62;
-/// Longest message to a user that is kept: OUCH's longest answer with all its options.
+/// Longest stored message to a user: OUCH's longest answer with all its options.
 pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 
 /// The messages of the market data session, kept for retransmission.
 pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
 /// The messages to one user.
 ///
-/// It is the only way to a client: answers are appended here, and each connection sends on from where it is.
+/// It is the only path to a client: each connection sends from its own position in the log.
 pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
 
 const LEN_BYTES: usize = size_of::<u16>();
-/// Smallest page of memory.
+/// Smallest memory page, in bytes.
 const PAGE_LEN: usize = 4096;
 
 /// The newest messages of a stream by sequence, counted from 1, each of at most `LEN_MAX` bytes.
@@ -23,9 +23,9 @@ const PAGE_LEN: usize = 4096;
 /// A fixed number of messages is kept; older ones are overwritten.
 #[derive(Clone)]
 pub struct MessageLog<const LEN_MAX: usize> {
-    /// Slots of [`MessageLog::SLOT_LEN`] bytes: a message behind its length, or zeroes, as the allocator gives them.
+    /// Slots of [`MessageLog::SLOT_LEN`] bytes: a message after its length, or the allocator's zeroes.
     slots: Box<[u8]>,
-    /// The first that was appended here.
+    /// Sequence of the first message appended here.
     first: u64,
     next: u64,
 }
@@ -33,20 +33,20 @@ pub struct MessageLog<const LEN_MAX: usize> {
 impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
     const SLOT_LEN: usize = LEN_BYTES + LEN_MAX;
 
-    /// Keeps the newest `capacity` messages, rounded up to a power of two.
+    /// A log that keeps the newest `capacity` messages, rounded up to a power of two.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self::starting_at(1, capacity)
     }
 
-    /// The same, of a session whose messages before `next` are kept no longer.
+    /// As `new`, for a session whose messages before `next` are no longer kept.
     #[must_use]
     pub fn starting_at(next: u64, capacity: usize) -> Self {
         let slots = vec![0; capacity.next_power_of_two() * Self::SLOT_LEN].into_boxed_slice();
         MessageLog { slots, first: next, next }
     }
 
-    /// The newest of the same messages, in a log that keeps `capacity` of them.
+    /// The newest of the same messages, in a log with another `capacity`.
     #[must_use]
     pub fn resized(&self, capacity: usize) -> Self {
         let from = self.oldest().max(self.next.saturating_sub(capacity.next_power_of_two() as u64));
@@ -55,19 +55,19 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         resized
     }
 
-    /// Touches its memory, which otherwise is as it comes into use.
+    /// Touches its memory, which is otherwise touched at its first use.
     pub fn prefault(&mut self) {
         self.slots.iter_mut().step_by(PAGE_LEN).for_each(|byte| *byte = std::hint::black_box(*byte));
     }
 
-    /// Messages that it keeps at most.
+    /// Maximum number of kept messages.
     #[inline]
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.slots.len() / Self::SLOT_LEN
     }
 
-    /// Appends the message of the next sequence.
+    /// Appends the message with the next sequence.
     ///
     /// # Panics
     /// If `message` is longer than `LEN_MAX` bytes.
@@ -79,7 +79,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         });
     }
 
-    /// Appends the message that `encode` writes and whose length it returns.
+    /// Appends the message that `encode` writes; `encode` returns its length.
     #[inline]
     pub fn append_with(&mut self, encode: impl FnOnce(&mut [u8]) -> usize) {
         let index = self.index(self.next);
@@ -115,7 +115,7 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         self.next
     }
 
-    /// Lowest sequence that is kept, or the next one when none is.
+    /// Lowest kept sequence, or the next one when none is kept.
     #[inline]
     #[must_use]
     pub fn oldest(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! The state that a venue begins with, and its first commands.
+//! The initial state of a venue, and its first commands.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::user_settings::UserSettings;
 use crate::users::Users;
 use crate::view::VenueView;
 
-/// The settings that a venue opens by.
+/// The settings for the opening of a venue.
 #[derive(Clone, Copy)]
 pub struct OpeningSettings<'a> {
     /// The trading day.
@@ -34,7 +34,7 @@ pub struct OpeningSettings<'a> {
     pub instruments: &'a InstrumentTable,
 }
 
-/// The venue's first commands, and the state that they are made of.
+/// The venue's first commands, and the state that they result from.
 pub struct Opening<'a> {
     users: &'a [UserSettings],
     day: Day,
@@ -46,11 +46,11 @@ pub struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    /// Shows the users' limits in `view`, adds instruments that are new in the file to the table, and to `notices` how the
-    /// venue differs from its configuration.
+    /// Publishes the users' limits in `view`, adds instruments that are new in the file to the table, and
+    /// adds the differences between venue and configuration to `notices`.
     ///
     /// # Errors
-    /// [`AddInstrumentError`] when an instrument that is new cannot be added.
+    /// [`AddInstrumentError`] when a new instrument cannot be added.
     pub fn of(
         settings: OpeningSettings<'a>,
         replica: &Replica,
@@ -79,7 +79,7 @@ impl<'a> Opening<'a> {
         Ok(Opening { users: settings.users, day, missed, entitlements, commands })
     }
 
-    /// Order entry of the session, whose users have been sent what `streams` hold.
+    /// Order entry of the session; its users have received the messages in `streams`.
     #[must_use]
     pub fn order_entry<P>(
         self,
@@ -118,9 +118,9 @@ fn add_listed(
     Ok(new)
 }
 
-/// The venue's own first commands, as far as the log has not got them: the users' limits and what becomes of their trades
-/// with themselves, the instruments that are new and, without a schedule, that the day begins and every instrument opens
-/// for trading.
+/// The venue's own first commands, except those already in the log: the users' limits, their self-trade
+/// prevention, the new instruments and, without a schedule, the start of the day and the opening of every
+/// instrument for trading.
 fn opening(
     settings: OpeningSettings<'_>,
     replica: &Replica,
@@ -136,7 +136,7 @@ fn opening(
     opening.extend(users.filter_map(|(user, session)| {
         let (strategy, account) = (user.self_trade_prevention, session);
         let set = replica.engine.self_trade_prevention(session);
-        // Deribit's clients change it themselves: what they chose last stays.
+        // Deribit's clients change it themselves: their last choice remains.
         let is_set = set == Some((strategy, account))
             || user.ports.deribit
                 && set.is_some_and(|(chosen, own)| chosen != SelfTradePrevention::None && own == account);
@@ -144,7 +144,7 @@ fn opening(
     }));
     let mut emit = |kind: CommandKind| opening.push((SessionId::default(), kind.into()));
     added.into_iter().for_each(|instrument| emit(CommandKind::AddInstrument(instrument)));
-    // With a schedule the day begins when it says.
+    // With a schedule, the schedule starts the day.
     match settings.day.schedule {
         None => day.open_at_once(&mut emit),
         Some(_) => day.open_more(&mut emit),

@@ -18,20 +18,20 @@ use crate::sequencer::{Arrival, Sequencer};
 use crate::session_messages::append_stage;
 use crate::users::{NewUser, User, Users};
 
-/// The decision about a message of a client.
+/// The decision about a client's message.
 pub enum Admission {
-    /// It is sequenced: a request, or the refusal of one.
+    /// It is sequenced: a request, or its refusal.
     Sequence {
         /// The command.
         kind: CommandKind,
-        /// The number that the client gave it.
+        /// The number that the client gave the order.
         user_ref: UserRefNum,
         /// True for a new order, and for a refused request.
         is_new_order: bool,
     },
-    /// It asks for the next number that the user may use.
+    /// It requests the next number that the user may use.
     Query,
-    /// It is no request.
+    /// It is not a request.
     Drop,
 }
 
@@ -55,7 +55,7 @@ impl Admission {
         }
     }
 
-    /// True for what takes no order away: it has no record while the log's room is kept for cancels.
+    /// True for requests that remove no order: unlogged while the log's space is reserved for cancels.
     #[inline(always)]
     #[must_use]
     pub fn yields_to_cancels(&self) -> bool {
@@ -63,7 +63,7 @@ impl Admission {
     }
 }
 
-/// The decision about a request of a front.
+/// The decision about a front's request.
 pub enum FrontAdmission {
     /// A user's request, or its refusal, to be sequenced.
     Request {
@@ -74,35 +74,35 @@ pub enum FrontAdmission {
     },
     /// An internal command, to be sequenced.
     Internal(Arrival),
-    /// A refused request that gets no record, for the log's room is kept for cancels.
+    /// A refused request that gets no record, because the log's space is reserved for cancels.
     Unlogged,
-    /// It has no effect: there is no such user, or no order may be entered for it.
+    /// It has no effect: the user does not exist, or no order may be entered for it.
     Drop,
 }
 
-/// Users, their logins, the sequencer and the internal commands, joined: everything of order entry but its connections.
+/// Users, their logins, the sequencer and the internal commands: all of order entry except its connections.
 ///
-/// Its parts are public, and each is a machine of one concern. Here is what concerns more than one of them.
+/// Its parts are public, and each has one concern. This type handles concerns of more than one part.
 pub struct OrderEntry<P> {
     /// The users' sessions.
     pub users: Users,
     /// The logins.
     pub logins: Logins<P>,
-    /// The order of all commands.
+    /// The single order of all commands.
     pub sequencer: Sequencer,
     /// The venue's day and the administrator's commands.
     pub commands: InternalCommands,
 }
 
 impl<P> OrderEntry<P> {
-    /// Sequences the venue's first commands. Users whose orders outlive their connection have that time from now on.
+    /// Sequences the venue's first commands, and starts the disconnect timers of users without a connection.
     pub fn open(&mut self, opening: Vec<(SessionId, LogCommandKind)>, now: Nanos, tracer: &mut impl Tracer) {
         self.commands.open(opening, now, &mut self.sequencer, tracer);
         failpoint!(GraceForgottenAtStart => return);
         self.users.begin_grace(now);
     }
 
-    /// The new state of the log, where it has changed. While it is full new orders are refused.
+    /// The new state of the log, if it changed. While it is full, new orders are refused.
     pub fn poll_log_state(&mut self) -> Option<LogState> {
         let state = self.sequencer.poll_log_state()?;
         let refusal = (state == LogState::Full).then_some(RejectReason::JournalFull);
@@ -110,7 +110,7 @@ impl<P> OrderEntry<P> {
         Some(state)
     }
 
-    /// Carries out a command of the administrator, as [`InternalCommands::handle_command`].
+    /// Executes a command of the administrator, as [`InternalCommands::handle_command`].
     pub fn handle_command(&mut self, id: u64, command: AdminCommand) -> AdminOutcome {
         self.commands.handle_command(id, command, &mut self.users, &mut self.sequencer)
     }
@@ -120,7 +120,7 @@ impl<P> OrderEntry<P> {
         self.commands.handle_new_user(id, user, &mut self.users, &mut self.sequencer)
     }
 
-    /// Decides about a request of a front.
+    /// Decides about a front's request.
     #[must_use]
     pub fn admit_front(&mut self, request: FrontRequest, now: Nanos) -> FrontAdmission {
         let FrontRequest { session, received_ns: kernel_ns, kind } = request;
@@ -152,7 +152,7 @@ impl<P> OrderEntry<P> {
         }
     }
 
-    /// Sequences the cancels of users who have had no connection for as long as they allow; returns how many.
+    /// Sequences the cancels of users whose cancel-on-disconnect time has passed; returns their number.
     #[cold]
     pub fn cancel_for_absent_users(&mut self, now: Nanos) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
@@ -168,15 +168,15 @@ impl<P> OrderEntry<P> {
         count
     }
 
-    /// Sequences the cancels of all users who want them when they have no connection; returns how many. The batch must be
-    /// empty: there are fewer users than it has room for.
+    /// Sequences the cancels of all users with cancel on disconnect; returns their number. The batch must be
+    /// empty: there are fewer users than its capacity.
     pub fn cancel_at_shutdown(&mut self) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
         let leaving = users.iter().filter(|user| user.cancel_on_disconnect.is_some());
         leaving.map(|user| sequencer.add(cancel_all(user.session))).count()
     }
 
-    /// Appends to the logs of all users that the day starts or ends; `on_connection` is given the connections.
+    /// Appends the start or end of the day to all users' logs; `on_connection` receives the connections.
     #[cold]
     pub fn append_stage(&mut self, ts: Nanos, stage: SystemEventCode, mut on_connection: impl FnMut(usize)) {
         failpoint!(StageUntold => return);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     impl Rig {
-        /// ANNA's orders are cancelled a while after her connection has ended.
+        /// ANNA's orders are cancelled a while after her disconnect.
         fn new() -> Rig {
             let anna = UserSettings {
                 cancel_on_disconnect: Some(GRACE),
@@ -255,7 +255,7 @@ mod tests {
             std::iter::from_fn(|| self.commands.try_pop()).map(|it| (it.session(), it.kind())).collect()
         }
 
-        /// Says that everything that was sequenced is applied; the answer that comes of it.
+        /// Reports all sequenced commands as applied; returns the resulting answer.
         fn apply_all(&mut self, is_ignored: bool) -> Option<AdminAnswer> {
             let last = Sequence(self.entry.sequencer.command_count());
             self.entry.commands.handle_applied(last, is_ignored);

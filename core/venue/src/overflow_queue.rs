@@ -2,36 +2,36 @@
 
 use tickpath_lockfree::spsc;
 
-/// Events that wait for room in their ring, in order.
+/// Events that wait for capacity in their ring, in order.
 ///
 /// Its bound is the number of events that one command can cause
-/// ([`max_events_per_command`](tickpath_matching::EngineLimits::max_events_per_command)): the matcher applies no other
-/// command before it is empty, and there is never one more. Room for all is allocated at the start. It is filled from
-/// its beginning each time, so that sweeps use the same pages again; the system gives those that only a larger one
-/// needs when that comes.
+/// ([`max_events_per_command`](tickpath_matching::EngineLimits::max_events_per_command)): the matcher applies
+/// no other command before it is empty. Capacity for all is allocated at the start. It is always filled from
+/// its beginning, so that sweeps reuse the same pages; the system provides the pages of a larger sweep when
+/// that occurs.
 pub struct OverflowQueue<E> {
     events: Vec<E>,
-    /// The number of them that are in the ring already.
+    /// Number of events that are already in the ring.
     flushed: usize,
 }
 
 impl<E: Copy + Send> OverflowQueue<E> {
-    /// Room for `capacity` events.
+    /// A queue with capacity for `capacity` events.
     pub fn new(capacity: usize) -> OverflowQueue<E> {
         OverflowQueue { events: Vec::with_capacity(capacity), flushed: 0 }
     }
 
-    /// True when nothing waits.
+    /// True when no event waits.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// Adds an event behind the others.
+    /// Appends an event.
     ///
     /// # Panics
-    /// When there are as many as there is room for: the bound is that of the engine, which no peer can move.
+    /// When the queue is full: the bound is the engine's, and no peer can change it.
     #[cold]
     pub fn push(&mut self, event: E) {
         assert!(
@@ -41,7 +41,7 @@ impl<E: Copy + Send> OverflowQueue<E> {
         self.events.push(event);
     }
 
-    /// Moves as many as the ring takes into it.
+    /// Moves as many events into the ring as it accepts.
     #[inline]
     pub fn flush(&mut self, ring: &mut spsc::Producer<E>) {
         if !self.is_empty() {
@@ -62,9 +62,9 @@ impl<E: Copy + Send> OverflowQueue<E> {
     }
 }
 
-/// Ends a ring: its reader finds that the producer is gone, once it has read what is in it.
+/// Ends a ring: its reader finds the producer disconnected once it has read the remaining elements.
 pub fn end_ring<E: Copy + Send>(ring: &mut spsc::Producer<E>) {
-    // One that has no reader has nobody to tell, and may be ended already.
+    // A ring without a reader has nothing to notify, and may have ended already.
     if !ring.is_abandoned() {
         *ring = spsc::channel(1).0;
     }

@@ -6,7 +6,7 @@ use tickpath_nasdaq::soupbintcp;
 
 /// The password of a user: itself, or its argon2 hash.
 ///
-/// SoupBinTCP ignores the case of passwords, so a hash is that of the password in lower case. Never printed.
+/// SoupBinTCP ignores the case of passwords, so a hash is of the password in lower case. Never printed.
 #[derive(Clone)]
 pub struct Password(Kept);
 
@@ -17,24 +17,24 @@ enum Kept {
 }
 
 impl Password {
-    /// A password that is kept as it is.
+    /// A plain-text password.
     pub fn plain(password: impl Into<String>) -> Password {
         Password(Kept::Plain(password.into()))
     }
 
-    /// A password of which only the hash is known: a PHC string that the caller has checked to be one. Checking a password
-    /// against it takes milliseconds, so that is done outside of this crate.
+    /// A password known only by its hash: a PHC string that the caller has validated. Checking a password
+    /// against it takes milliseconds, so that happens outside of this crate.
     pub fn of_hash(hash: impl Into<String>) -> Password {
         Password(Kept::Hash(hash.into()))
     }
 
-    /// Whether `password` is this one; `None` where `password` must be hashed first.
+    /// Compares `password` with this one; `None` where `password` must be hashed first.
     #[must_use]
     pub fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
         if let Kept::Plain(known) = &self.0 { Some(password.matches(known)) } else { None }
     }
 
-    /// The hash, where only that is known.
+    /// The hash, where only the hash is known.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         if let Kept::Hash(hash) = &self.0 { Some(hash) } else { None }

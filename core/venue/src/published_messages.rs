@@ -1,14 +1,14 @@
-//! Published messages on their way from the publisher to the snapshots of the market.
+//! The queue of published messages from the publisher to the market snapshots.
 
 use tickpath_lockfree::spsc;
 
 use crate::message_log::{MAX_STORED_MESSAGE, MessageStore};
 
-/// Messages that wait in the ring; those after them wait in the store.
+/// Capacity of the ring in messages; further ones wait in the store.
 const RING_CAPACITY: usize = 1 << 12;
-/// Messages copied in one duty cycle of the publisher.
+/// Maximum number of messages copied in one duty cycle of the publisher.
 const COPIES_PER_CYCLE: usize = 64;
-/// Messages that wait in the store until a duty cycle finds nothing to publish; more are copied in any case.
+/// Messages that may wait in the store for an idle duty cycle; more are copied in any cycle.
 const BACKLOG_MAX: u64 = 1 << 12;
 
 /// A published message with its number.
@@ -28,23 +28,23 @@ impl PublishedMessage {
     }
 }
 
-/// The publisher's end: hands on what is in its store, from a place of its own.
+/// The publisher's end: forwards messages from its store, from a separate read position.
 ///
-/// The store is the queue. A reader that stands still costs nothing; one that falls behind by more than the store
-/// keeps finds that numbers are missing.
+/// The store is the queue. A stalled reader costs nothing; a reader that falls behind by more than the store
+/// keeps finds a gap in the numbers.
 pub struct MessageCopies {
     ring: spsc::Producer<PublishedMessage>,
     next: u64,
 }
 
 impl MessageCopies {
-    /// Both ends, of messages from the number `next` on.
+    /// Creates both ends, for messages from the number `next`.
     pub fn from(next: u64) -> (MessageCopies, spsc::Consumer<PublishedMessage>) {
         let (ring, reader) = spsc::channel(RING_CAPACITY);
         (MessageCopies { ring, next }, reader)
     }
 
-    /// Copies some of what the reader has room for, while the publisher is idle or when too much waits.
+    /// Copies some of the messages that fit, while the publisher is idle or when too many wait.
     #[inline]
     pub fn forward(&mut self, store: &MessageStore, is_idle: bool) {
         if is_idle || store.next_sequence() - self.next > BACKLOG_MAX {
@@ -57,7 +57,7 @@ impl MessageCopies {
         self.next == store.next_sequence()
     }
 
-    /// Copies everything that the reader has room for.
+    /// Copies as many messages as the reader has capacity for.
     pub fn finish(&mut self, store: &MessageStore) {
         (0..RING_CAPACITY / COPIES_PER_CYCLE).for_each(|_| self.copy(store));
     }

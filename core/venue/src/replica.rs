@@ -1,4 +1,4 @@
-//! The state that follows from the log: the engine, and everything that was sent and published.
+//! The state that follows from the log: the engine, and all sent and published messages.
 
 mod layout;
 
@@ -22,24 +22,24 @@ use crate::session_messages::{append_event, append_query_answer, append_stage};
 
 pub use tickpath_matching::EngineLimits;
 
-/// The means to read a log. Every snapshot has it, so that no configuration is needed to read the log.
+/// The definition needed to read a log. Every snapshot contains it, so no configuration is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What is traded.
+    /// The traded instruments.
     pub instruments: Vec<Instrument>,
     /// Bounds of the engine.
     pub limits: EngineLimits,
     /// Names of the users of sessions 1, 2, 3 ...
     pub users: Vec<String>,
-    /// Messages kept for each user.
+    /// Number of messages kept for each user.
     pub retained_responses: usize,
-    /// Messages of market data that are kept.
+    /// Number of kept market data messages.
     pub retained_messages: usize,
 }
 
-/// A venue without its sockets: the engine, what each user was sent and what was published, as the log leads to it.
+/// A venue without its sockets: the engine, and all sent and published messages, as the log determines them.
 ///
-/// After the same commands all are the same, and as the venue that sequenced them. Memory is touched as it is needed.
+/// Replicas with the same commands are identical to each other and to the venue. Memory is touched as needed.
 pub struct Replica {
     definition: Definition,
     /// The engine.
@@ -50,32 +50,32 @@ pub struct Replica {
     pub replayed: ReplayedState,
 }
 
-/// The messages to users and the market data, as the log led to them.
+/// The messages to users and the market data, as the log determines them.
 pub struct OutboundStreams {
-    /// The instruments, those that were added included.
+    /// The instruments, including added ones.
     pub table: InstrumentTable,
     /// The messages to each user.
     pub users: Vec<Stream<MAX_LOGGED_MESSAGE>>,
     /// The market data.
     pub market: Stream<MAX_STORED_MESSAGE>,
-    /// The first command that caused what the market data protocol cannot say, if there was one.
+    /// The first command with an event that the market data protocol cannot encode, if any.
     pub unencodable: Option<Sequence>,
-    /// The first command that caused an answer to a user that the definition does not name, if there was one: another one
-    /// decided it.
+    /// The first command with an answer to a user that the definition does not name, if any: another
+    /// definition decided it.
     pub undeliverable: Option<Sequence>,
 }
 
-/// Numbered messages, and the digest of all that there ever were.
+/// Numbered messages, and the digest of all messages ever appended.
 pub struct Stream<const LEN_MAX: usize> {
     /// The newest messages.
     pub messages: MessageLog<LEN_MAX>,
     digest: u64,
 }
 
-/// The state, beside the engine's, that the commands in the log led to.
+/// The replayed state besides the engine's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedState {
-    /// When the last one was sequenced, since midnight.
+    /// Time of the last command's sequencing, since midnight.
     pub last_ts: Nanos,
     /// True while the new orders of all users are refused.
     pub is_killed: bool,
@@ -86,10 +86,10 @@ pub struct ReplayedState {
 }
 
 impl Replica {
-    /// Before the first command.
+    /// The state before the first command.
     ///
     /// # Errors
-    /// [`ReplicaError::Engine`] when the instruments cannot be matched.
+    /// [`ReplicaError::Engine`] when the engine rejects the instruments.
     pub fn new(definition: Definition) -> Result<Replica, ReplicaError> {
         let engine = Engine::untouched(&definition.instruments, definition.limits)?;
         let streams = OutboundStreams {
@@ -108,42 +108,42 @@ impl Replica {
         Ok(Replica { engine: Box::new(engine), streams, replayed, definition })
     }
 
-    /// Touches all memory that is not yet: a venue's duty cycles have no page faults then.
+    /// Touches all memory that has not been touched yet: a venue's duty cycles then have no page faults.
     pub fn prefault(&mut self) {
         self.engine.prefault();
         self.streams.users.iter_mut().for_each(|user| user.messages.prefault());
         self.streams.market.messages.prefault();
     }
 
-    /// What it is read by.
+    /// The definition with which the log is read.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Does what the next command asks for.
+    /// Executes the next command.
     pub fn apply(&mut self, command: &LogCommand) {
         self.note(command);
         command.apply(&mut self.engine, &mut self.streams);
     }
 
-    /// As [`Replica::apply`]; `on_message` is given the place of a user, and the number and bytes of each message to it.
+    /// As [`Replica::apply`]; `on_message` receives a user's place, and the number and bytes of each message.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.note(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });
     }
 
-    /// As [`Replica::apply`], with the events given to `out` alone: what users are sent is not kept.
+    /// As [`Replica::apply`], but only `out` receives the events: messages to users are not kept.
     pub fn apply_to(&mut self, command: &LogCommand, out: &mut impl EventListener) {
         self.note(command);
         command.apply(&mut self.engine, out);
     }
 
-    /// What must be known before the command's events are told.
+    /// Updates the state that the command's events depend on.
     fn note(&mut self, command: &LogCommand) {
         self.replayed.note(command);
         match command {
-            // What the table refuses the engine ignores.
+            // The engine ignores an instrument that the table rejects.
             LogCommand::Engine(Command { kind: CommandKind::AddInstrument(instrument), .. }) => {
                 _ = self.streams.table.add(*instrument);
             }
@@ -154,7 +154,7 @@ impl Replica {
         }
     }
 
-    /// Adds the user of the next session, to whom nothing was sent so far.
+    /// Adds the user of the next session, which has no messages so far.
     #[cold]
     fn add_user(&mut self, session: SessionId, name: UserName) {
         let Definition { users, limits, retained_responses, .. } = &mut self.definition;
@@ -172,18 +172,18 @@ impl Replica {
         self.streams.users.iter().map(|user| user.messages.next_sequence())
     }
 
-    /// Has the memory that these commands will need fetched.
+    /// Prefetches the memory that these commands need.
     pub fn look_ahead(&mut self, commands: &[LogCommand]) {
         self.engine.look_ahead(commands.iter().filter_map(LogCommand::engine));
     }
 
-    /// The last command applied.
+    /// Sequence of the last applied command.
     #[must_use]
     pub fn last_command(&self) -> Sequence {
         self.engine.last_command()
     }
 
-    /// Digest (XXH3, 64 bits) of the engine's state, and of every byte that was sent to users and published.
+    /// Digest (XXH3, 64 bits) of the engine's state, and of every byte sent to users or published.
     #[must_use]
     pub fn state_hash(&self) -> u64 {
         let mut hasher = Xxh3::new();
@@ -197,23 +197,23 @@ impl Replica {
         hasher.digest()
     }
 
-    /// Messages sent to users, and published, since the session began.
+    /// Number of messages sent to users, and of those published, since the session began.
     #[must_use]
     pub fn message_counts(&self) -> (u64, u64) {
         let users = self.streams.users.iter().map(|user| user.messages.next_sequence() - 1);
         (users.sum(), self.streams.market.messages.next_sequence() - 1)
     }
 
-    /// Goes on under another definition: with other bounds, with more users behind those that there are. There is room
-    /// for instruments that it has more; they are added by commands that follow.
+    /// Continues under another definition: with other bounds, and with more users after the existing ones.
+    /// Reserves capacity for its additional instruments; later commands add them.
     ///
-    /// True when the commands that follow are decided otherwise: then a snapshot must be written before the next.
+    /// True when later commands are decided differently: then a snapshot must be written before the next one.
     ///
     /// # Errors
-    /// [`ReplicaError`] when the log was decided by other instruments or for other users, or holds more than allowed.
+    /// [`ReplicaError`] when the log has other instruments or users, or holds more than the limits allow.
     pub fn redefine(&mut self, mut wanted: Definition) -> Result<bool, ReplicaError> {
         self.check_instruments(&wanted.instruments)?;
-        // Those that were added need their room, whatever is kept for others.
+        // Added instruments need their capacity, whatever is reserved for others.
         let needed = self.streams.table.iter().count().max(wanted.instruments.len());
         if needed > self.definition.instruments.len() {
             wanted.limits.max_instruments = wanted.limits.max_instruments.max(needed as u16);
@@ -248,8 +248,8 @@ impl Replica {
         Ok(true)
     }
 
-    /// All instruments that there were at first must be there as they were. Behind them may be those that were added
-    /// since, in their order, and behind these new ones.
+    /// All initial instruments must be present and unchanged. After them may come the added ones, in their
+    /// order, and then new ones.
     fn check_instruments(&self, wanted: &[Instrument]) -> Result<(), ReplicaError> {
         let listed = |known: &Instrument| wanted.iter().find(|wanted| wanted.symbol == known.symbol);
         let first = self.definition.instruments.iter();
@@ -272,7 +272,7 @@ impl Replica {
     }
 }
 
-/// The first field that is not as it was, apart from the id.
+/// The first changed field, apart from the id.
 fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
     let price = |name, of: fn(&Instrument) -> Price| (name, of(was).to_string(), of(is).to_string());
     let qty = |name, of: fn(&Instrument) -> Qty| (name, of(was).to_string(), of(is).to_string());
@@ -288,7 +288,7 @@ fn difference(was: &Instrument, is: &Instrument) -> Option<String> {
     Some(format!("{name} was {was} and is {is}"))
 }
 
-/// The definition's instruments and those that were added since, with room for more.
+/// The definition's instruments and the added ones, with capacity for more.
 fn table_of(definition: &Definition, engine: &Engine<FastBooks<Owner>>) -> InstrumentTable {
     let max_id = InstrumentId(definition.limits.max_instruments);
     let table = InstrumentTable::with_room(&definition.instruments, max_id);
@@ -383,7 +383,7 @@ impl OutboundStreams {
     }
 }
 
-/// The outbound streams, with a function that is given each message to a user.
+/// The outbound streams, with a function that receives each message to a user.
 struct MessageTap<'a, F> {
     streams: &'a mut OutboundStreams,
     on_message: F,

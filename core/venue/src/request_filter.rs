@@ -9,22 +9,22 @@ type Decoded = Result<OrderRequest, RequestError>;
 
 /// Checks the requests of one user against its rate and its instruments.
 ///
-/// What is refused here goes through the log as a refusal. Nothing that only takes orders away is ever refused.
+/// Refusals are written to the log. Requests that only remove orders are never refused.
 pub struct RequestFilter {
-    /// False while there is nothing to check, as for nearly all users: then nothing else here is read.
+    /// False while there is nothing to check, as for nearly all users: then no other field is read.
     is_checked: bool,
-    /// The reason for which no new orders are taken at present.
+    /// The reason why new orders are refused at present.
     refusal: Option<RejectReason>,
     is_draining: bool,
     /// One bit for each instrument id.
     instruments: Box<[u64]>,
-    /// False while all of them are set.
+    /// False while all bits are set.
     is_restricted: bool,
     bucket: Option<TokenBucket>,
 }
 
 impl RequestFilter {
-    /// A filter that lets the instruments of `allowed` pass, or all when that is `None`, also those that are added later.
+    /// A filter that accepts the instruments of `allowed`; all, including later ones, when it is `None`.
     #[must_use]
     pub fn new(
         rate: Option<RateLimit>,
@@ -44,7 +44,7 @@ impl RequestFilter {
         filter
     }
 
-    /// Lets orders in an instrument pass from now on, or no more; false when it was so already.
+    /// Allows or forbids orders in an instrument from now on; false when nothing changed.
     pub fn allow(&mut self, id: InstrumentId, is_allowed: bool) -> bool {
         let Some(word) = self.instruments.get_mut(usize::from(id.0) / 64) else { return false };
         let (before, bit) = (*word, 1 << (id.0 % 64));
@@ -55,7 +55,7 @@ impl RequestFilter {
         is_changed
     }
 
-    /// Turns a request that is not let pass into a refused one.
+    /// Turns a rejected request into a refusal.
     ///
     /// # Errors
     /// The error of the decoder, or the refusal.
@@ -71,9 +71,9 @@ impl RequestFilter {
                 let checked = self.check_new(now).and_then(|()| self.check_instrument(order.instrument));
                 (order.user_ref, order.client_order_id, checked)
             }
-            // The instrument is that of the order to be replaced, which was allowed when that was entered.
+            // The instrument is that of the replaced order, which was allowed when it was entered.
             Ok(OrderRequest::Replace(order)) => (order.user_ref, order.client_order_id, self.check_new(now)),
-            // What takes orders away, asks, or is refused already.
+            // Cancels, queries, and requests that are already refused.
             _ => {
                 self.bucket.iter_mut().for_each(|bucket| bucket.charge(now));
                 return decoded;
@@ -83,26 +83,26 @@ impl RequestFilter {
         decoded
     }
 
-    /// True while not even the venue's own orders for the user may be entered: it is about to stop, or its journal is full.
+    /// True while even the venue's orders for the user are refused: it is stopping, or its journal is full.
     #[must_use]
     pub const fn is_shut(&self) -> bool {
         self.is_draining || self.refusal.is_some()
     }
 
-    /// New orders are refused until the venue stops.
+    /// Refuses new orders until the venue stops.
     pub fn set_draining(&mut self) {
         self.is_draining = true;
         self.is_checked = true;
     }
 
-    /// New orders are refused for this reason, or taken again.
+    /// Refuses new orders for this reason, or accepts them again.
     pub fn set_refusal(&mut self, refusal: Option<RejectReason>) {
         self.refusal = refusal;
         let is_limited = self.bucket.is_some() || self.is_restricted;
         self.is_checked = refusal.is_some() || self.is_draining || is_limited;
     }
 
-    /// Another rate, or none, from now on.
+    /// Sets another rate, or none, from now on.
     pub fn set_rate(&mut self, rate: Option<RateLimit>) {
         self.bucket = rate.map(TokenBucket::new);
         self.set_refusal(self.refusal);
@@ -142,7 +142,7 @@ mod tests {
         InstrumentTable::new(&instruments)
     }
 
-    /// From the bytes of a client.
+    /// A request from a client's bytes.
     fn request(bytes: &[u8]) -> OrderRequest {
         ouch50::decode_request(bytes, |symbol| table().find(symbol)).unwrap()
     }
@@ -157,7 +157,7 @@ mod tests {
         request(b"U\0\0\0\x01\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0\x640YNfrom-the-test \0\0")
     }
 
-    /// Why a request is refused, if it is; what is let pass stays as it is.
+    /// The reason why a request is refused, if it is; accepted requests must remain unchanged.
     fn check(filter: &mut RequestFilter, request: &OrderRequest, now: Nanos) -> Result<(), RejectReason> {
         match filter.check(Ok(*request), now) {
             Ok(passed) => {

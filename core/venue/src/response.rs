@@ -5,13 +5,13 @@ use tickpath_types::{Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, Us
 /// A response of the matcher: for one session, or about a command of the venue.
 #[derive(Clone, Copy, Debug)]
 pub enum Response {
-    /// Something happened to an order.
+    /// An event of an order.
     Order(OrderEvent),
     /// The answer to an account query.
     NextUserRef {
-        /// The command that asked.
+        /// The command of the query.
         command: Sequence,
-        /// The session that asked.
+        /// The session that sent the query.
         session: SessionId,
         /// When the query was sequenced, since midnight.
         ts: Nanos,
@@ -20,18 +20,18 @@ pub enum Response {
     },
     /// An internal command was applied; this follows everything that it caused.
     Applied {
-        /// Its number.
+        /// Number of the command.
         command: Sequence,
-        /// It had no effect: its subject does not exist.
+        /// True when it had no effect: its subject does not exist.
         is_ignored: bool,
     },
-    /// The day reached a stage.
+    /// A system event of the day.
     Stage {
-        /// Its command.
+        /// Number of the command.
         command: Sequence,
         /// When it was sequenced, since midnight.
         ts: Nanos,
-        /// The stage.
+        /// The system event.
         stage: SystemEventCode,
     },
 }
@@ -50,5 +50,5 @@ impl Response {
     }
 }
 
-// The ring's slots are no longer than those of order events alone.
+// Order events alone would need ring slots of the same size.
 const _: () = assert!(size_of::<Response>() == size_of::<OrderEvent>());

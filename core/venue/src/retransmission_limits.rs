@@ -1,13 +1,13 @@
-//! The rate at which one requester may ask for messages again.
+//! The retransmission request rate of each requester.
 
 use tickpath_types::Nanos;
 
 use crate::token_bucket::{RateLimit, TokenBucket};
 
-/// Requesters that are remembered; the one that was silent for longest gives way to a new one.
+/// Maximum number of remembered requesters; a new one replaces the one that was silent for longest.
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
-/// A bucket of tokens for each address that asks. Its ports share it: a requester chooses them.
+/// A token bucket for each requester address. Its ports share it: a requester chooses them.
 pub struct RequestLimits<P> {
     limit: RateLimit,
     requesters: Vec<Requester<P>>,
@@ -20,13 +20,13 @@ struct Requester<P> {
 }
 
 impl<P: Copy + PartialEq> RequestLimits<P> {
-    /// With this limit for each address.
+    /// Limits with this rate for each address.
     #[must_use]
     pub fn new(limit: RateLimit) -> RequestLimits<P> {
         RequestLimits { limit, requesters: Vec::with_capacity(REQUESTERS_MAX) }
     }
 
-    /// True when a request that came now from `address` may be answered.
+    /// True when a request that arrived now from `address` may be answered.
     pub fn allow(&mut self, now: Nanos, address: P) -> bool {
         let known = self.requesters.iter().position(|requester| requester.address == address);
         let index = known.unwrap_or_else(|| {

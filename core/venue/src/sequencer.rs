@@ -1,4 +1,4 @@
-//! One order for everything that reaches the venue.
+//! The single order of all requests that reach the venue.
 
 use tickpath_faults::failpoint;
 use tickpath_lockfree::spsc;
@@ -12,66 +12,66 @@ use crate::day::Expiries;
 use crate::log_command::{LogCommand, LogCommandKind};
 use crate::overflow_queue::end_ring;
 
-/// In place of a receive time: behind all that have one.
+/// Receive time of internal commands: after all real receive times.
 const INTERNAL: u64 = u64::MAX;
 
 /// A request on its way into the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When the kernel received it, in nanoseconds of its clock; 0 when not known.
+    /// Time at which the kernel received it, in nanoseconds of its clock; 0 when unknown.
     pub kernel_ns: u64,
-    /// Whose it is.
+    /// The session that sent the request or is its subject.
     pub session: SessionId,
-    /// What its stamps are joined by; `None` for the venue's own commands.
+    /// Joins its time stamps; `None` for the venue's own commands.
     pub token: Option<Token>,
-    /// What is asked.
+    /// The command to sequence.
     pub kind: LogCommandKind,
 }
 
 impl Arrival {
-    /// An internal command of the venue: behind everything that was drained with it.
+    /// An internal command of the venue: after all requests drained in the same cycle.
     #[must_use]
     pub fn internal(session: SessionId, kind: impl Into<LogCommandKind>) -> Arrival {
         Arrival { kernel_ns: INTERNAL, session, token: None, kind: kind.into() }
     }
 }
 
-/// Orders what one duty cycle drained from all sockets by the kernel's receive time, and numbers it.
+/// Orders the requests drained in one duty cycle by the kernel's receive time, and numbers them.
 ///
-/// Requests of one session keep their order: the sort is by (kernel time, session, arrival), and the
-/// kernel's times of one session never decrease. Nothing waits for a later packet: what was drained is
-/// sequenced at once. No two commands have one time, however many a duty cycle takes: what one command causes
-/// is known by its time in market data, as an incoming order's executions are. A command goes to the journal and then to
-/// the matcher; when either has no room, what is left stays in order until it has.
+/// Requests of one session keep their order: the sort is by (kernel time, session, arrival), and the kernel's
+/// times of one session never decrease. No request waits for a later packet: drained requests are sequenced
+/// at once. All commands of a duty cycle have different times, since market data identifies the events of one
+/// command, such as an incoming order's executions, by their time. A command goes to the journal and then to
+/// the matcher; when either is full, the remaining commands wait in order.
 ///
-/// Orders whose time has come leave before whatever comes at that time or later: the venue's command that they expire is
-/// put before it, so that nothing trades with them any more.
+/// Expired orders leave before any command of the same or a later time: the venue's command that expires them
+/// is put before it, so that nothing trades with them any more.
 pub struct Sequencer {
     next: Sequence,
     /// Time of day of the last command before the start, until the first one after it.
     resumed_after: Option<Nanos>,
-    /// When the latest command was sequenced.
+    /// Time of the latest command.
     last_at: Nanos,
     expiries: Expiries,
     batch: Vec<(u64, SessionId, u32, Arrival)>,
     sequenced: usize,
-    /// The last of the venue's own commands, of batches that are in the log.
+    /// The venue's last own command in the log.
     last_internal: Sequence,
     commands: spsc::Producer<LogCommand>,
     journal: Option<Box<dyn CommandLog>>,
-    /// The last command that may be answered.
+    /// The last durable command: answers up to it may be sent.
     durable: Sequence,
-    /// The state of the journal, as it was looked at last.
+    /// The journal's state at the last check.
     log_state: LogState,
-    /// Times that the journal had no room.
+    /// Number of times that the journal was full.
     delayed: u64,
 }
 
-/// How far a clock may have been set back, or midnight be past, when a venue goes on.
+/// Maximum time by which a clock may have been set back, or midnight passed, when a venue resumes.
 const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 
 impl Sequencer {
-    /// Numbers from 1, without a journal; `capacity` requests at most may be drained in one duty cycle.
+    /// A sequencer that numbers from 1, without a journal, for at most `capacity` requests per duty cycle.
     pub fn new(commands: spsc::Producer<LogCommand>, capacity: usize) -> Sequencer {
         let batch = Vec::with_capacity(capacity);
         Sequencer {
@@ -96,17 +96,17 @@ impl Sequencer {
         Sequencer { next: last.next(), resumed_after, durable: last, journal: Some(journal), ..self }
     }
 
-    /// Takes note of a second of the day at which an order of the log expires.
+    /// Records a second of the day at which an order of the log expires.
     pub fn note_expiry(&mut self, second: u32) {
         self.expiries.note(second);
     }
 
-    /// True when orders have expired that the log does not say it of.
+    /// True when orders have expired that the log does not yet expire.
     pub fn have_expired(&self, now: Nanos) -> bool {
         self.expiries.are_due(now.time_of_day())
     }
 
-    /// Requests that may still be added to the batch.
+    /// Number of requests that may still be added to the batch.
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
@@ -123,7 +123,7 @@ impl Sequencer {
         self.batch.push((kernel_ns, arrival.session, order, arrival));
     }
 
-    /// Sorts the batch and writes as much of it to the log as there is room for; returns how much.
+    /// Sorts the batch and writes as many commands to the log as fit; returns their number.
     pub fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
         let is_unsorted = self.sequenced == 0 && self.batch.len() > 1;
         failpoint!(ArrivalsUnsorted: is_unsorted = false);
@@ -148,7 +148,7 @@ impl Sequencer {
             let journal = self.journal.as_mut();
             failpoint!(JournalSkipsRecord: journal = None, for self.next.0);
             if let Some(journal) = journal {
-                // What is in the journal takes effect: there must be room for it in the ring.
+                // Commands in the journal take effect: the ring must have space for each.
                 if self.commands.free_slots() == 0 {
                     return self.sequenced - start;
                 }
@@ -181,7 +181,7 @@ impl Sequencer {
         count
     }
 
-    /// Takes note of when an order expires, if it does, and of those that have.
+    /// Records the expiry of an order, if it has one, and the expiries that have passed.
     #[inline]
     fn note_times(&mut self, command: &LogCommand) {
         let LogCommand::Engine(command) = command else { return };
@@ -191,7 +191,7 @@ impl Sequencer {
             CommandKind::ExpireOrders => return self.expiries.pass(command.ts),
             _ => return,
         };
-        // One whose time is past is refused.
+        // An order with a past expiry is refused.
         if let Some(SpecialTerms { expire_at: second @ 1.., .. }) = special
             && Nanos::from_secs((*second).into()) > command.ts
         {
@@ -200,7 +200,7 @@ impl Sequencer {
         }
     }
 
-    /// Times go on after those of the log, also when the clock was set back meanwhile.
+    /// Times continue after those of the log, also when the clock was set back meanwhile.
     #[cold]
     fn resume(&mut self, now: Nanos, last_ts: Nanos) {
         let ahead = Nanos((last_ts.0 + Nanos::DAY.0 - now.time_of_day().0) % Nanos::DAY.0);
@@ -209,7 +209,7 @@ impl Sequencer {
         }
     }
 
-    /// Moves the journal on, in every duty cycle after what it was given; returns how much there was to do.
+    /// Polls the journal, in every duty cycle after its commands were appended; returns the amount of work.
     #[inline]
     pub fn poll_journal(&mut self) -> usize {
         let Some(journal) = &mut self.journal else { return 0 };
@@ -218,20 +218,20 @@ impl Sequencer {
         work
     }
 
-    /// Has the thread behind `waker` woken when the journal has moved on.
+    /// Makes the journal's progress wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         if let Some(journal) = &self.journal {
             journal.wake_by(waker);
         }
     }
 
-    /// The state of the journal, as [`poll_log_state`](Self::poll_log_state) told it last.
+    /// The journal's state, as [`poll_log_state`](Self::poll_log_state) last returned it.
     #[must_use]
     pub fn log_state(&self) -> LogState {
         self.log_state
     }
 
-    /// The state of the journal, where it has changed.
+    /// The journal's state, if it changed.
     pub fn poll_log_state(&mut self) -> Option<LogState> {
         let state = self.journal.as_ref()?.state();
         let is_changed = state != self.log_state;
@@ -239,7 +239,7 @@ impl Sequencer {
         is_changed.then_some(state)
     }
 
-    /// True while only requests that take orders away are to have a record: the room that is left is kept for them.
+    /// True while only requests that remove orders get a record: the remaining space is reserved for them.
     #[inline(always)]
     #[must_use]
     pub fn keeps_room_for_cancels(&self) -> bool {
@@ -253,50 +253,50 @@ impl Sequencer {
         self.journal.as_ref().and_then(|journal| journal.failure())
     }
 
-    /// True when what this command caused may be told.
+    /// True when the events of this command may be published.
     #[inline]
     pub fn is_durable(&self, command: Sequence) -> bool {
         failpoint!(AnswerBeforeSafe => return true);
         command <= self.durable
     }
 
-    /// The last command that may be answered.
+    /// The last durable command: answers up to it may be sent.
     #[inline]
     #[must_use]
     pub fn durable(&self) -> Sequence {
         self.durable
     }
 
-    /// Times that the journal had no room for a command.
+    /// Number of times that the journal had no space for a command.
     #[inline]
     #[must_use]
     pub fn delayed(&self) -> u64 {
         self.delayed
     }
 
-    /// True when everything that was sequenced may be told.
+    /// True when the events of all sequenced commands may be published.
     pub fn is_settled(&self) -> bool {
         self.durable >= Sequence(self.next.0 - 1)
     }
 
-    /// True when everything that was added is in the log.
+    /// True when all added requests are in the log.
     #[inline]
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.batch.is_empty()
     }
 
-    /// The last of the venue's own commands, of what is in the log.
+    /// The venue's last own command in the log.
     pub fn last_internal(&self) -> Sequence {
         self.last_internal
     }
 
-    /// No command follows: the matcher learns that the log has ended.
+    /// Ends the log: the matcher learns that no command follows.
     pub fn end(&mut self) {
         end_ring(&mut self.commands);
     }
 
-    /// Requests in the batch, numbered or not.
+    /// Number of requests in the batch, numbered or not.
     #[inline]
     #[must_use]
     pub fn command_batch(&self) -> usize {
@@ -333,13 +333,13 @@ mod tests {
         }
     }
 
-    /// A sequencer of at most `capacity` requests a cycle, and the ring of `slots` commands behind it.
+    /// A sequencer of at most `capacity` requests per cycle, and the ring of `slots` commands behind it.
     fn sequencer(slots: usize, capacity: usize) -> (Sequencer, spsc::Consumer<LogCommand>) {
         let (producer, commands) = spsc::channel(slots);
         (Sequencer::new(producer, capacity), commands)
     }
 
-    /// The commands that were sequenced: the client's number, or 0 for the command that orders expire.
+    /// The sequenced commands: the client's number, or 0 for the command that expires orders.
     fn taken(commands: &mut spsc::Consumer<LogCommand>) -> Vec<(u32, LogCommand)> {
         std::iter::from_fn(|| commands.try_pop())
             .map(|command| match command.engine_kind() {
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn orders_expire_before_what_comes_at_their_time_takes_effect() {
         let (mut sequencer, mut commands) = sequencer(16, 16);
-        // The second one has come too late, the third's time comes with the fifth of these commands.
+        // The second one comes too late, and the third expires at the time of the fifth command.
         let second = 1_000_000_000;
         for new in [expiring(1, 9), expiring(2, 1), expiring(3, 2), arrival(1, 1, 4), arrival(1, 1, 5)] {
             sequencer.add(new);
@@ -424,7 +424,7 @@ mod tests {
         let at = |user_ref, ahead| (user_ref, now.0 + ahead);
         assert_eq!(times(&mut commands), [at(1, 0), at(2, 1), at(3, 2), at(4, 3), at(0, 4), at(5, 5)]);
         assert_eq!(sequencer.command_count(), 6);
-        // The first one's time comes without anybody who wants anything.
+        // The first one expires without any further request.
         let now = Nanos(Nanos::DAY.0 + 9 * second);
         assert!(sequencer.have_expired(now));
         sequencer.add(Arrival::internal(SessionId(0), CommandKind::ExpireOrders));

@@ -20,7 +20,7 @@ pub fn append_query_answer(log: &mut SessionLog, ts: Nanos, next: UserRefNum) {
     log.append(QueryResponse::new(ts, next).as_bytes());
 }
 
-/// Appends that the day starts or ends; OUCH has no message for the other stages.
+/// Appends the start or end of the day; OUCH has no message for other system events.
 pub fn append_stage(log: &mut SessionLog, ts: Nanos, stage: SystemEventCode) {
     let code = match stage {
         SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,

@@ -1,18 +1,19 @@
-//! Names of the venue's session: as configured, by the time of a start, and on the wire.
+//! Names of the venue's session: as configured, from the start time, and on the wire.
 
 use tickpath_nasdaq::moldudp64::Session;
 
-/// Longest name that SoupBinTCP and MoldUDP64 have room for.
+/// Longest name in SoupBinTCP and MoldUDP64.
 const LEN_MAX: usize = 10;
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-/// Stands before the generation.
+/// Separator before the generation.
 const MARK: u8 = b'~';
 
-/// The name of a session on the wire in one of its generations: its own in the first, 0, and then with `~1`, `~2` ... in
-/// base 36 at its end, for which a long name gives up its front. `None` when its own is too long.
+/// The wire name of a session in one of its generations: its own name in generation 0, then with the suffix
+/// `~1`, `~2` ... in base 36, for which a long name loses its first characters. `None` when the session's own
+/// name is too long.
 ///
-/// The numbers of messages continue, or are used again, as the log has it. A client that received them under another name
-/// sees by this one that they may denote other messages now.
+/// The log determines whether message numbers continue or are used again. A changed name tells a client with
+/// messages of another name that the numbers may now denote other messages.
 #[must_use]
 pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
     if generation == 0 || name.len() > LEN_MAX {
@@ -31,15 +32,15 @@ pub fn wire_name(name: &str, generation: u32) -> Option<Session> {
     Session::new(std::str::from_utf8(&bytes).ok()?)
 }
 
-/// A name of the configuration: 1 to 10 letters, digits, `-` or `_`. It is also a folder's name once the session is put
-/// aside, and on the wire a generation follows `~`.
+/// A session name from the configuration: 1 to 10 letters, digits, `-` or `_`. It also names a folder once
+/// the session is archived, and on the wire `~` separates it from the generation.
 #[must_use]
 pub fn session_named(name: &str) -> Option<Session> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word))
 }
 
-/// `TP` and the time of a start, in milliseconds since 1970, in 8 digits of base 36: they last 89 years.
+/// `TP` and the start time, in milliseconds since 1970, as 8 digits of base 36: they last 89 years.
 #[must_use]
 pub fn session_name_at(mut millis: u128) -> String {
     let mut name = *b"TP00000000";

@@ -1,4 +1,4 @@
-//! The log where it is kept, for those who read it beside the venue.
+//! The stored log, for readers beside the venue.
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::CodecError;
@@ -11,21 +11,21 @@ use crate::replica::Replica;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogReadError {
-    /// The log cannot be read: look at the file, or at the disk.
+    /// The log cannot be read: check the file and the disk.
     #[error(transparent)]
     Storage(Box<dyn std::error::Error + Send + Sync>),
-    /// A record is no command: another version of the program wrote it.
+    /// A record is not a command: another version of the program wrote it.
     #[error("record {sequence} of the journal is no command: {source}")]
     Command {
-        /// Which.
+        /// Sequence of the record.
         sequence: Sequence,
-        /// Why.
+        /// Reason of the failure.
         source: CodecError,
     },
-    /// No snapshot is there to begin with: restore one from a copy.
+    /// There is no usable snapshot: restore one from a copy.
     #[error("the journal has no snapshot that can be used")]
     NoSnapshot,
-    /// Restore it from a copy.
+    /// Restore the snapshot from a copy.
     #[error(
         "the snapshot of command {0} cannot be used, and what follows it was decided by other users or bounds than what \
          came before"
@@ -53,22 +53,22 @@ pub trait StoredLog: Send {
     /// [`LogReadError::Storage`].
     fn snapshots(&self) -> Result<Vec<Sequence>, LogReadError>;
 
-    /// The replica of a snapshot; `None` when it cannot be used, or was removed meanwhile.
+    /// The replica of a snapshot; `None` when it is unusable or was removed meanwhile.
     fn replica(&self, snapshot: Sequence) -> Option<Replica>;
 
-    /// The commands from `first` on; `None` when the log begins later.
+    /// The commands from `first`; `None` when the log begins later.
     ///
     /// # Errors
     /// [`LogReadError::Storage`].
     fn commands_from(&self, first: Sequence) -> Result<Option<Box<dyn StoredCommands>>, LogReadError>;
 
-    /// Has each command that becomes durable wake the thread behind `waker`.
+    /// Makes each command that becomes durable wake the thread behind `waker`.
     fn wake_by(&self, waker: &Waker);
 }
 
 /// The commands of a log, one after the other.
 pub trait StoredCommands: Send {
-    /// The next command, if it is there and at most `limit`, which is durable.
+    /// The next command, if it is available and at most `limit`, which is durable.
     ///
     /// # Errors
     /// [`LogReadError::Storage`] or [`LogReadError::Command`].

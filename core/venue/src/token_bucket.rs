@@ -1,26 +1,26 @@
-//! How many messages a second a user may send.
+//! The message rate limit of a user.
 
 use tickpath_types::Nanos;
 
-/// Messages a second, and how many may come at once after a pause.
+/// A message rate, and the burst after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// In the long run; at least 1.
+    /// Sustained messages per second; at least 1.
     pub per_second: u32,
-    /// At once; at least 1.
+    /// Messages in one burst; at least 1.
     pub burst: u32,
 }
 
-/// Parts of a token: what one token of one a second gains in a nanosecond.
+/// Parts per token: at a rate of one token per second, one part per nanosecond is added.
 const TOKEN: u64 = 1_000_000_000;
 
-/// A bucket that holds `burst` tokens and gains `per_second` of them, exactly: in whole parts of 10^-9 tokens.
+/// A bucket that holds `burst` tokens and gains `per_second` of them, exactly: in units of 10^-9 tokens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
     per_second: u64,
     capacity: u64,
     level: u64,
-    /// When the level was that.
+    /// Time of that level.
     at: Nanos,
 }
 
@@ -40,13 +40,13 @@ impl TokenBucket {
         has_token
     }
 
-    /// Takes a token for a message that is let pass in any case, or what there is of one.
+    /// Takes a token, or the available part of one, for a message that passes in any case.
     pub(crate) fn charge(&mut self, now: Nanos) {
         self.refill(now);
         self.level = self.level.saturating_sub(TOKEN);
     }
 
-    /// A clock that went back refills nothing.
+    /// Refills the bucket, except when the clock went back.
     fn refill(&mut self, now: Nanos) {
         let elapsed = now.0.saturating_sub(self.at.0);
         self.at = self.at.max(now);

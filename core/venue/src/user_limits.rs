@@ -6,28 +6,28 @@ use tickpath_types::Qty;
 use crate::log_command::VenueCommandKind;
 use crate::token_bucket::RateLimit;
 
-/// The limits of one user; `None` where there is none beside the engine's.
+/// The limits of one user; `None` where only the engine's limits apply.
 ///
-/// The [`RequestFilter`](crate::RequestFilter) checks the rate before the log. The engine checks all others: a command in
-/// the log sets them, so they hold exactly, also for requests that are on their way.
+/// The [`RequestFilter`](crate::RequestFilter) checks the rate before the log. The engine checks all others:
+/// a command in the log sets them, so they hold exactly, also for pending requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UserLimits {
     /// Messages a second. At the bound new orders and replacements are rejected with `RateAboveLimit`; cancels,
     /// modifications and queries pass, and count.
     pub rate: Option<RateLimit>,
-    /// Open orders; a further one that may rest is rejected with `OpenOrdersAboveLimit`.
+    /// Maximum number of open orders; a further one that may rest is rejected with `OpenOrdersAboveLimit`.
     pub open_orders: Option<u32>,
-    /// Quantity of one order; a larger one is rejected with `QtyAboveLimit`.
+    /// Maximum quantity of one order; a larger one is rejected with `QtyAboveLimit`.
     pub order_qty: Option<Qty>,
-    /// Price times quantity of one order, in units of 10^-4; a larger one is rejected with `NotionalAboveLimit`.
+    /// Maximum notional (price x qty) of one order, in 10^-4; above it: `NotionalAboveLimit`.
     pub order_notional: Option<u64>,
 }
 
-/// The log's notation for no rate.
+/// The log's encoding of no rate.
 const NO_RATE: RateLimit = RateLimit { per_second: 0, burst: 0 };
 
 impl UserLimits {
-    /// With the engine's limits of a command in the log, where the highest numbers stand for no limit.
+    /// With the engine's limits from a command in the log, where the highest numbers mean no limit.
     pub(crate) fn with_engine(self, open_orders: u32, order_qty: Qty, order_notional: u64) -> UserLimits {
         UserLimits {
             rate: self.rate,
@@ -37,40 +37,40 @@ impl UserLimits {
         }
     }
 
-    /// The engine's limits, and the same for the log: open orders, quantity and notional of one order.
+    /// The engine's limits as encoded in the log: open orders, quantity and notional of one order.
     pub(crate) fn engine_numbers(&self) -> (u32, Qty, u64) {
         let open_orders = self.open_orders.unwrap_or(u32::MAX);
         let order_qty = self.order_qty.unwrap_or(Qty(u64::MAX));
         (open_orders, order_qty, self.order_notional.unwrap_or(u64::MAX))
     }
 
-    /// The command that sets the engine's part of them.
+    /// The command that sets the engine's limits.
     #[must_use]
     pub fn as_command(&self) -> CommandKind {
         let (open_orders, order_qty, order_notional) = self.engine_numbers();
         CommandKind::SetLimits { open_orders, order_qty, order_notional }
     }
 
-    /// The command that keeps the rate in the log.
+    /// The command that records the rate in the log.
     #[must_use]
     pub fn rate_command(&self) -> VenueCommandKind {
         let (per_second, burst) = self.rate_numbers();
         VenueCommandKind::SetMessageRate { per_second, burst }
     }
 
-    /// Messages a second and burst, as the log has them.
+    /// Messages per second and burst, as encoded in the log.
     pub(crate) fn rate_numbers(&self) -> (u32, u32) {
         let RateLimit { per_second, burst } = self.rate.unwrap_or(NO_RATE);
         (per_second, burst)
     }
 }
 
-/// A rate as the log has it.
+/// Decodes a rate of the log.
 pub(crate) fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
     (per_second > 0).then_some(RateLimit { per_second, burst })
 }
 
-/// A change of a user's limits: those that are `None` stay, `Some(None)` is no limit.
+/// A change of a user's limits: `None` leaves a limit unchanged, `Some(None)` removes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitsChange {
     /// Messages a second.

@@ -1,4 +1,4 @@
-//! The registry of users, and the counters and limits of each that can be read while the venue runs.
+//! The registry of users, with counters and limits of each that are readable while the venue runs.
 
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
@@ -20,25 +20,25 @@ pub enum RegisterError {
     /// Choose another name.
     #[error("there is a user '{0}' already: choose another name")]
     Taken(String),
-    /// Begin a new session, which has room for the users that there are then and some more.
+    /// Begin a new session, which has capacity for the configured users and some more.
     #[error(
         "there is room for {0} users and no more while the session lasts: begin another by --new-session"
     )]
     Full(usize),
 }
 
-/// The users in the order of their sessions, which are 1, 2, 3 ...; cheap to clone, and all clones are one roster.
+/// The users in the order of their sessions (1, 2, 3 ...); cheap to clone, all clones share one registry.
 ///
-/// Users may be added up to a bound while others read it: neither waits. A reader that learns of a user from the one that
-/// added it, as by a ring or by the log, finds it here.
+/// Users may be added up to a bound while others read it: neither waits. A reader that learns of a user by a
+/// ring or the log finds it here.
 #[derive(Clone, Debug, Default)]
 pub struct UserRegistry {
-    /// Those behind the last user are empty.
+    /// Places after the last user are empty.
     places: Arc<[OnceLock<UserView>]>,
 }
 
 impl UserRegistry {
-    /// These users, with room for `max` in all.
+    /// These users, with capacity for `max` in all.
     #[must_use]
     pub fn new(users: &[UserSettings], max: usize) -> UserRegistry {
         let first = users.iter().map(|user| OnceLock::from(UserView::new(user.clone())));
@@ -49,7 +49,7 @@ impl UserRegistry {
     /// Checks that a user of this name may be added.
     ///
     /// # Errors
-    /// [`RegisterError`] when the name is no user's name or taken, or there is no room.
+    /// [`RegisterError`] when the name is invalid or taken, or the registry is full.
     pub fn check(&self, name: &str) -> Result<UserName, RegisterError> {
         let checked = UserName::new(name).ok_or_else(|| RegisterError::Name(name.to_owned()))?;
         if self.find(name).is_some() {
@@ -61,7 +61,7 @@ impl UserRegistry {
         Ok(checked)
     }
 
-    /// Adds a user behind the others, in all clones. There may be only one caller who adds.
+    /// Appends a user, in all clones. Only one caller may add users.
     ///
     /// # Errors
     /// As [`UserRegistry::check`].
@@ -71,19 +71,19 @@ impl UserRegistry {
         self.places[self.len()].set(UserView::new(user)).map_err(|_| full)
     }
 
-    /// The place of the user of this name, in whatever case.
+    /// The place of the user with this name, ignoring case.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.iter().position(|user| user.name().eq_ignore_ascii_case(name))
     }
 
-    /// The user of a place.
+    /// The user at a place.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&UserView> {
         self.places.get(place)?.get()
     }
 
-    /// All users in their order.
+    /// All users in session order.
     pub fn iter(&self) -> impl Iterator<Item = &UserView> {
         self.places.iter().map_while(OnceLock::get)
     }
@@ -100,17 +100,17 @@ impl UserRegistry {
         self.get(0).is_none()
     }
 
-    /// The number of users that there may be.
+    /// Maximum number of users.
     #[must_use]
     pub fn room(&self) -> usize {
         self.places.len()
     }
 
-    /// The users of the configuration that are new, behind those that there are, with the instruments as the venue numbers
-    /// them; `named` are the instruments of the configuration.
+    /// The new users of the configuration, after the existing ones, with the venue's instrument ids; `named`
+    /// are the instruments of the configuration.
     ///
     /// # Errors
-    /// The mistake, in one line that says what to change.
+    /// One line that describes the mistake and the necessary change.
     pub fn new_users(
         &self,
         mut users: Vec<UserSettings>,
@@ -145,7 +145,7 @@ impl UserRegistry {
         Ok(new)
     }
 
-    /// True when the password of a user is known by its hash alone.
+    /// True when a user's password is known only by its hash.
     #[must_use]
     pub fn has_hashes(&self) -> bool {
         self.iter().any(|user| user.settings.password.hash().is_some())
@@ -203,10 +203,10 @@ impl UserView {
     }
 }
 
-/// The limits of a user, readable while they are changed: each of them is either as before or as after the change.
+/// The limits of a user, readable while they are changed: each is either the old or the new value.
 #[derive(Debug, Default)]
 pub struct LimitsView {
-    /// Messages a second in the upper half, and the burst; 0 for no limit, as with the others: no limit is 0.
+    /// Messages per second in the upper half, then the burst; 0 means no limit, as no valid limit is 0.
     rate: Counter,
     open_orders: Counter,
     order_qty: Counter,

@@ -1,4 +1,4 @@
-//! Users as the configuration describes them.
+//! Users as configured.
 
 use tickpath_nasdaq::soupbintcp::Username;
 use tickpath_types::{InstrumentId, Nanos, SelfTradePrevention};
@@ -11,9 +11,9 @@ use crate::user_limits::UserLimits;
 pub struct UserPorts {
     /// Order entry.
     pub order_entry: bool,
-    /// The executions of users, as copies.
+    /// Drop copies: copies of the messages to users.
     pub drop_copy: bool,
-    /// The Deribit front, and no other port that takes orders: their numbers would be used twice.
+    /// The Deribit front, and no other order entry port: their order numbers would collide.
     pub deribit: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for UserPorts {
     }
 }
 
-/// A user as the configuration describes it.
+/// A user as configured.
 #[derive(Clone, Debug)]
 pub struct UserSettings {
     /// At most 6 characters.
@@ -37,16 +37,16 @@ pub struct UserSettings {
     pub instruments: Option<Vec<InstrumentId>>,
     /// The user's limits.
     pub limits: UserLimits,
-    /// The treatment of an order of the user that would trade with another one of the user.
+    /// Treatment of an order of the user that would trade with another order of the user.
     pub self_trade_prevention: SelfTradePrevention,
-    /// The time from the connection's end until open orders are cancelled, if the user is not back; they stay when `None`.
+    /// Time from disconnect to the cancel of open orders, unless the user reconnects; they stay if `None`.
     pub cancel_on_disconnect: Option<Nanos>,
-    /// Names of the users whose drop copies this one gets; those of all when `None`.
+    /// Names of the users whose drop copies this one receives; all users when `None`.
     pub copies_of: Option<Vec<String>>,
 }
 
 impl UserSettings {
-    /// A user that may trade everything without limits beside the engine's.
+    /// A user that may trade everything, limited only by the engine.
     pub fn new(name: impl Into<String>, password: Password) -> UserSettings {
         UserSettings {
             name: name.into(),
@@ -64,7 +64,7 @@ impl UserSettings {
 /// Checks the names of all users.
 ///
 /// # Errors
-/// The mistake, in one line that says what to change.
+/// One line that describes the mistake and the necessary change.
 pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
     for (place, UserSettings { name, .. }) in users.iter().enumerate() {
         if Username::new(name).is_none() || name.is_empty() {
@@ -77,10 +77,10 @@ pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the lists of the users whose drop copies a user gets.
+/// Checks the lists of users whose drop copies a user receives.
 ///
 /// # Errors
-/// The mistake, in one line that says what to change.
+/// One line that describes the mistake and the necessary change.
 pub fn check_watched(users: &[UserSettings]) -> Result<(), String> {
     if let Some(user) = users.iter().find(|user| user.copies_of.is_some() && !user.ports.drop_copy) {
         return Err(format!(

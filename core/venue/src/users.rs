@@ -27,29 +27,29 @@ pub struct User {
     /// The password.
     pub password: Password,
     may_enter_orders: bool,
-    /// The session that the log knows the user by.
+    /// The user's session in the log.
     pub session: SessionId,
-    /// Everything sent to the user.
+    /// All messages to the user.
     pub log: SessionLog,
-    /// The connection that is logged in.
+    /// The logged-in connection.
     pub connection: Option<usize>,
-    /// The limits at present.
+    /// The current limits.
     pub limits: UserLimits,
     /// Checks the requests before the log.
     pub filter: RequestFilter,
-    /// The time after the end of the connection until the open orders are cancelled, if they are.
+    /// Time from the disconnect until the open orders are cancelled; `None` when they remain.
     pub cancel_on_disconnect: Option<Nanos>,
-    /// When they are cancelled, while there is no connection.
+    /// Time at which they are cancelled, while there is no connection.
     pub cancel_at: Option<Nanos>,
 }
 
-/// The most commands that add a user.
+/// Maximum number of commands that add a user.
 const NEW_USER_COMMANDS_MAX: usize = 5;
 
-// There is room for the commands of one phase, and so for these.
+// The batch has capacity for the commands of one phase, and so for these.
 const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
-/// A user on its way to the order server, which adds it without an allocation of its own.
+/// A user on its way to the order server, which adds it without allocating.
 pub struct NewUser {
     /// The user.
     pub user: User,
@@ -58,7 +58,7 @@ pub struct NewUser {
 }
 
 impl NewUser {
-    /// The user of a session that had none, under the name of its settings.
+    /// The user of a new session, under the name of its settings.
     #[must_use]
     pub fn new(
         settings: &UserSettings,
@@ -83,7 +83,7 @@ impl NewUser {
 }
 
 impl User {
-    /// A user that begins with these entitlements.
+    /// A user with these initial entitlements.
     fn new(
         settings: &UserSettings,
         session: SessionId,
@@ -105,7 +105,7 @@ impl User {
         }
     }
 
-    /// A connection is logged in. The user is back in time: no order is cancelled.
+    /// Registers a logged-in connection. The user reconnected in time: no order is cancelled.
     pub(crate) fn connect(&mut self, connection: usize) {
         self.connection = Some(connection);
         failpoint!(CancelWhileConnected => return);
@@ -118,15 +118,15 @@ const NEVER: Nanos = Nanos(u64::MAX);
 /// All users, in the order of their sessions.
 pub struct Users {
     session: Session,
-    /// With room for all that there may be.
+    /// With capacity for the maximum number of users.
     users: Vec<User>,
-    /// When the open orders of the next user without a connection are to be cancelled.
+    /// Time at which the open orders of the next disconnected user are to be cancelled.
     next_cancel: Nanos,
 }
 
 impl Users {
-    /// Users get the sessions 1, 2, 3 ... in order, and each its log; they begin with `entitlements`. There may
-    /// be `max` of them. They log in to `session`.
+    /// Assigns the sessions 1, 2, 3 ... in order, each with its log and its initial `entitlements`. There may
+    /// be at most `max` users. They log in to `session`.
     pub fn new(
         session: Session,
         settings: &[UserSettings],
@@ -143,7 +143,7 @@ impl Users {
         Users { session, users, next_cancel: NEVER }
     }
 
-    /// Of the session TODAY, before their first start, with room for one more and two messages each.
+    /// Users of the session TODAY, before their first start; capacity for one more and two messages each.
     #[cfg(test)]
     pub(crate) fn for_test(settings: &[UserSettings], table: &InstrumentTable) -> Users {
         let entitled = |user| Entitlements::new(user, &ReplayedUser::default());
@@ -153,13 +153,13 @@ impl Users {
         Users::new(today, settings, &entitlements, logs, table, settings.len() + 1)
     }
 
-    /// Adds the user of the next session, for which there is room.
+    /// Adds the user of the next session; there must be capacity for it.
     pub fn add(&mut self, user: User) {
         debug_assert!(self.users.len() < self.users.capacity(), "the registry has no more room than this");
         self.users.push(user);
     }
 
-    /// The connection of the user is closed; it may come back.
+    /// Handles the close of the user's connection; the user may reconnect.
     pub fn log_out(&mut self, place: usize, now: Nanos) {
         let user = &mut self.users[place];
         user.connection = None;
@@ -171,7 +171,7 @@ impl Users {
         }
     }
 
-    /// Users with messages before the start of the venue have lost their connection now.
+    /// Starts the disconnect time of users that had messages before the venue's start.
     pub(crate) fn begin_grace(&mut self, now: Nanos) {
         for user in self.users.iter_mut().filter(|user| user.log.next_sequence() > 1) {
             user.cancel_at = user.cancel_on_disconnect.map(|grace| now + grace);
@@ -179,14 +179,14 @@ impl Users {
         }
     }
 
-    /// When the open orders of the next user without a connection are to be cancelled.
+    /// Time at which the open orders of the next disconnected user are to be cancelled.
     #[inline]
     #[must_use]
     pub fn next_cancel(&self) -> Nanos {
         self.next_cancel
     }
 
-    /// Gives `cancel` the users without a connection for as long as they allow; one for whom it returns false stays.
+    /// Passes users whose disconnect time is over to `cancel`; retries later if it returns false.
     pub(crate) fn poll_absent(&mut self, now: Nanos, mut cancel: impl FnMut(SessionId) -> bool) {
         self.next_cancel = NEVER;
         for user in &mut self.users {
@@ -199,12 +199,12 @@ impl Users {
         }
     }
 
-    /// The new orders of all users are refused for this reason, or taken again.
+    /// Refuses the new orders of all users for this reason, or accepts them again.
     pub(crate) fn refuse_new_orders(&mut self, reason: Option<RejectReason>) {
         self.users.iter_mut().for_each(|user| user.filter.set_refusal(reason));
     }
 
-    /// The new orders of all users are refused until the venue stops.
+    /// Refuses the new orders of all users until the venue stops.
     pub(crate) fn drain(&mut self) {
         self.users.iter_mut().for_each(|user| user.filter.set_draining());
     }
@@ -248,7 +248,7 @@ impl LoginUsers for Users {
         &self.users[user].password
     }
 
-    /// A session is not available when its user is logged in, it is not today's, or the messages are no longer kept.
+    /// Unavailable: a session whose user is logged in, another day's session, or overwritten messages.
     fn log_in(
         &mut self,
         _now: Nanos,

@@ -14,34 +14,34 @@ use crate::user_registry::UserRegistry;
 /// Counters and states of a venue, readable while it runs and afterwards.
 #[derive(Clone, Default)]
 pub struct VenueView {
-    /// The order server's counts.
+    /// Counters of the order server.
     pub order_server: Arc<OrderServerCounters>,
-    /// The matcher's counts.
+    /// Counters of the matcher.
     pub matcher: Arc<MatcherCounters>,
-    /// The publisher's counts.
+    /// Counters of the publisher.
     pub publisher: Arc<PublisherCounters>,
-    /// Each user, in the order of the sessions.
+    /// The users, in the order of their sessions.
     pub users: UserRegistry,
-    /// A [`TradingState`](tickpath_types::TradingState)'s code for each instrument, at the place of its id.
+    /// Code of each instrument's [`TradingState`](tickpath_types::TradingState), indexed by instrument id.
     pub states: Arc<[Counter]>,
-    /// How the journal stands.
+    /// Counters and state of the journal.
     pub journal: Arc<JournalCounters>,
-    /// The drop copies' counts.
+    /// Counters of the drop copies.
     pub drop_copy: Arc<DropCopyCounters>,
-    /// The counts of the recovery of market data.
+    /// Counters of the market data recovery.
     pub market_recovery: Arc<RecoveryCounters>,
     /// The engine, once the venue has stopped.
     pub engine: FinalEngine,
 }
 
 impl VenueView {
-    /// Of a venue with these users.
+    /// The view of a venue with these users.
     #[must_use]
     pub fn new(users: UserRegistry) -> VenueView {
         VenueView { users, engine: Arc::new(Mutex::new(None)), ..VenueView::default() }
     }
 
-    /// Counts that go on with the session, and the states of all instruments that it has and has room for.
+    /// Restores the session's counters, and allocates the states of all possible instruments.
     pub fn resume(&mut self, replica: &Replica) {
         let max_id = replica.streams.table.max_id();
         self.states = (0..=max_id.0).map(|_| Counter::default()).collect();

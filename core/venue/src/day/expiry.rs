@@ -1,16 +1,16 @@
-//! When orders expire.
+//! Expiry times of orders.
 
 use tickpath_types::Nanos;
 
 const SECONDS: usize = 24 * 3_600;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// No order expires.
+/// Time of the next expiry while no order expires.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// The seconds of the day at which an open order may expire, a bit each, for any number of orders.
+/// The seconds of the day at which an open order may expire, one bit each, for any number of orders.
 pub(crate) struct Expiries {
     seconds: Box<[u64]>,
-    /// The first of them, since midnight.
+    /// The earliest of them, since midnight.
     next: Nanos,
 }
 
@@ -19,7 +19,7 @@ impl Expiries {
         Expiries { seconds: vec![0; SECONDS.div_ceil(64)].into(), next: NEVER }
     }
 
-    /// Takes note of an order; one that expires after midnight ends with the day.
+    /// Records an order's expiry; an order that expires after midnight ends with the day.
     #[cold]
     pub(crate) fn note(&mut self, second: u32) {
         if let Some(word) = self.seconds.get_mut(second as usize / 64) {
@@ -34,7 +34,7 @@ impl Expiries {
         time_of_day >= self.next
     }
 
-    /// Those that are due by this time of day have expired.
+    /// Clears the expiries up to this time of day.
     #[cold]
     pub(crate) fn pass(&mut self, time_of_day: Nanos) {
         let second = (time_of_day.0 / NANOS_PER_SECOND) as u32;
@@ -51,7 +51,7 @@ impl Expiries {
 mod tests {
     use super::*;
 
-    /// Whether orders are due at this second, which are not any more.
+    /// Returns whether orders are due at this second, and clears them.
     fn take(expiries: &mut Expiries, second: u64) -> bool {
         let at = Nanos::from_secs(second);
         let are_due = expiries.are_due(at);

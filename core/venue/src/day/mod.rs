@@ -1,4 +1,4 @@
-//! The trading day: what each of its phases is made of, and when it comes.
+//! The trading day: the commands of each of its phases, and their times.
 
 mod expiry;
 mod phases;
@@ -10,16 +10,16 @@ pub use schedule::{Schedule, ScheduleStep, time_of_day};
 
 use tickpath_types::Nanos;
 
-/// How the venue's day goes.
+/// Settings of the venue's trading day.
 #[derive(Clone, Debug)]
 pub struct DaySettings {
-    /// How often the indicative price and the imbalance of an instrument in an auction are published.
+    /// Interval at which the indicative price and the imbalance of an instrument in an auction are published.
     pub imbalance_interval: Nanos,
-    /// How long trading pauses after a trade that would have left the price band; then it resumes by an auction.
+    /// Duration of the pause after a trade that would have left the price band; an auction ends it.
     pub pause: Nanos,
-    /// Width of an instrument's first price band, of its reference price in parts per million; no band when `None`.
+    /// Width of the initial price bands, in ppm of the reference price; no band when `None`.
     pub price_band_ppm: Option<u32>,
-    /// What happens when. Without it all instruments open for trading at the start, and the day ends by command.
+    /// The schedule. Without it all instruments open for trading at the start, and the day ends by command.
     pub schedule: Option<Schedule>,
 }
 
@@ -35,31 +35,31 @@ impl Default for DaySettings {
     }
 }
 
-/// What the day, or one instrument in it, comes to.
+/// A phase of the trading day, or of one instrument in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// The day starts: the stages of ITCH before trading, and every instrument's definition. Instruments are halted.
+    /// The day starts: ITCH system events, and every instrument's definition. Instruments are halted.
     Start,
-    /// Orders are taken and do not trade; the opening auction's indicative price is published.
+    /// Orders are accepted and do not trade; the opening auction's indicative price is published.
     PreOpen,
     /// The auction ends with its cross, or the day's trading begins; instruments trade.
     Open,
-    /// An auction within the day: orders are taken and do not trade until it is opened again.
+    /// An auction within the day: orders are accepted and do not trade until it is opened again.
     Auction,
-    /// The same before the closing cross.
+    /// An auction before the closing cross.
     PreClose,
     /// The closing cross; instruments are halted.
     Close,
     /// Instruments halt; orders stay and may be cancelled.
     Halt,
-    /// Instruments trade again; a crossed book is crossed first.
+    /// Instruments trade again; a crossed book is uncrossed first.
     Resume,
-    /// The day ends: instruments halt, day orders are cancelled, and numbers start anew.
+    /// The day ends: instruments halt, day orders are cancelled, and numbers restart.
     EndOfDay,
 }
 
 impl Phase {
-    /// All, in the order of a day.
+    /// All phases, in the order of a day.
     pub const ALL: [Phase; 9] = [
         Phase::Start,
         Phase::PreOpen,
@@ -72,7 +72,7 @@ impl Phase {
         Phase::EndOfDay,
     ];
 
-    /// As configurations and commands write it.
+    /// Name in configurations and commands.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,19 +88,19 @@ impl Phase {
         }
     }
 
-    /// The phase of this name.
+    /// The phase with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Phase> {
         Phase::ALL.into_iter().find(|phase| phase.name() == name)
     }
 
-    /// True for what starts the day where none goes on; everything else is of a day that does.
+    /// True for phases that start a day when none is in progress; all others belong to a started day.
     #[must_use]
     pub const fn starts_day(self) -> bool {
         matches!(self, Phase::Start | Phase::PreOpen | Phase::Open)
     }
 
-    /// True for what is of the whole venue and never of one instrument.
+    /// True for phases of the whole venue, which never apply to one instrument.
     #[must_use]
     pub const fn is_of_venue(self) -> bool {
         matches!(self, Phase::Start | Phase::EndOfDay)

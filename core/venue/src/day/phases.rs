@@ -1,4 +1,4 @@
-//! The commands that each phase is made of.
+//! The commands of each phase.
 
 use std::sync::Arc;
 
@@ -15,33 +15,33 @@ use crate::log_command::{LogCommandKind, VenueCommandKind};
 
 /// Most commands of a phase for each instrument: its definition, band, state, imbalance and cross.
 const COMMANDS_PER_INSTRUMENT: usize = 4;
-/// Most that it needs beside those: four stages, the end of the day, how far the schedule is, orders that expire.
+/// Maximum number of other commands: four system events, end of day, schedule progress, order expiry.
 const COMMANDS_OF_VENUE: usize = 8;
 const STAGES: usize = 6;
-/// No pause is due for an instrument that has been told to resume.
+/// Marks an instrument whose resume command is issued: no pause ends it again.
 const RESUMING: Nanos = Nanos(u64::MAX);
 
-/// The most commands that one phase of so many instruments needs.
+/// The most commands that one phase needs, with instrument ids up to `max_id`.
 #[must_use]
 pub const fn commands_max(max_id: InstrumentId) -> usize {
     COMMANDS_PER_INSTRUMENT * max_id.0 as usize + COMMANDS_OF_VENUE
 }
 
-/// The state of the day as it follows from the log.
+/// The state of the day according to the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedDay {
-    /// Stages that were reached.
+    /// System events that occurred.
     pub stages: Vec<SystemEventCode>,
     /// Instruments that were opened.
     pub opened: Vec<InstrumentId>,
-    /// The last cross that was announced for each instrument that had one.
+    /// The last announced cross of each instrument that had one.
     pub crosses: Vec<(InstrumentId, CrossKind)>,
-    /// Day and second of the last step of the schedule that was carried out.
+    /// Day and second of the last completed step of the schedule.
     pub schedule: Option<(u32, u32)>,
 }
 
 impl ReplayedDay {
-    /// Takes note of a command of the log.
+    /// Updates the state by a command of the log.
     pub fn note(&mut self, kind: &LogCommandKind) {
         use LogCommandKind::{Engine, Venue};
         match *kind {
@@ -63,7 +63,7 @@ impl ReplayedDay {
                 }
             }
             Venue(VenueCommandKind::ScheduleDone { day, second }) => self.schedule = Some((day, second)),
-            // A new day: its stages and instruments come again.
+            // A new day: its system events and instruments follow again.
             Engine(CommandKind::EndDay) => {
                 self.stages.clear();
                 self.opened.clear();
@@ -74,37 +74,37 @@ impl ReplayedDay {
     }
 }
 
-/// The venue's day while it goes on: turns phases into commands, and says which are due.
+/// The venue's day in progress: translates phases into commands, and reports the due ones.
 ///
 /// Reads no clock and allocates nothing after creation.
 pub struct Day {
-    /// The settings that it was made with.
+    /// The settings given at creation.
     pub settings: DaySettings,
     instruments: InstrumentTable,
-    /// A [`TradingState`]'s code for each instrument id, as the matcher left it.
+    /// The code of the [`TradingState`] of each instrument id, as set by the matcher.
     states: Arc<[Counter]>,
     stages: ArrayVec<SystemEventCode, STAGES>,
-    /// By instrument id.
+    /// Indexed by instrument id.
     listings: Box<[Listing]>,
     next_imbalance: Nanos,
-    /// Where the schedule goes on, once that is known.
+    /// Next step of the schedule, once it is known.
     place: Option<Place>,
-    /// Day and second of its last step that was carried out before the venue was started.
+    /// Day and second of the last step completed before the venue's start.
     done: Option<(u32, u32)>,
 }
 
-/// What the day knows of an instrument.
+/// The day's state of an instrument.
 #[derive(Clone, Copy)]
 struct Listing {
     is_opened: bool,
     /// The cross that ends its auction.
     cross: CrossKind,
-    /// Since when it pauses, zero when it does not.
+    /// Start of its pause; zero when it does not pause.
     paused_since: Nanos,
 }
 
 impl Day {
-    /// The day as far as the log has led it.
+    /// The day as of the replayed log.
     #[must_use]
     pub fn new(
         settings: DaySettings,
@@ -136,12 +136,12 @@ impl Day {
         }
     }
 
-    /// The most commands that one phase needs at present.
+    /// The most commands that one phase needs now.
     pub fn commands_max(&self) -> usize {
         commands_max(InstrumentId(self.instruments.next_id().0 - 1))
     }
 
-    /// Gives `emit` the commands of a phase, for one instrument, for those listed, or for all.
+    /// Passes the commands of a phase to `emit`, for one instrument, for those listed, or for all.
     pub fn begin(&mut self, phase: Phase, which: Which<'_>, emit: &mut impl FnMut(CommandKind)) {
         match phase {
             Phase::Start => self.start(emit),
@@ -178,7 +178,7 @@ impl Day {
         }
     }
 
-    /// A band around `reference`, or around the instrument's reference price; `width` of zero ends it.
+    /// A band around `reference`, or around the instrument's reference price; a `width` of zero removes it.
     pub fn band(instrument: &Instrument, width: BandWidth, reference: Option<Price>) -> CommandKind {
         let reference = reference.unwrap_or(instrument.reference_price);
         let width = match width {
@@ -193,14 +193,14 @@ impl Day {
         CommandKind::SetPriceBand { instrument: instrument.id, reference, width }
     }
 
-    /// What opens the instruments that came while the venue was down, if its day goes on.
+    /// Opens the instruments that were added while the venue was down, if its day is in progress.
     pub fn open_more(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_started() {
             self.open_listings(TradingState::Halted, emit);
         }
     }
 
-    /// The venue's first commands without a schedule, as far as the log has not got them: all instruments trade.
+    /// The venue's first commands without a schedule, except those already in the log: all instruments trade.
     pub fn open_at_once(&mut self, emit: &mut impl FnMut(CommandKind)) {
         self.reach(SystemEventCode::StartOfMessages, emit);
         self.reach(SystemEventCode::StartOfSystemHours, emit);
@@ -208,7 +208,7 @@ impl Day {
         self.reach(SystemEventCode::StartOfMarketHours, emit);
     }
 
-    /// The last commands of a session that does not go on.
+    /// The last commands of a session that ends with the venue.
     pub fn end_session(&mut self, emit: &mut impl FnMut(CommandKind)) {
         if self.has_reached(SystemEventCode::StartOfMessages) {
             for stage in [
@@ -221,9 +221,9 @@ impl Day {
         }
     }
 
-    /// What is due by the clock alone, beside orders that expire: pauses that are over, and imbalances.
+    /// Emits the commands that only time causes, except order expiry: ends of pauses, and imbalances.
     pub fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
-        // An auction publishes its first imbalance as it begins.
+        // An auction publishes its first imbalance when it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
         if is_published || self.next_imbalance == Nanos::ZERO {
             self.next_imbalance = now + self.settings.imbalance_interval;
@@ -252,19 +252,19 @@ impl Day {
         }
     }
 
-    /// Begins the step of the schedule that is due, if one is; true when one was.
+    /// Begins the due step of the schedule, if any; true when there was one.
     pub fn step(&mut self, now: Nanos, emit: &mut impl FnMut(LogCommandKind)) -> bool {
         let Some(schedule) = self.settings.schedule.take() else { return false };
         let place = *self.place.get_or_insert_with(|| schedule.place_after(self.done, now));
         let due = schedule.due(place, now);
         if let Some((step, next)) = due {
-            // What is left of a day that was ended by command is left out.
+            // The remaining steps of a day that was ended by command are skipped.
             if self.has_started() || step.phase.starts_day() {
                 let which = step.instruments.as_deref().map_or(Which::All, Which::Listed);
                 self.begin(step.phase, which, &mut |kind| emit(kind.into()));
             }
             self.place = Some(next);
-            // Steps of one second are done together, or again together.
+            // Steps of the same second are completed, or repeated, together.
             if schedule.steps.get(next.step).is_none_or(|after| after.second != step.second) {
                 emit(VenueCommandKind::ScheduleDone { day: next.day, second: step.second }.into());
             }
@@ -279,7 +279,7 @@ impl Day {
         self.has_reached(SystemEventCode::StartOfMessages)
     }
 
-    /// The state of an instrument, as far as the matcher has come.
+    /// The state of an instrument, as of the matcher's progress.
     #[must_use]
     pub fn state(&self, id: InstrumentId) -> TradingState {
         state_of(&self.states, id)
@@ -311,7 +311,7 @@ impl Day {
         }
     }
 
-    /// Opens an instrument in a state, unless it is opened already.
+    /// Opens an instrument in a state, unless it is already open.
     pub fn open_new(&mut self, id: InstrumentId, state: TradingState, emit: &mut impl FnMut(CommandKind)) {
         let Some(instrument) = self.instruments.get(id) else { return };
         let listing = &mut self.listings[usize::from(id.0)];
@@ -335,7 +335,7 @@ impl Day {
         });
     }
 
-    /// The cross that would end what an instrument is in.
+    /// The cross that would end the instrument's current phase.
     fn cross(&self, id: InstrumentId) -> CrossKind {
         let next = self.listings[usize::from(id.0)].cross;
         if self.state(id) == TradingState::Paused { CrossKind::Halt } else { next }
@@ -365,7 +365,7 @@ impl Day {
     }
 }
 
-/// The instruments that a phase is for.
+/// The instruments of a phase.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
     /// One instrument.
@@ -376,18 +376,18 @@ pub enum Which<'a> {
     All,
 }
 
-/// How wide a price band is.
+/// Width of a price band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BandWidth {
-    /// There is none.
+    /// No band.
     Off,
-    /// So much of the reference price, in parts per million, rounded down to a tick and at least one.
+    /// Parts per million of the reference price, rounded down to a tick, at least one tick.
     Ppm(u32),
-    /// So much on each side.
+    /// Distance on each side.
     Price(Price),
 }
 
-/// The state that an instrument is in, as far as the matcher has come.
+/// The state of an instrument, as of the matcher's progress.
 #[must_use]
 pub fn state_of(states: &[Counter], id: InstrumentId) -> TradingState {
     let code = states.get(usize::from(id.0)).map_or(0, Counter::read) as u8;

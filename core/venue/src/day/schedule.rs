@@ -1,35 +1,35 @@
-//! What happens when, on every day.
+//! The daily schedule.
 
 use tickpath_types::{InstrumentId, Nanos};
 
 use super::Phase;
 
-/// One step of every day; its instruments are known by `I`.
+/// One step of every day; `I` identifies its instruments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleStep<I = InstrumentId> {
     /// Seconds since midnight in the schedule's time zone.
     pub second: u32,
-    /// What begins.
+    /// Phase that begins.
     pub phase: Phase,
-    /// For which instruments; for all, also those that are added during the day, when `None`.
+    /// Its instruments; when `None`, all instruments, including those added during the day.
     pub instruments: Option<Vec<I>>,
 }
 
 /// The steps of every day, in the order of their times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// What the schedule's clock is ahead of UTC, in seconds.
+    /// Offset of the schedule's clock from UTC, in seconds; positive when ahead.
     pub utc_offset: i32,
     /// The steps.
     pub steps: Vec<ScheduleStep>,
 }
 
-/// The step that comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Days since 1970-01-01 in the schedule's time zone.
     pub(crate) day: u32,
-    /// Which of the steps.
+    /// Index of the step.
     pub(crate) step: usize,
 }
 
@@ -42,7 +42,7 @@ impl Schedule {
         (seconds.div_euclid(DAY_SECONDS) as u32, seconds.rem_euclid(DAY_SECONDS) as u32)
     }
 
-    /// Where to go on after what the log says is done; today's first step when it says nothing.
+    /// The step after the last one that the log records as done; today's first step when there is none.
     pub(crate) fn place_after(&self, done: Option<(u32, u32)>, now: Nanos) -> Place {
         let (today, _) = self.local(now);
         match done {
@@ -54,8 +54,8 @@ impl Schedule {
         }
     }
 
-    /// The step that is due, if one is, and the place after it. Of days that passed without the venue, what was left of
-    /// the first is due, and nothing of those between it and today.
+    /// The due step, if any, and the place after it. If days passed without the venue, the remaining steps of
+    /// the first day are due, and none of the days between it and today.
     pub(crate) fn due(&self, place: Place, now: Nanos) -> Option<(&ScheduleStep, Place)> {
         let (today, second) = self.local(now);
         let place = self.normal(place, today);
@@ -64,7 +64,7 @@ impl Schedule {
         is_due.then(|| (step, Place { step: place.step + 1, ..place }))
     }
 
-    /// Behind a day's last step comes the next day's first, or today's if that is later.
+    /// After a day's last step comes the next day's first step, or today's if that is later.
     fn normal(&self, place: Place, today: u32) -> Place {
         if place.step < self.steps.len() {
             return place;
@@ -72,8 +72,8 @@ impl Schedule {
         Place { day: today.max(place.day + 1), step: 0 }
     }
 
-    /// The steps that are due, in words: what a venue does at its start that it missed while it was down. Where no day
-    /// goes on, what does not start one is left out.
+    /// Descriptions of the due steps: those that the venue missed while it was down and executes at its
+    /// start. If no day is in progress, steps that do not start one are omitted.
     #[must_use]
     pub fn missed(&self, done: Option<(u32, u32)>, mut has_started: bool, now: Nanos) -> Vec<String> {
         let mut place = self.place_after(done, now);
@@ -89,7 +89,7 @@ impl Schedule {
     }
 }
 
-/// A second of the day, as `09:30:00`.
+/// A second of the day, formatted as `09:30:00`.
 #[must_use]
 pub fn time_of_day(second: u32) -> String {
     format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
@@ -162,7 +162,7 @@ mod tests {
         Nanos::from_secs((day * 24 + hour) * 3_600)
     }
 
-    /// Of a venue whose day goes on if a step of it is done.
+    /// The missed steps of a venue whose day is in progress if one of its steps is done.
     fn missed(done: Option<(u32, u32)>, now: Nanos) -> Vec<String> {
         schedule(0).missed(done, done.is_some(), now)
     }

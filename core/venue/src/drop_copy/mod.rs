@@ -1,4 +1,4 @@
-//! Copies of the messages to users, for readers that may watch them.
+//! Copies of the messages to users, for authorised readers.
 
 mod readers;
 mod store;

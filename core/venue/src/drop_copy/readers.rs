@@ -1,4 +1,4 @@
-//! The users that may read drop copies, and those that each of them watches.
+//! The users that may read drop copies, and the users that each of them watches.
 
 use tickpath_nasdaq::soupbintcp::{LoginRejectReason, LoginRequest, Session, Username};
 use tickpath_types::{Nanos, Sequence};
@@ -10,15 +10,15 @@ use crate::password::Password;
 use crate::user_registry::{UserRegistry, UserView};
 
 struct Reader {
-    /// True for each user that it watches, by the user's place.
+    /// True for each watched user, by the user's place.
     watched: Vec<bool>,
-    /// The source of its next message, while it is logged in.
+    /// Source of its next message, while it is logged in.
     source: Option<CopySource>,
 }
 
 /// The users of the drop copy port, known by their places, and the streams of those that are logged in.
 ///
-/// Users of other ports alone are among them, so that a reader cannot tell a wrong port from a wrong name.
+/// Includes users of other ports only, so that a wrong port looks like a wrong name.
 pub struct Readers {
     session: Session,
     registry: UserRegistry,
@@ -36,7 +36,7 @@ impl Readers {
         Readers { session, registry, readers, streams }
     }
 
-    /// Adds the users that came since. A user that the log names is in the registry by then.
+    /// Adds the users added to the registry since. A user that the log names is in the registry by then.
     pub fn take_new_users(&mut self) {
         if self.registry.get(self.readers.len()).is_some() {
             enlist(&mut self.readers, &self.registry);
@@ -55,18 +55,18 @@ impl Readers {
         self.readers[reader].source
     }
 
-    /// The next copy for a reader, if it is there.
+    /// The next copy for a reader, if available.
     pub fn next_copy(&mut self, reader: usize, now: Nanos) -> Option<Entry> {
         let Reader { watched, source, .. } = &mut self.readers[reader];
         self.streams.next(source.as_mut()?, watched, now)
     }
 
-    /// Reads on in the log for the reader that began before what is kept, as [`CopyStreams::advance_rewind`].
+    /// Continues reading the log for the rewinding reader, as [`CopyStreams::advance_rewind`].
     pub fn advance_rewind(&mut self, reader: usize, takes_all: bool, now: Nanos) -> RewindRun {
         self.streams.advance_rewind(&self.readers[reader].watched, takes_all, now)
     }
 
-    /// The connection of a reader is closed.
+    /// Handles the close of a reader's connection.
     pub fn log_out(&mut self, reader: usize) {
         self.readers[reader].source = None;
     }
@@ -99,7 +99,7 @@ impl LoginUsers for Readers {
             None | Some(CopyStart::NotAvailable) => {
                 Err(Denial::Rejected(LoginRejectReason::SESSION_NOT_AVAILABLE))
             }
-            // Its turn comes when the log has been read again for another one.
+            // It can start when the log has been read again for another reader.
             Some(CopyStart::Busy) => Err(Denial::Busy(now + REWIND_PATIENCE)),
             Some(CopyStart::At(number, source)) => {
                 reader.source = Some(source);
@@ -109,7 +109,7 @@ impl LoginUsers for Readers {
     }
 }
 
-/// Adds the users of the registry that are not among the readers yet, also to the lists of the readers that watch them.
+/// Adds the registry's new users to the readers, and to the lists of the readers that watch them.
 fn enlist(readers: &mut Vec<Reader>, registry: &UserRegistry) {
     let users: Vec<&UserView> = registry.iter().collect();
     readers

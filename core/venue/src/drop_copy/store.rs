@@ -10,7 +10,7 @@ pub struct Entry {
     /// The user's place.
     pub user: u16,
     len: u16,
-    /// Its number in the user's session.
+    /// Message number in the user's session.
     pub number: u64,
     bytes: [u8; MAX_LOGGED_MESSAGE],
 }
@@ -24,14 +24,14 @@ impl Entry {
         Entry { user: user as u16, len: message.len() as u16, number, bytes }
     }
 
-    /// Its bytes.
+    /// The message's bytes.
     #[must_use]
     pub fn message(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 }
 
-/// True for each user whose messages a reader gets, by the users' places.
+/// True for each user whose messages a reader receives, by the users' places.
 pub type Watched = [bool];
 
 /// The number of messages to the watched users, given the number of each user's next one.
@@ -42,34 +42,34 @@ pub fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 
 /// The place of a reader's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is kept at this place, or comes next there.
+    /// It is kept at this place, or is the next one there.
     At(u64),
-    /// It is kept no longer.
+    /// It is no longer kept.
     Before,
-    /// There is no such number yet, nor is it the next.
+    /// The number does not exist yet and is not the next one.
     Beyond,
 }
 
 /// A fixed number of the newest messages; older ones are overwritten.
 pub struct CopyStore {
     slots: Box<[Entry]>,
-    /// Place of the next message, counted from the first that was ever put here.
+    /// Place of the next message, counted from the first message ever stored.
     next: u64,
     next_numbers: Vec<u64>,
 }
 
 impl CopyStore {
-    /// Room for `capacity` messages, rounded up to a power of two, after those before `next_numbers`.
+    /// Capacity for `capacity` messages, rounded up to a power of two, after those before `next_numbers`.
     pub fn new(capacity: usize, next_numbers: Vec<u64>) -> CopyStore {
         let slots = vec![Entry::new(0, 0, &[]); capacity.next_power_of_two()].into_boxed_slice();
         CopyStore { slots, next: 0, next_numbers }
     }
 
-    /// Puts a message behind the others.
+    /// Appends a message.
     pub fn push(&mut self, entry: Entry) {
         let user = usize::from(entry.user);
         if user >= self.next_numbers.len() {
-            // Of users who came later, to whom nothing was sent before.
+            // The user was added later, and has no earlier messages.
             self.next_numbers.resize(user + 1, 1);
         }
         self.next_numbers[user] = entry.number + 1;
@@ -78,7 +78,7 @@ impl CopyStore {
         self.next += 1;
     }
 
-    /// Messages that are kept at most.
+    /// Maximum number of kept messages.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
@@ -100,7 +100,7 @@ impl CopyStore {
         1 + count(watched, self.next_numbers.iter().copied())
     }
 
-    /// Where a reader's message of this number is. Looks through what is kept, from its end.
+    /// The place of a reader's message with this number. Searches the kept messages from the end.
     pub fn find(&self, watched: &Watched, number: u64) -> Place {
         let mut at = self.next;
         let mut there = self.next_number(watched);
@@ -149,11 +149,11 @@ mod tests {
         );
         let entry = store.entry(3).unwrap();
         assert_eq!((entry.user, entry.number, entry.message()), (0, 4, &[4][..]));
-        // One more than there is room for.
+        // One more than there is capacity for.
         store.push(Entry::new(1, 7, &[7]));
         assert!(store.entry(0).is_none() && store.entry(1).is_some());
         assert_eq!([8, 9].map(|number| store.find(&both, number)), [Place::Before, Place::At(1)]);
-        // Of somebody who came meanwhile.
+        // A message of a user that was added meanwhile.
         let all = [true; 5];
         let before = store.next_number(&all);
         store.push(Entry::new(4, 1, &[1]));

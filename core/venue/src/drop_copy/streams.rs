@@ -1,4 +1,4 @@
-//! The stream of copies of each reader: from the newest messages, or from the log read again.
+//! Each reader's stream of copies: from the newest messages, or from a second reading of the log.
 
 use std::collections::VecDeque;
 
@@ -10,64 +10,64 @@ use crate::log_follower::LogFollower;
 use crate::replica::Replica;
 use crate::stored_log::{LogReadError, LogResult, StoredLog};
 
-/// Commands taken from the log in one run.
+/// Maximum number of commands read from the log per run.
 const COMMANDS_PER_RUN: usize = 1 << 12;
-/// Messages that wait for a reader for whom the log is read again.
+/// Maximum number of queued messages for a reader that rewinds.
 const REWOUND_MAX: usize = 1 << 10;
-/// Time that a reader for whom the log is read again may take nothing: others wait for their turn.
+/// Maximum time that a rewinding reader may accept nothing: others wait for their turn.
 pub const REWIND_PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// Follows a log as far as it is durable and gives each reader the messages of the users that it watches.
+/// Follows a log up to its durable end and gives each reader the messages of the users that it watches.
 ///
-/// The newest messages are kept; for a reader that begins before them the log is read again, for one reader at a time.
+/// Keeps the newest messages; for a reader that begins before them, the log is read again, one at a time.
 pub struct CopyStreams {
     log: Box<dyn StoredLog>,
-    /// Messages that are kept.
+    /// Number of kept messages.
     retained: usize,
-    /// Messages taken from the log in one run.
+    /// Maximum number of messages read from the log per run.
     messages_per_run: usize,
     live: Option<Live>,
     rewind: Option<Rewind>,
 }
 
-/// The log as far as it is durable.
+/// The log up to its durable end.
 struct Live {
     follower: LogFollower,
     store: CopyStore,
-    /// Messages of the last command beyond those that one run takes: one command can cause many, such as the end of a day.
+    /// Messages of the last command beyond one run's maximum: an end of day, for example, causes many.
     waiting: VecDeque<Entry>,
-    /// No reader is let in before the log was read up to here.
+    /// Readers are admitted once the log has been read up to here.
     ready_at: Sequence,
 }
 
-/// The log read again from before what is kept.
+/// A second reading of the log, from before the kept messages.
 struct Rewind {
     follower: LogFollower,
     /// Key of the reader.
     key: usize,
-    /// Number of the reader's next message that is read.
+    /// Number of the reader's next message to be read.
     next_number: u64,
-    /// The first that it wants.
+    /// First message that the reader requested.
     wanted: u64,
     /// Messages that wait to be sent.
     out: VecDeque<Entry>,
-    /// When it took something last.
+    /// Time at which the reader last accepted a message.
     last_progress: Nanos,
 }
 
 /// The source of a reader's next message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopySource {
-    /// The newest messages, from this place on.
+    /// The newest messages, from this place.
     Store(u64),
     /// The log, read again.
     Rewind,
 }
 
-/// The answer to a reader that wants copies.
+/// The answer to a reader that requests copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStart {
-    /// From this number on, which comes from this source.
+    /// Starts at this number, from this source.
     At(u64, CopySource),
     /// There is no such number, or the log begins later.
     NotAvailable,
@@ -82,7 +82,7 @@ pub enum RewindRun {
     Read(usize),
     /// The reader has taken nothing for 10 s.
     Stalled,
-    /// The log cannot be read there any more.
+    /// The log can no longer be read there.
     Lost,
 }
 
@@ -92,7 +92,7 @@ pub struct FollowRun {
     pub work: usize,
     /// Messages that were kept.
     pub messages: usize,
-    /// The last command all of whose messages are kept.
+    /// The last command whose messages are all kept.
     pub last_command: Sequence,
 }
 
@@ -103,12 +103,12 @@ impl CopyStreams {
         CopyStreams { log, retained, messages_per_run, live: None, rewind: None }
     }
 
-    /// Has each command that becomes durable wake the thread behind `waker`.
+    /// Makes each command that becomes durable wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.log.wake_by(waker);
     }
 
-    /// Takes some of what is durable.
+    /// Reads some of the durable commands.
     ///
     /// # Errors
     /// [`LogReadError`] when the log cannot be followed any more.
@@ -124,7 +124,7 @@ impl CopyStreams {
             }
         };
         let Live { follower, store, waiting, .. } = live;
-        // New messages must not overwrite those that the readers are to be sent next.
+        // New messages must not overwrite the readers' next ones.
         let messages_max = self.messages_per_run.min(store.capacity().div_ceil(2));
         let waited = waiting.len().min(messages_max);
         waiting.drain(..waited).for_each(|entry| store.push(entry));
@@ -149,7 +149,7 @@ impl CopyStreams {
         Ok(FollowRun { work: waited + commands, messages, last_command: Sequence(last) })
     }
 
-    /// True once the log was read as far as it was durable at first: readers may come.
+    /// True once the log was read up to its initial durable end: readers may start.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.live.as_ref().is_some_and(|live| {
@@ -169,7 +169,7 @@ impl CopyStreams {
         }
         let is_before = |replica: &Replica| count(watched, replica.next_numbers()) < number;
         let follower = LogFollower::from_snapshot(&*self.log, is_before);
-        // A log that cannot be read here is noticed, and reported, by the one that follows it.
+        // An unreadable log is noticed and reported by the follower.
         let Ok(Some(follower)) = follower else { return CopyStart::NotAvailable };
         let next_number = 1 + count(watched, follower.replica().next_numbers());
         let out = VecDeque::with_capacity(REWOUND_MAX);
@@ -177,18 +177,18 @@ impl CopyStreams {
         CopyStart::At(number, CopySource::Rewind)
     }
 
-    /// Key of the reader for whom the log is read again.
+    /// Key of the rewinding reader.
     #[must_use]
     pub fn rewinding(&self) -> Option<usize> {
         self.rewind.as_ref().map(|rewind| rewind.key)
     }
 
-    /// Reads on for the reader for whom the log is read again, which watches these users; `takes_all` is true when
-    /// nothing is on its way to it. Where the log lost its begin meanwhile that reader alone is affected: whether the
-    /// others' can be read is seen by reading it.
+    /// Continues reading for the rewinding reader, which watches these users; `takes_all` is true when no
+    /// message to it is pending. If the log lost its beginning meanwhile, only that reader is affected: each
+    /// other reader's own reading shows whether its part is still readable.
     pub fn advance_rewind(&mut self, watched: &Watched, takes_all: bool, now: Nanos) -> RewindRun {
         let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return RewindRun::Read(0) };
-        // While there is nothing that the reader could take its turn is not over.
+        // While no message is available to the reader, its turn is not over.
         if rewind.out.is_empty() && takes_all {
             rewind.last_progress = now;
         }
@@ -199,7 +199,7 @@ impl CopyStreams {
         }
     }
 
-    /// The reader's next message, if it is there.
+    /// The reader's next message, if available.
     pub fn next(&mut self, source: &mut CopySource, watched: &Watched, now: Nanos) -> Option<Entry> {
         let live = self.live.as_ref()?;
         if *source == CopySource::Rewind {
@@ -208,7 +208,7 @@ impl CopyStreams {
                 rewind.last_progress = now;
                 return Some(entry);
             }
-            // Once the log was read again as far as it is kept, the reader is like the others.
+            // Once the second reading has reached the kept messages, the reader continues from the store.
             let next = rewind.next_number.max(rewind.wanted);
             let Place::At(at) = live.store.find(watched, next) else { return None };
             *source = CopySource::Store(at);
@@ -224,20 +224,20 @@ impl CopyStreams {
         None
     }
 
-    /// False when the newest messages have overtaken a reader: it must not be sent anything with a gap in it.
+    /// False when the newest messages have overtaken a reader: it must not be sent a stream with a gap.
     #[must_use]
     pub fn is_kept(&self, source: CopySource) -> bool {
         let (CopySource::Store(at), Some(live)) = (source, &self.live) else { return true };
         at >= live.store.next() || live.store.entry(at).is_some()
     }
 
-    /// True when a reader was given everything that is durable.
+    /// True when a reader has been given all durable messages.
     #[must_use]
     pub fn is_sent(&self, source: CopySource) -> bool {
         self.live.as_ref().is_none_or(|live| source == CopySource::Store(live.store.next()))
     }
 
-    /// True when everything that is durable was taken.
+    /// True when all durable commands were read.
     #[must_use]
     pub fn is_caught_up(&self) -> bool {
         self.live.as_ref().is_none_or(|live| {
@@ -252,7 +252,7 @@ impl CopyStreams {
 }
 
 impl Rewind {
-    /// Reads some of the log, as far as there is capacity for what follows; returns how many commands.
+    /// Reads some of the log, as far as there is capacity for the messages; returns the number of commands.
     fn read_on(&mut self, log: &dyn StoredLog, limit: Sequence, watched: &Watched) -> LogResult<usize> {
         let Rewind { follower, next_number, wanted, out, .. } = self;
         let mut commands = 0;

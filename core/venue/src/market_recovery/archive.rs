@@ -1,4 +1,4 @@
-//! Messages that are no longer in memory, out of the log: they follow from the commands in it.
+//! Messages that are no longer in memory, recomputed from the commands in the log.
 
 use std::sync::Arc;
 
@@ -16,31 +16,31 @@ use crate::stored_log::{LogResult, StoredCommands, StoredLog};
 /// Requests that wait for the archive, and answers that wait to be sent; further requests are dropped and counted.
 const RING_CAPACITY: usize = 16;
 const COMMANDS_PER_RUN: usize = 1 << 13;
-/// A snapshot is read at most so often: requests for now this, now that must not keep the disk busy.
+/// Minimum interval of snapshot reads: alternating old and new requests must not keep the disk busy.
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
-/// The state that was read is forgotten after so long without a request.
+/// The state is dropped after this time without a request.
 const KEPT_FOR: Nanos = Nanos::from_secs(30);
-/// A request that takes longer has no answer, so that it does not hold up those behind it.
+/// A request that takes longer gets no answer, so that it does not delay the requests behind it.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// Messages that a state reads on for although there is a snapshot before them.
+/// Distance in messages within which a state reads on although a snapshot is nearer.
 const NEAR: u64 = 1 << 17;
-/// After every command.
+/// A sequence after every command.
 const END: Sequence = Sequence(u64::MAX);
-/// Messages that the state keeps at least, so that what is wanted is still there when the rest of its packet is.
+/// Minimum number of messages kept, so that a packet's first message is still there with its last.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
-/// Messages `first..end` are wanted by the requester at `to`.
+/// A request for the messages `first..end`, from the requester at `to`.
 #[derive(Clone, Copy)]
 pub struct ArchiveRequest<P> {
     /// Address of the requester.
     pub to: P,
     /// The first message.
     pub first: u64,
-    /// The one behind the last.
+    /// The message after the last.
     pub end: u64,
 }
 
-/// A packet that is to be sent.
+/// A packet to be sent.
 #[derive(Clone, Copy)]
 pub struct ArchiveAnswer<P> {
     /// Address of the requester.
@@ -61,9 +61,9 @@ impl<P> ArchiveAnswer<P> {
 
 /// The publisher's end: requests, and the packets that answer them.
 pub struct ArchiveLink<P> {
-    /// Takes requests.
+    /// Sends requests.
     pub requests: spsc::Producer<ArchiveRequest<P>>,
-    /// Gives answers.
+    /// Receives answers.
     pub answers: spsc::Consumer<ArchiveAnswer<P>>,
 }
 
@@ -74,7 +74,7 @@ pub struct ArchivePort<P> {
 }
 
 impl<P: Copy + Send> ArchiveLink<P> {
-    /// Both ends.
+    /// Creates both ends.
     #[must_use]
     pub fn new() -> (ArchiveLink<P>, ArchivePort<P>) {
         let (request, requests) = spsc::channel(RING_CAPACITY);
@@ -83,9 +83,9 @@ impl<P: Copy + Send> ArchiveLink<P> {
     }
 }
 
-/// The progress of a state of the market out of the log.
+/// The progress of building a market state from the log.
 pub enum CatchUp {
-    /// So much was done; there is more.
+    /// This much work was done; there is more.
     Working(usize),
     /// The state is complete.
     Done(Box<MarketImage>),
@@ -93,17 +93,17 @@ pub enum CatchUp {
     Impossible,
 }
 
-/// Answers requests one after another: reads the newest snapshot that does not come too late, applies commands until
-/// the messages are there, and keeps the state for the next request.
+/// Answers requests one after another: reads the newest snapshot before the requested messages, applies
+/// commands until the messages are available, and keeps the state for the next request.
 pub struct MessageArchive<P> {
     log: Box<dyn StoredLog>,
     session: Session,
     packet_bytes: usize,
     port: ArchivePort<P>,
-    /// The one at hand, and when it was taken.
+    /// The current request, and its start time.
     request: Option<(ArchiveRequest<P>, Nanos)>,
     state: Option<State>,
-    /// The state is on its way from the newest snapshot to the end.
+    /// True while the state advances from the newest snapshot to the end.
     is_catching_up: bool,
     next_rewind: Nanos,
     latest: Nanos,
@@ -115,23 +115,23 @@ pub struct MessageArchive<P> {
 struct State {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// What follows was decided by other bounds: a newer snapshot begins here.
+    /// Here another definition takes over: a newer snapshot begins here.
     until: Sequence,
-    /// Here the next snapshot begins: what is far behind it is reached sooner from there.
+    /// Here the next snapshot begins: messages far behind it are reached faster from there.
     nearer: Sequence,
 }
 
 /// The progress of a request.
 enum Progress {
     Working(usize),
-    /// What there is of it is in the state.
+    /// The available part is in the state.
     Found,
-    /// It is nowhere.
+    /// The messages are not available.
     Impossible,
 }
 
 impl<P: Copy + Send> MessageArchive<P> {
-    /// Of a log, in packets of at most `packet_bytes` of the market data session.
+    /// An archive of a log, which answers in packets of at most `packet_bytes` of the market data session.
     #[must_use]
     pub fn new(
         log: Box<dyn StoredLog>,
@@ -179,7 +179,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         })
     }
 
-    /// The log, or a command in it, cannot be read.
+    /// Handles an error in reading the log or a command in it.
     fn note_error(&mut self) {
         (self.state, self.is_catching_up) = (None, false);
         self.counters.archive_errors.add(1);
@@ -191,9 +191,9 @@ impl<P: Copy + Send> MessageArchive<P> {
         self.counters.archive_rewinds.add(1);
     }
 
-    /// The newest snapshot that has the message, or comes before it.
+    /// The newest snapshot that has the message, or precedes it.
     fn rewind(&mut self, first: u64) -> Option<State> {
-        // The one before is let go of first: two of them would need twice the memory.
+        // The previous state is dropped first: two of them would need twice the memory.
         self.state = None;
         let listed = self.log.snapshots().ok()?;
         let (mut newer, mut oldest) = (Vec::new(), self.oldest);
@@ -218,7 +218,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         None
     }
 
-    /// Hands on a packet of what is wanted; false when there is no room for it yet.
+    /// Sends a packet of the requested messages; false when the ring is full.
     fn answer(&mut self, request: ArchiveRequest<P>) -> bool {
         let Some(state) = &self.state else { return true };
         let mut bytes = [0; DATAGRAM_LEN_MAX];
@@ -238,24 +238,24 @@ impl<P: Copy + Send> MessageArchive<P> {
         is_taken
     }
 
-    /// Has each request wake the thread behind `waker`.
+    /// Makes each request wake the thread behind `waker`.
     pub fn wake_by(&self, waker: &Waker) {
         self.port.requests.wake_by(waker);
     }
 
-    /// True while there is something to be done: the log can be read on, or the answer sent, in a moment.
+    /// True while there is work: the log can be read further, or the answer sent, in a moment.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.request.is_some() || self.is_catching_up
     }
 
-    /// When there is something to be done although no request comes.
+    /// Time at which there is work even without a request.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.state.as_ref().map(|_| self.latest + KEPT_FOR)
     }
 
-    /// Does some of the work for a state of the market that covers everything published by now.
+    /// Does some of the work for a market state that covers everything published by now.
     pub fn catch_up(&mut self, now: Nanos) -> CatchUp {
         self.latest = now;
         if !self.is_catching_up {
@@ -284,7 +284,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         }
     }
 
-    /// Does some of the work for the requests; returns how much there was to do.
+    /// Does some of the work for the requests; returns the amount of work.
     pub fn poll(&mut self, now: Nanos) -> usize {
         let waiting = self.request.take().or_else(|| Some((self.port.requests.try_pop()?, now)));
         let Some((request, since)) = waiting else {
@@ -313,8 +313,9 @@ impl<P: Copy + Send> MessageArchive<P> {
     }
 }
 
-/// Where commands begin that another definition decided; `newer` has the newest snapshot first, without a definition where
-/// it cannot be used. What follows such a one is believed as soon as the next one is of the same definition again.
+/// Sequence of the first command that another definition decided. `newer` has the newest snapshot first,
+/// without a definition where it is unusable. Commands after an unusable snapshot count as unchanged if the
+/// next usable one matches.
 fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Definition) -> Sequence {
     let mut unknown_since = None;
     for (sequence, other) in newer.iter().rev() {
@@ -328,14 +329,14 @@ fn first_that_differs(newer: &[(Sequence, Option<Definition>)], definition: &Def
 }
 
 impl State {
-    /// Applies commands until a packet of the messages `first..end` is there.
+    /// Applies commands until a packet of the messages `first..end` is available.
     fn advance(&mut self, first: u64, end: u64, durable: Sequence) -> LogResult<Progress> {
         let limit = self.until.min(durable);
         let enough = end.min(first + MESSAGES_PER_PACKET);
         let count = self.read_on(limit, |replica| store(replica).next_sequence() < enough)?;
         let store = store(&self.replica);
         let is_complete = store.next_sequence() >= enough;
-        // The next record, or the next snapshot, is there in a moment; unless everything that is durable was read.
+        // The next record, or the next snapshot, is available soon, unless everything durable was read.
         let is_over = is_complete || (limit == durable && self.replica.last_command() >= durable);
         let has_more = count == COMMANDS_PER_RUN && !is_complete;
         Ok(match store.message(first) {
@@ -345,7 +346,7 @@ impl State {
         })
     }
 
-    /// Applies commands up to `limit` while more are wanted, some at a time; how many there were.
+    /// Applies commands up to `limit` while more are needed, some at a time; returns their number.
     fn read_on(&mut self, limit: Sequence, mut wants_more: impl FnMut(&Replica) -> bool) -> LogResult<usize> {
         let mut count = 0;
         while count < COMMANDS_PER_RUN && wants_more(&self.replica) {
@@ -357,7 +358,7 @@ impl State {
     }
 }
 
-/// Messages that a packet holds at most: the shortest has 12 bytes.
+/// Maximum number of messages in a packet: the shortest has 12 bytes.
 const MESSAGES_PER_PACKET: u64 = (DATAGRAM_LEN_MAX / 14) as u64;
 
 fn store(replica: &Replica) -> &MessageStore {
@@ -393,7 +394,7 @@ mod tests {
         }
     }
 
-    /// A log of stages of the day, one message each, and the snapshot before them.
+    /// A log of system events, one message each, and the snapshot before them.
     struct Stages;
 
     impl StoredLog for Stages {
@@ -475,7 +476,7 @@ mod tests {
         assert_eq!(of(&[]), END);
         assert_eq!(of(&[&same, &same]), END);
         assert_eq!(of(&[&other, &other, &same]), Sequence(800));
-        // One that cannot be used may have been of another.
+        // An unusable one may have had another definition.
         assert_eq!(of(&[&same, &None, &same]), END);
         assert_eq!(of(&[&other, &None, &same]), Sequence(800));
         assert_eq!(of(&[&None, &None, &same]), Sequence(800));

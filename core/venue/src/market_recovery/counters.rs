@@ -5,10 +5,10 @@ tickpath_lockfree::counters! {
     pub struct RecoveryCounters {
         /// Number of the next message that the snapshots do not cover.
         pub next_sequence,
-        /// 1 once a message was missed: no snapshot is taken until the state is rebuilt out of the journal or, without
-        /// one, until the venue is started again.
+        /// 1 once a message was missed: no snapshot is taken until the state is rebuilt from the journal or,
+        /// without one, until the venue restarts.
         pub is_behind,
-        /// Times that the state was rebuilt out of the journal.
+        /// Times that the state was rebuilt from the journal.
         pub renewals => "snapshot_renewals",
         /// GLIMPSE connections at present.
         pub glimpse_connections => "glimpse_connections",
@@ -16,9 +16,9 @@ tickpath_lockfree::counters! {
         pub glimpse_logins => "glimpse_logins",
         /// GLIMPSE logins beyond the bound, to another session, or while no snapshot can be taken.
         pub glimpse_refused => "glimpse_refused",
-        /// GLIMPSE connections closed before their login, for want of capacity or because it did not come in time.
+        /// GLIMPSE connections closed before their login, for lack of capacity or because it came too late.
         pub glimpse_evicted => "glimpse_evicted",
-        /// GLIMPSE clients that said what no client says.
+        /// GLIMPSE clients that sent invalid messages.
         pub glimpse_malformed => "glimpse_malformed",
         /// GLIMPSE clients that were too slow, or silent.
         pub glimpse_slow => "glimpse_slow",
@@ -26,13 +26,13 @@ tickpath_lockfree::counters! {
         pub glimpse_snapshots => "glimpse_snapshots",
         /// Snapshots sent by multicast, of one instrument each.
         pub channel_snapshots => "channel_snapshots",
-        /// Their packets.
+        /// Packets of these snapshots.
         pub channel_packets => "channel_packets",
-        /// Times that the kernel did not take one; it is tried again.
+        /// Times that the kernel did not accept a packet; it is retried.
         pub channel_unsent => "channel_unsent",
-        /// Answers out of the journal.
+        /// Answers from the journal.
         pub archive_answers => "archive_answers",
-        /// Requests for what the journal has no longer.
+        /// Requests for messages that the journal no longer has.
         pub archive_too_old => "archive_too_old",
         /// Snapshots of the journal that were read.
         pub archive_rewinds => "archive_rewinds",

@@ -1,4 +1,4 @@
-//! The recovery of market data: messages sent again on request, out of memory or out of the log.
+//! The recovery of market data: messages resent on request, from memory or from the log.
 
 mod archive;
 mod counters;

@@ -1,4 +1,4 @@
-//! Requests for messages that were published, and the packets that answer them.
+//! Requests for published messages, and the packets that answer them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,19 +10,19 @@ use crate::retransmission_limits::RequestLimits;
 use crate::token_bucket::RateLimit;
 
 const PENDING_MAX: usize = 64;
-/// Requests that one poll of a socket takes at most: more than may wait, so that a flood is dropped at once.
+/// Maximum number of requests per poll of a socket: more than may wait, so that a flood is dropped.
 pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
 
 /// Requests of a market data session, until each is answered by one packet.
 ///
-/// The packet has as many messages as it holds: a client that wants more requests again. So no client gets more than a
-/// packet for 20 bytes, and one that requests again after each packet gets nothing twice.
+/// The packet has as many messages as fit: a client that needs more requests again. So no client gets more
+/// than a packet for 20 bytes, and one that requests again after each packet gets nothing twice.
 ///
 /// Requests are limited by the address of a host, `H`, and answered to an address of a socket, `P`.
 pub struct RetransmissionQueue<P, H> {
     session: Session,
     limits: RequestLimits<H>,
-    /// Addresses, and the messages that they want.
+    /// Addresses, and the messages that they requested.
     pending: VecDeque<(P, Range<u64>)>,
     packet: Box<[u8]>,
 }
@@ -30,11 +30,11 @@ pub struct RetransmissionQueue<P, H> {
 /// The reason why a request is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestFault {
-    /// It is no request.
+    /// It is not a request.
     Malformed,
     /// It is for another session.
     OtherSession,
-    /// Its address requests more often than it may.
+    /// Its address exceeds its request rate.
     Limited,
 }
 
@@ -42,14 +42,14 @@ pub enum RequestFault {
 pub struct Answer<'a, P> {
     /// Address of the requester.
     pub to: P,
-    /// Messages in the packet; none when what was requested is kept no longer, or not published: nothing is sent then.
+    /// Messages in the packet; 0 when the requested ones are unpublished or gone: then nothing is sent.
     pub message_count: u16,
     /// The packet.
     pub datagram: &'a [u8],
 }
 
 impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
-    /// For a session; answers have at most `packet_bytes`, and each address may request as often as `limit` says.
+    /// A queue for a session; answers have at most `packet_bytes`, and `limit` applies to each address.
     #[must_use]
     pub fn new(session: Session, packet_bytes: usize, limit: RateLimit) -> Self {
         RetransmissionQueue {
@@ -75,7 +75,7 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
         Ok(request)
     }
 
-    /// Has the messages `first..end` sent to an address, when it is their turn; false when too many wait.
+    /// Queues the messages `first..end` for an address; false when the queue is full.
     pub fn push(&mut self, to: P, first: u64, end: u64) -> bool {
         let has_capacity = self.pending.len() < PENDING_MAX;
         if has_capacity {
@@ -84,7 +84,7 @@ impl<P, H: Copy + PartialEq> RetransmissionQueue<P, H> {
         has_capacity
     }
 
-    /// The answer to the request that waits longest, out of the messages that are kept.
+    /// The answer to the oldest request, from the kept messages.
     pub fn poll_answer<'m>(&mut self, message: impl Fn(u64) -> Option<&'m [u8]>) -> Option<Answer<'_, P>> {
         let (to, wanted) = self.pending.pop_front()?;
         let mut packet = PacketBuilder::new(&mut self.packet[..], self.session, Sequence(wanted.start));

@@ -8,14 +8,14 @@ use tickpath_types::{InstrumentId, Nanos, Sequence};
 use super::counters::RecoveryCounters;
 use crate::market_image::{MarketImage, next_message};
 
-/// After this time without a packet a heartbeat is sent.
+/// Maximum time without a packet, after which a heartbeat is sent.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
 
 /// Publishes each instrument's state in turn, one an interval, in a separate MoldUDP64 session.
 ///
-/// A snapshot begins with the instrument's directory in the first packet and ends with the message that says where to
-/// join. The numbers of the channel's session serve to notice loss: a client that missed a packet waits for the
-/// instrument's next turn. They begin at 1 when the venue starts.
+/// A snapshot begins with the instrument's directory in the first packet and ends with the message that names
+/// the sequence to join at. The numbers of the channel's session serve to detect loss: a client that missed a
+/// packet waits for the instrument's next turn. They begin at 1 when the venue starts.
 pub struct SnapshotChannel {
     session: Session,
     buffer: Box<[u8]>,
@@ -24,18 +24,18 @@ pub struct SnapshotChannel {
     interval: Nanos,
     next_at: Nanos,
     last_sent: Nanos,
-    /// The instrument of the snapshot at hand.
+    /// The instrument of the current snapshot.
     latest: InstrumentId,
     messages: Vec<u8>,
-    /// The end of what is sent of them.
+    /// End of the part that was sent.
     place: usize,
-    /// The values of `next` and `place` once the packet at hand is sent.
+    /// The values of `next` and `place` after the current packet is sent.
     after_packet: (Sequence, usize),
     counters: Arc<RecoveryCounters>,
 }
 
 impl SnapshotChannel {
-    /// With one snapshot an `interval`, in packets of at most `packet_bytes`.
+    /// A channel with one snapshot per `interval`, in packets of at most `packet_bytes`.
     #[must_use]
     pub fn new(
         session: Session,
@@ -58,7 +58,7 @@ impl SnapshotChannel {
         }
     }
 
-    /// Begins the next snapshot, if it is time and the one before is sent.
+    /// Begins the next snapshot, if it is due and the previous one is sent.
     pub fn handle_time(&mut self, now: Nanos, image: &MarketImage) {
         if self.is_sending() || now < self.next_at || !image.is_whole() {
             return;
@@ -74,7 +74,7 @@ impl SnapshotChannel {
         self.counters.channel_snapshots.add(1);
     }
 
-    /// The next packet of the snapshot at hand, with as many messages as fit; the same until it [is sent](Self::handle_sent).
+    /// The next packet, with as many messages as fit; the same until it [is sent](Self::handle_sent).
     pub fn poll_packet(&mut self) -> Option<&[u8]> {
         if !self.is_sending() {
             return None;
@@ -91,14 +91,14 @@ impl SnapshotChannel {
         Some(&self.buffer[..len])
     }
 
-    /// The latest packet was sent.
+    /// Records that the latest packet was sent.
     pub fn handle_sent(&mut self, now: Nanos) {
         (self.next, self.place) = self.after_packet;
         self.last_sent = now;
         self.counters.channel_packets.add(1);
     }
 
-    /// A heartbeat, if it is time for one.
+    /// A heartbeat, if it is due.
     pub fn poll_heartbeat(&mut self, now: Nanos) -> Option<Header> {
         let is_due = now.since(self.last_sent) >= HEARTBEAT;
         is_due.then(|| {

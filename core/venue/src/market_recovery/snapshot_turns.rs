@@ -1,4 +1,4 @@
-//! The turns of the clients of GLIMPSE, who are sent a snapshot of the market each.
+//! The turns of the GLIMPSE clients, each of which receives a snapshot of the market.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use super::counters::RecoveryCounters;
 use crate::logins::is_current;
 use crate::market_image::{MarketImage, next_message};
 
-/// Snapshots in memory at a time. Clients that log in while one is about to be taken share it; those that come when all
-/// are being read wait until one has been, or its readers have had their turn.
+/// Maximum number of snapshots in memory. Clients that log in before a snapshot is taken share it. Clients
+/// that arrive when all are in use wait until one has been read, or its readers have had their turn.
 const SNAPSHOTS_MAX: usize = 2;
-/// The time that a snapshot may be read while others wait for capacity: a client that is slower is disconnected.
+/// Maximum reading time of a snapshot while others wait for capacity: slower clients are disconnected.
 const TURN_MAX: Nanos = Nanos::from_secs(2);
 
 /// The progress of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Its login has not come.
+    /// Its login has not arrived.
     Login,
     /// It waits for a snapshot.
     Waiting,
     /// It has been sent this snapshot up to a place.
     Reading(Reading),
-    /// It was refused, and that is still to be sent.
+    /// It was refused, and the refusal is still to be sent.
     Refused,
-    /// It was given everything: what is pending is still to be sent, and the client to close its side.
+    /// It was sent everything: pending bytes are still to be sent, then the client closes its side.
     Leaving,
     /// It is disconnected.
     Gone,
 }
 
-/// A snapshot that a client is being sent.
+/// A client's position in its snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     snapshot: usize,
@@ -50,14 +50,14 @@ impl Stage {
     }
 }
 
-/// A snapshot, and the number of clients that are being sent it.
+/// A snapshot, and the number of its readers.
 #[derive(Default)]
 struct Snapshot {
     messages: Vec<u8>,
     readers: usize,
 }
 
-/// Gives each client, known by its id, a snapshot in its turn; `P` is the address of a peer.
+/// Gives each client, identified by its id, a snapshot in its turn; `P` is the address of a peer.
 ///
 /// Names and passwords are not checked: the content is public, and the number of connections, their time and the memory for
 /// them are bounded. The state of each client is a [`Stage`], which its owner keeps.
@@ -65,14 +65,14 @@ pub struct SnapshotTurns<P> {
     market_session: Session,
     /// Clients that have not logged in.
     pre_login: PreLogin<P>,
-    /// Clients that are sent a snapshot or wait for one.
+    /// Clients that receive a snapshot or wait for one.
     served: PreLogin<P>,
     snapshots: [Snapshot; SNAPSHOTS_MAX],
     counters: Arc<RecoveryCounters>,
 }
 
 impl<P: Copy + Eq> SnapshotTurns<P> {
-    /// Of the market of a session, with bounds of the clients that have not logged in and of those that are served.
+    /// The turns for the market of a session, with bounds for the clients before their login and after it.
     #[must_use]
     pub fn new(
         market_session: Session,
@@ -89,37 +89,37 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         }
     }
 
-    /// Takes note of a new connection.
+    /// Registers a new connection.
     pub fn handle_connection(&mut self, now: Nanos, id: u64, peer: P) {
         self.pre_login.admit(now, id, peer);
     }
 
-    /// The login of a client has been answered, or comes no more.
+    /// Ends a client's login phase: the login has been answered, or will not arrive.
     pub fn end_login(&mut self, id: u64) {
         self.pre_login.remove(id);
     }
 
-    /// Takes note of a client that is closed.
+    /// Handles a closed client.
     pub fn handle_close(&mut self, id: u64) {
         self.pre_login.remove(id);
         self.served.remove(id);
     }
 
-    /// The connection to be closed where another one of `peer` finds no capacity.
+    /// The connection to close when there is no capacity for another one of `peer`.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         self.pre_login.victim(peer)
     }
 
-    /// A connection whose time for its login is over.
+    /// A connection whose login time has expired.
     #[must_use]
     pub fn poll_expired(&self, now: Nanos) -> Option<u64> {
         self.pre_login.expired(now)
     }
 
-    /// Answers a login by the client's next stage, [`Waiting`](Stage::Waiting) or [`Refused`](Stage::Refused). An address that
-    /// has many clients gives way to one that has fewer: then there is also the client that is to be disconnected. While no
-    /// snapshot can be taken, `is_open` is false.
+    /// Answers a login by the client's next stage, [`Waiting`](Stage::Waiting) or
+    /// [`Refused`](Stage::Refused). An address with many clients gives way to one with fewer: then the client
+    /// to disconnect is returned too. `is_open` is false while no snapshot can be taken.
     pub fn handle_login(
         &mut self,
         now: Nanos,
@@ -144,7 +144,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         (stage, rival)
     }
 
-    /// Gives those who wait a snapshot of this moment; false when there is no capacity for one.
+    /// Takes a snapshot for the waiting clients; false when there is no capacity for one.
     pub fn begin_snapshot<'a>(
         &mut self,
         now: Nanos,
@@ -171,7 +171,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         next_message(&self.snapshots[reading.snapshot].messages, reading.place)
     }
 
-    /// Lets go of the snapshots that none of the clients is being sent.
+    /// Frees the snapshots without readers.
     pub fn release<'a>(&mut self, stages: impl Iterator<Item = &'a Stage>) {
         self.snapshots.iter_mut().for_each(|snapshot| snapshot.readers = 0);
         for stage in stages {
@@ -183,7 +183,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
 }
 
 impl Reading {
-    /// The message was handed on.
+    /// Records that the message was sent.
     pub fn pass(&mut self, message_len: usize) {
         self.place += 1 + message_len;
     }

@@ -1,9 +1,9 @@
 //! A replica as the payload of a snapshot, and back.
 //!
-//! Little-endian fields, one after the other: `TPVENUE`, a version byte, of which 1 knows no announced crosses and no
-//! schedule, and 1 and 2 know of each user's limits only what the engine was told; the definition; the facts; the
-//! engine's own snapshot with its length; each user's stream; the market's. A stream is its first and next sequence, its
-//! digest, and its messages, each with a length of 2 bytes.
+//! Little-endian fields, one after the other: `TPVENUE`; a version byte; the definition; the replayed state;
+//! the engine's own snapshot with its length; each user's stream; the market's. Version 1 has no announced
+//! crosses and no schedule; versions 1 and 2 have only the engine's part of each user's limits. A stream is
+//! its first and next sequence, its digest, and its messages, each with a length of 2 bytes.
 
 use tickpath_matching::{CommandKind, Engine, EngineError, EngineLimits, SnapshotError};
 use tickpath_types::{CrossKind, Instrument, InstrumentId, Nanos, Price, Qty, Symbol, SystemEventCode};
@@ -17,16 +17,16 @@ use crate::user_limits::UserLimits;
 
 /// First bytes of a snapshot, before its version.
 const MAGIC: [u8; 7] = *b"TPVENUE";
-/// The version that is written; those before it are read too.
+/// The version that is written; earlier ones are read too.
 const VERSION: u8 = 3;
-/// Most that a count can be, so that damage does not allocate.
+/// Maximum of a count, so that damaged bytes cause no large allocation.
 const COUNT_MAX: u64 = 1 << 26;
 
-/// The state that a log leads to was not restored.
+/// The state of a log was not restored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplicaError {
-    /// Take an older snapshot.
+    /// Use an older snapshot.
     #[error("not a venue's snapshot, or it is damaged: {0}")]
     Damaged(&'static str),
     /// Use the version of the program that wrote it.
@@ -35,44 +35,44 @@ pub enum ReplicaError {
          wrote it"
     )]
     Version(u8),
-    /// Give the venue the instruments that it had, or begin a new session.
+    /// Give the venue its original instruments, or begin a new session.
     #[error(
         "the instrument file lacks what the journal's session has: {0}; put them back (tickpath admin instrument \
          suspend SYMBOL takes one out of trading), or begin another session by --new-session"
     )]
     InstrumentsGone(String),
-    /// Give the instrument the definition that it had, or begin a new session.
+    /// Give the instrument its original definition, or begin a new session.
     #[error(
         "instrument {symbol} has changed since the journal's session got it ({field}): put its definition back, or begin \
          another session by --new-session"
     )]
     InstrumentChanged {
-        /// Which.
+        /// Symbol of the instrument.
         symbol: Symbol,
-        /// What of it, was and is.
+        /// Name of the changed field, with its old and new value.
         field: String,
     },
-    /// List the instruments in their order, new ones behind them all, or begin a new session.
+    /// List the instruments in their order, new ones after all others, or begin a new session.
     #[error(
         "instrument {symbol} stands at place {id} of the instrument file, which is that of {known} in the journal's \
          session: list the instruments in the order in which the session got them, with new ones behind them all, or \
          begin another session by --new-session"
     )]
     InstrumentMisplaced {
-        /// The one of the file.
+        /// The file's symbol.
         symbol: Symbol,
         /// Its place, which is its id.
         id: InstrumentId,
-        /// The one of the session.
+        /// The session's symbol.
         known: Symbol,
     },
-    /// Give the venue the users that it had, more only behind them, or begin a new session.
+    /// Give the venue its original users, new ones only after them, or begin a new session.
     #[error(
         "the users of the journal's session are {0}: keep them in this order, with new ones behind them, or \
          begin another session by --new-session"
     )]
     Users(String),
-    /// Begin a new session, which has room for the users that there are then and some more.
+    /// Begin a new session, which has capacity for the configured users and some more.
     #[error(
         "the journal's session has room for {room} users, which is fixed while it lasts (max_sessions {expected}, not {found}): \
          configure no more, or begin another session by --new-session",
@@ -81,10 +81,10 @@ pub enum ReplicaError {
     Room {
         /// The bound of the session.
         expected: u16,
-        /// What the users that are configured need.
+        /// The number that the configured users need.
         found: u16,
     },
-    /// Take an older snapshot, or raise the limits.
+    /// Use an older snapshot, or raise the limits.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// Correct the instruments.
@@ -97,7 +97,7 @@ const fn damaged(field: &'static str) -> ReplicaError {
 }
 
 impl Replica {
-    /// Appends everything to `out`. Walks all books and copies all messages that are kept: off the hot path.
+    /// Appends everything to `out`. Walks all books and copies all kept messages: off the hot path.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Replica { definition, engine, streams, replayed } = self;
         out.extend(MAGIC);
@@ -113,10 +113,10 @@ impl Replica {
         put_stream(out, &streams.market);
     }
 
-    /// The replica whose [`Replica::encode`] these bytes are.
+    /// Decodes the replica that [`Replica::encode`] wrote.
     ///
     /// # Errors
-    /// [`ReplicaError`] when they are not.
+    /// [`ReplicaError`] when the bytes are invalid.
     pub fn decode(bytes: &[u8]) -> Result<Replica, ReplicaError> {
         let mut fields = Fields { bytes };
         if fields.array("header")? != MAGIC {
@@ -151,14 +151,14 @@ impl Replica {
     }
 }
 
-/// A part of a snapshot that is written and read in the same way in all versions.
+/// A part of a snapshot with the same encoding in all versions.
 trait Part: Sized {
     fn put(&self, out: &mut Vec<u8>);
-    /// Reads what [`Part::put`] writes; `field` is its name in errors.
+    /// Reads the bytes that [`Part::put`] writes; `field` is its name in errors.
     fn take(fields: &mut Fields<'_>, field: &'static str) -> Result<Self, ReplicaError>;
 }
 
-/// Values with a fixed number of bytes: 8 for numbers of any width, one for codes.
+/// Values with a fixed number of bytes: 8 for numbers of any width, 1 for codes.
 macro_rules! values {
     ($($Value:ty: |$value:ident| $bytes:expr, $of:expr;)*) => { $(
         impl Part for $Value {
@@ -194,7 +194,7 @@ fn count(number: u64) -> Option<usize> {
     (number <= COUNT_MAX).then_some(number as usize)
 }
 
-/// Structures: their fields one after the other. A field without a name has that of the structure.
+/// Structures: their fields one after the other. A field without a name has the structure's name.
 macro_rules! structures {
     ($($Type:ident { $($field:ident $(= $name:literal)?),* $(,)? })*) => { $(
         impl Part for $Type {
@@ -281,7 +281,7 @@ impl<T: Part> Part for Option<T> {
     }
 }
 
-/// A limit that is not set has its bytes too.
+/// An unset limit takes the same number of bytes.
 impl Part for UserLimits {
     fn put(&self, out: &mut Vec<u8>) {
         let UserLimits { rate, open_orders, order_qty, order_notional } = *self;
@@ -319,7 +319,7 @@ fn put_stream<const LEN_MAX: usize>(out: &mut Vec<u8>, Stream { messages, digest
     }
 }
 
-/// What is left to be read.
+/// The bytes that are still to be read.
 struct Fields<'a> {
     bytes: &'a [u8],
 }
@@ -352,7 +352,7 @@ impl<'a> Fields<'a> {
         Ok(ReplayedState { last_ts, is_killed, day, users })
     }
 
-    /// As versions 1 and 2 have it.
+    /// Reads the state of a user in versions 1 and 2.
     fn user_without_notes(&mut self) -> Result<ReplayedUser, ReplicaError> {
         let mut user = ReplayedUser { is_killed: self.take("is_killed")?, ..ReplayedUser::default() };
         if let Some(((open_orders, order_qty), order_notional)) = self.take("user limits")? {
@@ -361,7 +361,7 @@ impl<'a> Fields<'a> {
         Ok(ReplayedUser { configured: None, ..user })
     }
 
-    /// First and next sequence, and the digest.
+    /// Reads the first and the next sequence, the digest and the messages.
     fn stream<const LEN_MAX: usize>(&mut self, capacity: usize) -> Result<Stream<LEN_MAX>, ReplicaError> {
         let ((first, next), digest): ((u64, u64), u64) = self.take("messages")?;
         if first == 0 || first > next || next - first > COUNT_MAX {
@@ -382,14 +382,14 @@ mod tests {
     use super::*;
     use crate::log_command::VenueCommandKind;
 
-    /// What versions 1 and 2 wrote of the facts, of a venue without a schedule and one user.
+    /// Writes the replayed state as versions 1 and 2 did, of a venue without a schedule and with one user.
     fn put_facts_before(out: &mut Vec<u8>, version: u8, limits: Option<[u64; 3]>) {
         let replayed =
             ReplayedState { last_ts: Nanos(7), is_killed: false, day: ReplayedDay::default(), users: vec![] };
         let at = out.len();
         put_facts(out, &replayed);
         if version == 1 {
-            // Behind the stages and the opened instruments.
+            // After the system events and the opened instruments.
             out.truncate(at + 8 + 1 + 8 + 8);
         }
         out.extend([1, limits.is_some().into()]);
