@@ -2,8 +2,8 @@
 //! deleted, over a few hundred and over thousands of books.
 //!
 //! `cargo bench -p tickpath-book --bench feed` prints nanoseconds per message: the median over slices of 1024
-//! messages, which a preemption or a stall of the host spoils only one of. Without `--bench` it runs a short load
-//! and compares the result with the plain books.
+//! messages, so that a preemption or a stall of the host spoils only one slice. Without `--bench` it runs a
+//! short load and compares the result with the reference model.
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use std::time::Instant;
@@ -26,15 +26,15 @@ enum Message {
     Replace(u64, Order<()>),
 }
 
-/// What the messages are drawn from.
+/// Parameters of the generated messages.
 struct Load {
     instruments: u16,
     open_orders: usize,
     messages: usize,
 }
 
-/// 47 in 100 add, 42 delete, 7 reduce, 4 replace: about a day of ITCH. Instruments are skewed; three deletes in
-/// four are of one of the latest orders.
+/// 47 in 100 messages add, 42 delete, 7 reduce and 4 replace: about a day of ITCH. Instruments are skewed;
+/// three deletes in four name one of the latest orders.
 fn generate(load: &Load) -> Vec<Message> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut below = |bound: usize| ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize;
@@ -48,7 +48,7 @@ fn generate(load: &Load) -> Vec<Message> {
             len if below(4) == 0 => below(len),
             len => len - 1 - below(len.min(load.open_orders / 20)),
         };
-        // Far from the mid is rarer: the product of two uniform numbers.
+        // Orders far from the mid are rarer: the product of two uniform numbers.
         let away = (below(40) * below(40) / 40 + 1) as i64 * 100;
         let side = Side::BOTH[below(2)];
         let squared = below(usize::from(load.instruments)) * below(usize::from(load.instruments));
@@ -125,7 +125,7 @@ fn measure(load: &Load, passes: usize) {
         apply(&mut books, &mut index, opening);
         let mut waiting = Vec::with_capacity(SLICE);
         for slice in messages.chunks(SLICE) {
-            // The decoder leaves them in the cache.
+            // A decoder leaves them in the cache.
             waiting.clear();
             waiting.extend_from_slice(slice);
             let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The trait that every implementation of the books fulfils.
+//! The trait of every implementation of the books.
 
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
@@ -8,21 +8,20 @@ use crate::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition
 
 /// Order-by-order books in price-time priority, one for each instrument, over one pool of orders.
 ///
-/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it
-/// empty. The books only keep orders; whether two orders trade is the caller's business, so a book may
-/// be crossed if the caller makes it so.
+/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty.
+/// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
 ///
 /// # Panics
-/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that
-/// is a mistake of the caller, never of a peer.
+/// `reduce`, `remove`, `data_mut` and `queue_position` panic when the handle names no open order: that is a
+/// caller's error, never a peer's.
 pub trait OrderBooks<T: Copy> {
-    /// Empty books whose memory is touched as it comes into use, or by [`prefault`](Self::prefault): an order may then cost
-    /// a page fault, and empty books cost next to nothing.
+    /// Empty books whose memory is touched at its first use, or by [`prefault`](Self::prefault): an order may
+    /// then cost a page fault, and empty books cost next to nothing.
     fn untouched(limits: BookLimits) -> Self
     where
         Self: Sized;
 
-    /// Empty books whose memory is touched.
+    /// Empty books with all memory touched.
     fn new(limits: BookLimits) -> Self
     where
         Self: Sized,
@@ -32,16 +31,16 @@ pub trait OrderBooks<T: Copy> {
         books
     }
 
-    /// Touches all memory that is not yet.
+    /// Touches all memory that has not been touched yet.
     fn prefault(&mut self) {}
 
-    /// The bounds.
+    /// The limits.
     fn limits(&self) -> BookLimits;
 
-    /// Open orders in all books.
+    /// Number of open orders in all books.
     fn order_count(&self) -> u32;
 
-    /// Price levels in all books.
+    /// Number of price levels in all books.
     fn level_count(&self) -> u32;
 
     /// Enters an order at the tail of its level.
@@ -50,26 +49,26 @@ pub trait OrderBooks<T: Copy> {
     /// [`AddError`] when a bound is reached or the order cannot rest; nothing changed.
     fn add(&mut self, order: Order<T>) -> Result<OrderHandle, AddError>;
 
-    /// Takes `qty` off an order, which keeps its priority, or leaves when nothing is left. Returns what is left.
+    /// Takes `qty` off an order, which keeps its priority; at zero it is removed. Returns the new quantity.
     ///
     /// # Panics
-    /// When `qty` is more than there is.
+    /// When `qty` is more than the order's quantity.
     fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty;
 
-    /// Adds `qty` to an order, which keeps its priority, and returns what it has then; `None`, and nothing changed, when
-    /// its level's quantity has no room for it.
+    /// Adds `qty` to an order, which keeps its priority, and returns its new quantity; `None`, and nothing
+    /// changed, when its level's total would overflow.
     ///
     /// # Panics
     /// When the handle names no open order.
     fn increase(&mut self, handle: OrderHandle, qty: Qty) -> Option<Qty>;
 
-    /// Removes an order and returns it as it was.
+    /// Removes an order and returns its last state.
     fn remove(&mut self, handle: OrderHandle) -> Order<T>;
 
-    /// The order, `None` when the handle names no open one.
+    /// The order; `None` when the handle names no open one.
     fn order(&self, handle: OrderHandle) -> Option<Order<T>>;
 
-    /// The user's own data of an order.
+    /// The caller's data of an order.
     fn data_mut(&mut self, handle: OrderHandle) -> &mut T;
 
     /// The best level of a side.
@@ -96,15 +95,15 @@ pub trait OrderBooks<T: Copy> {
     /// The orders of a side in price-time priority.
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<T>)>;
 
-    /// What trades before an order at its own price. Walks the level from the front.
+    /// Orders and quantity ahead of an order at its own price. Walks the level from the front.
     fn queue_position(&self, handle: OrderHandle) -> QueuePosition;
 
-    /// Writes the best levels of a side to `out` and returns how many there were.
+    /// Writes the best levels of a side to `out` and returns their number.
     fn depth(&self, instrument: InstrumentId, side: Side, out: &mut [Level]) -> usize {
         out.iter_mut().zip(self.levels(instrument, side)).map(|(slot, level)| *slot = level).count()
     }
 
-    /// Quantity on `side` that an order of the other side at `limit` could trade with, counted as far as `enough`.
+    /// Quantity on `side` available to the other side at `limit`; counting stops at `enough`.
     fn available(&self, instrument: InstrumentId, side: Side, limit: Price, enough: Qty) -> Qty {
         let mut total = Qty::ZERO;
         for level in self.levels(instrument, side) {
@@ -116,28 +115,28 @@ pub trait OrderBooks<T: Copy> {
         total.min(enough)
     }
 
-    /// Starts to fetch what changing this order will need; a hint without effect on the books. Takes
-    /// `None` too, so that no caller needs a branch that a CPU would guess wrong.
+    /// Prefetches the memory for a change of this order; a hint without effect on the books. Accepts `None`
+    /// too, so that no caller needs an unpredictable branch.
     #[inline]
     fn prefetch(&self, _handle: Option<OrderHandle>) {}
 
-    /// Starts to fetch what lies one step further, once what [`OrderBooks::prefetch`] asked for has
-    /// arrived: the order's neighbours in the queue, and its level.
+    /// Prefetches one step further, once the lines of [`OrderBooks::prefetch`] have arrived: the order's
+    /// neighbours in the queue, and its level.
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
-    /// Starts to fetch what leads to the place of an order that may come, for [`OrderBooks::look_ahead`].
+    /// Prefetches the lines that lead to the place of an expected order, for [`OrderBooks::look_ahead`].
     #[inline]
     fn hint(&self, _instrument: InstrumentId, _side: Side, _price: Price) -> Hint {
         Hint::NONE
     }
 
-    /// Starts to fetch all that messages which wait together will need, step by step, each step for all of them; a
-    /// hint without effect on the books.
+    /// Prefetches all memory for a group of waiting messages, step by step, each step for all of them; a hint
+    /// without effect on the books.
     #[inline]
     fn look_ahead(&self, _hints: &mut [Hint]) {}
 
-    /// Digest of all levels and queues, without the users' data: equal for equal books, whatever their
+    /// Digest of all levels and queues, without the callers' data: equal for equal books, whatever their
     /// implementation, history and handles. Walks everything.
     #[must_use]
     fn state_hash(&self) -> u64
@@ -148,7 +147,7 @@ pub trait OrderBooks<T: Copy> {
     }
 }
 
-/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` adds what the user keeps with an order.
+/// Digest (XXH3, 64 bits) of all levels and queues of `books`; `data` adds the caller's data of an order.
 ///
 /// The walk is canonical: instruments ascending, bids before asks, levels from the best with their
 /// totals, orders of a level in time priority.

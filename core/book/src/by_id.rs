@@ -1,15 +1,15 @@
-//! The trait of books whose orders are named by the venue's own numbers.
+//! The trait of books whose orders are identified by the venue's order ids.
 
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::digest::digest;
 use crate::{AddError, BookLimits, Level, Order, QueuePosition};
 
-/// What a message that waits is about, as far as it says: an open order, or the place of a new one. All of it is a guess:
-/// whatever is in it, nothing is changed.
+/// Prefetch request for a waiting message: an open order, or the place of a new one. All fields are guesses:
+/// wrong values change nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Coming {
-    /// The order.
+    /// The order's id.
     pub id: OrderId,
     /// Its instrument.
     pub instrument: InstrumentId,
@@ -20,43 +20,43 @@ pub struct Coming {
 }
 
 impl Coming {
-    /// About nothing.
+    /// An empty request.
     pub const NOTHING: Coming =
         Coming { id: OrderId(0), instrument: InstrumentId(0), side: Side::Buy, price: Price(0) };
 }
 
-/// What books found out of something [`Coming`].
+/// Prefetch result for a [`Coming`].
 #[derive(Clone, Copy, Debug)]
 pub struct Announced {
     pub(crate) id: u64,
-    /// Where the order is looked for first.
+    /// The bucket in which the order is looked up first.
     pub(crate) home: u32,
-    /// Where a new order's level would be.
+    /// The record that a new order's level would have.
     pub(crate) level: u32,
 }
 
 impl Announced {
-    /// Nothing.
+    /// An empty result.
     pub const NOTHING: Announced = Announced { id: 0, home: 0, level: 0 };
 }
 
-/// Order-by-order books in price-time priority by instrument, their orders found by id: what a feed is made into.
+/// Order-by-order books in price-time priority by instrument, with orders found by id: the target of a feed.
 ///
-/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty. The books only
-/// keep orders; whether two orders trade is the caller's business, so a book may be crossed if the caller makes it so.
+/// Books are dense by [`InstrumentId`]: reading one outside [`BookLimits::max_instrument`] finds it empty.
+/// The books only keep orders; the caller decides whether two orders trade, so a book may be crossed.
 pub trait BooksById {
     /// Empty books.
     fn new(limits: BookLimits) -> Self
     where
         Self: Sized;
 
-    /// The bounds.
+    /// The limits.
     fn limits(&self) -> BookLimits;
 
-    /// Open orders in all books.
+    /// Number of open orders in all books.
     fn order_count(&self) -> u32;
 
-    /// Price levels in all books.
+    /// Number of price levels in all books.
     fn level_count(&self) -> u32;
 
     /// Enters an order at the tail of its level.
@@ -65,21 +65,22 @@ pub trait BooksById {
     /// [`AddError`] when a bound is reached, the order cannot rest or its id is taken; nothing changed.
     fn add(&mut self, order: Order<()>) -> Result<(), AddError>;
 
-    /// The open order of an id.
+    /// The open order with an id.
     fn find(&self, id: OrderId) -> Option<Order<()>>;
 
-    /// Takes `qty` off an order in the book of `instrument`, which keeps its priority; an order of which nothing is left is
-    /// removed. Returns what is left, `None` when no such order rests there.
+    /// Takes `qty` off an order in the book of `instrument`, which keeps its priority and is removed at zero.
+    /// Returns the remaining quantity, `None` when no such order rests there.
     ///
     /// # Panics
-    /// When `qty` is more than there is.
+    /// When `qty` is more than the order's quantity.
     fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty>;
 
-    /// Adds `qty` to an order in the book of `instrument`, which keeps its priority. Returns what it has then; `None`, and
-    /// nothing changed, when no such order rests there or its level's quantity has no room for it.
+    /// Adds `qty` to an order in the book of `instrument`, which keeps its priority. Returns its new
+    /// quantity; `None`, and nothing changed, when no such order rests there or its level's total would
+    /// overflow.
     fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty>;
 
-    /// Removes an order from the book of `instrument` and returns it as it was; `None` when no such order rests there.
+    /// Removes an order from the book of `instrument` and returns it; `None` when no such order rests there.
     fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>>;
 
     /// The best level of a side.
@@ -106,31 +107,31 @@ pub trait BooksById {
     /// The orders of a side in price-time priority.
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>>;
 
-    /// What trades before an order at its own price. Walks the level from the front.
+    /// Orders and quantity ahead of an order at its own price. Walks the level from the front.
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition>;
 
-    /// Starts to fetch where an order is, or where it would be entered; a hint without effect on the books.
+    /// Prefetches an order, or the place where it would be entered; a hint without effect on the books.
     #[inline]
     fn prefetch(&self, id: OrderId) {
         let _ = id;
     }
 
-    /// The same, and returns what [`BooksById::look_ahead`] goes on from.
+    /// As [`BooksById::prefetch`]; also returns the input of [`BooksById::look_ahead`].
     #[inline]
     fn announce(&self, coming: &Coming) -> Announced {
         let _ = coming;
         Announced::NOTHING
     }
 
-    /// Starts to fetch what lies further, the levels of orders and their neighbours, once what [`BooksById::announce`] asked
-    /// for has arrived. For messages that wait together; a hint without effect on the books. Nothing that was announced is of
-    /// use afterwards.
+    /// Prefetches the next lines, the levels of orders and their neighbours, once the lines of
+    /// [`BooksById::announce`] have arrived. For messages that wait together; a hint without effect on the
+    /// books. The results are of no use afterwards.
     #[inline]
     fn look_ahead(&self, announced: &mut [Announced]) {
         let _ = announced;
     }
 
-    /// Digest of all levels and queues: equal for equal books, whatever their implementation and history. Walks everything.
+    /// Digest of all levels and queues: equal for equal books, whatever their implementation and history.
     #[must_use]
     fn state_hash(&self) -> u64
     where

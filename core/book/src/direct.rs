@@ -1,4 +1,4 @@
-//! Books in which orders and levels lie where their ids and prices say.
+//! Books in which ids and prices determine the places of orders and levels.
 
 mod levels;
 mod table;
@@ -13,21 +13,21 @@ use crate::{AddError, Announced, BookLimits, BooksById, Coming, Level, Order, Qu
 use levels::Levels;
 use table::OrderTable;
 
-/// Books for a feed, whose venue names each order by a number: the order is kept in the hash table of these
-/// numbers itself, and a level at the place that follows from its side and its price.
+/// Books for a feed whose venue identifies each order by a number. The order is stored in the hash table of
+/// these numbers itself, and a level at the place that follows from its side and its price.
 ///
-/// So what a message needs is known from what it says, and can be fetched beforehand for many that wait together, see
-/// [`BooksById::announce`]; and no message waits for what an earlier one left in a list of free places.
+/// So a message determines the memory that it needs, which can be prefetched for many waiting messages, see
+/// [`BooksById::announce`]; and no message depends on a free list that an earlier one changed.
 ///
-/// The orders of a level are a list linked by index, so an order leaves it from anywhere without a search. Each side has
-/// 256 places for levels, a ring for the prices at one distance from each other, with one bit each to say which are open.
-/// Prices that are 256 apart share a place: the best of them has it, and the others, like all prices between the places,
-/// are in a sorted array. When enough orders came there to pay for it, the side's
-/// places are laid out again, so that whatever a peer sends, an order pays for the moves of a few at the most. Nothing is
-/// allocated after creation.
+/// The orders of a level are a list linked by index, so removing one needs no search. Each side has 256 cells
+/// for levels, a ring for equidistant prices, with one bit each to mark the open ones. Prices that are 256
+/// steps apart share a cell: the best of them has it, and the others, like all prices off the grid, are in a
+/// sorted array. When enough orders came there to pay for it, the side's cells are laid out again. So an
+/// order pays for the moves of only a few levels, whatever a peer sends. Nothing is allocated after creation.
 ///
-/// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the places of its levels. Ids are
-/// for a venue to choose: who could choose such as collide would make each look-up a walk.
+/// An order that may rest takes 128 to 256 bytes of the table, an instrument 16 KiB for the cells of its
+/// levels. Only a venue may choose the ids: a peer could choose ids that collide, which makes each look-up a
+/// walk.
 #[derive(Clone, Debug)]
 pub struct DirectBooks {
     limits: BookLimits,
@@ -49,7 +49,7 @@ impl DirectBooks {
         record.view(level, ())
     }
 
-    /// Adds an order where that takes no more than the ordinary; false where it does, and nothing changed.
+    /// Adds an order on the fast path; false where that is not possible, and nothing changed.
     #[inline(always)]
     fn add_directly(&mut self, order: &Order<()>) -> bool {
         let Some(spot) = self.orders.spot_for(order.id.0) else { return false };
@@ -70,7 +70,7 @@ impl DirectBooks {
         true
     }
 
-    /// Removes an order where that takes no more than the ordinary, `None` where it does, and nothing changed.
+    /// Removes an order on the fast path; `None` where that is not possible, and nothing changed.
     #[inline(always)]
     fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.spot_of(id.0)?;
@@ -90,7 +90,7 @@ impl DirectBooks {
         Some(order)
     }
 
-    /// Adds an order, step by step.
+    /// Adds an order on the slow path.
     #[inline(never)]
     fn add_anywhere(&mut self, order: Order<()>) -> Result<(), AddError> {
         if order.instrument > self.limits.max_instrument {
@@ -122,7 +122,7 @@ impl DirectBooks {
         Ok(())
     }
 
-    /// Removes an order, step by step.
+    /// Removes an order on the slow path.
     #[inline(never)]
     fn remove_anywhere(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
         let spot = self.orders.find(id.0)?;
@@ -193,7 +193,7 @@ impl BooksById for DirectBooks {
         if level.instrument != instrument {
             return None;
         }
-        // No order has more than its level.
+        // An order never has more quantity than its level.
         level.qty = level.qty.checked_add(qty.0)?;
         let record = self.orders.get_mut(slot);
         record.qty += qty.0;
@@ -256,21 +256,21 @@ impl BooksById for DirectBooks {
         Announced { id: coming.id.0, home, level }
     }
 
-    // A loop of its own, with the CPU's registers to itself.
+    // Out of line, so that the loop has all CPU registers.
     #[inline(never)]
     fn look_ahead(&self, announced: &mut [Announced]) {
-        // No branch in either loop: new orders and open ones come in no order that a CPU could predict.
+        // Branchless loops: new and open orders arrive in an order that a CPU cannot predict.
         for Announced { id, home, level } in &mut *announced {
             let slot = self.orders.peek(*home, *id);
             let own = self.orders.get(slot);
-            // An order that leaves is taken out between its neighbours.
+            // A removed order is unlinked from its neighbours.
             self.orders.prefetch_slot(own.prev);
             self.orders.prefetch_slot(own.next);
             let is_new = slot == NIL;
             prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
             *level = select_unpredictable(is_new, *level, NIL);
         }
-        // A new order is put behind the last of its level: a write that delays nothing, but a CPU holds a limited number.
+        // A new order is appended to its level's tail: the write delays nothing, but a CPU holds only a few.
         for Announced { level, .. } in announced {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }

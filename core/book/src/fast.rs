@@ -16,14 +16,14 @@ use window::Window;
 
 const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 
-/// Books in which an order is one record of 32 bytes; the user's data are beside it, in an array of their own,
-/// so that records share cache lines evenly and the order's neighbours are one line each.
+/// Books in which an order is one record of 32 bytes; the caller's data is in a separate array, so that
+/// records share cache lines evenly and the order's neighbours are one line each.
 ///
-/// The orders of a level are a list linked by index, so an order leaves it from anywhere without a
-/// search. The levels of a side that lie within a window of 256 prices near its best are found, opened, closed and
-/// ordered by one bit and one entry of a table each; the others are in sorted arrays. A window is moved when
-/// as many orders came to levels outside as there are levels to move, so that whatever a peer sends, an order pays for
-/// the moves of a few levels at the most. Nothing is allocated after creation.
+/// The orders of a level are a list linked by index, so removing one needs no search. The levels of a side
+/// within a window of 256 prices near its best are found, opened, closed and ordered by one bit and one table
+/// entry each; the others are in sorted arrays. A window moves when as many orders came to levels outside as
+/// there are levels to move. So whatever a peer sends, an order pays for the moves of only a few levels.
+/// Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct FastBooks<T = ()> {
     limits: BookLimits,
@@ -31,7 +31,7 @@ pub struct FastBooks<T = ()> {
     /// The levels in the window of each of `sides`.
     cells: Vec<[u32; CELLS]>,
     orders: Vec<OrderRecord>,
-    /// What the user keeps with each of `orders`.
+    /// The caller's data of each of `orders`.
     data: Vec<T>,
     levels: Vec<LevelRecord>,
     ladders: Ladders,
@@ -44,12 +44,12 @@ pub struct FastBooks<T = ()> {
     level_count: u32,
 }
 
-/// One side of one book: what each message needs of it, in one cache line.
+/// One side of one book: all fields that each message needs, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct BookSide {
     window: Window,
-    /// The key of the best level, the least one when there is none.
+    /// Key of the best level; the least key when there is none.
     best_key: i64,
     best: u32,
     /// The levels outside the window.
@@ -63,16 +63,16 @@ impl BookSide {
         BookSide { window: Window::NOWHERE, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
 }
 
-/// Records taken into use at a time where memory is touched as it comes into use: one page of memory, or two.
+/// Records initialised at a time where memory is touched at its first use: one or two pages.
 const EXTENSION: usize = 128;
 
-/// The first and the end of up to `count` records taken into use, of `len` now and `max` beside the null record.
+/// First and end of up to `count` new records, with `len` now and at most `max` besides the null record.
 fn further(len: usize, count: usize, max: u32) -> (u32, u32) {
     let end = len.saturating_add(count).min(max as usize + 1);
     (len as u32, end as u32)
 }
 
-/// The free record behind `slot`, of those before `end` and those `behind` them.
+/// The free record after `slot`: the next one before `end`, or `behind`.
 const fn next_free(slot: u32, end: u32, behind: u32) -> u32 {
     if slot + 1 < end { slot + 1 } else { behind }
 }
@@ -138,7 +138,7 @@ impl<T: Copy> FastBooks<T> {
         }
     }
 
-    /// Takes a level for a price that has none; it is not entered anywhere yet.
+    /// Takes a level record for a new price; the level is not entered anywhere yet.
     #[inline(always)]
     fn open_level(&mut self, side: u32, key: i64) -> Result<u32, AddError> {
         let mut level = self.free_level;
@@ -152,14 +152,14 @@ impl<T: Copy> FastBooks<T> {
         self.levels[level as usize] = LevelRecord::opened(side, key);
         self.level_count += 1;
         let book = &mut self.sides[side as usize];
-        // No branch. Equal keys meet only where there is no best level.
+        // Branchless. Keys are equal only if there is no best level.
         let is_best = key >= book.best_key;
         book.best_key = if is_best { key } else { book.best_key };
         book.best = if is_best { level } else { book.best };
         Ok(level)
     }
 
-    /// Puts up to `count` further records before the free ones, and returns the first of these.
+    /// Puts up to `count` new records before the free ones, and returns the first of them.
     #[cold]
     #[inline(never)]
     fn extend_orders(&mut self, count: usize) -> u32 {
@@ -172,7 +172,7 @@ impl<T: Copy> FastBooks<T> {
         self.free_order
     }
 
-    /// The same of levels.
+    /// As `extend_orders`, for levels.
     #[cold]
     #[inline(never)]
     fn extend_levels(&mut self, count: usize) -> u32 {
@@ -225,7 +225,7 @@ impl<T: Copy> FastBooks<T> {
         (book.best, book.best_key) = (best.unwrap_or(NIL), best_key);
     }
 
-    /// Puts the window of a side where its levels are now.
+    /// Moves the window of a side to its present levels.
     #[cold]
     #[inline(never)]
     fn place_window(&mut self, side: u32) {
@@ -248,7 +248,7 @@ impl<T: Copy> FastBooks<T> {
         let mut nearest = ArrayVec::<(i64, u32), { 2 * CELLS }>::new();
         let mut outside = self.ladders.iter(self.sides[side as usize].ladder);
         nearest.extend(outside.by_ref().take(2 * CELLS).map(|level| (self.level(level).key, level)));
-        // What is not looked at stays outside, so the window must not reach there.
+        // Levels that were not examined stay outside, so the window must not reach them.
         let bound = outside.next().map_or(i64::MIN, |level| self.level(level).key);
         drop(outside);
         let book = &mut self.sides[side as usize];
@@ -266,8 +266,8 @@ impl<T: Copy> FastBooks<T> {
     }
 }
 
-// `inline(always)`: each of these has several callers, of which one is hot; left to itself the compiler makes calls
-// of them, which took a fifth more instructions per command of the matching engine.
+// `inline(always)`: each of these has several callers, of which one is hot; without it the compiler emits
+// calls, which took a fifth more instructions per command of the matching engine.
 impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn untouched(limits: BookLimits) -> Self {
         let sides = (usize::from(limits.max_instrument.0) + 1) * 2;
@@ -275,7 +275,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let mut books = FastBooks {
             limits,
             sides: vec![BookSide::EMPTY; sides],
-            // Zeroes would come from the allocator untouched, and page faults with the first orders.
+            // The allocator returns untouched zeroes, which would cause page faults with the first orders.
             cells: (0..sides).map(|_| std::hint::black_box([NIL; CELLS])).collect(),
             orders: Vec::with_capacity(orders + 1),
             data: Vec::with_capacity(orders + 1),
@@ -362,7 +362,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let record = &mut self.orders[handle.slot() as usize];
         assert!(record.level != NIL, "the handle names an open order");
         let level = &mut self.levels[record.level as usize];
-        // No order has more than its level.
+        // An order never has more quantity than its level.
         level.qty = level.qty.checked_add(qty.0)?;
         record.qty += qty.0;
         Some(Qty(record.qty))
@@ -444,7 +444,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     fn prefetch(&self, handle: Option<OrderHandle>) {
         let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
         prefetch_index(&self.orders, slot);
-        // Even if the order is only removed: the next order takes its slot and writes there.
+        // Also for a removal: the next order takes the slot and writes there.
         prefetch_index(&self.data, slot);
     }
 
@@ -463,7 +463,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let book = self.sides.get(side_index as usize).unwrap_or(&BookSide::EMPTY);
         let cell = book.window.cell(&self.grids, key(side, price));
         let place = (side_index * CELLS as u32).wrapping_add(cell as u32);
-        // No branch: new orders and open ones come in no order that a CPU could predict.
+        // Branchless: new and open orders arrive in an order that a CPU cannot predict.
         let place = select_unpredictable(cell < CELLS as u64, place, 0);
         prefetch_index(self.cells.as_flattened(), place as usize);
         Hint { place, ..Hint::NONE }
@@ -501,7 +501,7 @@ mod tests {
         Order { id: OrderId(id), instrument: InstrumentId(0), side: Side::Buy, price, qty: Qty(1), data: () }
     }
 
-    /// Adds orders, each at its own level, until there is no room.
+    /// Adds orders, each at its own level, until a bound is reached.
     fn fill(books: &mut FastBooks<()>, first: u64) -> Vec<OrderHandle> {
         (first..).map_while(|id| books.add(order(id)).ok()).collect()
     }

@@ -1,41 +1,41 @@
-//! Where the price levels of a side are, without a search.
+//! The places of a side's price levels, found without a search.
 
 use std::cmp::Reverse;
 
 use tickpath_types::ExactDivisor;
 
-/// Levels of a side that have places of their own; a power of two. Enough for what is active in the widest liquid books,
-/// and few enough for one bit each to share the cache line of a side with all else that each message needs of it.
+/// Cells of a side; a power of two. Enough for the active prices of the widest liquid books, and few enough
+/// for one bit each to fit into the side's cache line with its other fields.
 pub(crate) const CELLS: usize = 256;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Grids that are kept apart; the prices of a side that needs one more are all outside.
+/// Maximum number of grids; the prices of a side that needs another one are all outside.
 const GRIDS_MAX: usize = u8::MAX as usize + 1;
 
-/// How far from zero the keys of a grid may be, about: further out differences would wrap.
+/// Approximate bound of a grid's keys: differences of larger keys would wrap.
 const KEYS_FROM_ZERO: u64 = 1 << 62;
 
-/// Keys at one distance from each other, each with the number of its cell: the cells of a side are a ring of 256, so that
-/// they need no move when its prices do.
+/// Equidistant keys, each with the number of its cell: the cells of a side are a ring of 256, so that no
+/// level moves when the prices do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
-    /// The distance of neighbours.
+    /// Distance of neighbouring keys.
     pub(crate) size: u64,
     divisor: ExactDivisor,
-    /// The key from which they are counted, below all keys.
+    /// First key, below all others, from which they are counted.
     base: i64,
-    /// Keys on the grid.
+    /// Number of keys on the grid.
     count: u64,
-    /// Keys nearer to each other than this, in keys, have cells of their own.
+    /// Keys that differ by less than this have different cells.
     pub(crate) span: u64,
 }
 
 impl Grid {
-    /// The grid of nothing: every key is off it.
+    /// The empty grid: every key is off it.
     const NONE: Grid = Grid { size: 1, divisor: ExactDivisor::new(1), base: 0, count: 0, span: 0 };
 
-    /// The grid that `key` is on, `None` where keys of this size cannot be computed with.
+    /// The grid that `key` is on; `None` where computing with keys of this size overflows.
     fn through(key: i64, size: u64) -> Option<Grid> {
         let size_of_keys = i64::try_from(size).ok().filter(|size| *size > 0)?;
         let below = (KEYS_FROM_ZERO / size).checked_mul(size)?;
@@ -45,13 +45,13 @@ impl Grid {
         Some(Grid { size, divisor, base, count: (2 * KEYS_FROM_ZERO - 1) / size, span })
     }
 
-    /// Neighbours from `from` up to `key`; a very large number when `key` is below, or at no multiple of the distance.
+    /// Grid steps from `from` to `key`; a very large number when `key` is below, or off the grid.
     #[inline(always)]
     pub(crate) const fn steps(&self, from: i64, key: i64) -> u64 {
         self.divisor.quotient(key.wrapping_sub(from).cast_unsigned())
     }
 
-    /// Where a key belongs.
+    /// The place of a key.
     #[inline(always)]
     pub(crate) const fn place(&self, key: i64) -> Place {
         let number = self.steps(self.base, key);
@@ -59,41 +59,41 @@ impl Grid {
         Place { cell: number as usize % CELLS, wrap, is_on_grid: number < self.count }
     }
 
-    /// True when two keys on the grid, `worse` not above `better`, cannot have the same cell unless they are the same.
+    /// True when two keys on the grid, `worse` not above `better`, share a cell only if they are equal.
     #[inline(always)]
     pub(crate) const fn is_near(&self, better: i64, worse: i64) -> bool {
         better.wrapping_sub(worse).cast_unsigned() < self.span
     }
 }
 
-/// Where a key belongs.
+/// The place of a key on the ring of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The cell.
     pub(crate) cell: usize,
-    /// How often the ring wrapped before; the lower bits of that.
+    /// Number of earlier ring wraps; its lower bits.
     pub(crate) wrap: u32,
-    /// False for a key that is not on the grid and so has no cell.
+    /// False for a key that is off the grid and so has no cell.
     pub(crate) is_on_grid: bool,
 }
 
-/// The grids in use, of any number of sides.
+/// The grids in use by any side.
 #[derive(Clone, Debug)]
 pub(crate) struct Grids {
-    /// One for each number that there may be, so that none is out of range.
+    /// One for each possible number, so that none is out of range.
     all: Box<[Grid; GRIDS_MAX]>,
     len: usize,
 }
 
 impl Grids {
-    /// No grid's number.
+    /// The number of the empty grid.
     pub(crate) const NONE: u8 = 0;
 
     pub(crate) fn new() -> Grids {
         Grids { all: Box::new([Grid::NONE; GRIDS_MAX]), len: 1 }
     }
 
-    /// The number of the grid that `key` is on, none when there are too many.
+    /// The number of the grid that `key` is on; `NONE` when there are too many.
     pub(crate) fn through(&mut self, key: i64, size: u64) -> u8 {
         let Some(grid) = Grid::through(key, size) else { return Grids::NONE };
         let known = self.all[..self.len].iter().position(|it| (it.size, it.base) == (grid.size, grid.base));
@@ -111,21 +111,21 @@ impl Grids {
     }
 }
 
-/// One bit for each cell of a side: whether its level is open.
+/// One bit for each cell of a side: set while its level is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenCells([u64; CELLS / WORD_BITS]);
 
 impl OpenCells {
     pub(crate) const NONE: OpenCells = OpenCells([0; CELLS / WORD_BITS]);
 
-    /// Opens or closes a cell. No branch, since no CPU could predict which.
+    /// Opens or closes a cell. Branchless, since no CPU could predict which.
     #[inline(always)]
     pub(crate) const fn set(&mut self, cell: usize, is_open: bool) {
         let (word, bit) = (&mut self.0[cell / WORD_BITS % (CELLS / WORD_BITS)], cell % WORD_BITS);
         *word = *word & !(1 << bit) | (is_open as u64) << bit;
     }
 
-    /// The first open cell after `cell`, counting down and around; `cell` itself is the last to be looked at.
+    /// The first open cell after `cell`, counting down and around; `cell` itself is checked last.
     #[inline(always)]
     pub(crate) fn next_below(&self, cell: usize) -> Option<usize> {
         const WORDS: usize = CELLS / WORD_BITS;
@@ -173,13 +173,13 @@ impl OpenCells {
     }
 }
 
-/// The distance between prices where nothing else is known: a cent.
+/// Default distance between prices: one cent.
 pub(crate) const USUAL_DISTANCE: u64 = 100;
 
-/// Levels from which the distance between neighbouring prices is taken.
+/// Number of levels that determine the distance between neighbouring prices.
 pub(crate) const LEVELS_LOOKED_AT: usize = 16;
 
-/// The smallest distance between keys that puts the most of these, a side's best ones, into neighbouring cells.
+/// The smallest distance between keys that puts most of these, a side's best ones, into neighbouring cells.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
     let gaps = || keys.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     let common = gaps().fold(0, gcd);

@@ -1,4 +1,4 @@
-//! From the number that a venue gave an order to its handle.
+//! The index from a venue's order ids to handles.
 
 use std::hint::select_unpredictable;
 
@@ -8,38 +8,38 @@ use crate::OrderHandle;
 use crate::record::NIL;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Orders in one bucket, and consecutive ids that belong to it: ids without gaps fill a bucket and never more.
+/// Orders in one bucket, and consecutive ids per bucket: ids without gaps fill a bucket exactly.
 const BUCKET_LEN: usize = 4;
 
-/// The id was not entered and nothing changed.
+/// The id was not inserted and nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
     /// Refuse the order, or raise the limits.
     #[error("the index has no room for order {0}: its ids are too scattered, or raise its limits")]
     IndexFull(u64),
-    /// Refuse the order: the id is that of an open one.
+    /// Refuse the order: an open order has the id.
     #[error("order {0} is already in the index")]
     Duplicate(u64),
 }
 
-/// Open orders by ids that a venue chose, in a hash table of 32 to 64 bytes an order, all allocated at creation.
+/// Open orders by the venue's ids, in a hash table of 32 to 64 bytes per order, allocated at creation.
 ///
-/// Use a [`PageIndex`](crate::PageIndex) if a peer chooses the ids: it could choose ids that collide.
+/// Use a [`PageIndex`](crate::PageIndex) if peers choose the ids: they could choose ids that collide.
 #[derive(Clone, Debug)]
 pub struct OrderIndex(Table<Vec<HandleBucket>>);
 
 impl OrderIndex {
-    /// An empty index for `max_orders` open orders, whose memory is touched.
+    /// An empty index for `max_orders` open orders, with all memory touched.
     #[must_use]
     pub fn new(max_orders: u32) -> OrderIndex {
         let count = Table::<Vec<HandleBucket>>::bucket_count(max_orders, 2);
-        // Zeroes would come from the allocator untouched, and page faults with the first orders.
+        // The allocator returns untouched zeroes, which would cause page faults with the first orders.
         let buckets = (0..count).map(|number| std::hint::black_box(HandleBucket::empty(number))).collect();
         OrderIndex(Table::new(buckets, count, max_orders))
     }
 
-    /// The open order of this id.
+    /// The open order with this id.
     #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
@@ -50,7 +50,7 @@ impl OrderIndex {
     /// Enters an order.
     ///
     /// # Errors
-    /// [`InsertError`] when a bound is reached or the id is already there; nothing changed.
+    /// [`InsertError`] when a bound is reached or the id is already present; nothing changed.
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
         let Some(spot) = self.0.spot_for(id) else { return self.insert_displaced(id, handle) };
@@ -86,13 +86,13 @@ impl OrderIndex {
         OrderHandle::new(self.0.take(spot).slot(spot))
     }
 
-    /// Starts to fetch the bucket that [`OrderIndex::find`] of this id will read, and returns its number; only a hint.
+    /// Prefetches the bucket that [`OrderIndex::find`] of this id will read; returns its number.
     #[inline(always)]
     pub(crate) fn prefetch(&self, id: u64) -> u32 {
         self.0.prefetch(id)
     }
 
-    /// The order if it is in its own bucket, where nearly all are.
+    /// The order if it is in its home bucket, where nearly all are.
     #[inline(always)]
     pub(crate) fn peek(&self, home: u32, id: u64) -> Option<OrderHandle> {
         let spot = self.0.spot_at(home, id);

@@ -1,4 +1,4 @@
-//! Any books and an index of ids together.
+//! Any books combined with an index of ids.
 
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -7,10 +7,10 @@ use crate::{
     OrderHandle, OrderIndex, QueuePosition,
 };
 
-/// What is looked at together.
+/// Number of messages prefetched together.
 const LOOK_AHEAD_LEN: usize = 32;
 
-/// [`OrderBooks`] whose handles are kept in an [`OrderIndex`].
+/// [`OrderBooks`] with an [`OrderIndex`] of their handles.
 #[derive(Clone, Debug)]
 pub struct Indexed<B> {
     books: B,
@@ -27,7 +27,7 @@ impl<B: OrderBooks<()>> Indexed<B> {
         (self.books.order(handle)?.instrument == instrument).then_some(handle)
     }
 
-    /// Empty books whose memory is touched as it comes into use.
+    /// Empty books whose memory is touched at its first use.
     #[must_use]
     pub fn untouched(limits: BookLimits) -> Self {
         Indexed { books: B::untouched(limits), index: OrderIndex::new(limits.max_orders) }

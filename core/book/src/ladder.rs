@@ -1,16 +1,16 @@
 //! The price levels of a side in order: a list of small sorted arrays.
 //!
-//! Arrays of a fixed size come from one pool, so any number of sides share one bound and nothing is
-//! ever moved but the inside of one array, whatever a peer sends. A level is found by a walk over the arrays from the
+//! Arrays of a fixed size come from one pool, so any number of sides share one bound. An update moves only
+//! the contents of one array, whatever a peer sends. A level is found by a walk over the arrays from the
 //! best, one for each 9 to 32 levels on the way.
 
 /// Levels in one array. 32 keys are four cache lines; a liquid side has two or three arrays.
 const CHUNK_LEN: usize = 32;
 
-/// Neighbouring arrays are joined when together they hold no more than this: two neighbours always hold more.
+/// Neighbouring arrays are joined when together they hold at most this number of levels.
 const JOIN_LEN: usize = CHUNK_LEN / 2;
 
-/// Nobody's array; it stays empty, so that an empty side needs no special case.
+/// The null array; it stays empty, so that an empty side needs no special case.
 const NIL: u32 = 0;
 
 /// Keys ascending: the best level of a chunk is its last.
@@ -31,7 +31,7 @@ impl Chunk {
         &self.keys[..(self.len as usize).min(CHUNK_LEN)]
     }
 
-    /// How many keys are less. Most levels that open or close are the best, so that one is tried first.
+    /// Number of smaller keys. Most levels that open or close are the best, so that position is tried first.
     #[inline]
     fn position(&self, key: i64) -> usize {
         match self.keys() {
@@ -57,7 +57,7 @@ impl Chunk {
         self.len -= 1;
     }
 
-    /// Puts the levels of `worse` before its own.
+    /// Prepends the levels of `worse`.
     fn prepend(&mut self, worse: &Chunk) {
         let (len, added) = (self.len as usize, worse.len as usize);
         self.keys.copy_within(..len, added);
@@ -68,7 +68,7 @@ impl Chunk {
     }
 }
 
-/// The best array of one side; the others follow from it.
+/// The best array of one side; it links to the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder {
     first: u32,
@@ -78,7 +78,7 @@ impl Ladder {
     pub(super) const EMPTY: Ladder = Ladder { first: NIL };
 }
 
-/// Where a key is, or where it belongs.
+/// The position of a key, or its insertion point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     chunk: u32,
@@ -89,21 +89,21 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Ladders {
     chunks: Vec<Chunk>,
-    /// Most chunks, the null chunk included.
+    /// Maximum number of chunks, including the null chunk.
     max: usize,
     /// Free arrays, linked by `worse`.
     free: u32,
 }
 
 impl Ladders {
-    /// Room for `levels` levels on `sides` sides, however they are spread.
+    /// Capacity for `levels` levels on `sides` sides, with any distribution.
     pub(super) fn new(sides: usize, levels: usize) -> Ladders {
         let mut ladders = Ladders::untouched(sides, levels);
         ladders.prefault();
         ladders
     }
 
-    /// The same, whose memory is touched as it comes into use.
+    /// As `new`, with memory that is touched at its first use.
     pub(super) fn untouched(sides: usize, levels: usize) -> Ladders {
         // k arrays of one side make k / 2 pairs of neighbours with more than JOIN_LEN levels each, so a
         // side of n levels has at most 2n / JOIN_LEN + 1 arrays.
@@ -114,7 +114,7 @@ impl Ladders {
         Ladders { chunks, max: count, free: NIL }
     }
 
-    /// Touches all memory that is not yet.
+    /// Touches all memory that has not been touched yet.
     pub(super) fn prefault(&mut self) {
         while self.chunks.len() < self.max {
             let free = Chunk { worse: self.free, ..EMPTY };
@@ -131,7 +131,7 @@ impl Ladders {
         &mut self.chunks[index as usize]
     }
 
-    /// The level of `key`, or the place to insert it at.
+    /// The level of `key`, or its insertion point.
     pub(super) fn find(&self, ladder: Ladder, key: i64) -> Result<(u32, Place), Place> {
         let mut index = ladder.first;
         let mut chunk = self.chunk(index);
@@ -147,7 +147,7 @@ impl Ladders {
         }
     }
 
-    /// Enters a level at the place that [`Ladders::find`] gave for its key.
+    /// Inserts a level at the place that [`Ladders::find`] returned for its key.
     pub(super) fn insert(&mut self, ladder: &mut Ladder, place: Place, key: i64, level: u32) {
         let Place { mut chunk, mut position } = place;
         if chunk == NIL {
@@ -164,7 +164,7 @@ impl Ladders {
         self.chunk_mut(chunk).insert(position, key, level);
     }
 
-    /// Takes a level out.
+    /// Removes a level.
     pub(super) fn remove(&mut self, ladder: &mut Ladder, key: i64) {
         let Ok((_, Place { chunk, position })) = self.find(*ladder, key) else {
             unreachable!("a level that is open is in its ladder");
@@ -203,7 +203,7 @@ impl Ladders {
         index
     }
 
-    /// Moves the worse half of a full array to a new one behind it.
+    /// Moves the worse half of a full array to a new one after it.
     fn split(&mut self, index: u32) -> u32 {
         let new = self.allocate();
         let mut upper = *self.chunk(index);
@@ -224,7 +224,7 @@ impl Ladders {
         new
     }
 
-    /// Joins two neighbours when they are small enough; either may be nobody's.
+    /// Joins two neighbours when they are small enough; either may be the null array.
     fn join(&mut self, ladder: &mut Ladder, better: u32, worse: u32) -> bool {
         if better == NIL || worse == NIL {
             return false;
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// Random levels on two sides against ordered maps, with the pool as small as it may be.
+    /// Random levels on two sides against ordered maps, with the smallest possible pool.
     #[test]
     fn a_ladder_is_an_ordered_map() {
         const LEVELS: usize = 300;
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// The worst spread: fill arrays, then leave as little as possible in each.
+    /// The worst distribution: fills arrays, then leaves as few levels as possible in each.
     #[test]
     fn the_pool_suffices_when_arrays_are_left_as_empty_as_they_may_be() {
         const LEVELS: i64 = 640;

@@ -1,11 +1,12 @@
 //! Limit order books, order by order, in price-time priority: for a venue and for feeds.
 //!
-//! [`OrderBooks`] is what every implementation does; [`FastBooks`] is for the hot path, and `tickpath-reference`
-//! has the reference model that tests compare it with. [`OrderIndex`] finds an order by the number that its venue
-//! gave it, [`PageIndex`] by that of its client.
+//! [`OrderBooks`] is the common trait; [`FastBooks`] is for the hot path, and `tickpath-reference` has the
+//! reference model that tests compare it with. [`OrderIndex`] finds an order by its venue's id, [`PageIndex`]
+//! by its client's.
 //!
-//! [`BooksById`] are books whose orders are named by that number alone, as a feed needs them: [`DirectBooks`]
-//! keep each order in the very table where it is looked for, and [`Indexed`] makes such books of any others.
+//! [`BooksById`] are books whose orders are identified by the venue's id alone, as a feed needs them:
+//! [`DirectBooks`] store each order in the look-up table itself, and [`Indexed`] makes such books of any
+//! others.
 //!
 //! ```
 //! use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderIndex};

@@ -1,19 +1,19 @@
-//! What goes into the books and what comes out.
+//! Types of the books' inputs and outputs.
 
 use std::num::NonZeroU32;
 
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-/// Where an open order is kept: valid from the `add` that returned it until its `remove`.
+/// Handle of an open order: valid from the `add` that returned it until its `remove`.
 ///
-/// A handle is an index, not a proof: one that is kept after its order went away may name a later
-/// order. Whoever keeps handles drops them together with the order (see [`OrderIndex`](crate::OrderIndex)).
+/// A handle is an index, not a proof: one that is kept after its order was removed may name a later order.
+/// Callers drop handles together with their orders (see [`OrderIndex`](crate::OrderIndex)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct OrderHandle(NonZeroU32);
 
 impl OrderHandle {
-    /// The handle of a slot; slot 0 is nobody's.
+    /// The handle of a slot; `None` for slot 0, which no order uses.
     #[must_use]
     pub const fn new(slot: u32) -> Option<OrderHandle> {
         match NonZeroU32::new(slot) {
@@ -34,15 +34,15 @@ impl OrderHandle {
 pub struct Order<T> {
     /// The venue's reference; the books do not require it to be unique.
     pub id: OrderId,
-    /// Whose book it rests in.
+    /// The instrument in whose book it rests.
     pub instrument: InstrumentId,
     /// Bid or ask.
     pub side: Side,
-    /// Its level.
+    /// Price of its level.
     pub price: Price,
-    /// What is left of it; never zero while it rests.
+    /// Open quantity; never zero while the order rests.
     pub qty: Qty,
-    /// The user's own, kept beside the order.
+    /// The caller's data of the order.
     pub data: T,
 }
 
@@ -53,49 +53,50 @@ pub struct Level {
     pub price: Price,
     /// Sum of the quantities.
     pub qty: Qty,
-    /// How many orders.
+    /// Number of orders.
     pub order_count: u32,
 }
 
-/// What trades before an order does at its own price.
+/// Orders and quantity ahead of an order at its own price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// Orders of its level with priority over it.
+    /// Orders of its level with higher priority.
     pub orders_ahead: u32,
-    /// Their quantity.
+    /// Sum of their quantities.
     pub qty_ahead: Qty,
 }
 
-/// What a message that waits is about, as far as it says: an open order, or the place of a new one.
+/// Prefetch request for a waiting message: an open order, or the place of a new one.
 #[derive(Clone, Copy, Debug)]
 pub struct Hint {
-    /// What leads to the level of a new order.
+    /// Leads to the level of a new order.
     pub(crate) place: u32,
-    /// The open order's slot, 0 for a new one.
+    /// The open order's slot; 0 for a new order.
     pub(crate) slot: u32,
-    /// The level of either, once it is known.
+    /// The level of either, once known.
     pub(crate) level: u32,
 }
 
 impl Hint {
-    /// About nothing.
+    /// An empty hint.
     pub const NONE: Hint = Hint { place: 0, slot: 0, level: 0 };
 }
 
-/// How large the books may become; all memory is taken and touched at creation.
+/// Bounds of the books; all memory is allocated and touched at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookLimits {
-    /// Books: instrument ids from 0 to this, inclusive.
+    /// Greatest instrument id; the books have ids from 0 to this, inclusive.
     pub max_instrument: InstrumentId,
-    /// Open orders in all books together. At the bound `add` refuses with [`AddError::BookFull`].
+    /// Maximum number of open orders in all books. At the bound `add` refuses with [`AddError::BookFull`].
     pub max_orders: u32,
-    /// Price levels in all books together, at most `max_orders` of use. At the bound an `add` that
-    /// opens a level refuses with [`AddError::LevelsFull`].
+    /// Maximum number of price levels in all books; more than `max_orders` is of no use. At the bound an
+    /// `add` that opens a level refuses with [`AddError::LevelsFull`].
     pub max_levels: u32,
 }
 
 impl BookLimits {
-    /// This number of orders in the books of the instruments up to `max_instrument`, at as many levels if need be.
+    /// This number of orders in the books of instruments up to `max_instrument`, each at its own level if
+    /// needed.
     #[must_use]
     pub const fn new(max_instrument: InstrumentId, max_orders: u32) -> BookLimits {
         BookLimits { max_instrument, max_orders, max_levels: max_orders }
@@ -118,7 +119,7 @@ pub enum AddError {
     /// Refuse the order.
     #[error("an order of quantity zero cannot rest")]
     ZeroQty,
-    /// Refuse the order: another with its id is open. Of [`BooksById`](crate::BooksById) only.
+    /// Refuse the order: another order with its id is open. Only [`BooksById`](crate::BooksById) return it.
     #[error("order {0} is open already")]
     DuplicateId(OrderId),
     /// Refuse the order: the sum of its level would not fit in 64 bits.

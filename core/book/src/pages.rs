@@ -1,57 +1,57 @@
-//! From the numbers that clients gave their orders to handles.
+//! The index from clients' order numbers to handles.
 
 use crate::OrderHandle;
 use crate::index::InsertError;
 use crate::record::NIL;
 
-/// Bits of an id that choose among the entries of one page.
+/// Bits of an id that select an entry of one page.
 const PAGE_BITS: u32 = 10;
 /// Entries of a page.
 const PAGE_LEN: usize = 1 << PAGE_BITS;
-/// Bits of an id below its directory page: what one entry of the root covers.
+/// Bits of an id below its directory page: the range of one entry of the root.
 const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
-/// Ids that share their upper 32 bits are a block.
+/// Ids with the same upper 32 bits form a block.
 const BLOCK_SHIFT: u32 = 32;
 
-/// Place of a page's entry among those of all pages.
+/// Index of a page's entry among the entries of all pages.
 #[inline(always)]
 const fn entry(page: u32, place: usize) -> usize {
     page as usize * PAGE_LEN + place
 }
 
-/// How large a [`PageIndex`] may become; all memory is taken at creation.
+/// Bounds of a [`PageIndex`]; all memory is allocated at creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLimits {
-    /// Ids from the base that pages cover, in blocks of 2^32. Any other finds no room.
+    /// Covered ids from the base, in blocks of 2^32. All other ids are rejected.
     pub blocks: u32,
-    /// Pages of 1024 ids (4 KiB) in use at once. 1024 consecutive ids take one page, up to 2^20 of them
-    /// one directory page more.
+    /// Maximum number of pages of 1024 ids (4 KiB) in use. 1024 consecutive ids take one page, up to 2^20 of
+    /// them one additional directory page.
     pub max_pages: u32,
-    /// Pages of one block: what a single client can take if a block is a client's.
+    /// Maximum number of pages of one block: limits a single client if each client has its own block.
     pub max_pages_per_block: u32,
 }
 
-/// Open orders by ids that clients choose, dense for each of them.
+/// Open orders by ids that clients choose, dense within each client.
 ///
-/// A tree of three levels with pages of 1024 entries, in which no client can make another's look-ups slow. A look-up is
-/// three loads, of which the upper two stay in the nearest cache, and a page goes back to the pool when its last order
-/// leaves. Nothing is allocated after creation.
+/// A tree of three levels with pages of 1024 entries, in which no client can slow down another's look-ups. A
+/// look-up is three loads, of which the upper two stay in the nearest cache. A page returns to the pool when
+/// its last order is removed. Nothing is allocated after creation.
 #[derive(Clone, Debug)]
 pub struct PageIndex {
     limits: PageLimits,
     /// First id of the first block.
     base: u64,
-    /// Directory page of each 2^20 ids.
+    /// Directory page of each range of 2^20 ids.
     root: Vec<u32>,
-    /// Pages of [`PAGE_LEN`] entries, one behind the other: pages in a directory page, slots in a leaf.
+    /// Pages of [`PAGE_LEN`] entries, consecutive: pages in a directory page, slots in a leaf.
     pages: Vec<u32>,
-    /// Entries in use of each page.
+    /// Number of used entries of each page.
     used: Vec<u16>,
     free: Vec<u32>,
     block_pages: Vec<u32>,
 }
 
-/// An id's way through the tree.
+/// An id's path through the tree.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     block: usize,
@@ -60,13 +60,13 @@ struct Path {
     leaf: usize,
 }
 
-/// Writes what is there: a page that was only read is the system's page of zeroes.
+/// Writes the present values: a page that was only read is the system's shared page of zeroes.
 fn touch<T: Copy>(entries: &mut [T]) {
     entries.iter_mut().for_each(|entry| *entry = std::hint::black_box(*entry));
 }
 
 impl PageIndex {
-    /// An empty index whose blocks begin with `base`. Its pages are touched as they come into use, or by
+    /// An empty index whose blocks begin at `base`. Its pages are touched at their first use, or by
     /// [`prefault`](Self::prefault).
     #[must_use]
     pub fn untouched(limits: PageLimits, base: u64) -> PageIndex {
@@ -75,7 +75,7 @@ impl PageIndex {
         PageIndex {
             limits,
             base,
-            // Zeroes, which the allocator hands out untouched.
+            // Zeroes, which the allocator returns untouched.
             root: vec![NIL; roots],
             used: vec![0; pages],
             pages: vec![NIL; pages * PAGE_LEN],
@@ -84,14 +84,14 @@ impl PageIndex {
         }
     }
 
-    /// Touches all memory that is not yet, so that no order costs a page fault.
+    /// Touches all memory that has not been touched yet, so that no order costs a page fault.
     pub fn prefault(&mut self) {
         touch(&mut self.pages);
         touch(&mut self.root);
         touch(&mut self.used);
     }
 
-    /// The open order of this id.
+    /// The open order with this id.
     #[inline(always)]
     #[must_use]
     pub fn find(&self, id: u64) -> Option<OrderHandle> {
@@ -102,7 +102,7 @@ impl PageIndex {
     /// Enters an order.
     ///
     /// # Errors
-    /// [`InsertError`] when a bound is reached or the id is already there; nothing changed.
+    /// [`InsertError`] when a bound is reached or the id is already present; nothing changed.
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
         let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
@@ -129,7 +129,7 @@ impl PageIndex {
         OrderHandle::new(slot)
     }
 
-    /// True when an id that is not there now could be entered.
+    /// True when an id that is not present could be inserted.
     #[inline]
     #[must_use]
     pub fn has_room(&self, id: u64) -> bool {
@@ -176,7 +176,7 @@ impl PageIndex {
         None
     }
 
-    /// Pages in use.
+    /// Number of pages in use.
     #[must_use]
     pub fn page_count(&self) -> u32 {
         self.limits.max_pages - self.free.len() as u32
@@ -200,7 +200,7 @@ impl PageIndex {
         self.pages[entry(self.root[path.root], path.directory)]
     }
 
-    /// Pages that a block may still take.
+    /// Number of pages that a block may still take.
     fn room(&self, block: usize) -> u32 {
         (self.limits.max_pages_per_block - self.block_pages[block]).min(self.free.len() as u32)
     }
@@ -213,7 +213,7 @@ impl PageIndex {
         }
     }
 
-    /// The leaf of a path, taken from the pool if it is not there; `None` at a bound.
+    /// The leaf of a path, taken from the pool if absent; `None` at a bound.
     #[inline(always)]
     fn open_leaf(&mut self, path: Path) -> Option<u32> {
         match self.leaf(path) {
@@ -251,7 +251,7 @@ impl PageIndex {
         }
     }
 
-    /// Returns a leaf that became empty, and its directory if that did too. Both are all `NIL` again.
+    /// Returns an empty leaf to the pool, and its directory if that is empty too. Both are all `NIL` again.
     #[cold]
     fn give_back(&mut self, path: Path, leaf: u32) {
         let directory = self.root[path.root];

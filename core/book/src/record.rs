@@ -1,6 +1,6 @@
-//! Orders and levels as they lie in memory: records in flat arrays, linked by index.
+//! The memory layout of orders and levels: records in flat arrays, linked by index.
 //!
-//! The orders of a level are a list, so an order leaves it from anywhere without a search.
+//! The orders of a level are a list, so removing one needs no search.
 
 use std::hint::select_unpredictable;
 
@@ -8,24 +8,24 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{Level, Order, QueuePosition};
 
-/// The slot of no order and of no level: slot 0 of both arrays. Links that lead nowhere lead here, and what is written
-/// here is never read, which spares the hot path the question whether there is a neighbour.
+/// The null slot of orders and levels: slot 0 of both arrays. Ends of lists link to it, and its contents are
+/// never read, so the hot path need not check whether there is a neighbour.
 pub(crate) const NIL: u32 = 0;
 
-/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted, which reverses the
-/// order of integers without overflow. No branch: sides come in no order that a CPU could predict.
+/// A side's prices as numbers of which the greater is always the better: an ask's bits are inverted, which
+/// reverses the order of integers without overflow. Branchless: a CPU cannot predict the order of sides.
 #[inline(always)]
 pub(crate) const fn key(side: Side, price: Price) -> i64 {
     price.0 ^ -(side as i64)
 }
 
-/// The place of a side among those of all instruments.
+/// Index of a side among those of all instruments.
 #[inline(always)]
 pub(crate) const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
     instrument.0 as u32 * 2 + side as u32
 }
 
-/// An order, or a free place.
+/// An order, or a free record.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct OrderRecord {
@@ -34,7 +34,7 @@ pub(crate) struct OrderRecord {
     pub(crate) level: u32,
     pub(crate) prev: u32,
     pub(crate) next: u32,
-    /// Of the first record of a bucket of a hash table: the bucket's state.
+    /// The state of a hash table bucket, in the bucket's first record.
     pub(crate) bucket: u32,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct LevelRecord {
     pub(crate) order_count: u32,
     pub(crate) instrument: InstrumentId,
     pub(crate) side: Side,
-    /// Of a record in a cell: levels outside whose keys belong to that cell.
+    /// In a cell's record: levels outside whose keys belong to that cell.
     pub(crate) outside: Outside,
 }
 
@@ -59,7 +59,7 @@ impl OrderRecord {
     pub(crate) const FREE: OrderRecord =
         OrderRecord { id: 0, qty: 0, level: NIL, prev: NIL, next: NIL, bucket: 0 };
 
-    /// The order as its user sees it, with the user's `data`; `level` is its level.
+    /// The order with the caller's `data`; `level` is its level.
     #[inline(always)]
     pub(crate) const fn view<T: Copy>(&self, level: &LevelRecord, data: T) -> Order<T> {
         Order {
@@ -80,7 +80,7 @@ impl LevelRecord {
         LevelRecord { key, qty, head: NIL, tail: NIL, order_count, instrument, side, outside }
     }
 
-    /// The level of a key that has no order yet; `side` is the index of its side.
+    /// The empty level of a key; `side` is the index of its side.
     #[inline(always)]
     pub(crate) const fn opened(side: u32, key: i64) -> LevelRecord {
         let instrument = InstrumentId((side >> 1) as u16);
@@ -102,7 +102,7 @@ impl LevelRecord {
         Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
     }
 
-    /// Puts the order in `slot` behind the others of this level, which has the index `own` and whose quantity becomes `total`.
+    /// Appends the order in `slot` to this level, which has the index `own` and gets the quantity `total`.
     #[inline(always)]
     pub(crate) fn append(&mut self, own: u32, total: u64, orders: &mut [OrderRecord], slot: u32, qty: Qty) {
         self.qty = total;
@@ -110,13 +110,13 @@ impl LevelRecord {
         let tail = self.tail;
         self.tail = slot;
         self.head = select_unpredictable(tail == NIL, slot, self.head);
-        // An empty level has NIL for its tail, whose record is never read.
+        // The tail of an empty level is NIL, whose record is never read.
         orders[tail as usize].next = slot;
         let record = &mut orders[slot as usize];
         (record.qty, record.level, record.prev, record.next) = (qty.0, own, tail, NIL);
     }
 
-    /// Takes the order in `slot`, which is `record`, out from between its neighbours.
+    /// Unlinks the order in `slot`, which is `record`, from its neighbours.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, orders: &mut [OrderRecord], slot: u32, record: &OrderRecord) {
         let OrderRecord { qty, prev, next, .. } = *record;
@@ -124,7 +124,7 @@ impl LevelRecord {
         self.order_count -= 1;
         self.head = select_unpredictable(self.head == slot, next, self.head);
         self.tail = select_unpredictable(self.tail == slot, prev, self.tail);
-        // Without a neighbour these two write to the record of NIL.
+        // Without a neighbour these write to the NIL record.
         orders[prev as usize].next = next;
         orders[next as usize].prev = prev;
     }
@@ -145,7 +145,7 @@ impl LevelRecord {
     }
 }
 
-/// The levels of a side from the best, of two lists that are in this order.
+/// The levels of a side from the best, merged from two lists in this order.
 pub(crate) fn merged(
     levels: &[LevelRecord],
     inside: impl Iterator<Item = u32>,
@@ -160,8 +160,8 @@ pub(crate) fn merged(
     })
 }
 
-/// Levels outside of one cell, counted by the lower bits of their ring wraps, two bits for each: a count that
-/// reaches three stays there. So a level may be opened in its cell without a search, whatever lies outside.
+/// Levels outside of one cell, counted by the lower bits of their ring wraps, two bits for each. A count that
+/// reaches three stays there. So a level may be opened in its cell without a search of the levels outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside(u8);
 
@@ -173,7 +173,7 @@ impl Outside {
         wrap % 4 * 2
     }
 
-    /// A lower bound of their number, 0 if there are none.
+    /// A lower bound of their number; 0 if there are none.
     #[inline(always)]
     pub(crate) const fn count(self, wrap: u32) -> u8 {
         self.0 >> Outside::shift(wrap) & Outside::COUNT_MAX

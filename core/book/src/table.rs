@@ -1,50 +1,50 @@
 //! A hash table of orders by id, in buckets of one cache line each.
 
-/// Some places for orders, in one cache line.
+/// A group of places for orders, in one cache line.
 pub(crate) trait Bucket {
-    /// Places of a bucket.
+    /// Number of places per bucket.
     const LEN: u32;
-    /// Ids that follow each other and belong to the same bucket.
+    /// Number of consecutive ids that belong to the same bucket.
     const IDS: u64;
 
-    /// One bit for each place that has this id. No branch, since no CPU could predict which.
+    /// One bit for each place with this id. Branchless, since no CPU could predict which.
     fn matches(&self, id: u64) -> u32;
 
     /// The id at a place.
     fn id(&self, place: u32) -> u64;
 
-    /// Changes the id at a place.
+    /// Sets the id at a place.
     fn set_id(&mut self, place: u32, id: u64);
 
-    /// The bucket's state: a bit for each place with an order, above them how many of its orders are in another bucket.
+    /// The state: a bit for each occupied place, above them the number of its orders in other buckets.
     fn state(&self) -> u32;
 
-    /// The same, to change it.
+    /// Mutable access to the state.
     fn state_mut(&mut self) -> &mut u32;
 }
 
 /// The buckets of a [`Table`].
 pub(crate) trait Buckets {
-    /// One of them.
+    /// The type of a bucket.
     type Bucket: Bucket;
 
-    /// The bucket of a number.
+    /// The bucket with a number.
     fn bucket(&self, number: u32) -> &Self::Bucket;
 
-    /// The same, to change it.
+    /// Mutable access to a bucket.
     fn bucket_mut(&mut self, number: u32) -> &mut Self::Bucket;
 
-    /// Starts to fetch a bucket.
+    /// Prefetches a bucket.
     fn prefetch(&self, number: u32);
 }
 
-/// A hash table of orders, of which at most half is full.
+/// A hash table of orders, at most half full.
 ///
-/// Ids that follow each other are neighbours in the table too: a venue gives numbers in order, so orders that come
-/// together lie together, and those that leave soon are still in the nearest cache. What lies beyond the table's length
-/// is scattered by the upper bits of the id. Nearly every order has a place in its own bucket; the others are in the
-/// next one that has room, and are counted where they belong, so that nothing of them stays when they leave. An order
-/// never moves. A free place has an id that belongs to another bucket, so that it is never found.
+/// Consecutive ids are neighbours in the table too. A venue assigns ids in order, so orders that arrive
+/// together are stored together, and short-lived ones are still in the nearest cache when they leave. The
+/// upper bits of the id scatter ids beyond the table's length. Nearly every order is in its home bucket. The
+/// others are in the next bucket with a free place and counted in their home bucket, so removing them leaves
+/// no trace. An order never moves. A free place has an id of another bucket, so it is never found.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<B> {
     pub(crate) buckets: B,
@@ -54,7 +54,7 @@ pub(crate) struct Table<B> {
     max: u32,
 }
 
-/// A place of a bucket: that of an order, or a free one for an order that comes.
+/// A place of a bucket: occupied by an order, or free for a new one.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub(crate) bucket: u32,
@@ -75,7 +75,7 @@ impl Spot {
     }
 }
 
-/// The id of a free place: it belongs to the neighbour of its bucket.
+/// The id of a free place: it belongs to the bucket's neighbour.
 #[inline(always)]
 pub(crate) const fn free_id<B: Bucket>(number: u32) -> u64 {
     (number ^ 1) as u64 * B::IDS
@@ -84,10 +84,10 @@ pub(crate) const fn free_id<B: Bucket>(number: u32) -> u64 {
 impl<B: Buckets> Table<B> {
     const LEN: u32 = <B::Bucket as Bucket>::LEN;
     const USED: u32 = (1 << Self::LEN) - 1;
-    /// One order that belongs to the bucket and found no place there, in [`Bucket::state`].
+    /// One displaced order of the bucket, stored elsewhere, in [`Bucket::state`].
     const DISPLACED: u32 = 1 << Self::LEN;
 
-    /// The number of buckets for `places` per order: a power of two, and two at least, so that each has a neighbour.
+    /// The number of buckets for `places` per order: a power of two, at least 2: each has a neighbour.
     pub(crate) fn bucket_count(max: u32, places: u32) -> u32 {
         u32::try_from(
             (u64::from(max) * u64::from(places)).div_ceil(Self::LEN.into()).next_power_of_two().max(2),
@@ -108,7 +108,7 @@ impl<B: Buckets> Table<B> {
         self.len >= self.max
     }
 
-    /// The bucket where an id belongs.
+    /// The home bucket of an id.
     #[inline(always)]
     pub(crate) const fn home(&self, id: u64) -> u32 {
         const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -117,27 +117,27 @@ impl<B: Buckets> Table<B> {
         group.wrapping_add(upper) as u32 & self.mask
     }
 
-    /// The place of an order in its own bucket, where nearly all are.
+    /// The place of an order in its home bucket, where nearly all are.
     #[inline(always)]
     pub(crate) fn spot_of(&self, id: u64) -> Option<Spot> {
         let spot = self.spot_at(self.home(id), id);
         (spot.bit != 0).then_some(spot)
     }
 
-    /// The same where the bucket is known, or guessed: any number will do. The spot has no bit if the order is not there.
+    /// As `spot_of`, with a known or guessed bucket of any number. No bit if the order is not there.
     #[inline(always)]
     pub(crate) fn spot_at(&self, home: u32, id: u64) -> Spot {
         let bucket = home & self.mask;
         Spot::lowest(bucket, self.buckets.bucket(bucket).matches(id))
     }
 
-    /// A free place for an id in its own bucket; `None` where that or the table is full, or the id may be taken.
+    /// A free place for an id in its home bucket; `None` if it or the table is full, or the id may be taken.
     #[inline(always)]
     pub(crate) fn spot_for(&self, id: u64) -> Option<Spot> {
         let home = self.home(id);
         let bucket = self.buckets.bucket(home);
         let (own, state) = (bucket.matches(id), bucket.state());
-        // One branch for all that hardly ever is. A state of at least USED has no free place, or has displaced orders.
+        // One branch for all rare cases. A state of at least USED has no free place, or has displaced orders.
         let is_ordinary = (own == 0) & (state < Self::USED) & (self.len < self.max);
         is_ordinary.then_some(Spot { bucket: home, bit: !state & (state + 1) })
     }
@@ -150,7 +150,7 @@ impl<B: Buckets> Table<B> {
         }
     }
 
-    /// An order that is not where it belongs. Looks at all that was displaced from there.
+    /// Finds an order outside its home bucket. Checks all orders displaced from there.
     #[cold]
     #[inline(never)]
     fn find_displaced(&self, id: u64) -> Option<Spot> {
@@ -171,7 +171,7 @@ impl<B: Buckets> Table<B> {
         None
     }
 
-    /// Enters an order at a place that is free; returns its bucket.
+    /// Inserts an order at a free place; returns its bucket.
     #[inline(always)]
     pub(crate) fn enter_at(&mut self, spot: Spot, id: u64) -> &mut B::Bucket {
         self.len += 1;
@@ -181,11 +181,11 @@ impl<B: Buckets> Table<B> {
         bucket
     }
 
-    /// Enters an order that is not there, wherever there is room; the caller has made sure that there is.
+    /// Inserts a new order into the first bucket with a free place; the caller has ensured that there is one.
     pub(crate) fn enter(&mut self, id: u64) -> Spot {
         let home = self.home(id);
         let mut bucket = home;
-        // Ends, since at least half of the table is free.
+        // Terminates, since at least half of the table is free.
         while self.buckets.bucket(bucket).state() & Self::USED == Self::USED {
             bucket = (bucket + 1) & self.mask;
         }
@@ -197,7 +197,7 @@ impl<B: Buckets> Table<B> {
         spot
     }
 
-    /// Takes an order out of the bucket where it belongs; returns that.
+    /// Removes an order from its home bucket; returns the bucket.
     #[inline(always)]
     pub(crate) fn take_from(&mut self, spot: Spot) -> &B::Bucket {
         self.len -= 1;
@@ -207,7 +207,7 @@ impl<B: Buckets> Table<B> {
         bucket
     }
 
-    /// Takes an order out, wherever it is.
+    /// Removes an order from any bucket.
     pub(crate) fn take(&mut self, spot: Spot) -> &B::Bucket {
         let home = self.home(self.buckets.bucket(spot.bucket).id(spot.place()));
         if home != spot.bucket {
@@ -216,7 +216,7 @@ impl<B: Buckets> Table<B> {
         self.take_from(spot)
     }
 
-    /// Starts to fetch the bucket where an id belongs, and returns it.
+    /// Prefetches the home bucket of an id, and returns its number.
     #[inline(always)]
     pub(crate) fn prefetch(&self, id: u64) -> u32 {
         let home = self.home(id);

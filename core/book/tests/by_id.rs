@@ -1,4 +1,4 @@
-//! Books by id against their plain twin, on random commands.
+//! Books by id against the reference model, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::prices::Prices;
@@ -9,7 +9,7 @@ use tickpath_book::{AddError, BookLimits, BooksById, Coming, DirectBooks, FastBo
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-/// How random commands are drawn.
+/// Parameters of the random commands.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     seed: u64,
@@ -17,18 +17,18 @@ struct Shape {
     limits: BookLimits,
     prices: Prices,
     ids: Ids,
-    /// Of 100 commands, those that add while there is room.
+    /// Percentage of commands that add while there is capacity.
     add_percent: u32,
 }
 
-/// How a venue numbers its orders.
+/// The numbering of a venue's orders.
 #[derive(Clone, Copy, Debug)]
 enum Ids {
-    /// One after the other, with gaps below this.
+    /// Ascending, with gaps below this.
     Ascending(u32),
-    /// All of them multiples of this, from as few.
+    /// Multiples of this number, starting at 0.
     Multiples(u64),
-    /// From so few that many are taken.
+    /// From a small range, so that many are taken.
     Few(u32),
     /// Any of 2^64.
     Any,
@@ -55,16 +55,16 @@ fn run<B: BooksById>(shape: Shape) {
     let mut last = 0;
     for step in 0..steps {
         let mut below = |bound: u32| random.next_u32() % bound;
-        // One in a while is beyond the last book.
+        // Some are beyond the last book.
         let instrument = InstrumentId(below(u32::from(limits.max_instrument.0) + 2) as u16);
         let side = Side::BOTH[below(2) as usize];
         let is_add = below(100) < add_percent || open.is_empty();
         let (chosen, action) = (below(open.len().max(1) as u32) as usize, below(12));
         let price = prices.draw(step, &mut below);
-        // One in a while has no quantity, or all that there is.
+        // Some have quantity zero, or the maximum.
         let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
         let id = ids.draw(&mut last, &mut random);
-        // A hint changes nothing, whatever it is about.
+        // A hint changes nothing, whatever it names.
         let mut announced =
             [fast.announce(&Coming { id, instrument, side, price }), fast.announce(&Coming::NOTHING)];
         fast.look_ahead(&mut announced);
@@ -84,7 +84,7 @@ fn run<B: BooksById>(shape: Shape) {
         assert_eq!(fast.find(id), Some(order));
         assert_eq!(fast.queue_position(id), plain.queue_position(id));
         match action {
-            // Not in the book that is named, or nowhere.
+            // In another book than the named one, or in none.
             0 => {
                 let elsewhere = InstrumentId(instrument.0 + 1);
                 let unknown = OrderId(id.0 ^ 1 << 63);
@@ -194,14 +194,14 @@ fn bid(id: u64, price: i64) -> Order<()> {
     Order { id: OrderId(id), instrument, side, price: Price(price), qty: Qty(10), data: () }
 }
 
-/// 256 prices apart two levels would have the same place: the better one has it, also when it comes second.
+/// Two levels 256 prices apart would have the same cell: the better one has it, also when it comes second.
 #[test]
 fn prices_that_share_a_place_keep_their_order() {
     let far = 256 * 100;
     for prices in [[0, far, 2 * far], [2 * far, far, 0], [far, 2 * far, 0], [0, 5 * far, far]] {
         let mut books = DirectBooks::new(LIMITS);
         for (id, price) in (0..).zip(prices) {
-            // More than may be moved, at one of them.
+            // One of them has more orders than may be moved.
             for copy in 0..if id == 1 { 20 } else { 3 } {
                 books.add(bid(id * 100 + copy, price)).unwrap();
             }

@@ -1,4 +1,4 @@
-//! What every implementation of `OrderBooks` must do, in one suite that each of them runs.
+//! Conformance suite for all implementations of `OrderBooks`.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use tickpath_book::{AddError, BookLimits, FastBooks, Level, Order, OrderBooks};

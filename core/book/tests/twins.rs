@@ -1,4 +1,4 @@
-//! The fast books against the plain ones, and the index against a hash map, on random commands.
+//! The fast books against the reference model, and the index against a hash map, on random commands.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Qty, Side};
 use xxhash_rust::xxh3::Xxh3;
 
-/// How random commands are drawn.
+/// Parameters of the random commands.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     seed: u64,
     steps: u32,
     limits: BookLimits,
     prices: Prices,
-    /// Of 100 commands, those that add while there is room.
+    /// Percentage of commands that add while there is capacity.
     add_percent: u32,
 }
 
@@ -35,7 +35,7 @@ fn run(shape: Shape) {
         if below(100) < shape.add_percent || open.is_empty() {
             let order = Order {
                 id: OrderId(u64::from(step)),
-                // One in a while is beyond the last book, or of no quantity.
+                // Some are beyond the last book, or have quantity zero.
                 instrument: InstrumentId(below(u32::from(shape.limits.max_instrument.0) + 2) as u16),
                 side: Side::BOTH[below(2) as usize],
                 price: shape.prices.draw(step, &mut below),
@@ -102,7 +102,7 @@ fn the_fast_books_do_as_the_plain_ones_do_while_prices_wander() {
     for (seed, tick) in [(11, 100), (12, 1), (13, 2_500), (14, 7)] {
         run(Shape { seed, steps: 30_000, limits, prices: Prices::Wander(tick), add_percent: 53 });
     }
-    // So few levels that the bound is met inside the window and outside.
+    // Few enough levels to reach the bound both inside the window and outside.
     let tight = BookLimits { max_levels: 70, ..limits };
     run(Shape { seed: 15, steps: 30_000, limits: tight, prices: Prices::Wander(100), add_percent: 53 });
 }
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// The methods of both kinds of index.
+/// The common methods of both kinds of index.
 trait Index {
     fn has_room(&self, id: u64) -> bool;
     fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError>;
@@ -158,7 +158,7 @@ macro_rules! index {
 
 index! {
     PageIndex: |index, id| index.has_room(id);
-    OrderIndex: |_index, _id| true; // made for as many as there are
+    OrderIndex: |_index, _id| true; // sized for the maximum number of orders
 }
 
 /// Random ids round a moving front, some far off, against a hash map, which is returned.
@@ -179,7 +179,7 @@ fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, Or
                 Err(_) => assert!(!had_room && !was_there),
             }
         } else {
-            // An id near the front, or the oldest that is there, so that pages are given back.
+            // An id near the front, or the oldest present one, so that pages are returned.
             let oldest = plain.keys().next().copied();
             let id = if random.next_u32() % 2 == 0 { id } else { oldest.unwrap_or(id) };
             assert_eq!(index.remove(id), plain.remove(&id));
@@ -229,13 +229,13 @@ fn pages_are_refused_at_their_bounds() {
     assert_eq!(index.insert(2 * page, handle), Err(InsertError::IndexFull(2 * page)));
     assert!(index.has_room(6), "its page is there");
     assert_eq!(index.insert(5, handle), Err(InsertError::Duplicate(5)));
-    // The other block can still take the remaining two, and no more.
+    // The other block can still take only the remaining two.
     let block = 1 << 32;
     assert_eq!(index.insert(block, handle), Ok(()));
     assert_eq!(index.insert(block + page, handle), Err(InsertError::IndexFull(block + page)));
     assert_eq!(index.page_count(), 5);
     assert_eq!(index.insert(2 * block, handle), Err(InsertError::IndexFull(2 * block)), "outside");
-    // What leaves makes room.
+    // A removal frees capacity.
     assert_eq!(index.remove(page), Some(handle));
     assert_eq!(index.remove(page + 5), Some(handle));
     assert_eq!(index.insert(2 * page, handle), Ok(()));

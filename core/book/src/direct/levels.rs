@@ -10,28 +10,28 @@ use crate::grid::{CELLS, Grids, LEVELS_LOOKED_AT, OpenCells, USUAL_DISTANCE, dis
 use crate::ladder::{Ladder, Ladders};
 use crate::record::{LevelRecord, NIL, OrderRecord, Outside, key, merged};
 
-/// Orders that came to levels outside before another grid is thought of.
+/// Number of orders added to levels outside before another grid is considered.
 const OUTSIDE_ADDS_MIN: u32 = 32;
 
-/// Levels and orders that are moved to another grid at most; a side with more keeps the one that it has.
+/// Maximum number of levels and orders moved to another grid; a side with more keeps its grid.
 const MOVES_MAX: u32 = 4_096;
 
-/// Orders of a level that is given a cell, or has to leave it, at most.
+/// Maximum number of orders of a level that is moved into or out of a cell.
 const ORDERS_MOVED_MAX: u32 = 8;
 
-/// One side of one book: what each message needs of it, in one cache line.
+/// One side of one book: all fields that each message needs, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct BookSide {
     open: OpenCells,
-    /// The key of the best level, the least one when there is none.
+    /// Key of the best level; the least key when there is none.
     pub(super) best_key: i64,
-    /// The key of the best level outside, the least one when there is none.
+    /// Key of the best level outside; the least key when there is none.
     outside_key: i64,
     pub(super) best: u32,
     /// The levels that have no cell.
     ladder: Ladder,
-    /// Orders that came to levels outside since its grid was chosen.
+    /// Number of orders added to levels outside since the grid was chosen.
     outside_adds: u32,
     grid: u8,
 }
@@ -49,7 +49,7 @@ impl BookSide {
         grid: Grids::NONE,
     };
 
-    /// The level `index` has an order: it is the best if its key is. Equal keys meet only where there is no best level.
+    /// Makes level `index`, which has an order, the best if its key is. Keys are equal only without a best.
     #[inline(always)]
     fn offer(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
@@ -58,8 +58,8 @@ impl BookSide {
     }
 }
 
-/// The levels of all sides. Each side has a place of its own for the levels of 256 neighbouring prices, so that nearly
-/// every one is where its price says; the others are in sorted arrays and take records from a pool.
+/// The levels of all sides. Each side has cells for the levels of 256 neighbouring prices, so that nearly
+/// every level's price determines its place; the others are in sorted arrays and take records from a pool.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
     sides: Vec<BookSide>,
@@ -75,10 +75,10 @@ pub(super) struct Levels {
     pub(super) count: u32,
 }
 
-/// Where the level of a key would be.
+/// The place for the level of a key.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
-    /// The record there, of whatever level.
+    /// The record there, of any level.
     pub(super) index: u32,
     wrap: u32,
     is_on_grid: bool,
@@ -129,7 +129,7 @@ impl Levels {
         &mut self.records[index as usize]
     }
 
-    /// The last order of a record; NIL where there is none, or no record.
+    /// The last order of a record; NIL if it has none, or the index is invalid.
     #[inline(always)]
     pub(super) fn tail_of_any(&self, index: u32) -> u32 {
         self.records.get(index as usize).map_or(NIL, |level| level.tail)
@@ -140,14 +140,14 @@ impl Levels {
         self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY)
     }
 
-    /// Where the level of a key would be, if it is on the grid. Any side and any key will do, and then it is anywhere.
+    /// The place for the level of a key, if on the grid. Accepts any side and key; for others it is anywhere.
     #[inline(always)]
     pub(super) fn likely_cell(&self, side: u32, key: i64) -> u32 {
         let grid = self.sides.get(side as usize).map_or(Grids::NONE, |book| book.grid);
         self.first_cell + side * CELLS as u32 + self.grids.get(grid).place(key).cell as u32
     }
 
-    /// Where a level of this key would be. Any side and any key will do.
+    /// The place for a level of this key. Accepts any side and key.
     #[inline(always)]
     pub(super) fn cell(&self, side: u32, key: i64) -> Cell {
         let place = self.grids.get(self.side(side).grid).place(key);
@@ -155,7 +155,7 @@ impl Levels {
         Cell { index, wrap: place.wrap, is_on_grid: place.is_on_grid }
     }
 
-    /// True for a level in a cell, false for one outside.
+    /// True for a level in a cell; false for one outside.
     #[inline(always)]
     pub(super) const fn is_cell(&self, index: u32) -> bool {
         index >= self.first_cell
@@ -174,8 +174,8 @@ impl Levels {
         self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level)
     }
 
-    /// The cell of the level of this key where an order may come to it without further ado: it is open, or may be opened
-    /// there. Any side and any key will do.
+    /// The cell of this key's level on the fast path: the level is open, or can be opened there. Accepts any
+    /// side and key.
     #[inline(always)]
     pub(super) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
         let book = self.sides.get(side as usize)?;
@@ -189,7 +189,7 @@ impl Levels {
         (place.is_on_grid & (obstacle == 0) & (self.count < self.max_levels)).then_some(index)
     }
 
-    /// An order came to a level that has a cell.
+    /// Records an order added to a level in a cell.
     #[inline(always)]
     pub(super) fn note_added(&mut self, side: u32, index: u32, key: i64, opens: bool) {
         self.count += u32::from(opens);
@@ -198,22 +198,22 @@ impl Levels {
         book.offer(index, key);
     }
 
-    /// An order left a level that has a cell, and so many orders still rest there.
+    /// Records an order removed from a level in a cell, with the number of orders left there.
     #[inline(always)]
     pub(super) fn note_removed(&mut self, side: u32, index: u32, key: i64, orders_left: u32) {
         self.count -= u32::from(orders_left == 0);
         let book = &mut self.sides[side as usize];
         book.open.set(index as usize % CELLS, orders_left != 0);
-        // One branch, where a compiler makes two of a condition with `and`: no CPU could predict whether a level closes.
+        // One branch, where a compiler makes two of an `and`. No CPU could predict whether a level closes.
         if orders_left | (book.best ^ index) == 0 {
             self.find_best(side, key);
         }
     }
 
-    /// The level of a key, opened if it is not open; the caller has seen to it that there is room.
+    /// The level of a key, opened if needed; the caller has ensured that there is capacity.
     ///
-    /// Of two levels of the same cell the better one has it, for that is where orders come and go: so this may move
-    /// another level, if it has few orders.
+    /// Of two levels with the same cell, the better one gets it, since most orders come and go there: so this
+    /// may move another level, if it has few orders.
     pub(super) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut [OrderRecord]) -> u32 {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
@@ -245,7 +245,7 @@ impl Levels {
         }
     }
 
-    /// Sees to it that a cell is empty, for a level of this key; false when its own level should rather stay.
+    /// Empties a cell for a level of this key; false when its present level should stay.
     fn vacate(&mut self, side: u32, cell: Cell, key: i64, orders: &mut [OrderRecord]) -> bool {
         let level = self.get(cell.index);
         if level.order_count == 0 {
@@ -263,7 +263,7 @@ impl Levels {
         true
     }
 
-    /// Gives a level outside its cell, which is empty.
+    /// Moves a level from outside to its empty cell.
     fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut [OrderRecord]) -> u32 {
         self.take_inside(side, level);
         self.move_level(level, cell.index, orders);
@@ -275,7 +275,7 @@ impl Levels {
         cell.index
     }
 
-    /// A record of the pool, which has one for each of `max_levels`.
+    /// Takes a record from the pool, which has one for each of `max_levels`.
     fn take_from_pool(&mut self, side: u32, key: i64) -> u32 {
         let index = self.free;
         self.free = self.get(index).head;
@@ -288,7 +288,7 @@ impl Levels {
         self.free = index;
     }
 
-    /// Enters a level of the pool among those outside.
+    /// Adds a level of the pool to the levels outside.
     fn put_outside(&mut self, side: u32, level: u32) {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
@@ -303,7 +303,7 @@ impl Levels {
         }
     }
 
-    /// Takes a level out of those outside.
+    /// Removes a level from the levels outside.
     fn take_inside(&mut self, side: u32, level: u32) {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
@@ -316,7 +316,7 @@ impl Levels {
         }
     }
 
-    /// Closes a level that has no order left.
+    /// Closes a level without orders.
     #[inline(always)]
     pub(super) fn close(&mut self, index: u32) {
         if !self.is_cell(index) {
@@ -337,7 +337,7 @@ impl Levels {
         }
     }
 
-    /// Finds the level that is best now that the one of the key `closed`, which had a cell, is no more.
+    /// Finds the best level after the level with the key `closed`, which had a cell, has closed.
     #[inline(always)]
     fn find_best(&mut self, side: u32, closed: i64) {
         let book = self.sides[side as usize];
@@ -355,7 +355,7 @@ impl Levels {
         }
     }
 
-    /// The same, where another ring wrap's level is nearer, or one outside may be best: looks at each open cell once.
+    /// As `find_best`, where another ring wrap or a level outside may be better: checks each open cell once.
     #[inline(never)]
     fn find_best_of_all(&mut self, side: u32) {
         let BookSide { open, ladder, outside_key, .. } = *self.side(side);
@@ -364,7 +364,7 @@ impl Levels {
         let (mut best, mut best_key) = (NIL, i64::MIN);
         open.for_each(|cell| {
             let key = cells[cell].key;
-            // No branch. One with the least key of all is the best only where it is alone.
+            // Branchless. A level with the least possible key is the best only if it is alone.
             let is_best = (key > best_key) | (best == NIL);
             best = select_unpredictable(is_best, first + cell as u32, best);
             best_key = select_unpredictable(is_best, key, best_key);
@@ -385,7 +385,7 @@ impl Levels {
         keys.filter(|(_, key)| *key <= bound).max_by_key(|(_, key)| *key)
     }
 
-    /// The levels of a side in cells, from the best: once around for each ring wrap that has levels.
+    /// The levels of a side in cells, from the best: one round for each ring wrap that has levels.
     fn in_cells(&self, side: u32) -> impl Iterator<Item = u32> {
         let BookSide { open, grid, .. } = *self.side(side);
         let grid = *self.grids.get(grid);
@@ -394,7 +394,7 @@ impl Levels {
             self.best_cell(side, open, best.checked_sub_unsigned(grid.span)?)
         });
         wraps.flat_map(move |(cell, best)| {
-            // Downwards from behind the best, which so is the first.
+            // Downwards from the cell after the best, which makes the best the first.
             let around = open.down_from((cell + 1) % CELLS);
             let indices = around.map(move |cell| first + cell as u32);
             indices.filter(move |index| grid.is_near(best, self.get(*index).key))
@@ -408,7 +408,7 @@ impl Levels {
         merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
     }
 
-    /// An order comes to a level outside. True when so many did that moving the side to another grid is paid for.
+    /// Counts an order at a level outside. True when enough orders pay for moving the side to another grid.
     fn is_time_for_another_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);
@@ -416,7 +416,7 @@ impl Levels {
         adds >= OUTSIDE_ADDS_MIN && adds.is_power_of_two() && self.moves_at_most(side, adds.min(MOVES_MAX))
     }
 
-    /// Whether so many moves at most take all levels and orders of a side elsewhere.
+    /// True when at most this many moves relocate all levels and orders of a side.
     fn moves_at_most(&self, side: u32, moves: u32) -> bool {
         let mut left = self.of_side(side).scan(moves, |left, level| {
             let needed = self.get(level).order_count.saturating_add(1);
@@ -426,7 +426,7 @@ impl Levels {
         left.all(|left| left != u32::MAX)
     }
 
-    /// Moves a side to the grid that its best levels are on; false when that is no other one.
+    /// Moves a side to the grid of its best levels; false when that is its present one.
     #[cold]
     fn change_grid(&mut self, side: u32, orders: &mut [OrderRecord]) -> bool {
         let all: ArrayVec<u32, { MOVES_MAX as usize }> = self.of_side(side).collect();
@@ -443,7 +443,7 @@ impl Levels {
                 self.ladders.remove(&mut ladder, self.records[*level as usize].key);
             }
         }
-        // Into the pool with all of them, and from there to their new places, the best first.
+        // All levels move to the pool, then to their new places, the best first.
         let pooled: ArrayVec<u32, { MOVES_MAX as usize }> = all
             .iter()
             .map(|level| if self.is_cell(*level) { self.move_to_pool(*level, orders) } else { *level })
@@ -465,7 +465,7 @@ impl Levels {
         index
     }
 
-    /// Gives a level of the pool its cell, or a place outside.
+    /// Moves a level of the pool to its cell, or outside.
     fn place(&mut self, side: u32, level: u32, orders: &mut [OrderRecord]) {
         let cell = self.cell(side, self.get(level).key);
         if !cell.is_on_grid || self.get(cell.index).order_count > 0 {

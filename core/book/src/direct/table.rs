@@ -1,20 +1,20 @@
-//! Open orders, each where its id says.
+//! Open orders, at places that their ids determine.
 
 use tickpath_lockfree::cpu::prefetch_index;
 
 use crate::record::OrderRecord;
 use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Orders in one bucket: more would take more than one cache line, of which a CPU fetches only so many at a time.
+/// Orders in one bucket: more would need a second cache line, and a CPU fetches a limited number at a time.
 const BUCKET_LEN: usize = 2;
 
-/// A bucket is this long in memory, one cache line.
+/// Bytes per bucket: one cache line.
 const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
 
 const _: () = assert!(BUCKET_BYTES == 64);
 
-/// Places for each order that may rest: ids that follow each other have a bucket each, and of those that are scattered
-/// over them hardly three meet.
+/// Places for each order that may rest: consecutive ids have a bucket each, and among scattered ids three
+/// rarely share one.
 const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
 
 /// Slots are numbers of 32 bits.
@@ -23,7 +23,7 @@ const ORDERS_MAX: u32 = 1 << 29;
 /// The records of all orders, in buckets of two. The state of a bucket is in its first record.
 #[derive(Clone, Debug)]
 pub(super) struct OrderBuckets {
-    /// That of NIL, then the buckets.
+    /// The NIL record, then the buckets.
     pub(super) records: Vec<OrderRecord>,
     /// The slot of the first bucket.
     first: u32,
@@ -33,10 +33,10 @@ impl OrderBuckets {
     fn new(count: u32) -> OrderBuckets {
         let bound = count as usize * BUCKET_LEN;
         let mut records = Vec::with_capacity(bound + 2 * BUCKET_LEN);
-        // Buckets begin where cache lines do, as far as the allocator has it.
+        // Buckets begin at cache lines, as far as the allocator's alignment allows.
         let unaligned = (records.as_ptr() as usize % BUCKET_BYTES) / size_of::<OrderRecord>();
         let first = (2 * BUCKET_LEN - unaligned) as u32;
-        // Zeroes would come from the allocator untouched, and page faults with the first orders.
+        // The allocator returns untouched zeroes, which would cause page faults with the first orders.
         records.extend((0..first).map(|_| std::hint::black_box(OrderRecord::FREE)));
         records.extend((0..bound).map(|place| {
             let id = free_id::<[OrderRecord; BUCKET_LEN]>((place / BUCKET_LEN) as u32);
@@ -103,7 +103,7 @@ impl Buckets for OrderBuckets {
     }
 }
 
-/// The table of open orders, of which at most a quarter is full. An order's slot is its own until it leaves.
+/// The table of open orders, at most a quarter full. An order keeps its slot until it is removed.
 pub(super) type OrderTable = Table<OrderBuckets>;
 
 impl OrderTable {
@@ -139,11 +139,11 @@ impl OrderTable {
         prefetch_index(&self.buckets.records, slot as usize);
     }
 
-    /// The slot of the order if it is in the bucket `home`, where nearly all are, and else NIL.
+    /// The slot of the order if it is in the bucket `home`, where nearly all are; otherwise NIL.
     #[inline(always)]
     pub(super) fn peek(&self, home: u32, id: u64) -> u32 {
         let spot = self.spot_at(home, id);
-        // A mask where a compiler would make a branch of a choice.
+        // A mask: a compiler would turn a conditional into a branch.
         let mask = u32::from(spot.bit != 0).wrapping_neg();
         (self.buckets.slot(spot.bucket) as u32).wrapping_add(spot.place()) & mask
     }
@@ -153,13 +153,13 @@ impl OrderTable {
 mod tests {
     use super::*;
 
-    /// Ids of one bucket, the usual ones first.
+    /// Ids of one bucket, starting with the usual ones.
     fn ids_of(table: &OrderTable, home: u32, count: usize) -> Vec<u64> {
         (0..).filter(|id| table.home(*id) == home).take(count).collect()
     }
 
-    /// Many more than a bucket has places for come and leave in every order of those that are there. Among them is the id
-    /// that a free place of the bucket next to it has.
+    /// Many more ids than a bucket has places are added and removed, in every order of those present. Among
+    /// them is the id of a free place of the neighbouring bucket.
     #[test]
     fn ids_of_one_bucket_are_found_wherever_they_lie() {
         for home in [4, 5, 127] {
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(table.spot_of(*id).is_some(), count < BUCKET_LEN);
         }
         assert!(table.is_full() && table.spot_for(1 << 20).is_none());
-        // One that lies elsewhere is not known to be there at the first look, so none may enter at once.
+        // One order is displaced, so the first look cannot exclude the id, and none may enter directly.
         table.take(table.find(ids[0]).unwrap());
         assert!(table.spot_for(ids[0]).is_none());
     }

@@ -1,31 +1,31 @@
-//! The prices of a side in which most happens, found without a search.
+//! The most active prices of a side, found without a search.
 
 use crate::grid::{CELLS, Grids, OpenCells};
 
-/// How much better than the best level of its placing a window begins: most of it lies where most levels are.
+/// Distance, in cells, from the best level to the window's better end: most levels are on its other side.
 const LEAD: i64 = 64;
 
-/// Orders that come to levels outside before a window is moved: twice as many as it may have levels to move.
+/// Number of orders added to levels outside before a window moves: twice its maximum number of levels.
 const OUTSIDE_ADDS_MAX: u16 = 2 * CELLS as u16;
 
-/// And before it is placed at all: with fewer the distance between neighbouring prices could not be known.
+/// And before its first placing: with fewer, the distance between neighbouring prices would be unknown.
 const FIRST_ADDS_MAX: u16 = 32;
 
-/// Which prices a window has, and which of them are open.
+/// A side's window of prices, and its open levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     open: OpenCells,
-    /// The key of its first price, its worst.
+    /// Key of its first price, its worst.
     base: i64,
     grid: u8,
     /// True while a level outside may be better than one inside.
     pub(super) is_led_from_outside: bool,
-    /// Orders that may still come to levels outside before the window is moved.
+    /// Number of orders that may still come to levels outside before the window moves.
     outside_adds_left: u16,
 }
 
 impl Window {
-    /// No price that a venue uses is in it.
+    /// A window without any price that a venue uses.
     pub(super) const NOWHERE: Window = Window {
         open: OpenCells::NONE,
         base: i64::MIN,
@@ -34,16 +34,16 @@ impl Window {
         outside_adds_left: FIRST_ADDS_MAX,
     };
 
-    /// The place for the window of a side with the best level `best` and such a step, all of it better than `bound`.
+    /// The window of a side with the best level `best` and these price steps, all of it better than `bound`.
     pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;
             let fitting = best.saturating_sub(bound).checked_sub(1)? / size;
             let below = fitting.min(CELLS as i64 - LEAD - 1).checked_mul(size)?;
             let base = best.checked_sub(below)?;
-            // A window that passed the greatest number would continue with the least ones.
+            // A window must not wrap around the greatest number.
             base.checked_add(size.checked_mul(CELLS as i64)?)?;
-            // The window says itself where it begins, so all grids of one distance are the same to it.
+            // The window has its own base, so all grids with one distance are equivalent to it.
             let grid = Some(grids.through(0, distance)).filter(|grid| *grid != Grids::NONE)?;
             let is_led_from_outside = false;
             let outside_adds_left = OUTSIDE_ADDS_MAX;
@@ -52,20 +52,20 @@ impl Window {
         place().unwrap_or(Window { outside_adds_left: OUTSIDE_ADDS_MAX, ..Window::NOWHERE })
     }
 
-    /// An order comes to a level outside; true when it is time to move the window.
+    /// Counts an order at a level outside; true when the window should move.
     #[inline]
     pub(super) fn count_outside_add(&mut self) -> bool {
         self.outside_adds_left = self.outside_adds_left.saturating_sub(1);
         self.outside_adds_left == 0
     }
 
-    /// A level is opened outside.
+    /// Records a level opened outside.
     #[inline]
     pub(super) fn note_outside_level(&mut self, key: i64) {
         self.is_led_from_outside |= key >= self.base;
     }
 
-    /// The cell of a key, or a very large number when it is outside.
+    /// The cell of a key; a very large number when it is outside.
     #[inline(always)]
     pub(super) const fn cell(&self, grids: &Grids, key: i64) -> u64 {
         grids.get(self.grid).steps(self.base, key)
@@ -112,7 +112,7 @@ mod tests {
         for (best, size) in [(i64::MAX, 100), (i64::MIN, 100), (0, 1 << 60), (i64::MAX - 100, 1)] {
             let nowhere = Window::around(best, size, i64::MIN, &mut grids);
             let inside = nowhere.cell(&grids, best) < CELLS as u64;
-            // Where it fits at all, its last price is within the range of prices.
+            // If it fits at all, its last price is within the range of prices.
             assert!(!inside || nowhere.key(&grids, CELLS - 1) >= best, "{best} {size}");
         }
     }

@@ -1,14 +1,14 @@
-//! Where the orders of random tests come.
+//! Price distributions of random tests.
 
 use tickpath_types::Price;
 
-/// Where orders come.
+/// Distribution of order prices.
 #[derive(Clone, Copy, Debug)]
 pub enum Prices {
-    /// From 0 to this.
+    /// From 0 to this price.
     UpTo(u32),
-    /// Near a price that wanders by steps of so much and jumps now and then; a few are between the steps, far off or at
-    /// the ends of all prices.
+    /// Near a price that wanders by steps of this size and sometimes jumps; a few are between the steps, far
+    /// off or at the ends of the price range.
     Wander(i64),
 }
 
