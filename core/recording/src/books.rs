@@ -8,17 +8,17 @@ use crate::protocol::RecordedProtocol;
 use crate::reference_check::{ModelReport, Names, ReferenceModel};
 use crate::selection::Selection;
 
-/// Capacity of the books in open orders, unless another number is given: a third more than the 1.5 million of a very
-/// full day over all symbols. Each takes about 100 bytes.
+/// Default capacity of the books in open orders: a third more than the 1.5 million of a very full day over
+/// all symbols. Each takes about 100 bytes.
 pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
 
-/// The capacity in orders is never below this, so that a small file has enough whatever its compression.
+/// Minimum capacity in orders, so that a small file has enough at any compression.
 const ORDERS_MIN: u32 = 1 << 16;
-/// At most one message adds an order in this number of bytes of a file, however well it is compressed.
+/// Bytes of a file per added order, a lower bound at any compression.
 const FILE_BYTES_PER_ORDER: u64 = 4;
 const NS_PER_DAY: u64 = 86_400_000_000_000;
 
-/// Books and their reference model; nothing before the first message, and none at all where only messages are wanted.
+/// Books and their reference model; `None` before the first message, or when only messages are requested.
 pub(crate) struct BookPair<P: RecordedProtocol> {
     pub(crate) books: Option<P::Books<Indexed<FastBooks>>>,
     pub(crate) model: Option<ReferenceModel<P>>,
@@ -27,7 +27,7 @@ pub(crate) struct BookPair<P: RecordedProtocol> {
 impl<P: RecordedProtocol> BookPair<P> {
     pub(crate) const NONE: BookPair<P> = BookPair { books: None, model: None };
 
-    /// Makes the books, where there are none yet and they are wanted.
+    /// Creates the books, if they are requested and do not exist yet.
     pub(crate) fn create(
         &mut self,
         protocol: &P,
@@ -51,14 +51,14 @@ impl<P: RecordedProtocol> BookPair<P> {
         self.books.as_ref().map(P::orders)
     }
 
-    /// Compares a last time.
+    /// Compares for the last time.
     pub(crate) fn finish_model(&mut self, names: &Names<'_>) -> Option<ModelReport> {
         let model = self.model.take();
         model.zip(self.orders()).map(|(model, books)| model.finish(books, names))
     }
 }
 
-/// Changes the books of a [`BookPair`], and those of its reference model likewise.
+/// Applies a change to the books of a [`BookPair`] and to those of its reference model.
 macro_rules! in_both {
     ($pair:expr, $books:ident => $change:expr) => {
         if let Some($books) = &mut $pair.books {
@@ -77,12 +77,12 @@ pub(crate) use in_both;
 pub struct BookSize {
     /// The last instrument.
     pub max_instrument: InstrumentId,
-    /// Open orders.
+    /// Maximum number of open orders.
     pub max_orders: u32,
 }
 
 impl BookSize {
-    /// For a file of which no more is known than its length in bytes, 0 where that is not known.
+    /// For a file of which only the length in bytes is known; 0 for an unknown length.
     #[must_use]
     pub fn of_file(len: u64, max_instrument: InstrumentId) -> BookSize {
         let by_len = match len {
@@ -95,7 +95,7 @@ impl BookSize {
     /// Books of this size.
     fn empty<B: BooksById>(self) -> B {
         let limits = BookLimits::new(self.max_instrument, self.max_orders);
-        // Many orders share levels.
+        // Levels are fewer than orders, since many orders share a level.
         B::new(BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits })
     }
 }

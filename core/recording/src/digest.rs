@@ -1,20 +1,20 @@
-//! Every field of every event in one number.
+//! A checksum over every field of every event.
 
 use tickpath_nasdaq::itch50::Checksum;
 use tickpath_types::Side;
 
 use crate::{EventKind, Level, RecordedEvent};
 
-/// Takes the events of a recording into a checksum, so that decoding alone can be timed and cannot be optimised
-/// away: what [`Checksum`](tickpath_nasdaq::itch50::Checksum) is for messages of ITCH. The same events give the same
-/// checksum on every machine.
+/// Adds the events of a recording to a checksum, so that decoding alone can be timed and is not optimised
+/// away; the counterpart of [`Checksum`](tickpath_nasdaq::itch50::Checksum) for ITCH messages. The same
+/// events give the same checksum on every machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     /// The checksum so far.
     pub checksum: u64,
 }
 
-/// An odd number with many ones, so that each step spreads what was there before.
+/// An odd number with many ones, so that each step spreads the previous bits.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Digest {
@@ -23,14 +23,14 @@ impl Digest {
         self.checksum = (self.checksum ^ value).rotate_left(5).wrapping_mul(MULTIPLIER);
     }
 
-    /// Several fields: summed with rotations first, which do not wait for each other.
+    /// Adds several fields: first sums their rotations, which are independent of each other.
     #[inline(always)]
     pub(crate) fn fields(&mut self, fields: &[u64]) {
         let turned = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(place * 11 % u64::BITS));
         self.add(turned.fold(0, u64::wrapping_add));
     }
 
-    /// Takes an event, all its fields.
+    /// Adds all fields of an event.
     #[inline]
     pub fn event(&mut self, event: &RecordedEvent) {
         self.fields(&[event.ts_ns, u64::from(event.instrument), u64::from(event.ends_transaction)]);
@@ -63,17 +63,17 @@ impl Digest {
     }
 }
 
-/// All fields of all messages in one number; of each recording only one of the two is in use.
+/// Checksums over all fields of all messages; each recording uses only one of the two.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checksums {
-    /// Of messages of ITCH.
+    /// For messages of ITCH.
     pub(crate) itch: Checksum,
-    /// Of all others.
+    /// For all others.
     pub(crate) others: Digest,
 }
 
 impl Checksums {
-    /// The one that is in use: the other is 0.
+    /// The used checksum: the other one is 0.
     #[inline]
     pub(crate) fn value(&self) -> u64 {
         self.itch.get() ^ self.others.checksum

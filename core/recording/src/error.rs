@@ -1,19 +1,19 @@
-//! Reasons for which a recording cannot be replayed as it is wanted.
+//! Reasons why a recording cannot be replayed as requested.
 
 /// The result of a step of a replay.
 pub(crate) type Result<T = ()> = std::result::Result<T, Error>;
 
-/// Why a recording cannot be replayed as it is wanted. What is wrong inside it is part of its report.
+/// The reason why a recording cannot be replayed as requested. Faults inside it are part of its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A time has a date or another zone than the exchange's, and the recording counts from midnight of a day that is not
-    /// known: give the exchange's times, or the day.
+    /// A time has a date or another zone than the exchange's, and the recording counts from midnight of an
+    /// unknown day: give the exchange's times, or the day.
     #[error(
         "the recording has times of day without dates: give --from and --to as HH:MM:SS of the exchange, or its --date"
     )]
     NoDates,
-    /// The feed publishes levels or quotes, and `--orders` wants changes of orders: leave it out.
+    /// The feed publishes levels or quotes, and `--orders` requests changes of orders: omit it.
     #[error(
         "{feed} has no orders, only what rests at prices: leave out --orders, and use --depth-out or --bbo"
     )]
@@ -21,7 +21,7 @@ pub enum Error {
         /// The feed.
         feed: &'static str,
     },
-    /// The schema has nothing that a table could be made of: leave its option out.
+    /// The schema has no data for the table: omit its option.
     #[error("DBN of schema {schema} has nothing for {option}: leave it out")]
     NothingFor {
         /// The schema.
@@ -29,7 +29,7 @@ pub enum Error {
         /// The option of the table.
         option: &'static str,
     },
-    /// The end of the window is not after its start, so no message can be in it: exchange them.
+    /// The end of the window is not after its start, so it can contain no message: exchange them.
     #[error("--to is not after --from: no message can be between them")]
     EmptyWindow,
 }

@@ -1,30 +1,30 @@
-//! One recorded event, whatever format it was recorded in.
+//! One recorded event of any format.
 
 use tickpath_types::{Price, Qty, Side, SystemEventCode, TradingState};
 
 /// One order-by-order event of a recording.
 ///
-/// Apply the events in order to rebuild the book: `Add`, `Delete`, `Reduce`, `Modify`, `Replace` and
-/// `Clear` change it, and so does `Fill`, which takes its quantity off the resting order. A recording
-/// that reports the outcome of a fill once more (a `Modify` to the quantity that is left, a `Delete`
-/// of what is gone) then says nothing new.
+/// Apply the events in order to rebuild the book: `Add`, `Delete`, `Reduce`, `Modify`, `Replace` and `Clear`
+/// change it, and so does `Fill`, which takes its quantity off the resting order. Some recordings repeat the
+/// outcome of a fill (a `Modify` to the open quantity, a `Delete` of a removed order); these events then
+/// change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedEvent {
-    /// Time of the event at the venue, in nanoseconds since what [`RecordingInfo::time_base`] says.
+    /// Time of the event at the venue, in nanoseconds since [`RecordingInfo::time_base`].
     pub ts_ns: u64,
     /// Index into the reader's symbols.
     pub instrument: u32,
-    /// True when the venue's transaction is complete with this event. Within one transaction the
-    /// order of events is the order of the report, not of what happened.
+    /// True when the venue's transaction is complete with this event. Within one transaction the order of
+    /// events is that of the report, which may differ from that of execution.
     pub ends_transaction: bool,
-    /// True for a part of a snapshot of the book: it builds the book and happened before the recording began, or not now.
+    /// True for a part of a snapshot of the book: it builds the book; the order was entered earlier.
     pub is_snapshot: bool,
-    /// What happened.
+    /// The event itself.
     pub kind: EventKind,
 }
 
 impl RecordedEvent {
-    /// An event that says nothing: a place to read into.
+    /// An event without content: a buffer to read into.
     pub const NOTHING: RecordedEvent = RecordedEvent {
         ts_ns: 0,
         instrument: 0,
@@ -43,84 +43,84 @@ pub struct Level {
     pub price: Price,
 }
 
-/// What happened.
+/// The kinds of recorded events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// An order rests at the tail of its level.
     Add {
         /// The venue's reference of the order.
         order_id: u64,
-        /// Where.
+        /// Side and price of the order.
         level: Level,
-        /// How much.
+        /// Quantity of the order.
         qty: Qty,
     },
-    /// A resting order goes away.
+    /// A resting order is removed.
     Delete {
         /// The order.
         order_id: u64,
-        /// Where it was, when the recording says so.
+        /// Its side and price, if recorded.
         level: Option<Level>,
-        /// How much goes, when the recording says so.
+        /// The removed quantity, if recorded.
         qty: Option<Qty>,
     },
-    /// A resting order becomes smaller and keeps its place.
+    /// A resting order is reduced and keeps its priority.
     Reduce {
         /// The order.
         order_id: u64,
-        /// By how much.
+        /// The quantity taken off.
         by: Qty,
-        /// Where it is, when the recording says so.
+        /// Its side and price, if recorded.
         level: Option<Level>,
     },
-    /// A resting order now stands so. At another price or with more it goes to the tail of its
-    /// level; otherwise it keeps its place.
+    /// New price and quantity of a resting order. At another price or with a larger quantity it moves to the
+    /// tail of its level; otherwise it keeps its priority.
     Modify {
         /// The order.
         order_id: u64,
-        /// Where.
+        /// Its new side and price.
         level: Level,
-        /// How much.
+        /// Its new quantity.
         qty: Qty,
     },
-    /// A resting order goes away and another of its side rests at the tail of its level.
+    /// A resting order is removed and another of its side rests at the tail of its level.
     Replace {
-        /// The order that goes.
+        /// The removed order.
         order_id: u64,
-        /// The order that comes.
+        /// The new order.
         new_order_id: u64,
-        /// Its price.
+        /// Price of the new order.
         price: Price,
-        /// Its quantity.
+        /// Quantity of the new order.
         qty: Qty,
     },
     /// A resting order traded.
     Fill {
         /// The order.
         order_id: u64,
-        /// How much.
+        /// The executed quantity.
         qty: Qty,
-        /// Its side, when the recording says so.
+        /// Its side, if recorded.
         side: Option<Side>,
-        /// The price of the trade, when the recording says so; otherwise the order's own.
+        /// The price of the trade, if recorded; otherwise the order's own.
         price: Option<Price>,
-        /// True for an execution in an auction, which no incoming order caused.
+        /// True for an execution in an auction, which has no incoming order.
         in_auction: bool,
     },
-    /// A trade as the tape reports it; changes no resting order by itself.
+    /// A trade as reported to the tape; changes no resting order by itself.
     Trade {
         /// The incoming order, or 0.
         order_id: u64,
-        /// At what price.
+        /// The price of the trade.
         price: Price,
-        /// How much.
+        /// The traded quantity.
         qty: Qty,
-        /// Side of the incoming order; `None` when there is none or the recording does not say.
+        /// Side of the incoming order; `None` when there is none or it is not recorded.
         aggressor: Option<Side>,
-        /// True when it traded with an order that was not displayed.
+        /// True when the resting order was not displayed.
         is_hidden: bool,
     },
-    /// All orders of the instrument go away.
+    /// All orders of the instrument are removed.
     Clear,
     /// The state of the instrument or of the session.
     Status(Status),
@@ -129,7 +129,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The place in the book, where the recording says it; none of an auction.
+    /// Side and price in the book, if recorded; `None` for an auction.
     #[must_use]
     #[inline]
     pub fn level(&self) -> Option<Level> {
@@ -147,13 +147,13 @@ impl EventKind {
 /// A change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Whether the instrument trades.
+    /// The trading state of the instrument.
     Trading(TradingState),
-    /// The session reached a stage.
+    /// A system event of the session.
     System(SystemEventCode),
 }
 
-/// Why a record is not an event of the book.
+/// The reason why a record is not an event of the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IgnoredReason {
@@ -163,13 +163,13 @@ pub enum IgnoredReason {
     PriceNotRepresentable,
     /// A field has a value that the format does not allow.
     InvalidField,
-    /// The message is not as long as its type says, or its type is not known.
+    /// The message's length does not match its type, or its type is unknown.
     MalformedMessage,
-    /// A bust: it corrects the tape and not the book.
+    /// A bust: it corrects the tape, and the book is unchanged.
     BrokenTrade,
 }
 
-/// What times count from.
+/// The epoch of a recording's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeBase {
     /// 1970-01-01 UTC.
@@ -178,30 +178,29 @@ pub enum TimeBase {
     Midnight,
 }
 
-/// How much of the book the recording covers.
+/// The part of the book that the recording covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Every order.
     Full,
-    /// Only events that touch the best levels; an order that stands deeper comes, changes and goes
-    /// unreported.
+    /// Only events that touch the best levels; deeper orders are added, changed and removed without reports.
     Partial {
-        /// How many levels, when the recording says so.
+        /// Number of levels, if known.
         levels: Option<u32>,
     },
 }
 
-/// What a recording says about itself.
+/// The properties of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordingInfo {
-    /// What times count from.
+    /// The epoch of its times.
     pub time_base: TimeBase,
-    /// How much of the book it covers.
+    /// The covered part of the book.
     pub depth: Depth,
-    /// True when one `Fill` may sum several displayed slices of one order, so that it may be larger
-    /// than what the order showed.
+    /// True when one `Fill` may sum several displayed slices of one order, so that it may exceed the
+    /// displayed quantity.
     pub sums_fills: bool,
-    /// Decimals of the units in which prices are counted: 4 as everywhere, or as many as the format has.
+    /// Decimals of the price unit: 4, as elsewhere, or the number that the format has.
     pub price_decimals: u8,
 }
 

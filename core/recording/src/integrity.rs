@@ -1,25 +1,25 @@
-//! Whether what a recording says holds together.
+//! Consistency checks of a recording.
 
 use serde::Serialize;
 use tickpath_types::{SystemEventCode, TradingState};
 
-/// Something in a recording that contradicts it, or that no format allows: how often, and where first.
+/// Number and first place of contradictions in a recording, or of values that no format allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How often.
+    /// The number of occurrences.
     pub count: u64,
-    /// Where it was seen first, in words.
+    /// Place of the first occurrence, as text.
     pub first: Option<String>,
 }
 
 impl Finding {
-    /// Counts one more.
+    /// Counts one more occurrence.
     #[inline]
     pub(crate) fn add(&mut self, place: impl FnOnce() -> String) {
         self.add_all(1, place);
     }
 
-    /// Counts several at one place.
+    /// Counts several occurrences at one place.
     #[inline]
     pub(crate) fn add_all(&mut self, count: u64, place: impl FnOnce() -> String) {
         if count > 0 {
@@ -36,31 +36,32 @@ impl Finding {
     }
 }
 
-/// Messages after which the best bid of a book was at or above its best ask, each counted once by the state
-/// that the recording had published: that of the instrument where it does not trade, else that of the session.
+/// Messages after which the best bid of a book was at or above its best ask, each counted once by the last
+/// published state: that of the instrument where it does not trade, otherwise that of the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Crossed {
     /// Before the start of market hours.
     pub before_open: Finding,
-    /// In continuous trading: no such book can be.
+    /// In continuous trading, where no book can be crossed.
     pub trading: Finding,
-    /// While only quotation was allowed: before an auction.
+    /// While only quotation was allowed, before an auction.
     pub quotation_only: Finding,
     /// While trading was halted or paused.
     pub halted: Finding,
     /// After the end of market hours.
     pub after_close: Finding,
-    /// No state was published.
+    /// Without a published state.
     pub unknown: Finding,
-    /// Those of all these in which the instrument itself was said to trade. Its orders are matched then, outside
-    /// market hours as well, so the recording contradicts itself; the others are not judged.
+    /// Messages of all these counts in which the instrument's published state was trading. Its orders are
+    /// matched then, also outside market hours, so the recording contradicts itself; the others are not
+    /// judged.
     pub contradictory: Finding,
 }
 
-/// What a recording last published about when and whether an instrument trades.
+/// The last published states of the session and an instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MarketState {
-    /// The stage of the session.
+    /// The last system event of the session.
     pub(crate) stage: Option<SystemEventCode>,
     /// The state of the instrument.
     pub(crate) trading: Option<TradingState>,
@@ -90,7 +91,7 @@ impl Crossed {
         }
     }
 
-    /// The counts, without [`Crossed::contradictory`], with a name for texts and that of their field.
+    /// The counts, except [`Crossed::contradictory`], with a name for texts and their field's name.
     pub const fn by_state(&self) -> [(&'static str, &'static str, &Finding); 6] {
         [
             ("crossed before the open", "before_open", &self.before_open),
@@ -103,36 +104,36 @@ impl Crossed {
     }
 }
 
-/// Whether what a recording says holds together.
+/// The results of a recording's consistency checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Integrity {
-    /// Changes of orders that were never added, or had gone.
+    /// Changes of orders that were never added, or had been removed.
     pub unknown_references: Finding,
-    /// Executions and reductions of more than was left of the order.
+    /// Executions and reductions of more than the open quantity.
     pub beyond_quantity: Finding,
-    /// Adds of an order that rests already.
+    /// Adds of an order that already rests.
     pub duplicate_references: Finding,
-    /// Orders that the books could not take: no room, or values that no order can have.
+    /// Orders that the books rejected: over capacity, or with invalid values.
     pub refused: Finding,
-    /// Messages about a number that no symbol was mapped to.
+    /// Messages with a number that is not mapped to a symbol.
     pub unmapped: Finding,
-    /// Gaps in the numbers that a feed gives the messages of each symbol.
+    /// Gaps in a feed's per-symbol sequence numbers.
     pub symbol_gaps: Finding,
     /// Books whose bid is at or above their ask.
     pub crossed: Crossed,
-    /// Messages that are not what their type says, or of no known type, or with fields out of range.
+    /// Messages with invalid content for their type, an unknown type, or fields out of range.
     pub malformed: Finding,
-    /// Messages with an earlier time than the one before.
+    /// Messages with an earlier time than the previous one.
     pub time_backwards: Finding,
-    /// Orders of a recording of the best levels that went without a word, as later events prove.
+    /// Orders of a best-levels recording that were removed without a message, as later events prove.
     pub unreported: u64,
     /// Orders left in the books at the end.
     pub orders_left: u64,
-    /// Why reading stopped before the end of the file, if it did.
+    /// The reason why reading stopped before the end of the file, if it did.
     pub read_error: Option<String>,
 }
 
-/// How a recording is to be judged.
+/// The criteria for judging a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
     /// Every order is announced, so unknown references and crossed books contradict the recording.
@@ -144,7 +145,7 @@ pub(crate) struct Judgement {
 }
 
 impl Integrity {
-    /// Everything for which the books cannot be trusted, in words.
+    /// All reasons why the books cannot be trusted, as text.
     pub(crate) fn contradictions(&self, judgement: Judgement) -> Vec<String> {
         let Judgement { is_full_depth, is_ordered_by_time, has_books } = judgement;
         let is_complete = is_full_depth && has_books;

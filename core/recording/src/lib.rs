@@ -1,9 +1,10 @@
-//! Recorded market data: its events and packets in order, through books, to a listener and a verdict.
+//! Recorded market data: replays events and packets in order through books, to a listener and a report.
 //!
-//! [`Captures`] takes the captured packets of any protocol: it finds their channels, puts them in sequence and applies their
-//! messages to books. A [`Replay`] takes messages of one recording that come in order already, such as [`RecordedEvent`]s.
-//! Trades, best prices and books leave through a [`Listener`] as they change; a [`RecordingReport`] has the counts,
-//! the statistics and whether the recording contradicts itself. Nothing here opens a file or reads a clock.
+//! [`Captures`] handles captured packets of any protocol: it finds their channels, puts them in sequence and
+//! applies their messages to books. A [`Replay`] handles messages of one recording that are already in order,
+//! such as [`RecordedEvent`]s. Trades, best prices and books leave through a [`Listener`] as they change; a
+//! [`RecordingReport`] has the counts, the statistics and the consistency of the recording. This crate opens
+//! no files and reads no clock.
 //!
 //! ```
 //! use tickpath_recording::{

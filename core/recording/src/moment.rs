@@ -1,4 +1,4 @@
-//! Times of a recording as people write them.
+//! Times of a recording in text form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +11,8 @@ const NS_PER_SEC: u64 = 1_000_000_000;
 const NS_PER_DAY: u64 = 86_400 * NS_PER_SEC;
 /// A time of day, perhaps with a date: `09:30:00`, `15:59:59.999999999`, `2023-12-25T23:00:00`.
 ///
-/// By the clocks of the exchange: Eastern Time for ITCH, LOBSTER and captures, UTC for DBN, unless another zone is
-/// asked for. A time without a date is one of the session's day, or else of the recording's first.
+/// In the exchange's time zone: Eastern Time for ITCH, LOBSTER and captures, UTC for DBN, unless another zone
+/// is requested. A time without a date is of the session's day, or else of the recording's first day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Days since 1970-01-01.
@@ -21,7 +21,7 @@ pub struct Moment {
     ns: u64,
 }
 
-/// The text is no time.
+/// The text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{text}' is not a time: write HH:MM:SS, with a fraction or a date before it if need be, e.g. 09:30:00.5 or 2023-12-25T23:00:00"
@@ -47,8 +47,8 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The moment as the recording counts time, whose first message has the time `first_ns`. `None` when it
-    /// has a date and the recording has none.
+    /// The moment in the recording's time base; `first_ns` is the time of its first message. `None` when the
+    /// moment has a date and the recording has none.
     pub(crate) fn in_recording(self, calendar: &Calendar, first_ns: u64) -> Option<u64> {
         match (calendar.base, self.day) {
             (TimeBase::Midnight, day) if calendar.zone != calendar.midnight => {
@@ -59,7 +59,7 @@ impl Moment {
             (TimeBase::Midnight, None) => Some(self.ns),
             (TimeBase::Midnight, Some(day)) => {
                 let session = calendar.date?.day();
-                // Before the session's day is before all, after it behind all.
+                // A day before the session's precedes all times, a day after it follows all.
                 Some(match day.cmp(&session) {
                     std::cmp::Ordering::Less => 0,
                     std::cmp::Ordering::Equal => self.ns,
@@ -96,26 +96,26 @@ fn digits(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// What the times of a recording mean.
+/// The interpretation of a recording's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calendar {
-    /// From when they count.
+    /// The epoch of the times.
     pub base: TimeBase,
     /// The zone of times on the command line and in the report.
     pub zone: Zone,
-    /// The zone of the midnight that times count from, where they do: New York for ITCH and LOBSTER, UTC for our own venue.
+    /// Zone of the midnight that times count from: New York for ITCH and LOBSTER, UTC for our own venue.
     pub midnight: Zone,
-    /// The day of the session, where it is known.
+    /// The day of the session, if known.
     pub date: Option<Date>,
 }
 
 impl Calendar {
-    /// When the session's day began, where it is known.
+    /// The start of the session's day, if known.
     fn midnight_ns(&self) -> Option<u64> {
         self.date.map(|session| self.midnight.utc_ns(session.day() * NS_PER_DAY))
     }
 
-    /// Nanoseconds to add to a time of the recording so that it counts from 1970-01-01 UTC; 0 where the day is not known.
+    /// Nanoseconds to add to a recorded time to count from 1970-01-01 UTC; 0 if the day is unknown.
     #[must_use]
     pub fn epoch_offset_ns(&self) -> u64 {
         match self.base {
@@ -128,9 +128,9 @@ impl Calendar {
 /// A time of a recording, for a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedTime {
-    /// As the recording counts.
+    /// Time in the recording's time base.
     pub ns: u64,
-    /// What that means.
+    /// Its interpretation.
     pub calendar: Calendar,
 }
 
@@ -156,7 +156,7 @@ impl fmt::Display for RecordedTime {
         write!(f, "{hour:02}:{minute:02}:{second:02}.{:09}", of_day % NS_PER_SEC)?;
         match local_ns {
             Some(_) => write!(f, " {zone}"),
-            // Another zone's would need the date.
+            // Another zone's time would need the date.
             None if zone != midnight => write!(f, " {midnight}"),
             None => Ok(()),
         }
@@ -217,7 +217,7 @@ mod tests {
             let shown = RecordedTime { ns: opened, calendar }.to_string();
             assert_eq!(shown, format!("{date} {utc}.000000000 UTC"));
         }
-        // Without the date nobody knows.
+        // Without a date the zones cannot be converted.
         let undated = calendar(TimeBase::Midnight, Zone::UTC, None);
         assert_eq!("13:30:00".parse::<Moment>().unwrap().in_recording(&undated, 0), None);
         assert_eq!(RecordedTime { ns: opened, calendar: undated }.to_string(), "09:30:00.000000000 ET");

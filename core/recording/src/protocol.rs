@@ -1,6 +1,6 @@
 //! The trait of a recorded protocol: how its messages are decoded, applied to books, counted and reported.
 //!
-//! The loops over messages are generic over it, so which protocol a recording is of costs nothing per message.
+//! The loops over messages are generic over it, so the choice of protocol costs nothing per message.
 
 use tickpath_book::BooksById;
 use tickpath_types::Nanos;
@@ -12,27 +12,27 @@ use crate::selection::Tables;
 use crate::updates::Updates;
 use crate::{Depth, RecordingInfo};
 
-/// A protocol of recorded market data; a value is what is known of one recording of it.
+/// A protocol of recorded market data; a value is the state of one recording.
 pub trait RecordedProtocol: Sized + 'static {
-    /// A message with what its place in the recording tells.
+    /// A message with the information from its position in the recording.
     type Message<'a>: Clone;
-    /// Books that take such messages, upon order-by-order books of a kind.
+    /// Books that apply such messages, based on order-by-order books `B`.
     type Books<B: BooksById>;
     /// Times never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
-    /// The meaning of times, prices and fills, and the depth.
+    /// The interpretation of times, prices and fills, and the depth.
     fn info(&self) -> RecordingInfo;
 
-    /// Every change of what is published is announced, so unknown references and crossed books contradict the recording.
+    /// True if every published change is announced: then unknown references and crossed books are errors.
     fn is_full_depth(&self) -> bool {
         self.info().depth == Depth::Full
     }
 
-    /// Books without orders, of the day that began at `midnight`.
+    /// Empty books, for the day that began at `midnight`.
     fn books<B: BooksById>(&self, empty: B, midnight: Nanos) -> Self::Books<B>;
 
-    /// The order-by-order books under books.
+    /// The underlying order-by-order books.
     fn orders<B: BooksById>(books: &Self::Books<B>) -> &B;
 
     /// Applies a block to books; `first` is the number of its first message.
@@ -43,12 +43,12 @@ pub trait RecordedProtocol: Sized + 'static {
         updates: &mut Updates,
     );
 
-    /// Orders that went without a message, as later ones prove.
+    /// Number of orders removed without a message, as later ones prove.
     fn unreported<B: BooksById>(_books: &Self::Books<B>) -> u64 {
         0
     }
 
-    /// Refuses tables that could have no row.
+    /// Rejects tables that would have no rows.
     ///
     /// # Errors
     /// [`Error::NoOrders`](crate::Error::NoOrders) or [`Error::NothingFor`](crate::Error::NothingFor).
@@ -56,10 +56,10 @@ pub trait RecordedProtocol: Sized + 'static {
         Ok(())
     }
 
-    /// The time of a message, as the recording counts.
+    /// The time of a message, in the recording's time base.
     fn ts_ns(message: &Self::Message<'_>) -> u64;
 
-    /// Whether a message is part of a snapshot, which builds the books and is none of what happened.
+    /// True for a message of a snapshot, which builds the books and is not an event.
     fn is_snapshot(_message: &Self::Message<'_>) -> bool {
         false
     }
@@ -67,13 +67,13 @@ pub trait RecordedProtocol: Sized + 'static {
     /// The content of a message for counts, statistics and the listener; `number` is its number in the file.
     fn see<'s>(message: &'s Self::Message<'_>, number: u64, source: Source<'s>) -> Seen<'s>;
 
-    /// Takes all fields of a message into a checksum. A malformed message is counted by [`RecordedProtocol::see`].
+    /// Adds all fields of a message to a checksum. [`RecordedProtocol::see`] counts malformed messages.
     fn digest(message: &Self::Message<'_>, checksums: &mut Checksums);
 
-    /// The name of a type of messages; `None` for a code that is no type.
+    /// The name of a message type; `None` for an unknown code.
     fn type_name(code: u8) -> Option<&'static str>;
 
-    /// A type as the protocol writes it.
+    /// A type in the protocol's notation.
     fn type_code(code: u8) -> String {
         char::from(code).to_string()
     }
@@ -84,14 +84,14 @@ pub trait RecordedProtocol: Sized + 'static {
 pub struct Source<'a> {
     /// Time base, depth and price scale.
     pub info: RecordingInfo,
-    /// By index of instrument; ITCH tells its symbols in its messages.
+    /// Indexed by instrument; ITCH has the symbols in its messages.
     pub symbols: &'a [String],
-    /// True when all messages are part of a snapshot, whatever they say themselves.
+    /// True when all messages are part of a snapshot, regardless of their contents.
     pub is_snapshot: bool,
 }
 
 impl Source<'_> {
-    /// Whether a message is part of a snapshot.
+    /// True for a message of a snapshot.
     #[must_use]
     pub fn is_snapshot<P: RecordedProtocol>(&self, message: &P::Message<'_>) -> bool {
         self.is_snapshot || P::is_snapshot(message)

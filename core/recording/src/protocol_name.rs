@@ -20,7 +20,7 @@ impl Protocol {
         self.name
     }
 
-    /// Its name and what carries it, for people.
+    /// Its name and transport, for display.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.title

@@ -1,4 +1,4 @@
-//! The reference model beside the books, and what differs.
+//! The reference model beside the books, and their first difference.
 
 use tickpath_book::{BooksById, Indexed};
 use tickpath_reference::ReferenceBooks;
@@ -13,20 +13,20 @@ pub(crate) type Names<'a> = dyn Fn(u16) -> String + 'a;
 /// The result of the comparison with the reference model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelReport {
-    /// Messages between comparisons of all books.
+    /// Number of messages between comparisons of all books.
     pub every: u64,
-    /// Comparisons of all books, that at the end included.
+    /// Number of comparisons of all books, including that at the end.
     pub comparisons: u64,
     /// Digest of all books at the last comparison.
     pub state_hash: u64,
-    /// The first difference, in words.
+    /// The first difference, as text.
     pub difference: Option<String>,
 }
 
 /// The reference model of some books, fed with the same messages.
 ///
-/// After each message the updates of both are compared; after every so many messages, and at the end, the
-/// digests of all books. Once they differ the model is given up: only the first difference tells anything.
+/// After each message the updates of both are compared; at the given interval, and at the end, the digests of
+/// all books. After the first difference the model is dropped: later ones carry no information.
 pub(crate) struct ReferenceModel<P: RecordedProtocol> {
     pub(crate) books: P::Books<Indexed<ReferenceBooks>>,
     updates: Updates,
@@ -40,7 +40,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         ReferenceModel { books, updates: Updates::default(), next_at: every, report }
     }
 
-    /// How many messages may be applied to the books after message `number` before they must be compared.
+    /// Number of messages that may be applied to the books after message `number` before the next comparison.
     pub(crate) fn room(&self, number: u64) -> u64 {
         self.next_at.saturating_sub(number)
     }
@@ -71,7 +71,7 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         }
     }
 
-    /// Compares a last time.
+    /// Compares for the last time.
     pub(crate) fn finish(mut self, books: &impl BooksById, names: &Names) -> ModelReport {
         if self.report.difference.is_none() {
             self.compare(books, names, "the last message");
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_difference_that_no_update_shows_is_found_in_the_books() {
-        // The order in which two deeper orders came: best prices and sizes are the same all the time.
+        // Two deeper orders in another order of arrival: best prices and sizes are always the same.
         let mut ours = vec![add(1, 100, 5), add(2, 90, 5), add(3, 90, 5)];
         let mut fast = books::<Indexed<FastBooks>>();
         let mut updates = Updates::default();

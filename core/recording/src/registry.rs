@@ -7,21 +7,21 @@ use crate::listener::Listener;
 use crate::protocol_name::Protocol;
 use crate::protocols::{iex, itch, xdp};
 
-/// Protocols of packets, a line for each; a packet that can be of two is of the later one.
+/// Packet protocols, one line each; a packet that fits two belongs to the later one.
 ///
-/// A protocol is a file in `protocols` with an implementation of [`PacketProtocol`](crate::captures::PacketProtocol), and a line here.
+/// To add a protocol, implement [`PacketProtocol`](crate::captures::PacketProtocol) and add a line here.
 pub(crate) const fn formats<L: Listener>() -> [PacketFormat<L>; 3] {
     [itch::packets(), iex::packets(), xdp::packets()]
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub fn all() -> impl Iterator<Item = Protocol> {
         formats::<()>().into_iter().map(|format| format.protocol)
     }
 }
 
-/// The text names no protocol.
+/// The text is not the name of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a protocol that can be replayed: write {}", names())]
 pub struct ParseProtocolError {

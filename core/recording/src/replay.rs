@@ -12,26 +12,26 @@ use crate::selection::Selection;
 use crate::state::RecordingState;
 use crate::updates::{Contradictions, Updates};
 
-/// Messages that go to the books and then to the listener together: enough for measuring to cost nothing, few enough
-/// for their updates to stay in the nearest caches.
+/// Number of messages applied to the books and then passed to the listener together: enough to amortise
+/// measuring, and few enough for their updates to stay in the nearest caches.
 pub const PART_LEN: usize = 512;
 
-/// The pass over one file, which all of its recordings share.
+/// The pass over one file, shared by all of its recordings.
 pub struct Pass<L> {
     /// The selection of its messages and symbols.
     pub selection: Selection,
     /// The output.
     pub listener: L,
-    /// Why it ended before the end of the file, when it did.
+    /// The reason why it ended before the end of the file, if it did.
     pub ended: Option<Ended>,
     /// Messages so far.
     message_count: u64,
-    /// The updates of the messages at hand.
+    /// The updates of the current messages.
     pub(crate) updates: Updates,
 }
 
 impl<L> Pass<L> {
-    /// Before the first message.
+    /// The state before the first message.
     pub fn new(selection: Selection, listener: L) -> Pass<L> {
         Pass { selection, listener, ended: None, message_count: 0, updates: Updates::default() }
     }
@@ -47,12 +47,12 @@ impl<L> Pass<L> {
     }
 }
 
-/// Why a pass ended before the end of the file.
+/// The reason why a pass ended before the end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// At the number of messages of `--limit`.
+    /// The number of messages of `--limit` was reached.
     Limit,
-    /// At the end of the window.
+    /// The end of the window was reached.
     Window,
     /// It was stopped.
     Stopped,
@@ -64,61 +64,61 @@ pub struct Replay<P: RecordedProtocol> {
     pub(crate) calendar: Calendar,
     pub(crate) pair: BookPair<P>,
     pub(crate) state: RecordingState,
-    /// Its messages so far.
+    /// Number of its messages so far.
     pub(crate) message_count: u64,
 }
 
 impl<P: RecordedProtocol> Replay<P> {
-    /// Before the first message of a recording whose times have this meaning.
+    /// The state before the first message of a recording whose times have this interpretation.
     pub fn new(protocol: P, calendar: Calendar) -> Replay<P> {
         let state = RecordingState::new(protocol.info().price_decimals);
         Replay { protocol, calendar, pair: BookPair::NONE, state, message_count: 0 }
     }
 
-    /// Tells the listener which recording of the file it is, counted from 0.
+    /// Announces this recording of the file, counted from 0, to the listener.
     ///
     /// # Errors
-    /// When tables are wanted that it has nothing for.
+    /// When requested tables have no data in it.
     pub fn begin<L: Listener>(&self, pass: &mut Pass<L>, recording: usize) -> Result {
         self.protocol.check_tables(pass.selection.tables)?;
         pass.listener.on_recording(recording, &self.calendar, self.protocol.info().price_decimals);
         Ok(())
     }
 
-    /// Makes the books, where there are none yet and they are wanted.
+    /// Creates the books, if they are requested and do not exist yet.
     pub fn create_books(&mut self, selection: &Selection, size: impl FnOnce() -> BookSize) {
         self.pair.create(&self.protocol, selection, &self.calendar, size);
     }
 
-    /// Whether there are books.
+    /// True when there are books.
     pub const fn has_books(&self) -> bool {
         self.pair.books.is_some()
     }
 
-    /// Counts something that is no message.
+    /// Counts an invalid message.
     pub fn count_malformed(&mut self, place: impl FnOnce() -> String) {
         self.state.integrity.malformed.add(place);
     }
 
-    /// Notes the error that ended the reading.
+    /// Records the error that ended the reading.
     pub fn read_failed(&mut self, error: impl FnOnce() -> String) {
         self.state.integrity.read_error.get_or_insert_with(error);
     }
 
-    /// Whether reading ended with an error.
+    /// True when reading ended with an error.
     pub const fn is_read_failed(&self) -> bool {
         self.state.integrity.read_error.is_some()
     }
 
-    /// The start of the window, once a message has told it.
+    /// The start of the window, once a message has determined it.
     pub const fn from_ns(&self) -> u64 {
         self.state.window.from_ns
     }
 
-    /// The number of a block's messages that are wanted: up to the limit and the end of the window.
+    /// The number of a block's messages to handle: up to the limit and the end of the window.
     ///
     /// # Errors
-    /// When the window has no meaning in this recording.
+    /// When the window is invalid in this recording.
     pub fn wanted<L>(
         &mut self,
         pass: &mut Pass<L>,
@@ -149,13 +149,13 @@ impl<P: RecordedProtocol> Replay<P> {
         Ok(len)
     }
 
-    /// Takes all fields of a message into the checksum.
+    /// Adds all fields of a message to the checksum.
     #[inline]
     pub fn digest(&mut self, message: &P::Message<'_>) {
         P::digest(message, &mut self.state.checksums);
     }
 
-    /// Decodes the wanted messages of a block, and returns them.
+    /// Decodes the messages of a block to be handled, and returns them.
     ///
     /// # Errors
     /// As [`Replay::wanted`].
@@ -172,7 +172,7 @@ impl<P: RecordedProtocol> Replay<P> {
         Ok(messages)
     }
 
-    /// Takes messages to books, reference model and listener.
+    /// Applies messages to books and reference model, and passes them to the listener.
     pub fn apply<L: Listener>(
         &mut self,
         pass: &mut Pass<L>,
@@ -206,7 +206,7 @@ impl<P: RecordedProtocol> Replay<P> {
         pass.listener.on_step(WorkStep::Done(if self.has_books() { start } else { 0 }));
     }
 
-    /// Takes messages that were just applied, and what they did, to counts, statistics and the listener.
+    /// Passes messages that were just applied, and their effects, to counts, statistics and the listener.
     pub fn see<L: Listener>(
         &mut self,
         pass: &mut Pass<L>,
@@ -221,7 +221,7 @@ impl<P: RecordedProtocol> Replay<P> {
         let mut updates = pass.updates.list.iter().peekable();
         for (index, message) in messages.iter().enumerate() {
             let number = pass.message_count + 1 + index as u64;
-            // Of several updates of one message the last has its prices, and one of a state says less than another.
+            // Of several updates of one message the last has its prices; a status update says least.
             let mut update: Option<&MarketUpdate> = None;
             while let Some(next) = updates.next_if(|update| update.sequence == number) {
                 if update.is_none() || next.kind() != Some(UpdateKind::Status) {
@@ -246,7 +246,7 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// Counts what contradicted the books in some messages, which begin at their places.
+/// Counts contradictions between some messages and the books; `place` describes a message.
 fn take_contradictions(integrity: &mut Integrity, found: &Contradictions, place: impl Fn(usize) -> String) {
     let (first, last) = (*found.messages.start(), *found.messages.end());
     let places = || match first == last {

@@ -1,4 +1,4 @@
-//! The report of a recording, made when all of it was read.
+//! The final report of a recording.
 
 use tickpath_book::{BooksById, Level};
 use tickpath_types::{InstrumentId, Side};
@@ -13,13 +13,13 @@ use crate::replay::{Ended, Pass, Replay};
 use crate::state::{KnownInstrument, RecordingState};
 use crate::statistics::SymbolStatistics;
 
-/// Symbols that are shown when none are chosen: the most active ones.
+/// Number of symbols shown when none are chosen: the most active ones.
 pub const SYMBOLS_SHOWN: usize = 5;
 
 /// The count of messages of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeCount {
-    /// The letter, digit or number of the type in its format; `?` for what is none.
+    /// The letter, digit or number of the type in its format; `?` for an unknown type.
     pub code: String,
     /// Its name.
     pub name: &'static str,
@@ -39,9 +39,9 @@ pub struct SymbolBook {
 /// The reliability of the books of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
-    /// Nothing contradicts the recording, and nothing is seen to be missing.
+    /// Nothing contradicts the recording, and no gap is detected.
     Complete,
-    /// Nothing contradicts it, but it does not cover all: see the reservations.
+    /// Nothing contradicts it, but it is incomplete: see the reservations.
     Partial,
     /// It contradicts itself: see the contradictions.
     Contradicted,
@@ -62,45 +62,45 @@ impl Reliability {
 /// The result of the replay of one recording.
 #[derive(Clone, Debug)]
 pub struct RecordingReport {
-    /// The depth of the books that it covers.
+    /// The covered depth of the books.
     pub depth: Depth,
-    /// Messages that were read, from its start.
+    /// Number of messages read, from its start.
     pub messages_read: u64,
-    /// Messages in the window.
+    /// Number of messages in the window.
     pub messages: u64,
-    /// Those of them that are parts of snapshots: they built the books, and are in no statistics.
+    /// Number of these that are parts of snapshots: they built the books, and are excluded from statistics.
     pub snapshot_messages: u64,
-    /// Decimals of the units in which prices are counted.
+    /// Decimals of the price unit.
     pub price_decimals: u8,
     /// Messages in the window by type, most frequent first.
     pub by_type: Vec<TypeCount>,
     /// Times of the first and last message in the window.
     pub span: Option<(RecordedTime, RecordedTime)>,
-    /// Instruments that the recording has.
+    /// Number of instruments in the recording.
     pub symbol_count: usize,
-    /// Statistics of the symbols that were chosen or, when none were, of all; most active first.
+    /// Statistics of the chosen symbols, or of all if none were chosen; most active first.
     pub statistics: Vec<(String, SymbolStatistics)>,
-    /// Number of these that a text shows: those that were chosen, or the most active ones.
+    /// Number of these that a text shows: the chosen ones, or the most active ones.
     pub shown_count: usize,
-    /// Books of the symbols that were chosen, or of the most active ones, at the end.
+    /// Final books of the chosen symbols, or of the most active ones.
     pub tops: Vec<SymbolBook>,
-    /// Symbols that were chosen and are not in the recording.
+    /// Chosen symbols that are not in the recording.
     pub absent_symbols: Vec<String>,
-    /// All fields of all messages that were decoded, see [`Digest`](crate::Digest) and [`Checksum`](tickpath_nasdaq::itch50::Checksum).
+    /// Checksum of all fields: [`Digest`](crate::Digest) or [`Checksum`](tickpath_nasdaq::itch50::Checksum).
     pub checksum: u64,
-    /// Whether what the recording says holds together.
+    /// The results of the consistency checks.
     pub integrity: Integrity,
     /// The comparison with the reference model.
     pub model: Option<ModelReport>,
-    /// Why the replay ended before the end of the recording, when it did.
+    /// The reason why the replay ended before the end of the recording, if it did.
     pub ended: Option<Ended>,
     /// All contradictions, as text; empty when the result can be trusted.
     pub contradictions: Vec<String>,
-    /// Whether it ends with the end of the session's messages; without it, what is missing behind cannot be seen.
+    /// True when it ends with the end of the session's messages; otherwise a missing end cannot be detected.
     pub is_end_seen: bool,
-    /// Reasons for which the books are incomplete, or cannot be judged, as text.
+    /// Reasons why the books are incomplete, or cannot be judged, as text.
     pub reservations: Vec<String>,
-    /// Of a capture: its channels, and what else was in it. A capture has a report for each recording in it.
+    /// For a capture: its channels, and other contents. A capture has a report for each recording in it.
     pub capture: Option<CaptureReport>,
 }
 
@@ -123,7 +123,7 @@ impl RecordingReport {
 }
 
 impl<P: RecordedProtocol> Replay<P> {
-    /// The report, when the recording was read as far as it is wanted.
+    /// The report, after the recording was read to its end or the end of the selection.
     pub fn finish<L>(mut self, pass: &Pass<L>) -> RecordingReport {
         let (info, state, selection) = (self.protocol.info(), &mut self.state, &pass.selection);
         let judgement = Judgement {
@@ -174,14 +174,14 @@ impl<P: RecordedProtocol> Replay<P> {
     }
 }
 
-/// The instruments that messages were about, with their numbers. Number 0 is the whole system; an instrument whose symbol
-/// no message has is known by its number.
+/// The instruments of the messages, with their numbers. Number 0 is the whole system; an instrument whose
+/// symbol no message has is identified by its number.
 fn seen_instruments(state: &RecordingState) -> impl Iterator<Item = (usize, &KnownInstrument)> + Clone {
     let seen = state.instruments.iter().enumerate().skip(1);
     seen.filter(|(_, known)| known.symbol.is_some() || known.statistics.messages > 0)
 }
 
-/// Of these the chosen ones with their names, the one with the most messages first.
+/// The chosen ones of these with their names, ordered by descending number of messages.
 fn shown_symbols(state: &RecordingState) -> Vec<(u16, String, SymbolStatistics)> {
     let mut shown: Vec<_> = seen_instruments(state)
         .filter(|(_, known)| known.is_chosen)
@@ -217,7 +217,7 @@ fn top(books: &impl BooksById, id: u16, symbol: &str, depth: usize) -> SymbolBoo
     SymbolBook { symbol: symbol.to_owned(), sides: Side::BOTH.map(levels) }
 }
 
-/// Types that were counted, most frequent first.
+/// Counted types, most frequent first.
 fn by_type<P: RecordedProtocol>(counts: &[u64; 256]) -> Vec<TypeCount> {
     let mut list: Vec<TypeCount> = Vec::new();
     for (code, &count) in (0_u8..=255).zip(counts).filter(|(_, count)| **count > 0) {

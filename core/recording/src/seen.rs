@@ -1,29 +1,29 @@
-//! One message as counts, statistics and listeners see it, whatever its protocol.
+//! A message in a protocol-independent form, for counts, statistics and listeners.
 
 use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingState};
 
-/// A message, whatever its protocol.
+/// A message in a protocol-independent form.
 #[derive(Clone, Debug, Default)]
 pub struct Seen<'a> {
     /// Its number in the file, from 1.
     pub number: u64,
-    /// Its time, as the recording counts.
+    /// Its time, in the recording's time base.
     pub ts_ns: u64,
     /// Id in the books; 0 for the whole system.
     pub instrument: u16,
-    /// The channel, in a recording of several: each has another clock.
+    /// The channel, in a recording with several: each has another clock.
     pub channel: u8,
     /// Its type, an index into the counts.
     pub code: u8,
-    /// The symbol, where the message tells it, perhaps with blanks behind it.
+    /// The symbol, if the message has it, possibly with trailing blanks.
     pub symbol: Option<&'a [u8]>,
-    /// The state of trading that it publishes.
+    /// The trading state that it publishes.
     pub state: Option<TradingState>,
-    /// The stage of the session that it publishes.
+    /// The system event that it publishes.
     pub stage: Option<SystemEventCode>,
-    /// It is not what its type says.
+    /// True when its content is invalid for its type.
     pub is_malformed: bool,
-    /// A part of a snapshot: it builds the book and is in no statistics.
+    /// True for a part of a snapshot: it builds the book and is excluded from statistics.
     pub is_snapshot: bool,
     /// Its effect on an order.
     pub order: SeenOrder,
@@ -34,26 +34,26 @@ pub struct Seen<'a> {
 /// The effect of a message on an order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SeenOrder {
-    /// True when it is about an order that must rest.
+    /// True when it concerns an order that must rest.
     pub must_rest: bool,
-    /// The price of an add or replacement, or what the prices of levels are multiples of: it shows the tick.
+    /// The price of an add or replacement, or the multiple of level prices: shows the tick.
     pub price: Option<Price>,
     /// A new order.
     pub is_add: bool,
     /// An execution of a resting order.
     pub is_execution: bool,
-    /// The order whose place this message's order takes; 0 for none.
+    /// The order that this message's order replaces; 0 for none.
     pub replaced: u64,
 }
 
 impl Seen<'_> {
-    /// A message of a type about an instrument, of which nothing more is known.
+    /// A message of a type about an instrument, without further information.
     #[inline]
     pub(crate) fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
         Seen { number, ts_ns, instrument, code, ..Seen::default() }
     }
 
-    /// The message executes a resting order.
+    /// Marks the message as an execution of a resting order.
     #[inline]
     pub(crate) fn execute(&mut self, trade: SeenTrade) {
         self.order.must_rest = true;
@@ -62,25 +62,25 @@ impl Seen<'_> {
     }
 }
 
-/// A trade as a message reports it.
+/// A trade as reported by a message.
 #[derive(Clone, Copy, Debug)]
 pub struct SeenTrade {
-    /// The price, where the message tells it.
+    /// The price, if the message has it.
     pub price: Option<Price>,
     /// The quantity.
     pub qty: Qty,
-    /// Side of the incoming order, where the message tells it.
+    /// Side of the incoming order, if the message has it.
     pub aggressor: Option<Side>,
-    /// Against what, in a word.
+    /// Kind of the trade, in one word.
     pub kind: &'static str,
-    /// False when it is reported once more elsewhere.
+    /// False when it is reported again elsewhere.
     pub counts: bool,
     /// The resting order, or the incoming one; 0 for none.
     pub order_id: u64,
 }
 
 impl SeenTrade {
-    /// A trade of which no more is known.
+    /// A trade without further information.
     #[inline]
     pub(crate) const fn new(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
         SeenTrade { price, qty, aggressor: None, kind, counts: true, order_id: 0 }

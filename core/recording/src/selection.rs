@@ -10,47 +10,47 @@ use crate::protocol_name::Protocol;
 
 /// The selection of messages and symbols of a file's recordings.
 ///
-/// The books are always built from the first message. The window - `from`, `to` - chooses the messages that are counted,
-/// given to the listener and part of the statistics; a recording ends at `to`. `symbols` chooses whose statistics and books
-/// are wanted; messages are counted for all.
+/// The books are always built from the first message. The window, `from` to `to`, selects the messages that
+/// are counted, passed to the listener and part of the statistics; a recording ends at `to`. `symbols`
+/// selects the symbols whose statistics and books are output; messages are counted for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Symbols as the venue writes them; none for all.
+    /// Symbols in the venue's notation; empty for all.
     pub symbols: Vec<String>,
     /// Start of the window.
     pub from: Option<Moment>,
-    /// End of the window, not part of it.
+    /// End of the window, exclusive.
     pub to: Option<Moment>,
-    /// Messages to read at most, of all recordings.
+    /// Maximum number of messages to read, of all recordings.
     pub limit: Option<u64>,
-    /// Whether and after how many messages the reference model is compared.
+    /// Interval of comparisons with the reference model in messages; `None` for no comparisons.
     pub check_every: Option<u64>,
-    /// Levels of each side in the report.
+    /// Number of levels of each side in the report.
     pub depth: usize,
-    /// No books, only messages.
+    /// True for no books, only messages.
     pub decode_only: bool,
-    /// Capacity of the books in open orders; without it what the length of the file suggests.
+    /// Capacity of the books in open orders; derived from the file's length when `None`.
     pub orders_max: Option<u32>,
-    /// The time zone of `from`, `to` and the report; without it the exchange's.
+    /// Time zone of `from`, `to` and the report; the exchange's when `None`.
     pub zone: Option<Zone>,
-    /// The day of the session, where it is known.
+    /// The day of the session, if known.
     pub date: Option<Date>,
-    /// The protocol of all packets that can be it; without it found by what is in them.
+    /// The protocol of all packets that fit it; detected from their contents when `None`.
     pub protocol: Option<Protocol>,
-    /// The tables that it is for.
+    /// The requested tables.
     pub tables: Tables<bool>,
 }
 
-/// A value for each table that can be made of a recording.
+/// A value for each kind of table of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tables<T> {
-    /// Of the best bid and ask of a symbol after each message that changed them.
+    /// Best bid and ask of a symbol after each message that changed them.
     pub bbo: T,
-    /// Of every trade that the recording reports.
+    /// Every trade that the recording reports.
     pub trades: T,
-    /// Of each of the best levels of a symbol after each message that changed it.
+    /// Each of the best levels of a symbol after each message that changed it.
     pub depth: T,
-    /// Of every change of an order, in recordings that have orders.
+    /// Every change of an order, in recordings with orders.
     pub orders: T,
 }
 
@@ -68,7 +68,7 @@ impl<T> From<[T; 4]> for Tables<T> {
 }
 
 impl Selection {
-    /// The meaning of the times of a recording, which count from `base` at an exchange in `zone`.
+    /// The interpretation of a recording's times, which count from `base` at an exchange in `zone`.
     #[must_use]
     pub fn calendar(&self, base: TimeBase, zone: Zone) -> Calendar {
         Calendar { base, zone: self.zone.unwrap_or(zone), midnight: Zone::EASTERN, date: self.date }
@@ -97,7 +97,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Everything.
+    /// The window that contains everything.
     pub(crate) const WHOLE: Window = Window { from_ns: 0, to_ns: u64::MAX };
 
     pub(crate) const fn contains(self, ts_ns: u64) -> bool {

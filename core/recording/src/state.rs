@@ -13,7 +13,7 @@ use crate::statistics::SymbolStatistics;
 #[derive(Debug, Default)]
 pub(crate) struct KnownInstrument {
     pub(crate) symbol: Option<String>,
-    /// True when its statistics, book and messages are wanted.
+    /// True when its statistics, book and messages are requested.
     pub(crate) is_chosen: bool,
     trading: Option<TradingState>,
     bbo: Bbo,
@@ -23,28 +23,28 @@ pub(crate) struct KnownInstrument {
 /// Counts, statistics and contradictions of one recording.
 pub(crate) struct RecordingState {
     pub(crate) checksums: Checksums,
-    /// Messages in the window by type.
+    /// Number of messages in the window by type.
     pub(crate) counts: [u64; 256],
-    /// Messages that are parts of snapshots.
+    /// Number of messages that are parts of snapshots.
     pub(crate) snapshot_count: u64,
     pub(crate) integrity: Integrity,
-    /// Index by id in the books.
+    /// Indexed by id in the books.
     pub(crate) instruments: Vec<KnownInstrument>,
     pub(crate) window: Window,
-    /// The window was resolved, which takes a first message.
+    /// True when the window was resolved, which needs a first message.
     pub(crate) has_window: bool,
     /// Times of the first and last message in the window.
     pub(crate) span_ns: Option<(u64, u64)>,
-    /// Decimals of the units of prices.
+    /// Decimals of the price unit.
     price_decimals: u8,
-    /// The stage of the session that was published last.
+    /// The last published system event of the session.
     stage: Option<SystemEventCode>,
-    /// By channel.
+    /// Indexed by channel.
     last_ts_ns: Box<[u64; 256]>,
 }
 
 impl RecordingState {
-    /// Before the first message.
+    /// The state before the first message.
     pub(crate) fn new(price_decimals: u8) -> RecordingState {
         RecordingState {
             checksums: Checksums::default(),
@@ -61,7 +61,7 @@ impl RecordingState {
         }
     }
 
-    /// The trading states of these instruments are not known any more.
+    /// Marks the trading states of these instruments as unknown.
     pub(crate) fn forget(&mut self, instruments: &[u16]) {
         for number in instruments {
             if let Some(instrument) = self.instruments.get_mut(usize::from(*number)) {
@@ -70,7 +70,7 @@ impl RecordingState {
         }
     }
 
-    /// Whether the session's messages were said to be over.
+    /// True when the end of the session's messages was published.
     pub(crate) fn is_end_seen(&self) -> bool {
         self.stage == Some(SystemEventCode::EndOfMessages)
     }
@@ -81,7 +81,7 @@ impl RecordingState {
         known.and_then(|known| known.symbol.clone()).unwrap_or_else(|| format!("#{instrument}"))
     }
 
-    /// The instrument with an id, and from now on its name where that is given.
+    /// The instrument with an id; sets its name if given.
     pub(crate) fn instrument(
         &mut self,
         id: u16,
@@ -106,7 +106,7 @@ impl RecordingState {
         instrument
     }
 
-    /// Takes one message, and what it did to the books; `None` when it did nothing, `place` says where it is.
+    /// Handles one message and its effect on the books, `None` for no effect; `place` describes its position.
     pub(crate) fn message(
         &mut self,
         seen: &Seen<'_>,
@@ -136,7 +136,7 @@ impl RecordingState {
             instrument.statistics.learn_tick(price);
         }
         if seen.is_snapshot {
-            // The book is that of the moment after it, and nothing happened.
+            // The book has the state after the snapshot, and nothing happened.
             self.snapshot_count += u64::from(is_counted);
             let instrument = &self.instruments[usize::from(seen.instrument)];
             if is_counted && instrument.is_chosen {
@@ -158,7 +158,7 @@ impl RecordingState {
         }
     }
 
-    /// Looks for contradictions.
+    /// Checks for contradictions.
     #[inline]
     fn check(
         &mut self,
@@ -171,14 +171,14 @@ impl RecordingState {
         if seen.ts_ns < std::mem::replace(last_ts_ns, seen.ts_ns) {
             self.integrity.time_backwards.add(&place);
         }
-        // An update of a book's state alone changes no order.
+        // A status update of a book changes no order.
         let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
         if seen.order.must_rest && !is_applied && has_books {
             self.integrity.unknown_references.add(&place);
         }
     }
 
-    /// Statistics of a message in the window, and what the listener gets of it.
+    /// Updates statistics by a message in the window, and passes it to the listener.
     #[inline]
     fn observe(
         &mut self,
@@ -200,7 +200,7 @@ impl RecordingState {
                 statistics.trade(price, trade.qty);
             }
             if instrument.is_chosen {
-                // Of an order that rested the side is known; of any other trade only what the message says.
+                // The side is known for an order that rested; for any other trade only if the message has it.
                 let of_order = executed.filter(|_| seen.order.is_execution);
                 let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
                 listener.on_trade(seen, symbol, &SeenTrade { price, aggressor, ..trade });

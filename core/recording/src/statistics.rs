@@ -2,18 +2,18 @@
 
 use tickpath_types::{Price, Qty};
 
-/// What happened in one symbol, in the window.
+/// Statistics of one symbol, in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SymbolStatistics {
-    /// Messages about it.
+    /// Number of messages about it.
     pub messages: u64,
-    /// Orders added; replacements not counted.
+    /// Number of orders added, without replacements.
     pub adds: u64,
-    /// Executions of resting orders.
+    /// Number of executions of resting orders.
     pub executions: u64,
-    /// Sum of the quantities of all trades, hidden ones and crosses included. An execution that its message
-    /// marks as part of a later print is not counted by itself. It is what was told as it happened: a trade that is broken
-    /// or cancelled later, or a cross whose volume is corrected, is not taken back.
+    /// Sum of the quantities of all trades, including hidden ones and crosses. An execution whose message
+    /// marks it as part of a later print is not counted. The sum is as first reported: a trade that is broken
+    /// or cancelled later, or a cross with a corrected volume, is not subtracted.
     pub volume: u128,
     /// Highest price of these trades.
     pub high: Option<Price>,
@@ -21,11 +21,11 @@ pub struct SymbolStatistics {
     pub low: Option<Price>,
     /// Price of the last of these trades.
     pub last: Option<Price>,
-    /// Sum of the spread, in units of prices, after each message that left a bid below an ask.
+    /// Sum of the spread, in price units, after each message that left a bid below an ask.
     pub spread_sum: u128,
-    /// How many such messages.
+    /// Number of such messages.
     pub spread_count: u64,
-    /// Greatest common divisor of all prices of its orders or levels, in units of prices: what its tick can be at most.
+    /// Greatest common divisor of all its order or level prices, in price units: an upper bound of its tick.
     pub tick: u64,
 }
 

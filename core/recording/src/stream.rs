@@ -1,4 +1,4 @@
-//! TCP streams put together again from captured segments.
+//! Reassembly of TCP streams from captured segments.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,41 @@ use serde::Serialize;
 
 use crate::Segment;
 
-/// Bytes of one stream that are held behind a hole; with more the hole counts as lost.
+/// Maximum bytes of one stream held behind a gap; beyond this the gap counts as lost.
 pub const STREAM_HELD_MAX: usize = 1 << 20;
-/// Bytes of payload in one stream between two places in its numbers that are taken for one stream.
+/// Maximum distance in payload bytes between two sequence numbers of one stream.
 const NEAR: u32 = 1 << 30;
 
-/// What happened to the segments of a stream.
+/// Counters of a stream's segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounters {
     /// Segments with payload.
     pub segments: u64,
-    /// Bytes that came once more.
+    /// Bytes that were received again.
     pub retransmitted_bytes: u64,
-    /// Segments that came before what belongs in front of them.
+    /// Segments that arrived before their predecessors.
     pub out_of_order: u64,
-    /// Holes that were never filled: the capture missed something.
+    /// Gaps that were never filled: the capture missed segments.
     pub holes: u64,
-    /// Bytes of those holes.
+    /// Bytes of these gaps.
     pub lost_bytes: u64,
-    /// Times the stream began anew.
+    /// Times that the stream restarted.
     pub restarts: u64,
 }
 
-/// What a [`StreamReader`] gives.
+/// The output of a [`StreamReader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamData<'a> {
     /// The next bytes of the stream.
     Bytes(&'a [u8]),
-    /// What follows does not join what was before: bytes are missing, or a new connection began.
+    /// A discontinuity: bytes are missing, or a new connection began.
     Broken,
 }
 
-/// Puts one direction of a TCP connection together: in order, each byte once.
+/// Reassembles one direction of a TCP connection: in order, each byte once.
 ///
-/// What is held behind a hole is bounded by [`STREAM_HELD_MAX`]; when more would be, or the stream ends, the hole is
-/// lost: it is counted, and what is behind it follows.
+/// The bytes held behind a gap are bounded by [`STREAM_HELD_MAX`]. At the bound, or when the stream ends, the
+/// gap is lost: it is counted, and the bytes after it follow.
 ///
 /// ```
 /// use tickpath_recording::{Segment, StreamData, StreamReader};
@@ -59,22 +59,22 @@ pub enum StreamData<'a> {
 /// ```
 #[derive(Debug, Default)]
 pub struct StreamReader {
-    /// Number of the next byte, counted on beyond 2^32.
+    /// Number of the next byte, continued beyond 2^32.
     next: Option<u64>,
-    /// Segments behind a hole, by their numbers.
+    /// Segments behind a gap, by their numbers.
     held: BTreeMap<u64, Vec<u8>>,
     held_len: usize,
     counters: StreamCounters,
 }
 
 impl StreamReader {
-    /// What happened so far.
+    /// The counters so far.
     #[must_use]
     pub const fn counters(&self) -> &StreamCounters {
         &self.counters
     }
 
-    /// Takes a segment; gives what has become next.
+    /// Handles a segment; outputs the data that is next.
     pub fn handle_segment(
         &mut self,
         segment: &Segment,
@@ -90,7 +90,7 @@ impl StreamReader {
             let next = *self.next.get_or_insert(u64::from(sequence));
             let first = place(next, sequence);
             if first.abs_diff(next) > u64::from(NEAR) {
-                // Another connection of the same ports, whose beginning was not captured.
+                // Another connection with the same ports, whose beginning was not captured.
                 self.begin(sequence, out);
             }
             self.take(payload, sequence, out);
@@ -100,14 +100,14 @@ impl StreamReader {
         }
     }
 
-    /// Gives what is held behind holes: nothing more will come to fill them.
+    /// Outputs the data held behind gaps, which will not be filled any more.
     pub fn finish(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
         while !self.held.is_empty() {
             self.give_up_hole(out);
         }
     }
 
-    /// A connection begins; the same SYN once more changes nothing.
+    /// Begins a connection; a repeated SYN changes nothing.
     fn begin(&mut self, sequence: u32, out: &mut impl FnMut(StreamData<'_>)) {
         let begin = u64::from(sequence);
         if self.next.is_some_and(|next| next == begin && self.held.is_empty()) {
@@ -146,7 +146,7 @@ impl StreamReader {
         payload.clone_into(held);
     }
 
-    /// Gives what of some bytes, which begin at or before the next, is new.
+    /// Outputs the new part of some bytes, which begin at or before the next one.
     fn give(&mut self, first: u64, bytes: &[u8], out: &mut impl FnMut(StreamData<'_>)) {
         let next = self.next.unwrap_or(first);
         let known = usize::try_from(next - first).unwrap_or(usize::MAX).min(bytes.len());
@@ -178,7 +178,7 @@ impl StreamReader {
     }
 }
 
-/// The place of a number that wraps, as near to another place as it can be.
+/// The position of a wrapping number, as near as possible to another position.
 fn place(near: u64, sequence: u32) -> u64 {
     let distance = sequence.wrapping_sub(near as u32).cast_signed();
     near.saturating_add_signed(i64::from(distance))

@@ -1,12 +1,12 @@
-//! The effect of a block of messages on books, of any protocol.
+//! The effect of a block of messages on books, for any protocol.
 
 use std::ops::RangeInclusive;
 
 use tickpath_feed::{BuilderCounters, UpdateListener};
 use tickpath_types::MarketUpdate;
 
-/// The effect of each message of a block: at most one update a message, in order; `sequence` is the number of the
-/// message in the file, counted from 1. And what contradicted the books.
+/// The effect of each message of a block: at most one update per message, in order; `sequence` is the number
+/// of the message in the file, counted from 1. Also the contradictions of the books.
 #[derive(Debug, Default)]
 pub struct Updates {
     pub(crate) list: Vec<MarketUpdate>,
@@ -16,10 +16,11 @@ pub struct Updates {
 /// Contradictions between some messages and the books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradictions {
-    /// Which, counted from 0 in the block.
+    /// The messages, counted from 0 in the block.
     pub(crate) messages: RangeInclusive<usize>,
-    /// Executions or reductions beyond what was left; adds of orders that rested already; orders that the books refused;
-    /// messages about numbers that no symbol was mapped to; gaps in the numbers of one symbol.
+    /// Counts of executions or reductions beyond the open quantity, adds of orders that already rested,
+    /// orders that the books rejected, messages with numbers not mapped to a symbol, and gaps in the numbers
+    /// of one symbol.
     pub(crate) counts: [u64; 5],
 }
 
@@ -31,14 +32,14 @@ const fn contradictions(counters: &BuilderCounters) -> [u64; 5] {
 }
 
 impl Updates {
-    /// Forgets the block before and makes room for one of `len` messages.
+    /// Clears the previous block and reserves capacity for one of `len` messages.
     pub(crate) fn start(&mut self, len: usize) {
         self.list.clear();
         self.list.reserve(len);
         self.contradictions.clear();
     }
 
-    /// Notes what was counted between two moments, if anything was.
+    /// Records the contradictions counted between two moments, if any.
     #[inline]
     pub(crate) fn note(
         &mut self,

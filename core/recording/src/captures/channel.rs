@@ -8,70 +8,70 @@ use tickpath_feed::JUMP_BACK_PACKETS;
 
 use crate::StreamCounters;
 
-/// How much later, by the time of the capture, a packet may come whose successor is there already: on the other line, or
-/// out of order.
+/// Maximum delay, in capture time, of a packet whose successor has already arrived: on the other line, or out
+/// of order.
 const REORDER_WAIT_NS: u64 = 100_000_000;
-/// How much later, by the time of the capture, a copy of a packet may come on a line that brought others; one that comes
-/// later is none, but a number that jumped back.
+/// Maximum delay, in capture time, of a duplicate on a line that delivered other packets; a later packet is
+/// not a duplicate but a sequence number that jumped back.
 const COPY_LATE_NS: u64 = 1_000_000_000;
-/// Stands for a line where there is none: what was asked for may come at any time.
+/// Stands for a missing line: requested packets may arrive at any time.
 pub(crate) const NO_LINE: usize = usize::MAX;
-/// Bytes of packets that are held for one that is missing; with more it counts as lost.
+/// Maximum bytes of packets held for a missing one; beyond this it counts as lost.
 const HELD_BYTES_MAX: usize = 16 << 20;
-/// Packets of which the content is remembered, to be compared with their copies: each has the place that its first number
-/// says, and the latest of two for one place has it.
+/// Number of packets remembered for comparison with their duplicates: the first sequence number of each
+/// selects its slot, and a later packet overwrites an earlier one.
 const RECENT_LEN: usize = 4_096;
 
-/// What a channel brought, and what it did not.
+/// Counters of a channel's packets and messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChannelReport {
-    /// Its name: what its packets call themselves.
+    /// Channel name from its packets.
     pub name: String,
-    /// Its lines: where the packets went, and how many of them.
+    /// The lines: destination and number of packets.
     #[serde(skip)]
     pub lines: Vec<(SocketAddrV4, u64)>,
     /// Packets of all lines, heartbeats included.
     pub packets: u64,
     /// Packets without messages.
     pub heartbeats: u64,
-    /// Messages, each once.
+    /// Messages, without duplicates.
     pub messages: u64,
-    /// Number of the first of them.
+    /// Sequence number of the first message.
     pub first_sequence: u64,
-    /// Messages that came once more.
+    /// Duplicate messages.
     pub duplicates: u64,
-    /// Those among them that were compared with no copy: it came too long ago, or in packets cut differently.
+    /// Duplicates that were not compared: the original is too old, or its packets were cut differently.
     pub uncompared: u64,
-    /// Messages from before the first, which came when it was their turn no more: they are left out.
+    /// Messages before the first one that arrived too late to be applied: they are omitted.
     pub before_first: u64,
-    /// Times that messages were missing which then came, late or on another line.
+    /// Times that missing messages arrived after all, late or on another line.
     pub gaps_filled: u64,
-    /// Times that messages were missing for good.
+    /// Times that messages were lost.
     pub gaps: u64,
-    /// Messages that were missing for good.
+    /// Messages that were lost.
     pub lost: u64,
-    /// Times that the numbering restarted.
+    /// Times that the sequence numbers restarted.
     pub restarts: u64,
-    /// Messages without a number.
+    /// Messages without a sequence number.
     pub unnumbered: u64,
-    /// Packets that are not what they say they are, or of a session that is over.
+    /// Packets with invalid contents, or of a session that has ended.
     pub malformed: u64,
-    /// Packets that carry other messages than their copies on another line.
+    /// Packets with other messages than their duplicates on another line.
     pub disagreements: u64,
-    /// Packets whose numbers jumped back without a word, and whose messages were left out: on a line that brought these
-    /// numbers before with other contents, or more than a second ago. In a run of such packets: those before the one at which
-    /// the numbering was taken to restart.
+    /// Packets whose sequence numbers jumped back without an announcement, and whose messages were omitted:
+    /// on a line that had delivered these numbers with other contents, or more than a second ago. In a run of
+    /// such packets: those before the one at which a restart of the numbering was assumed.
     pub jumped_back: u64,
-    /// Packets that are no part of the sequence: refreshes and the like.
+    /// Packets outside the sequence, such as refreshes.
     pub skipped: u64,
-    /// Books that a refresh in the capture recovered.
+    /// Books that were recovered by a refresh in the capture.
     #[serde(rename = "healed")]
     pub recovered: u64,
-    /// Of a TCP stream: what happened to its segments.
+    /// Counters of the segments of a TCP stream.
     pub stream: Option<StreamCounters>,
 }
 
-/// A packet that came before what belongs in front of it.
+/// A packet that arrived before its predecessors.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) number: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Held {
     count: u64,
 }
 
-/// A packet that is remembered.
+/// A remembered packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Recent {
     first: u64,
@@ -88,53 +88,53 @@ struct Recent {
     line: u16,
 }
 
-/// How a packet compares with the one that is remembered for its numbers.
+/// Result of comparing a packet with the remembered one of the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Copy {
     /// A packet with the same messages.
     Same,
-    /// One with other messages, which came on the same line ...
+    /// A packet with other messages, from the same line.
     Reused,
-    /// ... or on another.
+    /// A packet with other messages, from another line.
     Disagrees,
-    /// None.
+    /// No remembered packet.
     Unknown,
 }
 
-/// What is to be done with the messages of a packet.
+/// The treatment of a packet's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// They are next; the first so many came before.
+    /// They are next; this many of them, from the first, arrived before.
     Take(u64),
-    /// They all came before.
+    /// All of them arrived before.
     Duplicate,
-    /// The numbering restarted without an announcement: [`Channel::restart`], and judge again.
+    /// The numbering restarted without an announcement: call [`Channel::restart`], and judge again.
     Restarted,
-    /// Others are missing in front of them.
+    /// Messages before them are missing.
     Hold,
 }
 
-/// Judges the packets of one channel by their numbers.
+/// Judges the packets of one channel by their sequence numbers.
 ///
-/// A capture may begin in the middle: the first packet is the beginning. Packets behind a gap are held until what is
-/// missing comes; when it does not, by the time of the capture or of the bytes held, it is lost.
+/// A capture may begin in the middle: the first packet is the beginning. Packets after a gap are held until
+/// the missing ones arrive; after a time limit of the capture, or a limit of held bytes, these are lost.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) report: ChannelReport,
     next: Option<u64>,
-    /// One past the highest number that is known to exist.
+    /// One past the highest number known to exist.
     end: u64,
     held: BTreeMap<u64, Held>,
     held_bytes: usize,
-    /// When the gap was noticed that is open.
+    /// Time at which the open gap was detected.
     gap_since: Option<u64>,
-    /// The latest packets, by [`recent_place`].
+    /// The latest packets, indexed by [`recent_place`].
     recent: Vec<Recent>,
-    /// The next number at two times, the first of them so long ago that no copy of what was before it comes any more.
+    /// The next number at two times; no duplicate from before the first of them arrives any more.
     past: [(u64, u64); 2],
-    /// Packets in a row whose numbers jumped back.
+    /// Number of consecutive packets whose numbers jumped back.
     back_run: u32,
-    /// Lines that were first with something: a bit each, of the first 64.
+    /// Lines that were the first to deliver something: one bit each, of the first 64.
     leaders: u64,
 }
 
@@ -143,7 +143,7 @@ impl Channel {
         Channel { report: ChannelReport { name, ..ChannelReport::default() }, ..Channel::default() }
     }
 
-    /// The line of packets that go to an address.
+    /// The line of packets to a destination address.
     pub(crate) fn line(&mut self, dst: SocketAddrV4) -> usize {
         let lines = &mut self.report.lines;
         lines.iter().position(|(known, _)| *known == dst).unwrap_or_else(|| {
@@ -158,7 +158,7 @@ impl Channel {
         self.report.lines[line].1 += 1;
     }
 
-    /// Judges messages `first..first + count` of a line, [`NO_LINE`] for requested ones, with a digest of their content.
+    /// Judges messages `first..first + count` of a line, [`NO_LINE`] if requested; `content` is their digest.
     #[inline]
     pub(crate) fn judge(&mut self, line: usize, first: u64, count: u64, ts_ns: u64, content: u32) -> Verdict {
         let next = *self.next.get_or_insert_with(|| {
@@ -178,7 +178,7 @@ impl Channel {
             let is_jump = match copy {
                 Copy::Reused => true,
                 Copy::Same => is_old && is_led,
-                // A late copy may have been forgotten, but not of the only line.
+                // The original of a late duplicate may be forgotten, but a single line has no duplicates.
                 Copy::Unknown => is_led && (is_old || self.report.lines.len() == 1),
                 Copy::Disagrees => false,
             };
@@ -210,7 +210,7 @@ impl Channel {
         Verdict::Take(next - first)
     }
 
-    /// Remembers which number was next when.
+    /// Records the next number and the time.
     #[inline]
     fn note_past(&mut self, next: u64, ts_ns: u64) {
         let [_, (latest_ns, _)] = self.past;
@@ -219,7 +219,7 @@ impl Channel {
         }
     }
 
-    /// The next number that is expected, before anything came: `first`.
+    /// Sets the next expected number to `first`, if nothing arrived yet.
     pub(crate) fn expect(&mut self, first: u64) {
         if self.next.is_none() {
             self.report.first_sequence = first;
@@ -228,7 +228,7 @@ impl Channel {
         self.end = self.end.max(first);
     }
 
-    /// A heartbeat names the number that comes next.
+    /// Handles a heartbeat, which names the next number.
     pub(crate) fn heartbeat(&mut self, next: u64, ts_ns: u64) {
         self.report.heartbeats += 1;
         self.expect(next);
@@ -237,17 +237,17 @@ impl Channel {
         }
     }
 
-    /// True while anything is missing or held.
+    /// True while messages are missing or held.
     pub(crate) fn is_open(&self) -> bool {
         self.gap_since.is_some() || !self.held.is_empty()
     }
 
-    /// The next number, once there is one.
+    /// The next number, once known.
     pub(crate) const fn next(&self) -> Option<u64> {
         self.next
     }
 
-    /// The numbers restart at `first`: what is held belongs to the time before.
+    /// Restarts the numbers at `first`: held packets belong to the earlier numbering.
     pub(crate) fn restart(&mut self, first: u64) {
         self.report.restarts += 1;
         (self.next, self.end) = (Some(first), first);
@@ -259,7 +259,7 @@ impl Channel {
         self.back_run = 0;
     }
 
-    /// Keeps a packet that must wait.
+    /// Holds a packet that must wait.
     pub(crate) fn hold(&mut self, first: u64, count: u64, number: u64, payload: &[u8]) {
         if let Some(known) = self.held.get(&first).filter(|known| known.count >= count) {
             self.report.duplicates += count.min(known.count);
@@ -272,7 +272,7 @@ impl Channel {
         }
     }
 
-    /// A held packet whose turn has come, and how many of its messages came before.
+    /// The next held packet that is due, and the number of its messages that arrived before.
     pub(crate) fn poll_held(&mut self) -> Option<(Held, u64)> {
         let next = self.next?;
         while let Some(entry) = self.held.first_entry() {
@@ -293,8 +293,8 @@ impl Channel {
         None
     }
 
-    /// Gives up what is missing, when it has been missing too long or too much is held; at the end of the capture
-    /// (`None`) in any case. True when messages were given up, so that held ones may be next.
+    /// Gives up missing messages that have been missing too long or behind which too much is held; at the end
+    /// of the capture (`None`) in any case. True when messages were given up, so that held ones may be next.
     pub(crate) fn give_up(&mut self, now_ns: Option<u64>) -> bool {
         let Some(since) = self.gap_since else { return false };
         let is_over = now_ns.is_none_or(|now| now.saturating_sub(since) > REORDER_WAIT_NS);
@@ -310,14 +310,14 @@ impl Channel {
         self.report.gaps += 1;
         self.report.lost += first - next;
         self.next = Some(first);
-        // What is behind the next gap is given its time.
+        // The next gap gets its full waiting time.
         if self.held.len() > 1 || self.end > first {
             self.gap_since = now_ns.or(Some(since));
         }
         true
     }
 
-    /// Messages before `end` came, so many of them new.
+    /// Records that all messages before `end` arrived, `count` of them new.
     fn take(&mut self, end: u64, count: u64) {
         self.report.messages += count;
         self.next = Some(end);
@@ -327,13 +327,13 @@ impl Channel {
         }
     }
 
-    /// True when a packet with these messages came a moment ago.
+    /// True when a packet with these messages arrived recently.
     pub(crate) fn remembers(&self, first: u64, count: u64, content: u32) -> bool {
         let known = self.recent.get(recent_place(first)).copied().unwrap_or_default();
         (known.first, u64::from(known.count), known.content) == (first, count, content)
     }
 
-    /// Compares a packet with its copy, if that has come; one that is `new` is remembered.
+    /// Compares a packet with its original, if remembered; a packet that is `new` is remembered.
     fn compare(&mut self, packet: Recent, is_new: bool) -> Copy {
         if self.recent.is_empty() {
             self.recent.resize(RECENT_LEN, Recent::default());
@@ -428,12 +428,12 @@ mod tests {
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
         }
-        // Just now, on the same line and on the other; long ago, on the other, which was never first; and on the same.
+        // Just now on both lines; long ago on the other line, which was never first, and on the same.
         for (line, number) in [(0, 3), (1, 3), (1, 1), (0, 1)] {
             assert_eq!(channel.judge(line, number, 1, 12 * SECOND + 1, 7), Verdict::Duplicate);
         }
         assert_eq!((channel.report.duplicates, channel.report.jumped_back), (3, 1));
-        // Something new between them, and then three in a row.
+        // A new message between them, and then three in a row.
         assert_eq!(channel.judge(1, 4, 1, 12 * SECOND + 2, 7), Verdict::Take(0));
         let verdicts: Vec<_> =
             (0..JUMP_BACK_PACKETS).map(|_| channel.judge(0, 1, 1, 12 * SECOND + 3, 7)).collect();
@@ -450,7 +450,7 @@ mod tests {
         for number in 1..=3 {
             assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
         }
-        // A copy, other contents, and numbers that came in other packets: all within a moment.
+        // A duplicate, other contents, and numbers from other packets: all within a moment.
         for (first, count, content) in [(2, 1, 7), (2, 1, 8), (1, 3, 9)] {
             assert_eq!(channel.judge(0, first, count, 4, content), Verdict::Duplicate);
         }

@@ -1,9 +1,9 @@
-//! Captures of packets: which protocols are in them, their channels put in sequence, and books of each.
+//! Packet captures: their protocols, their channels in sequence, and the books of each recording.
 //!
 //! A capture may hold several recordings: each session of ITCH is one, each feed of IEX another, and the
-//! channels of each market of XDP are one. Every packet goes to its flow, every flow to its
-//! protocol by the content of its packets, and every recording has separate books and a report. Messages are taken in the
-//! order of the file.
+//! channels of each market of XDP are one. Every packet belongs to a flow, and the content of its packets
+//! assigns every flow to a protocol. Every recording has separate books and a report. Messages are applied in
+//! the order of the file.
 
 mod channel;
 mod demux;

@@ -1,4 +1,4 @@
-//! One recording in a capture: its books, and what is known of its messages.
+//! One recording in a capture: its books, and the state of its messages.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,40 +16,40 @@ use crate::replay::{Ended, Pass, Replay};
 use crate::report::RecordingReport;
 use crate::selection::Selection;
 
-/// Messages of one recording that follow each other in the file, and the packets that they came in.
+/// Consecutive messages of one recording in the file, and their packets.
 #[derive(Debug, Default)]
 pub(crate) struct Run<'a> {
     pub(crate) recording: usize,
     pub(crate) messages: Vec<&'a [u8]>,
-    /// The packets that they came in.
+    /// The packets of the messages.
     pub(crate) packets: Vec<PacketMark>,
-    /// True when they are a snapshot.
+    /// True when the messages are a snapshot.
     pub(crate) is_snapshot: bool,
 }
 
 /// A packet of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketMark {
-    /// Its first message, counted in the run.
+    /// Index of its first message in the run.
     pub(crate) first: usize,
     /// Its number in the file.
     pub(crate) number: u64,
-    /// When it was captured; `None` of one that was held.
+    /// Capture time; `None` for a packet that was held.
     pub(crate) ts_ns: Option<u64>,
     pub(crate) origin: Origin,
 }
 
-/// The channel and send time that hold for the messages of a packet.
+/// Channel and send time of a packet's messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Origin {
-    /// The channel, counted in the capture; of ITCH 0.
+    /// Index of the channel in the capture; 0 for ITCH.
     pub(crate) channel: u8,
-    /// Of XDP.
+    /// Send time, of XDP.
     pub(crate) sent: SendTime,
 }
 
 impl<'a> Run<'a> {
-    /// The messages of each packet, with what that says about them.
+    /// The messages of each packet, with their origin.
     pub(crate) fn by_packet(&self) -> impl Iterator<Item = (Origin, &[&'a [u8]])> {
         self.packets.iter().enumerate().map(|(index, packet)| {
             let end = self.packets.get(index + 1).map_or(self.messages.len(), |next| next.first);
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The packet that a message came in, as text.
+    /// The packet of a message, as text.
     fn place(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
         let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
@@ -67,22 +67,22 @@ impl<'a> Run<'a> {
 
 /// A protocol whose messages come in packets.
 pub(crate) trait PacketProtocol: RecordedProtocol {
-    /// Which it is.
+    /// The protocol.
     const PROTOCOL: Protocol;
 
-    /// The messages of a run with what their place tells.
+    /// The messages of a run with the information from their position.
     fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [Self::Message<'a>]>;
 
-    /// When a packet that was read before was sent, where books need that, and its messages.
+    /// Send time of a packet read earlier, where books need it, and its messages.
     fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>);
 
-    /// Messages of a channel were lost for good before this one, its next.
+    /// Handles the loss of a channel's messages before this one, its next.
     fn lose(&mut self, books: &mut BookPair<Self>, channel: u8, next: u64);
 
-    /// The numbering of a channel restarted, and its books with it: the instruments of which nothing is known any more.
+    /// Handles a restart of a channel's numbering, also in its books: returns the instruments it resets.
     fn restart(&mut self, books: &mut BookPair<Self>, channel: u8) -> Vec<u16>;
 
-    /// Finds out from the next messages what times of the recording mean, where that is not known.
+    /// Derives the meaning of the recording's times from the next messages, if unknown.
     fn learn_calendar(&mut self, _selection: &Selection, _run: &Run<'_>, _calendar: &mut Calendar) {}
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct CapturedRecording<P: PacketProtocol> {
     /// Its name in reports.
     pub(crate) name: String,
     pub(crate) replay: Replay<P>,
-    /// True when its window is over.
+    /// True when its window has ended.
     is_ended: bool,
 }
 
@@ -103,17 +103,17 @@ impl<P: PacketProtocol> CapturedRecording<P> {
         CapturedRecording { name, replay: Replay::new(protocol, calendar), is_ended: false }
     }
 
-    /// Whether its messages are still wanted.
+    /// True while its messages are needed.
     pub(crate) fn is_open<L>(&self, pass: &Pass<L>) -> bool {
         !self.is_ended && pass.ended.is_none()
     }
 
-    /// Makes the books, with room for every instrument that a number can name.
+    /// Creates the books, with capacity for every instrument that a number can identify.
     pub(crate) fn create_books(&mut self, selection: &Selection, file_len: u64) {
         self.replay.create_books(selection, || BookSize::of_file(file_len, InstrumentId(u16::MAX)));
     }
 
-    /// Takes the name of an instrument that no message of the sequence told.
+    /// Records the name of an instrument that no message of the sequence gave.
     pub(crate) fn learn(&mut self, selection: &Selection, instrument: u16, name: &[u8]) {
         self.replay.state.instrument(instrument, Some(name), selection);
     }
@@ -121,7 +121,7 @@ impl<P: PacketProtocol> CapturedRecording<P> {
 
 /// A recording of any protocol, see [`CapturedRecording`] and [`PacketProtocol`].
 pub(crate) trait AnyRecording<L> {
-    /// Itself, for who knows its protocol.
+    /// Access for callers that know its protocol.
     fn as_any(&mut self) -> &mut dyn Any;
 
     /// Its name in reports.
@@ -129,10 +129,10 @@ pub(crate) trait AnyRecording<L> {
 
     fn protocol(&self) -> Protocol;
 
-    /// True when its window is over.
+    /// True when its window has ended.
     fn is_ended(&self) -> bool;
 
-    /// Takes messages to the books and the listener.
+    /// Applies messages to the books and passes them to the listener.
     fn apply(&mut self, pass: &mut Pass<L>, run: &Run<'_>, file_len: u64) -> Result;
 
     /// See [`PacketProtocol::unpack`].

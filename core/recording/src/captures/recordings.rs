@@ -1,4 +1,4 @@
-//! The recordings of a capture and the channels that their messages come on, whatever their protocols.
+//! The recordings of a capture and the channels of their messages, independent of protocols.
 
 use core::net::SocketAddrV4;
 use std::hash::Hash;
@@ -17,31 +17,31 @@ use crate::replay::Pass;
 use crate::report::RecordingReport;
 use crate::{Packet, Transport};
 
-/// Channels that are put in sequence; packets of more count as unknown.
+/// Maximum number of channels; packets of further channels count as unknown.
 const CHANNELS_MAX: usize = 1 << 10;
-/// Longest time, by the clock of the capture, for which packets of a flow wait until its channel is known.
+/// Maximum time, by the clock of the capture, that packets of a flow wait until its channel is identified.
 pub(crate) const WAIT_NS: u64 = 1_000_000_000;
-/// Packets of all flows that may wait at a time; with more a flow is decided at once.
+/// Maximum number of waiting packets of all flows; beyond it a flow is decided at once.
 const ALL_WAITING_MAX: usize = 4_096;
 
-/// Packets that belong together: of UDP all that go to one address, of TCP one direction of a connection.
+/// Key of related packets: of UDP the destination address, of TCP one direction of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FlowKey {
     pub(super) dst: SocketAddrV4,
-    /// Of TCP.
+    /// Source address, of TCP.
     pub(super) src: Option<SocketAddrV4>,
 }
 
 /// A flow and its protocol.
 pub(super) struct Flow {
     pub(super) key: FlowKey,
-    /// The protocol that it is of, by its place in the registry.
+    /// Index of its protocol in the registry.
     pub(super) protocol: Option<usize>,
-    /// Packets that told nothing.
+    /// Packets that did not identify the protocol.
     pub(super) unknown: u64,
 }
 
-/// A packet that waits for its flow to be known.
+/// A packet that waits for its flow to be identified.
 pub(crate) struct Waiting {
     number: u64,
     pub(crate) ts_ns: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The packet as it was captured.
+    /// The packet as captured.
     pub(crate) fn packet(&self) -> Packet<'_> {
         let Waiting { number, ts_ns, dst, ref payload } = *self;
         Packet { number, ts_ns, src: dst, dst, transport: Transport::Udp, payload }
@@ -64,15 +64,15 @@ pub(crate) struct Place {
     pub(crate) line: usize,
 }
 
-/// The messages of a packet, as its header counts them.
+/// The sequence numbers of a packet's messages, from its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers {
-    /// Number of the first.
+    /// Number of the first message.
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// Bytes in front of them, which may differ from line to line.
+    /// Bytes before the messages, which may differ from line to line.
     pub(crate) header_len: usize,
-    /// When the packet was sent, where books need that.
+    /// Send time of the packet, where books need it.
     pub(crate) sent: SendTime,
 }
 
@@ -80,22 +80,22 @@ pub(crate) struct Numbers {
 pub(crate) struct Numbered {
     pub(crate) channel: Channel,
     pub(crate) recording: usize,
-    /// The session that its packets name, and when the latest of them was sent.
+    /// Session named by its packets, and send time of the latest one.
     pub(crate) session: (u32, u64),
-    /// Which of the channels that its recording's books tell apart.
+    /// Index of the channel among those that its recording's books distinguish.
     pub(crate) ordinal: u8,
 }
 
-/// The recordings and channels that are known so far.
+/// The recordings and channels known so far.
 pub(crate) struct Recordings<L> {
     pub(crate) pass: Pass<L>,
-    /// Bytes of the file, 0 where that is not known.
+    /// Bytes of the file, 0 if unknown.
     pub(crate) file_len: u64,
-    /// By their numbers.
+    /// Indexed by their numbers.
     list: Vec<Box<dyn AnyRecording<L>>>,
     pub(crate) channels: Vec<Numbered>,
     pub(super) flows: Vec<Flow>,
-    /// Packets of all flows that wait for their flow to be known.
+    /// Number of packets of all flows that wait for their flow to be identified.
     waiting: usize,
     /// Packets beyond the bounds.
     pub(super) beyond: u64,
@@ -114,12 +114,12 @@ impl<L: Listener> Recordings<L> {
         }
     }
 
-    /// True when the windows of all recordings are over.
+    /// True when the windows of all recordings have ended.
     pub(super) fn are_windows_over(&self) -> bool {
         !self.list.is_empty() && self.list.iter().all(|recording| recording.is_ended())
     }
 
-    /// Adds a recording whose first packet was captured at `ts_ns`: its number.
+    /// Adds a recording whose first packet was captured at `ts_ns`; returns its number.
     pub(crate) fn add<P: PacketProtocol>(&mut self, name: String, protocol: P, ts_ns: u64) -> usize {
         let recording = CapturedRecording::new(name, protocol, &self.pass.selection, ts_ns);
         self.list.push(Box::new(recording));
@@ -136,18 +136,18 @@ impl<L: Listener> Recordings<L> {
         (recording, &mut self.pass)
     }
 
-    /// Whether there are as many channels as there may be.
+    /// True when the maximum number of channels is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.channels.len() == CHANNELS_MAX
     }
 
-    /// Adds a channel of a recording, which its books know by `ordinal`: its number.
+    /// Adds a channel of a recording, which its books identify by `ordinal`; returns its number.
     pub(crate) fn add_channel(&mut self, recording: usize, ordinal: u8, name: String) -> usize {
         self.channels.push(Numbered { channel: Channel::new(name), recording, session: (0, 0), ordinal });
         self.channels.len() - 1
     }
 
-    /// Channel and line of packets to an address, whose channel is known by a key or else added; `None` for one too many.
+    /// Channel and line of packets to an address; adds the key's channel if needed. `None` at the bound.
     pub(crate) fn place<K: Eq + Hash>(
         &mut self,
         by_key: &mut FxHashMap<K, usize>,
@@ -170,12 +170,12 @@ impl<L: Listener> Recordings<L> {
         Some(self.line(channel, dst))
     }
 
-    /// The line of a channel on which packets to an address are.
+    /// The line of a channel that carries packets to an address.
     pub(crate) fn line(&mut self, channel: usize, dst: SocketAddrV4) -> Place {
         Place { channel, line: self.channels[channel].channel.line(dst) }
     }
 
-    /// Counts packets of a flow that told nothing.
+    /// Counts packets of a flow that did not identify the protocol.
     pub(crate) fn count_unknown(&mut self, flow: usize, packets: u64) {
         self.flows[flow].unknown += packets;
     }
@@ -192,25 +192,25 @@ impl<L: Listener> Recordings<L> {
         }
     }
 
-    /// Whether another packet may wait for its flow to be known.
+    /// True when another packet may wait for its flow to be identified.
     pub(crate) const fn may_wait(&self) -> bool {
         self.waiting < ALL_WAITING_MAX
     }
 
-    /// Keeps a packet that waits.
+    /// Stores a waiting packet.
     pub(crate) fn keep(&mut self, packet: &Packet<'_>) -> Waiting {
         self.waiting += 1;
         let Packet { number, ts_ns, dst, .. } = *packet;
         Waiting { number, ts_ns, dst, payload: packet.payload.to_vec() }
     }
 
-    /// Messages of a channel before this one are not in the capture.
+    /// Handles the loss of a channel's messages before this one.
     pub(crate) fn lose(&mut self, channel: usize, next: u64) {
         let Numbered { recording, ordinal, .. } = self.channels[channel];
         self.list[recording].lose(ordinal, next);
     }
 
-    /// The reports, when there is no more, and the packets of no known protocol.
+    /// The final reports, and the packets of unknown protocols.
     pub(super) fn finish(self) -> (Pass<L>, Vec<RecordingReport>, UnknownPackets) {
         let unknown = self.unknown();
         let Recordings { mut pass, list, channels, .. } = self;
@@ -250,10 +250,10 @@ impl<L: Listener> Recordings<L> {
     }
 }
 
-/// Puts the messages of a block of packets in sequence and takes them to their recordings.
+/// Puts the messages of a block of packets in sequence and passes them to their recordings.
 pub(crate) struct Delivery<'r, 'a, L> {
     recordings: &'r mut Recordings<L>,
-    /// Messages that are next, and wait for others of their recording.
+    /// Messages that are next, and are batched with others of their recording.
     run: Run<'a>,
 }
 
@@ -276,12 +276,12 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Delivery::of(recordings, Run::default())
     }
 
-    /// Messages that lie in memory of their own.
+    /// A delivery of messages in separate memory.
     pub(crate) fn of(recordings: &'r mut Recordings<L>, run: Run<'a>) -> Self {
         Delivery { recordings, run }
     }
 
-    /// Takes packets that waited by means of `take`.
+    /// Handles waiting packets by `take`.
     pub(crate) fn release(
         &mut self,
         waiting: &[Waiting],
@@ -297,7 +297,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// Takes the messages of a packet in their turn.
+    /// Handles the messages of a packet in sequence.
     pub(crate) fn take(
         &mut self,
         place: Place,
@@ -325,7 +325,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         self.settle(index, Some(packet.ts_ns))
     }
 
-    /// Puts messages of a packet behind those that wait to be applied.
+    /// Appends messages of a packet to those waiting to be applied.
     pub(crate) fn push(
         &mut self,
         channel: usize,
@@ -348,7 +348,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// The numbers of a channel restart at `first`, and what is known of it with them.
+    /// Restarts the numbers of a channel at `first`, and its state with them.
     pub(crate) fn restart(&mut self, channel: usize, first: u64) -> Result {
         self.flush()?;
         let numbered = &mut self.channels[channel];
@@ -358,13 +358,13 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         Ok(())
     }
 
-    /// A packet without messages names the number that comes next.
+    /// Handles a packet without messages, which names the next number.
     pub(crate) fn heartbeat(&mut self, channel: usize, next: u64, ts_ns: u64) -> Result {
         self.channels[channel].channel.heartbeat(next, ts_ns);
         self.settle(channel, Some(ts_ns))
     }
 
-    /// Takes held packets whose turn has come, and gives up what has been missing too long.
+    /// Handles held packets that are due, and gives up messages that have been missing too long.
     pub(super) fn settle(&mut self, index: usize, now_ns: Option<u64>) -> Result {
         if !self.channels[index].channel.is_open() {
             return Ok(());
@@ -388,7 +388,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         }
     }
 
-    /// Takes the messages that wait to their recording.
+    /// Passes the waiting messages to their recording.
     pub(crate) fn flush(&mut self) -> Result {
         let Delivery { recordings: Recordings { list, pass, file_len, .. }, run } = self;
         if run.messages.is_empty() {
@@ -403,17 +403,17 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     }
 }
 
-/// Whether there are numbers for as many messages from this one on.
+/// True when this many sequence numbers exist from this one.
 pub(crate) fn is_countable(first: Sequence, count: u16) -> bool {
     first.0.checked_add(u64::from(count)).is_some()
 }
 
-/// A digest of a packet's messages, to compare it with its duplicate: of all behind its header, whose send time may differ from
-/// line to line.
+/// A digest of a packet's messages, for comparison with its duplicate: of all bytes after its header, whose
+/// send time may differ from line to line.
 pub(crate) fn content(payload: &[u8], header_len: usize) -> u32 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let messages = payload.get(header_len..).unwrap_or(payload);
-    // Four sums, none of which waits for another.
+    // Four independent sums, which the CPU can compute in parallel.
     let mut sums = [messages.len() as u64, 1, 2, 3];
     let mut words = messages.chunks_exact(32);
     for block in &mut words {

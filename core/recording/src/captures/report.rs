@@ -1,4 +1,4 @@
-//! What a capture brought beside messages.
+//! The report of a capture besides its messages.
 
 use core::net::SocketAddrV4;
 
@@ -6,10 +6,10 @@ use super::channel::ChannelReport;
 use crate::integrity::Integrity;
 use crate::protocol_name::Protocol;
 
-/// What a capture brought of one recording, and beside it.
+/// The report of a recording's capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureReport {
-    /// The recording: its protocol and what it calls itself.
+    /// Name of the recording: its protocol and its own name.
     pub name: String,
     /// Its protocol.
     pub protocol: Protocol,
@@ -17,30 +17,30 @@ pub struct CaptureReport {
     pub channels: Vec<ChannelReport>,
     /// Names of all recordings of the capture, this one among them.
     pub recordings: Vec<String>,
-    /// Packets of the whole capture that are of no known protocol, or say nothing that would tell it.
+    /// Packets of the whole capture with an unknown protocol, or without content that identifies it.
     pub unknown: UnknownPackets,
 }
 
 /// Packets of no known protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnknownPackets {
-    /// All of them.
+    /// Number of these packets.
     pub count: u64,
-    /// Where most of them went, and how many.
+    /// Destinations of most of them, with their counts.
     pub destinations: Vec<(SocketAddrV4, u64)>,
 }
 
-/// Destinations of unknown packets that are named.
+/// Number of reported destinations of unknown packets.
 pub(super) const DESTINATIONS_NAMED: usize = 3;
 
 impl CaptureReport {
-    /// Channels that begin in the middle of their session, and with which message.
+    /// Channels that begin in the middle of their session.
     fn without_beginning(&self) -> impl Iterator<Item = &ChannelReport> {
         self.channels.iter().filter(|channel| channel.first_sequence > 1)
     }
 
-    /// Crossed books of which no state of trading is known, where the capture begins in the middle of the session: what is
-    /// missing of the books is better than what is there, or gone.
+    /// Crossed books without a known trading state, where the capture begins in the middle of the session:
+    /// orders missing from the books are better than those present, or those present were removed.
     pub(super) fn crossed_from_the_middle(&self, integrity: &Integrity) -> Option<String> {
         let crossed = &integrity.crossed.unknown;
         let channel = self.without_beginning().next().filter(|_| crossed.count > 0)?;
@@ -54,7 +54,7 @@ impl CaptureReport {
         ))
     }
 
-    /// Reasons for which the books are incomplete, or cannot be judged, as text.
+    /// Reasons why the books are incomplete, or cannot be judged, as text.
     pub(super) fn reservations(&self) -> Vec<String> {
         let mut words: Vec<String> = self
             .without_beginning()
@@ -78,7 +78,7 @@ impl CaptureReport {
         words
     }
 
-    /// What makes the books doubtful, in words.
+    /// Reasons why the books cannot be trusted, as text.
     pub(super) fn contradictions(&self) -> Vec<String> {
         let mut words = Vec::new();
         for channel in &self.channels {

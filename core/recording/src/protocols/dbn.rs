@@ -1,4 +1,4 @@
-//! Databento DBN: orders (mbo) as events; of every other schema levels into books, trades and definitions.
+//! Databento DBN: orders (mbo) as events; levels of all other schemas into books, trades and definitions.
 
 use tickpath_book::{BooksById, Order};
 use tickpath_feed::{BuilderCounters, Change, UpdateListener};
@@ -18,10 +18,10 @@ use crate::statistics::gcd;
 use crate::updates::Updates;
 use crate::{Depth, EventKind, IgnoredReason, RecordingInfo, TimeBase};
 
-/// Bits of an order's number that say which level it is.
+/// Bits of an order's number that encode its level.
 const RANK_BITS: u32 = 8;
 
-/// Most levels of each side that a record has.
+/// Maximum number of levels per side in a record.
 pub const DBN_LEVELS_MAX: usize = 10;
 
 /// A DBN schema without orders.
@@ -49,7 +49,7 @@ impl DbnSchema {
         }
     }
 
-    /// Levels of each side that its records have.
+    /// Number of levels per side in its records.
     #[must_use]
     pub const fn level_count(self) -> usize {
         match self {
@@ -70,9 +70,9 @@ pub struct DbnRecord {
     pub ts_ns: u64,
     /// Index into the reader's symbols.
     pub instrument: u32,
-    /// The letter of its action: `A`dd, `C`ancel, `M`odify, clea`R`, `T`rade, `N`one; `D` of a definition, `?` of any other record.
+    /// Action letter: `A`dd, `C`ancel, `M`odify, clea`R`, `T`rade, `N`one; `D` for a definition, else `?`.
     pub action: u8,
-    /// The side of the event, of a trade that of the incoming order; `None` where it has none.
+    /// The side of the event, for a trade the incoming order's; `None` if it has none.
     pub side: Option<Side>,
     /// The price of the event, if it has one.
     pub price: Option<Price>,
@@ -80,7 +80,7 @@ pub struct DbnRecord {
     pub qty: Qty,
     /// True for a part of a snapshot.
     pub is_snapshot: bool,
-    /// The best levels of bids and of asks after the event, from the best.
+    /// The best levels of bids and of asks after the event, best first.
     pub levels: [[Option<DbnLevel>; DBN_LEVELS_MAX]; 2],
 }
 
@@ -225,7 +225,7 @@ impl RecordedProtocol for DbnLevelRecords {
     }
 }
 
-/// The name of a record with an action, of every schema.
+/// The name of a record with an action, in any schema.
 const fn action_name(code: u8) -> &'static str {
     match code {
         b'A' => "Add",
@@ -240,7 +240,7 @@ const fn action_name(code: u8) -> &'static str {
     }
 }
 
-/// Books of levels: each level is one order, whose number is made of instrument, side and rank.
+/// Books of levels: each level is one order, whose number encodes instrument, side and rank.
 pub struct LevelBooks<B> {
     books: B,
     counters: BuilderCounters,
@@ -256,7 +256,7 @@ impl<B: BooksById> LevelBooks<B> {
         };
         for side in Side::BOTH {
             let levels = &record.levels[side.index()];
-            // A level that moves to another rank leaves its old one first.
+            // A level that moves to another rank is removed from its old one first.
             for (rank, level) in levels.iter().enumerate() {
                 if is_changed(self.books.find(id(side, rank)), *level) {
                     self.books.remove(instrument, id(side, rank));

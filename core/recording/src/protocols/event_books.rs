@@ -9,12 +9,11 @@ use crate::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 
 /// Builds order-by-order books from [`RecordedEvent`]s.
 ///
-/// A recording that reports the outcome of each fill in a record of its own
-/// ([`RecordingInfo::sums_fills`]: Databento MBO) changes its books by those alone, as its documentation has
-/// it; in any other a fill takes its quantity off the order. In a recording of the best levels an order that
-/// sank below them may go without a word; it is taken out when an event shows that it must be gone, see
-/// [`EventBooks::unreported`]. References are looked up by number, so two
-/// instruments must not use the same one at a time.
+/// A recording that reports the outcome of each fill in a separate record ([`RecordingInfo::sums_fills`]:
+/// Databento MBO) changes its books only by those records, as documented; in any other a fill takes its
+/// quantity off the order. In a best-levels recording an order that sank below them may be removed without a
+/// message. It is taken out when an event proves its removal, see [`EventBooks::unreported`]. References are
+/// looked up by number, so two instruments must not use the same one at a time.
 pub struct EventBooks<B> {
     books: B,
     counters: BuilderCounters,
@@ -23,7 +22,7 @@ pub struct EventBooks<B> {
     unreported: u64,
 }
 
-/// The id in the books of an instrument of a recording; `None` beyond the last one.
+/// The books' id of a recording's instrument; `None` beyond the last id.
 pub(crate) fn instrument_id(index: u32) -> Option<InstrumentId> {
     u16::try_from(index + 1).ok().map(InstrumentId)
 }
@@ -35,17 +34,17 @@ impl<B: BooksById> EventBooks<B> {
         EventBooks { books, counters, do_fills_change_books, depth, unreported: 0 }
     }
 
-    /// The books under these.
+    /// The underlying books.
     pub(crate) const fn books(&self) -> &B {
         &self.books
     }
 
-    /// Orders that were taken out because an event of a recording of the best levels proves them gone.
+    /// Number of orders taken out because an event of a best-levels recording proves their removal.
     pub(crate) const fn unreported(&self) -> u64 {
         self.unreported
     }
 
-    /// Applies the event of a number, which has the place `index` in its block.
+    /// Applies event `number`, which is at `index` in its block.
     #[inline]
     pub(crate) fn apply_event(
         &mut self,
@@ -133,7 +132,7 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
-    /// A smaller order keeps its place; at another price or with more it goes to the tail.
+    /// Reduced orders keep their priority; at another price or with a larger quantity they move to the tail.
     fn modify(&mut self, instrument: InstrumentId, order_id: u64, level: Level, qty: Qty) {
         match self.resting(instrument, order_id) {
             Some(order) if level == self::level(&order) && qty <= order.qty => {
@@ -157,8 +156,8 @@ impl<B: BooksById> EventBooks<B> {
         }
     }
 
-    /// What is reported at the best level, and every fill, is at the best price: nothing better rests. What
-    /// is added does not trade: nothing that it would cross rests.
+    /// Removes orders that an event proves to be gone. An event at the best level, or a fill, is at the best
+    /// price: no better order rests. An added order does not trade: it crosses no resting order.
     fn take_out_unreported(
         &mut self,
         instrument: InstrumentId,

@@ -21,7 +21,7 @@ pub trait EventFormat: 'static {
     /// Times never run backwards.
     const IS_ORDERED_BY_TIME: bool;
 
-    /// The letter or digit that the format has for an event.
+    /// The format's letter or digit for an event.
     fn code(kind: &EventKind) -> u8;
 
     /// The name of an event with a letter or digit.
@@ -35,7 +35,7 @@ pub struct Events<F> {
 }
 
 impl<F> Events<F> {
-    /// A recording that says this about itself.
+    /// A recording with these properties.
     #[must_use]
     pub const fn new(info: RecordingInfo) -> Events<F> {
         Events { info, format: PhantomData }
@@ -104,7 +104,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
             }
             EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
-                // If another record has the outcome of fills, the trade is a separate one as well.
+                // If another record has the outcome of fills, the trade is a separate record too.
                 let has_own_records = source.info.sums_fills;
                 seen.order.is_execution = true;
                 seen.order.must_rest = !has_own_records && !in_auction;
@@ -144,8 +144,8 @@ const fn is_malformed(reason: IgnoredReason) -> bool {
     !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
 }
 
-/// Applies the event with a place in its part to the books at once, after [`Pass::begin_part`]; [`Replay::see`] then takes
-/// the whole part.
+/// Applies one event of a part to the books immediately, after [`Pass::begin_part`]; [`Replay::see`] then
+/// handles the whole part.
 #[inline]
 pub fn apply_at_once<F: EventFormat, L>(
     replay: &mut Replay<Events<F>>,
@@ -158,7 +158,7 @@ pub fn apply_at_once<F: EventFormat, L>(
     }
 }
 
-/// The capacity that the books of all events of a file need.
+/// The book capacity for all events of a file.
 #[must_use]
 pub fn size_of_events(events: &[RecordedEvent]) -> BookSize {
     let last = events.iter().filter_map(|event| instrument_id(event.instrument)).max();

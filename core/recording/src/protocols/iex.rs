@@ -26,12 +26,12 @@ use crate::selection::Tables;
 use crate::updates::Updates;
 use crate::{Depth, Packet, RecordingInfo, TimeBase};
 
-/// Bytes of every message with its time, ...
+/// Byte range of the time, in every message.
 const TIME: std::ops::Range<usize> = 2..10;
-/// ... and all but the System Event their symbol.
+/// Byte range of the symbol, in all messages except System Event.
 const SYMBOL: std::ops::Range<usize> = 10..18;
 
-/// The line of the registry.
+/// The registry entry.
 pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     PacketFormat {
         protocol: Iex::PROTOCOL,
@@ -41,15 +41,15 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// A message with what its place in the recording tells.
+/// A message with the information from its position in the recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IexMessage<'a> {
     bytes: &'a [u8],
-    /// The number of its symbol, 0 of a message about none.
+    /// Number of its symbol, 0 for a message without one.
     instrument: u16,
-    /// It is the first about its symbol.
+    /// True for the first message about its symbol.
     is_first: bool,
-    /// The state of trading that follows from it.
+    /// The resulting trading state.
     state: Option<TradingState>,
     feed: Feed,
 }
@@ -63,11 +63,11 @@ struct Known {
     channel: u8,
 }
 
-/// One recording of a feed: numbers symbols in the order of their first naming, and follows what halts them.
+/// One recording of a feed: numbers symbols in the order of their first message, and tracks trading halts.
 pub(crate) struct Iex {
     feed: Feed,
     by_symbol: FxHashMap<[u8; 8], u16>,
-    /// Index by number.
+    /// Indexed by number.
     known: Vec<Known>,
 }
 
@@ -76,7 +76,7 @@ impl Iex {
         Iex { feed, by_symbol: FxHashMap::default(), known: vec![Known::default()] }
     }
 
-    /// A message in its place.
+    /// A message with its position's information.
     #[inline]
     fn message<'a>(&mut self, bytes: &'a [u8], channel: u8) -> IexMessage<'a> {
         let feed = self.feed;
@@ -105,7 +105,7 @@ impl Iex {
         message
     }
 
-    /// The numbering of a channel restarted: nothing is known of its symbols but their numbers, which are these.
+    /// Handles a restart of a channel's numbering: resets its symbols except their numbers; returns these.
     fn forget(&mut self, channel: u8) -> Vec<u16> {
         let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
         known
@@ -129,9 +129,9 @@ impl Iex {
 
 impl RecordedProtocol for Iex {
     type Message<'a> = IexMessage<'a>;
-    /// Their numbers of symbols are those of [`Iex`].
+    /// The books use the symbol numbers of [`Iex`].
     type Books<B: BooksById> = iex::BookBuilder<B>;
-    /// Times of different symbols and types are in no order.
+    /// Times of different symbols and types are unordered.
     const IS_ORDERED_BY_TIME: bool = false;
 
     fn info(&self) -> RecordingInfo {
@@ -227,7 +227,7 @@ impl RecordedProtocol for Iex {
             }
             Message::PriceLevelUpdate(m) => seen.order.price = Some(m.price.get()),
             Message::TradeReport(m) => {
-                // Of DEEP+ between orders that are not displayed; of the others any.
+                // In DEEP+, a trade between orders that are not displayed; in the other feeds any trade.
                 let kind = if feed == Feed::DeepPlus10 { "hidden" } else { "trade" };
                 seen.trade = Some(SeenTrade::new(Some(m.price.get()), m.size.get(), kind));
             }
@@ -280,7 +280,7 @@ fn stage(event: Stage) -> Option<SystemEventCode> {
     })
 }
 
-/// A segment of a feed that is known. Its header says so much that one without messages is enough.
+/// True for a segment of a known feed. Its header identifies it even without messages.
 fn is_iex(payload: &[u8], _is_asked: bool) -> bool {
     Segment::parse(payload).is_ok_and(|segment| segment.feed().is_some())
 }
@@ -320,7 +320,7 @@ type Key = (Feed, u32);
 /// Reads IEX-TP.
 #[derive(Default)]
 struct IexPackets {
-    /// By flow: the channel and line of the segment that came last.
+    /// Indexed by flow: channel and line of the latest segment.
     flows: Vec<Option<(Key, Place)>>,
     channels: FxHashMap<Key, usize>,
     /// The recording of each feed.
@@ -370,7 +370,7 @@ impl<L: Listener> PacketReader<L> for IexPackets {
         let (session, sent) = (segment.session(), segment.send_time().0);
         let (known, latest) = numbered.session;
         if let Some(next) = numbered.channel.next() {
-            // The other line may still bring packets of a session that is over.
+            // The other line may still deliver packets of an ended session.
             if session != known && sent <= latest {
                 numbered.channel.report.malformed += 1;
                 return Ok(());

@@ -22,13 +22,13 @@ use crate::updates::Updates;
 /// One recording of ITCH.
 #[derive(Default)]
 pub struct Itch {
-    /// The zone of the midnight that times of a capture count from is known.
+    /// True when the zone of the midnight that times of a capture count from is known.
     is_midnight_known: bool,
 }
 
-/// Bytes of a message with its time.
+/// Byte range of a message's time.
 const TIME: std::ops::Range<usize> = 5..11;
-/// Bytes of a message with its stock locate.
+/// Byte range of a message's stock locate.
 const LOCATE: std::ops::Range<usize> = 1..3;
 
 impl RecordedProtocol for Itch {
@@ -89,7 +89,7 @@ impl RecordedProtocol for Itch {
         };
         let mut seen = Seen::new(number, ts_ns, instrument, code);
         match code {
-            // Nothing more to be seen, and most frequent.
+            // No further fields are needed, and these messages are the most frequent.
             b'D' | b'X' => seen.order.must_rest = true,
             _ => see_fields(message, &mut seen),
         }
@@ -133,7 +133,7 @@ impl RecordedProtocol for Itch {
     }
 }
 
-/// GLIMPSE's own message, with which a snapshot of ITCH messages ends.
+/// True for GLIMPSE's own message that ends a snapshot of ITCH messages.
 #[inline]
 fn is_end_of_snapshot(message: &[u8]) -> bool {
     matches!(message, [b'G', ..] if message.len() == EndOfSnapshot::LEN)
@@ -183,7 +183,7 @@ fn see_add<'s>(seen: &mut Seen<'s>, stock: &'s Stock, price: Price) {
     seen.order.is_add = true;
 }
 
-/// The capacity that the books of all messages of a file need.
+/// The book capacity for all messages of a file.
 #[must_use]
 pub fn size_of_messages(messages: &[&[u8]]) -> BookSize {
     let locates = messages.iter().filter_map(|message| message.get(LOCATE)?.try_into().ok());
@@ -191,13 +191,13 @@ pub fn size_of_messages(messages: &[&[u8]]) -> BookSize {
     BookSize { max_instrument: InstrumentId(last), max_orders: messages.len() as u32 + 1 }
 }
 
-/// As long as its type says.
+/// True when the length matches the type.
 fn is_whole(message: &[u8]) -> bool {
     is_end_of_snapshot(message)
         || message.first().is_some_and(|message_type| message_len(*message_type) == Some(message.len()))
 }
 
-/// Whether a message may be part of an instrument's snapshot: directory, state, auction and orders.
+/// True for a message that may be part of an instrument's snapshot: directory, state, auction or orders.
 fn is_of_snapshot(message: &[u8]) -> bool {
     matches!(message.first(), Some(b'R' | b'H' | b'J' | b'I' | b'A'))
 }

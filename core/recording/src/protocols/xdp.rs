@@ -27,22 +27,22 @@ use crate::seen::{Seen, SeenTrade};
 use crate::updates::Updates;
 use crate::{RecordingInfo, TimeBase};
 
-/// A message with what its place in the recording tells.
+/// A message with the information from its position in the recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct XdpMessage<'a> {
     bytes: &'a [u8],
     channel: Channel,
-    /// When its packet was sent, of the first message of a packet.
+    /// Send time of its packet, for the first message of a packet.
     sent: Option<SendTime>,
     ts_ns: u64,
-    /// The number of its symbol, 0 while none is mapped and of a message about none.
+    /// Number of its symbol; 0 while none is mapped, and for messages without one.
     instrument: u16,
     scale: PriceScale,
-    /// It is about an order and its symbol is not known.
+    /// It is about an order and its symbol is unknown.
     is_unmapped: bool,
 }
 
-/// What is known of a symbol.
+/// The mapping of a symbol.
 #[derive(Clone, Copy)]
 struct Mapped {
     number: u16,
@@ -50,27 +50,27 @@ struct Mapped {
     channel: u8,
 }
 
-/// One recording of a market: numbers symbols in the order of their mappings, follows the seconds of each channel, and keeps what refreshes need.
+/// One recording of a market: numbers symbols in mapping order, tracks clocks, keeps data for refreshes.
 #[derive(Default)]
 pub(crate) struct Xdp {
     by_index: FxHashMap<u32, Mapped>,
-    /// By channel.
+    /// Indexed by channel.
     clocks: FxHashMap<u8, Clock>,
     waits: Waits,
 }
 
-/// What time it is on a channel.
+/// The clock of a channel.
 #[derive(Clone, Copy, Default)]
 struct Clock {
-    /// The second of its last time reference.
+    /// Second of its last time reference.
     second: Option<u32>,
-    /// The time of its last message that has one, in nanoseconds since the Unix epoch.
+    /// Time of its last message that has one, in nanoseconds since the Unix epoch.
     last_ns: u64,
 }
 
 impl Clock {
-    /// The time of a message, and the index of the symbol that it is about. What has no time of its own is of the time of
-    /// the message before; packets are sent later than what is in them happened.
+    /// The time of a message, and the index of its symbol. A message without a time has that of the previous
+    /// message; the send time of a packet is later than its messages' events.
     #[inline]
     fn place(&mut self, bytes: &[u8], message_type: u16, sent: SendTime) -> (u64, Option<u32>) {
         if message_type == SourceTimeReference::TYPE && bytes.len() >= SourceTimeReference::LEN {
@@ -91,12 +91,12 @@ impl Clock {
 /// A refresh of a symbol and the messages that follow it.
 struct Cure<'a> {
     refresh: &'a Refresh,
-    /// What came behind the loss.
+    /// Messages after the loss.
     held: Vec<u8>,
 }
 
 impl Xdp {
-    /// The messages of a packet in their places.
+    /// Adds the messages of a packet with their positions' information.
     fn messages<'a>(&mut self, messages: &[&'a [u8]], origin: &Origin, out: &mut Vec<XdpMessage<'a>>) {
         let channel = Channel(origin.channel);
         let mut sent = Some(origin.sent);
@@ -111,7 +111,7 @@ impl Xdp {
             };
             if let Some(index) = index.filter(|_| mapped.is_none() || !self.waits.is_empty()) {
                 match message_type {
-                    // It says that nothing rests, and that the symbol's numbers go on from here.
+                    // It says that no order rests, and that the symbol's numbers continue from here.
                     SymbolClear::TYPE if mapped.is_some() => self.waits.forget(index),
                     _ => self.waits.hold(index, origin.channel, bytes, mapped.is_some()),
                 }
@@ -129,7 +129,7 @@ impl Xdp {
         self.clocks.insert(origin.channel, clock);
     }
 
-    /// Takes what a symbol index means, as the books do.
+    /// Records the meaning of a symbol index, as the books do.
     #[cold]
     fn map(&mut self, bytes: &[u8], index: u32, channel: u8) -> Option<Mapped> {
         let Ok(Message::SymbolIndexMapping(mapping)) = Message::parse(bytes) else { return None };
@@ -141,26 +141,26 @@ impl Xdp {
         Some(mapped)
     }
 
-    /// What came before this number of a channel is not in the capture.
+    /// Handles the loss of all messages before this number of a channel.
     fn lose_symbols(&mut self, channel: u8, next: u32) {
         let symbols = self.by_index.iter().filter(|(_, mapped)| mapped.channel == channel);
         self.waits.lose(channel, next, symbols.map(|(index, _)| *index));
     }
 
-    /// The numbers of a channel begin again: the numbers of its instruments.
+    /// Handles a restart of a channel's numbers: returns the numbers of its instruments.
     fn forget(&mut self, channel: u8) -> impl Iterator<Item = u16> {
         self.waits.restart(channel);
         self.clocks.remove(&channel);
         self.by_index.values().filter(move |mapped| mapped.channel == channel).map(|mapped| mapped.number)
     }
 
-    /// The channel of a symbol: that which mapped it, or on which it was heard.
+    /// The channel of a symbol: the one that mapped it, or that carried its messages.
     fn channel_of(&self, index: u32) -> Option<u8> {
         let mapped = self.by_index.get(&index).map(|mapped| mapped.channel);
         mapped.or_else(|| self.waits.channel_of(index))
     }
 
-    /// Takes a refresh on a channel: what it cures, if it is needed, and the number and the name of its instrument.
+    /// Handles a refresh on a channel: returns the recovery, if needed, and its instrument's number and name.
     fn refresh<'a>(&mut self, channel: u8, refresh: &'a Refresh) -> Option<(Cure<'a>, u16, &'a [u8])> {
         let is_mapped = self.by_index.contains_key(&refresh.index);
         let held = self.waits.take(channel, refresh, is_mapped)?;
@@ -173,7 +173,7 @@ impl Xdp {
         Some((Cure { refresh, held }, number, name))
     }
 
-    /// Takes the mapping of a symbol that a refresh consists of; its number and name when it was not known.
+    /// Handles a symbol mapping in a refresh; returns its number and name when it was unknown.
     fn learn<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
         let index = index_of(mapping).filter(|index| !self.by_index.contains_key(index))?;
         let mapped = self.map(mapping, index, channel)?;
@@ -181,7 +181,7 @@ impl Xdp {
     }
 }
 
-/// The messages of a refresh; those about other symbols do not belong there.
+/// The messages of a refresh, without those about other symbols.
 fn of_symbol(refresh: &Refresh) -> impl Iterator<Item = &[u8]> {
     each(&refresh.messages).filter(|message| index_of(message) == Some(refresh.index))
 }
@@ -212,7 +212,7 @@ impl XdpMessage<'_> {
             }
             Message::DeleteOrder(_) => seen.order.must_rest = true,
             Message::OrderExecution(m) => {
-                // What is not printed by itself is printed as part of a cross.
+                // An execution that is not printed individually is printed as part of a cross.
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
                 let executed = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "executed");
                 seen.execute(SeenTrade { order_id: m.order_id.get(), counts, ..executed });
@@ -228,7 +228,7 @@ impl XdpMessage<'_> {
             Message::SecurityStatus(m) => seen.state = trading_state(m),
             _ => {}
         }
-        // Counted by itself.
+        // An unmapped message is counted separately.
         seen.order.must_rest &= !self.is_unmapped;
     }
 }
@@ -265,7 +265,7 @@ impl RecordedProtocol for Xdp {
         let mut start = 0;
         while start < messages.len() {
             let rest = &messages[start..];
-            // The time of a packet holds for its messages.
+            // The time of a packet applies to its messages.
             let next_packet = rest[1..].iter().position(|message| message.sent.is_some());
             let len = next_packet.map_or(rest.len(), |next| next + 1).min(LOOK_AHEAD_LEN);
             let group = &rest[..len];
@@ -274,7 +274,7 @@ impl RecordedProtocol for Xdp {
             }
             let before = *books.instruments().counters();
             let known = updates.list.len();
-            // Numbers of the file may be longer than those of the feed: they count from the group's beginning.
+            // Numbers of the file may be longer than the feed's: they count from the group's beginning.
             let batch = (0..)
                 .zip(group)
                 .map(|(index, message)| xdp::Message::new(message.channel, index, message.bytes));
@@ -349,7 +349,7 @@ impl RecordedProtocol for Xdp {
     }
 }
 
-/// Rebuilds the book of a symbol: true when it is whole then and nothing contradicted it.
+/// Rebuilds the book of a symbol: true when it is complete then and nothing contradicted it.
 fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cure<'_>) -> bool {
     let Cure { refresh, held } = cure;
     let channel = Channel(channel);
@@ -361,7 +361,7 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cu
     }
     let Some(id) = books.find(refresh.index) else { return false };
     books.instruments_mut().clear(id);
-    // Numbers of its own that do not join those of the stale book are no gap.
+    // Refresh numbers that do not continue those of the stale book are not a gap.
     books.instruments_mut().set_health(id, BookHealth::Stale, None);
     let before = books.instruments().contradictions();
     for message in of(false) {

@@ -1,4 +1,4 @@
-//! ITCH in captures: lines of sessions of MoldUDP64 and snapshots beside them, and streams of SoupBinTCP.
+//! ITCH in captures: lines of MoldUDP64 sessions, snapshots beside them, and SoupBinTCP streams.
 
 use std::borrow::Cow;
 
@@ -25,10 +25,10 @@ use crate::selection::Selection;
 use crate::{Packet, Segment};
 
 const NS_PER_DAY: u64 = 86_400_000_000_000;
-/// Messages are captured so soon after what they tell, but for the clocks' differences: far less than zones differ by.
+/// Maximum time between an event and its capture, including clock differences: far less than zones differ.
 const SAME_TIME_NS: u64 = 600_000_000_000;
 
-/// The line of the registry.
+/// The registry entry.
 pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     PacketFormat {
         protocol: Itch::PROTOCOL,
@@ -38,7 +38,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// A MoldUDP64 packet whose messages are ITCH's; any when it is `asked` for.
+/// True for a MoldUDP64 packet with ITCH messages; with any messages when it is `asked` for.
 fn is_mold(payload: &[u8], is_asked: bool) -> bool {
     let Ok(packet) = moldudp64::Packet::parse(payload) else { return false };
     packet.message_count() > 0 && (is_asked || packet.messages().all(|(_, message)| is_whole(message)))
@@ -65,9 +65,9 @@ impl PacketProtocol for Itch {
         (0..=u16::MAX).collect()
     }
 
-    /// Finds out whose midnight the times of ITCH count from: that of UTC where messages are then of the time at which they
-    /// were captured, and not of New York's; our own venue's are. Old messages leave it open, and the end of a snapshot
-    /// tells that it is our venue's.
+    /// Determines the zone of the midnight that ITCH times count from: UTC if that matches the capture times
+    /// and New York's midnight does not, as for our own venue. Old messages decide nothing, and the end of a
+    /// snapshot identifies our venue.
     fn learn_calendar(&mut self, selection: &Selection, run: &Run<'_>, calendar: &mut Calendar) {
         if self.is_midnight_known {
             return;
@@ -108,11 +108,11 @@ type SessionName = [u8; 10];
 
 /// The state of a flow.
 enum ItchFlow {
-    /// A line of a session of MoldUDP64, or snapshots beside it: its packets wait.
+    /// A line of a session of MoldUDP64, or snapshots beside it: packets wait for the decision.
     Waiting(Vec<Waiting>),
-    /// The session and line of the packet that came last.
+    /// The session and line of the latest packet.
     Line(Option<(SessionName, Place)>),
-    /// Snapshots of a session of MoldUDP64, under its name and with numbers of their own.
+    /// Snapshots of a session of MoldUDP64, under its name and with separate numbers.
     Snapshots,
     /// A stream of SoupBinTCP and its channel.
     Stream(Box<SoupStream>, usize),
@@ -131,7 +131,7 @@ struct ItchPackets {
     flows: Vec<ItchFlow>,
     /// Channels by the names of their sessions.
     sessions: FxHashMap<SessionName, usize>,
-    /// Messages of the TCP segment at hand.
+    /// Messages of the current TCP segment.
     stream_messages: Messages,
 }
 
@@ -149,7 +149,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
             return Ok(());
         }
         if let ItchFlow::Waiting(waiting) = &self.flows[flow] {
-            // The other line may be behind this one: then its latest packet is this one's first.
+            // The other line may lag: then its latest packet is the first one of this line.
             let first = waiting.first().map(|first| &first.payload[..]);
             let is_line =
                 self.is_line(packet.payload, out) || first.is_some_and(|first| self.is_line(first, out));
@@ -217,7 +217,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
 }
 
 impl ItchPackets {
-    /// Whether a packet shows that its flow is a line: it has a message that no snapshot has, or is one of its session.
+    /// True for a packet of a line: it has a message that no snapshot has, or belongs to its session.
     fn is_line<L: Listener>(&self, payload: &[u8], out: &Recordings<L>) -> bool {
         let Ok(mold) = moldudp64::Packet::parse(payload) else { return false };
         if !mold.messages().all(|(_, message)| is_of_snapshot(message)) {
@@ -230,7 +230,7 @@ impl ItchPackets {
         })
     }
 
-    /// Decides what a flow is, and takes the packets that waited.
+    /// Decides the kind of a flow, and handles its waiting packets.
     fn settle<L: Listener>(&mut self, flow: usize, state: ItchFlow, out: &mut Delivery<'_, '_, L>) -> Result {
         let ItchFlow::Waiting(waiting) = std::mem::replace(&mut self.flows[flow], state) else {
             return Ok(());
@@ -251,7 +251,7 @@ impl ItchPackets {
         out.place(&mut self.sessions, session, packet.dst, add)
     }
 
-    /// A packet on a line of a session; `None` of one that cannot be read.
+    /// Handles a packet on a line of a session; `None` for an unreadable one.
     fn line<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -292,7 +292,7 @@ impl ItchPackets {
         out.take(place, Numbers { first, count, header_len: HEADER_LEN, sent }, packet, messages)
     }
 
-    /// A packet of snapshots beside a session of MoldUDP64: they are no part of its sequence.
+    /// Handles a packet of snapshots beside a session of MoldUDP64, outside the session's sequence.
     fn snapshot<L: Listener>(&mut self, flow: usize, packet: &Packet<'_>, out: &mut Recordings<L>) {
         let Ok(mold) = moldudp64::Packet::parse(packet.payload) else {
             return out.count_malformed(flow, None);
@@ -311,7 +311,7 @@ fn add_channel<L: Listener>(out: &mut Recordings<L>, name: String, ts_ns: u64) -
     out.add_channel(recording, 0, name)
 }
 
-/// Messages of a stream, which lie in memory of their own: they are taken at once.
+/// Handles messages of a stream, which are in separate memory, immediately.
 fn take_stream<L: Listener>(
     channel: usize,
     (number, ts_ns): (u64, Option<u64>),
@@ -333,20 +333,20 @@ fn take_stream<L: Listener>(
     Ok(())
 }
 
-/// Whether packets have waited as long as they may.
+/// True when packets have waited for the maximum time.
 fn has_waited(waiting: &[Waiting], now_ns: u64) -> bool {
     waiting.first().is_some_and(|first| now_ns.saturating_sub(first.ts_ns) > WAIT_NS)
 }
 
-/// Whether a packet ends with the message that ends a snapshot of ITCH.
+/// True when a packet ends with the message that ends a snapshot of ITCH.
 fn ends_snapshot(payload: &[u8], mold: &moldudp64::Packet<'_>) -> bool {
     const LEN: usize = EndOfSnapshot::LEN;
-    // A look at where it would be first: it is in no packet of a session.
+    // A cheap check first: no packet of a session has this message.
     let may_end = payload.len() >= LEN && payload[payload.len() - LEN] == b'G';
     may_end && mold.messages().last().is_some_and(|(_, message)| is_end_of_snapshot(message))
 }
 
-/// A session as text: what is no text as digits.
+/// A session as text: digits if it is not text.
 fn session_name(session: &[u8; 10]) -> String {
     match std::str::from_utf8(session) {
         Ok(text) if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => text.trim().to_owned(),

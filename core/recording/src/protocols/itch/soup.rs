@@ -5,26 +5,26 @@ use tickpath_nasdaq::soupbintcp::{self, Session};
 use super::{is_end_of_snapshot, is_of_snapshot, is_whole};
 use crate::{Segment, StreamData, StreamReader};
 
-/// Bytes of messages at the beginning of a stream that are kept until it is known whether they are a snapshot.
+/// Maximum bytes of initial messages of a stream kept until it is known whether they are a snapshot.
 const OPENING_BYTES_MAX: usize = 64 << 20;
 
 /// One direction of a connection: a server's messages.
 #[derive(Debug, Default)]
 pub(super) struct SoupStream {
     stream: StreamReader,
-    /// The beginning of a packet.
+    /// The beginning of an incomplete packet.
     buffer: Vec<u8>,
-    /// Whether packets can be found: not before the first, and not behind a hole until one begins with a segment.
+    /// True while packet boundaries are known: from the first packet, or a segment start after a gap.
     is_joined: bool,
-    /// Believe that it is ITCH.
+    /// True to assume that it is ITCH.
     is_asked: bool,
-    /// The first messages, while a snapshot has the same; none once something else came.
+    /// The first messages, while they may be a snapshot; `None` after any other message.
     opening: Option<Messages>,
     session: Option<Session>,
     malformed: u64,
 }
 
-/// Messages that lie in memory of their own.
+/// Messages in separate memory.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ impl Messages {
         self.ends.push(self.bytes.len());
     }
 
-    /// Number of leading messages that are a snapshot.
+    /// Number of leading messages that form a snapshot.
     pub(super) const fn snapshot_len(&self) -> usize {
         self.snapshot_len
     }
@@ -61,7 +61,7 @@ impl SoupStream {
         SoupStream { is_asked, opening: Some(Messages::default()), ..SoupStream::default() }
     }
 
-    /// Takes a segment; `out` then has the messages that are complete with it.
+    /// Handles a segment; `out` then has the messages that are complete with it.
     pub(super) fn handle_segment(&mut self, segment: &Segment, payload: &[u8], out: &mut Messages) {
         out.clear();
         let mut stream = std::mem::take(&mut self.stream);
@@ -69,13 +69,13 @@ impl SoupStream {
         self.stream = stream;
     }
 
-    /// Gives what is held behind a hole or was not known to be a snapshot, at the end of the capture.
+    /// Outputs the messages held behind a gap or possibly part of a snapshot, at the end of the capture.
     pub(super) fn finish(&mut self, out: &mut Messages) {
         out.clear();
         let mut stream = std::mem::take(&mut self.stream);
         stream.finish(&mut |data| self.take(data, out));
         self.stream = stream;
-        // Without its end it is taken for what happened.
+        // Without its end message, the opening is not a snapshot.
         if let Some(opening) = self.opening.take() {
             *out = opening;
         }
@@ -86,7 +86,7 @@ impl SoupStream {
         self.session
     }
 
-    /// Places where no packet could be found.
+    /// Number of places where no packet was found.
     pub(super) const fn malformed(&self) -> u64 {
         self.malformed
     }
@@ -138,25 +138,25 @@ impl SoupStream {
     }
 }
 
-/// Takes the next message of a stream to `out`, or to its opening while that may still be a snapshot.
+/// Appends the next message of a stream to `out`, or to its opening while that may still be a snapshot.
 fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messages) {
     let Some(held) = opening else { return out.push(message) };
     held.push(message);
     let is_end = is_end_of_snapshot(message);
-    // GLIMPSE tells the stage of the session too.
+    // GLIMPSE sends the session's system event too.
     let may_be_snapshot = is_of_snapshot(message) || message.first() == Some(&b'S');
     if is_end {
         held.snapshot_len = held.ends.len();
     }
     if is_end || !may_be_snapshot || held.bytes.len() > OPENING_BYTES_MAX {
-        // Nothing of the stream was given out before.
+        // Nothing of the stream was output before.
         *out = std::mem::take(held);
         *opening = None;
     }
 }
 
-/// True when some bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: a login that is
-/// accepted and then, or at once, ITCH messages; any sequenced data when ITCH is `asked` for.
+/// True when bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: an accepted
+/// login followed by ITCH messages, or ITCH messages directly; any sequenced data when ITCH is `asked` for.
 pub(super) fn is_soup_of_itch(bytes: &[u8], is_asked: bool) -> bool {
     let mut rest = bytes;
     while let Ok(Some((packet, len))) = soupbintcp::next_packet(rest) {

@@ -1,12 +1,12 @@
-//! Fields of messages at their places: what is looked at before a message is parsed, or whatever its type is.
+//! Field access at fixed offsets, before a message is parsed or for any message type.
 
 use tickpath_nyse::{SendTime, SequenceNumberReset, SymbolIndexMapping};
 
 pub(super) const NS_PER_SEC: u64 = 1_000_000_000;
-/// Offsets of the time and symbol index of messages, ...
+/// Offsets of the time and symbol index in messages.
 const WITHIN_SECOND: usize = 4;
 const INDEX: usize = 8;
-/// ... and those with the whole time.
+/// Offset of the symbol index in messages with the full time.
 const INDEX_OF_FULL_TIME: usize = 12;
 /// Offset of the second of a time reference.
 pub(super) const SECOND: usize = 12;
@@ -15,17 +15,17 @@ pub(super) const SYMBOL: std::ops::Range<usize> = 8..19;
 const MARKET: usize = 20;
 const PRODUCT: usize = 12;
 
-/// Whether a message has a type.
+/// True when a message has this type.
 pub(super) fn is_type(message: &[u8], message_type: u16) -> bool {
     word16(message, 2) == message_type
 }
 
-/// The index of the symbol that a message is about.
+/// The symbol index of a message.
 pub(super) fn index_of(message: &[u8]) -> Option<u32> {
     time_and_index(message, word16(message, 2), None, SendTime::default()).1
 }
 
-/// The market that a message names: by its product in a reset, by itself in a mapping.
+/// The market that a message names: by its product in a reset, directly in a mapping.
 pub(super) fn market_of(message: &[u8]) -> Option<u16> {
     match word16(message, 2) {
         SymbolIndexMapping::TYPE if message.len() >= MARKET + 2 => Some(word16(message, MARKET)),
@@ -41,7 +41,7 @@ pub(super) fn market_of(message: &[u8]) -> Option<u16> {
     }
 }
 
-/// The time of a message, if it has one, and the index of the symbol that it is about.
+/// The time of a message, if it has one, and its symbol index.
 #[inline]
 pub(super) fn time_and_index(
     bytes: &[u8],
@@ -53,7 +53,7 @@ pub(super) fn time_and_index(
     match message_type {
         100..=104 | 110..=114 if bytes.len() >= INDEX + 4 => {
             let ns = word32(bytes, WITHIN_SECOND);
-            // Before the first reference: the second in which the packet was sent, or the one before.
+            // Before the first reference: the second in which the packet was sent, or the previous one.
             let before = || sent.secs - u32::from(ns > sent.nanos && sent.secs > 0);
             (at(second.unwrap_or_else(before), ns), Some(word32(bytes, INDEX)))
         }
@@ -74,7 +74,7 @@ pub(super) fn word32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// A symbol without the zeros behind it.
+/// A symbol without its trailing zeros.
 pub(super) fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Packets of XDP in captures: which channel and which market they are of, and what comes beside the lines.
+//! Packets of XDP in captures: their channels and markets, and out-of-band packets.
 
 use core::net::SocketAddrV4;
 use std::borrow::Cow;
@@ -22,10 +22,10 @@ use crate::listener::Listener;
 use crate::protocol_name::Protocol;
 use crate::selection::Selection;
 
-/// Packets for which a flow may wait to be known as a line of a channel.
+/// Maximum number of packets that wait until their flow is identified as a line of a channel.
 const WAITING_MAX: usize = 64;
 
-/// The line of the registry.
+/// The registry entry.
 pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     PacketFormat {
         protocol: Xdp::PROTOCOL,
@@ -35,7 +35,7 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// A packet of a known purpose whose messages have known types; any with messages when it is `asked` for.
+/// True for a packet with a known purpose and known message types; with any messages when it is `asked` for.
 fn is_xdp(payload: &[u8], is_asked: bool) -> bool {
     let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
     let is_known = |message: &[u8]| {
@@ -89,7 +89,7 @@ impl PacketProtocol for Xdp {
 }
 
 impl CapturedRecording<Xdp> {
-    /// The whole of a symbol came beside a channel: true when its book was not whole and is now.
+    /// Handles a complete refresh of a symbol: true when it recovered the book.
     fn refresh(&mut self, selection: &Selection, channel: u8, refresh: &Refresh) -> bool {
         let Some((cure, number, name)) = self.replay.protocol.refresh(channel, refresh) else { return false };
         let BookPair { books, model } = &mut self.replay.pair;
@@ -101,7 +101,7 @@ impl CapturedRecording<Xdp> {
         is_whole
     }
 
-    /// The meaning of a symbol index came beside a channel.
+    /// Handles the meaning of a symbol index that arrived out of band.
     fn learn_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
         if let Some((number, name)) = self.replay.protocol.learn(channel, mapping) {
             let (pair, channel) = (&mut self.replay.pair, Channel(channel));
@@ -114,31 +114,31 @@ impl CapturedRecording<Xdp> {
 /// The state of a flow.
 #[derive(Default)]
 struct XdpFlow {
-    /// Its channel and line, once it is known as a line.
+    /// Its channel and line, once it is identified as a line.
     place: Option<Place>,
-    /// Not known yet whether it is a line of a known channel: its packets wait.
+    /// Packets that wait until the flow is identified as a line of a known channel or not.
     waiting: Vec<Waiting>,
     out_of_band: OutOfBand,
 }
 
-/// Retransmissions and refreshes, which come to an address that is no line.
+/// Retransmissions and refreshes, which are sent to an address that is not a line.
 #[derive(Default)]
 struct OutOfBand {
-    /// The channel whose they are, once a symbol told it.
+    /// Their channel, once a symbol identified it.
     channel: Option<usize>,
-    /// The refresh at hand.
+    /// The current refresh.
     refresh: Option<Refresh>,
 }
 
 /// The purpose of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A part of the channel's sequence.
+    /// Part of the channel's sequence.
     Sequence,
-    /// The same once more, for who asked for it.
+    /// A repetition of the sequence on request.
     Retransmission,
     Refresh,
-    /// Nothing to us.
+    /// Irrelevant here.
     Other,
 }
 
@@ -156,11 +156,11 @@ impl Purpose {
     }
 }
 
-/// A channel, whose books know it by its place among those of XDP.
+/// A channel, which its books identify by its index among those of XDP.
 struct XdpChannel {
-    /// Its number in the capture.
+    /// Its index in the capture.
     number: usize,
-    /// A message has told the market.
+    /// True when a message has named the market.
     is_market_known: bool,
 }
 
@@ -169,7 +169,7 @@ struct XdpChannel {
 struct XdpPackets {
     flows: Vec<XdpFlow>,
     channels: Vec<XdpChannel>,
-    /// Recordings of markets; `None` for one of which no message has told the market.
+    /// Recordings of markets; `None` for one whose market no message has named.
     markets: Vec<(Option<u16>, usize)>,
 }
 
@@ -197,7 +197,7 @@ impl<L: Listener> PacketReader<L> for XdpPackets {
 }
 
 impl XdpPackets {
-    /// A packet on a line of a channel.
+    /// Handles a packet on a line of a channel.
     fn line<'a, L: Listener>(
         &mut self,
         place: Place,
@@ -230,7 +230,7 @@ impl XdpPackets {
         out.take(place, numbers, packet, xdp.messages().map(|(_, message)| message))
     }
 
-    /// A packet of a flow that may be the other line of a known channel: it is where a packet is the same.
+    /// Handles a packet of a flow that may be a known channel's other line: it is if a packet is the same.
     fn waiting<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -262,8 +262,8 @@ impl XdpPackets {
         }
     }
 
-    /// Makes a flow a line of a known channel, or else a new channel whose packets go to an address, and takes the
-    /// packets that waited; `None` where there are too many channels.
+    /// Makes a flow a line of a known channel, or else a new channel whose packets go to an address, and
+    /// handles the waiting packets; `None` where there are too many channels.
     fn settle<L: Listener>(
         &mut self,
         flow: usize,
@@ -285,7 +285,7 @@ impl XdpPackets {
         Ok(Some(place))
     }
 
-    /// Adds the channel of packets to an address, in the recording of its market once that is known.
+    /// Adds the channel of packets to an address, in the recording of its market once known.
     fn add_channel<L: Listener>(&mut self, dst: SocketAddrV4, ts_ns: u64, out: &mut Recordings<L>) -> usize {
         let unknown = self.markets.iter().find(|(market, _)| market.is_none());
         let recording = match unknown.or(self.markets.first()) {
@@ -305,7 +305,7 @@ impl XdpPackets {
         recording
     }
 
-    /// The market of a channel is known from now on: its messages go to that market's recording.
+    /// Sets the market of a channel: its messages go to that market's recording.
     fn tell_market<L: Listener>(
         &mut self,
         channel: usize,
@@ -336,7 +336,7 @@ impl XdpPackets {
         Ok(())
     }
 
-    /// A packet beside the sequence of a channel.
+    /// Handles an out-of-band packet of a channel.
     fn out_of_band<'a, L: Listener>(
         &mut self,
         flow: usize,
@@ -370,8 +370,8 @@ impl XdpPackets {
         Ok(())
     }
 
-    /// The channel on which the symbols of a packet are known; where there is only one it is that. `None` when it may be
-    /// several.
+    /// The channel that knows the symbols of a packet; the only channel if there is one. `None` when it may
+    /// be several.
     fn channel_of<L: Listener>(&self, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> Option<usize> {
         if let [only] = self.channels.as_slice() {
             return Some(only.number);
@@ -392,7 +392,7 @@ impl XdpPackets {
         None
     }
 
-    /// A packet of a refresh of a symbol, or of the mappings of symbols.
+    /// Handles a packet of a refresh of a symbol, or of symbol mappings.
     fn refresh<L: Listener>(
         &mut self,
         flow: usize,
@@ -422,8 +422,8 @@ impl XdpPackets {
     }
 }
 
-/// Whether the numbers restart with a packet. Resets are repeated until the session begins, and come late on the
-/// other line: one is new when it was sent later.
+/// True when the numbers restart with a packet. Resets are repeated until the session begins, and arrive late
+/// on the other line: one is new when it was sent later.
 fn is_new_reset<L: Listener>(place: Place, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> bool {
     let numbered = &mut out.channels[place.channel];
     let end = u64::from(xdp.sequence()) + u64::from(xdp.message_count());

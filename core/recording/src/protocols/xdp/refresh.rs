@@ -1,53 +1,53 @@
-//! Refreshes of XDP: what waits for one, and one that is read packet by packet.
+//! Refreshes of XDP: symbols that wait for one, and assembly of one from its packets.
 
 use rustc_hash::FxHashMap;
 use tickpath_nyse::Message;
 
 use super::fields::index_of;
 
-/// Symbols that may wait for a refresh at a time; messages of more are not kept.
+/// Maximum number of symbols that wait for a refresh; messages of further symbols are not kept.
 const WAITING_MAX: usize = 1 << 16;
-/// Bytes of messages that are kept for symbols that wait; with more those of the symbol at hand are dropped, and only a
+/// Maximum bytes of messages kept for waiting symbols; beyond it the current symbol's are dropped, and only a
 /// newer refresh is of use to it.
 const HELD_BYTES_MAX: usize = 64 << 20;
-/// Longest refresh of one symbol in bytes; a longer one is dropped.
+/// Maximum bytes of a symbol's refresh; a longer one is dropped.
 const REFRESH_BYTES_MAX: usize = 16 << 20;
 
-/// Where messages about orders and trades have the number among those about their symbol, ...
+/// Offset of the symbol's sequence number in messages about orders and trades.
 const SYMBOL_SEQ: usize = 12;
-/// ... and those with the whole time.
+/// Its offset in messages with the full time.
 const SYMBOL_SEQ_OF_FULL_TIME: usize = 16;
 
-/// A symbol whose book is not whole.
+/// A symbol whose book is incomplete.
 #[derive(Debug, Default)]
 struct Waiting {
     channel: u8,
-    /// Number of the channel's first message behind what was lost.
+    /// Number of the channel's first message after the loss.
     since: u32,
-    /// The symbol's own number of the first message that is held, or behind the last that was dropped; `None` before any.
+    /// Symbol number of the first held message, or the one after the last dropped; `None` before any.
     floor: Option<u32>,
-    /// Messages about it, one behind the other.
+    /// Messages about it, concatenated.
     held: Vec<u8>,
 }
 
-/// Symbols whose books are not whole because messages were lost or came before the capture began, and what came of them
-/// since: a refresh that covers the loss makes the book whole, and what it does not cover follows from here.
+/// Symbols whose books are incomplete because messages were lost or preceded the capture, and their messages
+/// since: a refresh that covers the loss completes the book, and the held messages after it follow.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     by_index: FxHashMap<u32, Waiting>,
     held_bytes: usize,
-    /// By channel: number of its first message behind what was lost last.
+    /// Indexed by channel: number of its first message after the last loss.
     since: FxHashMap<u8, u32>,
 }
 
 impl Waits {
-    /// True while there is nothing to be held.
+    /// True while no messages need to be held.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.by_index.is_empty()
     }
 
-    /// What came before this number of a channel was lost: the books of these symbols are not whole.
+    /// Handles the loss of a channel's messages before a number: these symbols' books are incomplete.
     pub(super) fn lose(&mut self, channel: u8, next: u32, symbols: impl Iterator<Item = u32>) {
         self.since.insert(channel, next);
         let known = self.by_index.iter().filter(|(_, waiting)| waiting.channel == channel);
@@ -60,21 +60,21 @@ impl Waits {
         }
     }
 
-    /// The numbers of a channel begin again: nothing of it waits.
+    /// Handles a restart of a channel's numbers: none of its symbols waits.
     pub(super) fn restart(&mut self, channel: u8) {
         self.since.remove(&channel);
         self.by_index.retain(|_, waiting| waiting.channel != channel);
         self.held_bytes = self.by_index.values().map(|waiting| waiting.held.len()).sum();
     }
 
-    /// The book of a symbol is whole.
+    /// Ends the wait of a symbol whose book is complete.
     pub(super) fn forget(&mut self, index: u32) {
         if let Some(waiting) = self.by_index.remove(&index) {
             self.held_bytes -= waiting.held.len();
         }
     }
 
-    /// Keeps a message about a symbol that waits, or is not mapped and waits from now on.
+    /// Holds a message about a symbol that waits, or that is not mapped and waits from now on.
     #[cold]
     pub(super) fn hold(&mut self, index: u32, channel: u8, message: &[u8], is_mapped: bool) {
         let Some(sequence) = symbol_seq(message) else { return };
@@ -97,8 +97,8 @@ impl Waits {
         waiting.held.extend_from_slice(message);
     }
 
-    /// The messages that are held for a symbol that this refresh of a channel makes whole; `None` when its book is whole,
-    /// or the refresh does not reach up to what is held.
+    /// The messages held for a symbol that this refresh of a channel completes; `None` when its book is
+    /// complete, or the refresh does not reach the held messages.
     pub(super) fn take(&mut self, channel: u8, refresh: &Refresh, is_mapped: bool) -> Option<Vec<u8>> {
         let Some(waiting) = self.by_index.get(&refresh.index) else {
             let since = self.since.get(&channel).copied().unwrap_or_default();
@@ -111,18 +111,18 @@ impl Waits {
         Some(waiting.held)
     }
 
-    /// The channel on which a symbol was heard that waits.
+    /// The channel that carried the messages of a waiting symbol.
     pub(super) fn channel_of(&self, index: u32) -> Option<u8> {
         self.by_index.get(&index).map(|waiting| waiting.channel)
     }
 }
 
-/// True when nothing is missing between the last that is covered and the first that is there; numbers wrap.
+/// True when no message is missing between the last covered and the first held number; numbers wrap.
 const fn is_up_to(last: u32, first: u32) -> bool {
     last.wrapping_add(1).wrapping_sub(first).cast_signed() >= 0
 }
 
-/// The number of a message among those about its symbol.
+/// The symbol sequence number of a message.
 fn symbol_seq(message: &[u8]) -> Option<u32> {
     let at = match message.get(2..4)? {
         [100..=104 | 110..=114, 0] => SYMBOL_SEQ,
@@ -132,7 +132,7 @@ fn symbol_seq(message: &[u8]) -> Option<u32> {
     message.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Messages that lie one behind the other, each with its length first.
+/// Concatenated messages, each prefixed by its length.
 pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = bytes.first_chunk().map(|len| usize::from(u16::from_le_bytes(*len)))?;
@@ -142,7 +142,7 @@ pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The messages of those that are held that a refresh up to `last` does not cover.
+/// The held messages that a refresh up to `last` does not cover.
 pub(super) fn behind(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]> {
     each(held).filter(move |message| {
         symbol_seq(message).is_some_and(|sequence| sequence.wrapping_sub(last).cast_signed() > 0)
@@ -154,20 +154,20 @@ pub(super) fn behind(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]> {
 pub(super) struct Refresh {
     /// The symbol.
     pub(super) index: u32,
-    /// Number of the channel's last message that it covers, ...
+    /// Number of the channel's last message that it covers.
     pub(super) last_seq: u32,
-    /// ... and of the symbol's own.
+    /// Symbol sequence number of the last message that it covers.
     pub(super) last_symbol_seq: u32,
-    /// Its messages, one behind the other.
+    /// Its messages, concatenated.
     pub(super) messages: Vec<u8>,
-    /// Its packets, and which of them comes next.
+    /// Its number of packets, and the index of the next one.
     total: u16,
     next: u16,
 }
 
 impl Refresh {
-    /// Takes the messages of a packet behind its header: gives the refresh that is complete with it. What does not belong
-    /// to what came before ends that.
+    /// Adds the messages of a packet after its header; returns the refresh that is complete with it. A packet
+    /// that does not continue the current refresh discards it.
     pub(super) fn take<'a>(
         at_hand: &mut Option<Refresh>,
         header: &[u8],
@@ -236,7 +236,7 @@ mod tests {
         waits.hold(5, 1, &message(5, 8), false);
         assert!(waits.take(1, &refresh(7, 48, 1), false).is_none(), "older than the capture");
         assert_eq!(waits.take(1, &refresh(7, 49, 1), false), Some(Vec::new()));
-        // Another loss: what was held is of no use.
+        // Another loss: the held messages are of no use.
         waits.lose(1, 60, std::iter::empty());
         assert!(waits.take(1, &refresh(5, 58, 8), false).is_none());
         assert_eq!(waits.take(1, &refresh(5, 59, 9), false), Some(Vec::new()));
