@@ -1,4 +1,4 @@
-//! One account: its orders, trades, positions and money, as they follow from the log.
+//! One account: its orders, trades, positions and money, derived from the log.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -18,62 +18,62 @@ use crate::market::{Market, Trade};
 use crate::order::{Extra, Order, Terms, UserTrade};
 use crate::pending::{Pending, ReplyTo, Work};
 
-/// Below so many closed orders are looked for one by one.
+/// Number of closed orders below which each one is searched for separately.
 const FEW_ORDERS: usize = 16;
 
-/// Closed orders that are kept; the oldest goes first.
+/// Maximum number of closed orders kept; the oldest is dropped first.
 const CLOSED_MAX: usize = 10_000;
-/// Requests without the log's word that are remembered after they were given up; the oldest goes first.
+/// Maximum number of given-up requests kept that the log has not confirmed; the oldest is dropped first.
 const LATE_MAX: usize = 1_024;
-/// Trades that are kept; the oldest goes first.
+/// Maximum number of trades kept; the oldest is dropped first.
 const TRADES_MAX: usize = 20_000;
 
 /// An account of the front.
 pub(crate) struct Account {
     pub(crate) name: String,
     pub(crate) session: SessionId,
-    /// Of each currency, without what futures won since the last settlement.
+    /// Balance of each currency, excluding unsettled profit of futures.
     pub(crate) balances: BTreeMap<String, Money>,
-    /// What was paid, by currency; below 0 what was received.
+    /// Fees paid, by currency; negative for net rebates.
     pub(crate) fees: BTreeMap<String, Money>,
-    /// By the place of the listing.
+    /// Keyed by the place of the listing.
     pub(crate) positions: BTreeMap<usize, Position>,
-    /// Of options: what the open quantity was worth in dollars when it was opened, never below 0.
+    /// Options only: dollar value of the open quantity when it was opened, at least 0.
     pub(crate) usd_values: BTreeMap<usize, Money>,
     pub(crate) open: BTreeMap<u64, Order>,
-    /// Orders that wait for a price.
+    /// Untriggered orders, by number.
     pub(crate) waiting: BTreeMap<u64, Order>,
-    /// Numbers of the labels that it has used.
+    /// Numbers of the labels used by the account.
     pub(crate) labels: HashSet<u32>,
-    /// Orders that waited and were handed to the engine, until the log has them.
+    /// Triggered orders sent to the engine and not yet in the log.
     pub(crate) handed: BTreeMap<u64, Handed>,
-    /// Links of orders that were on their way when the venue stopped, by the engine's numbers.
+    /// Links of orders that were in flight when the venue stopped, by engine number.
     pub(crate) links_asked: BTreeMap<u32, Box<Extra>>,
-    /// Orders that are entered again, by the engine's new numbers.
+    /// Orders entered again, by their new engine number.
     pub(crate) again: BTreeMap<u32, u64>,
-    /// Orders that wait though their price has come: they are entered with the next prices.
+    /// Untriggered orders whose trigger price was reached; they are entered at the next price update.
     pub(crate) overdue: BTreeSet<u64>,
     pub(crate) closed: VecDeque<Order>,
     pub(crate) trades: VecDeque<UserTrade>,
     pub(crate) ledger: Ledger,
-    /// What becomes of orders that would trade with the account's own, as the log says.
+    /// Self-trade prevention mode, as recorded in the log.
     pub(crate) self_trading: SelfTradePrevention,
     by_ref: HashMap<u32, u64>,
-    /// The engine's next number.
+    /// Next engine number.
     pub(crate) next_ref: u64,
-    /// What was sent to the engine and is not in the log yet, oldest first.
+    /// Requests sent to the engine and not yet in the log, oldest first.
     pub(crate) pending: VecDeque<Pending>,
-    /// Cancels among them, by the orders that they are about.
+    /// Number of in-flight cancels, by order number.
     cancelling: HashMap<u64, u32>,
-    /// The same given up, as its client was told: the log may still bring it. Oldest first.
+    /// Requests given up after their client was notified; the log may still confirm them. Oldest first.
     pub(crate) late: VecDeque<Pending>,
-    /// Whether new connections begin with cancel on disconnect.
+    /// Whether cancel on disconnect is enabled for new connections.
     pub(crate) cancels_on_disconnect: bool,
     /// Market maker protection.
     pub(crate) guards: Vec<Guard>,
-    /// Who is answered once the log says what becomes of trades with oneself, and what was asked, oldest first.
+    /// Clients waiting for the log to confirm a self-trade prevention mode, and that mode; oldest first.
     pub(crate) mode_replies: VecDeque<(ReplyTo, SelfTradePrevention)>,
-    /// Until when no quote is taken, in milliseconds since 1970.
+    /// End of the quote freeze, in milliseconds since 1970; quotes are rejected until then.
     pub(crate) quotes_frozen_ms: u64,
     matching: Credits,
     cancel_all: Credits,
@@ -84,38 +84,38 @@ pub(crate) struct Account {
     transaction_log: Credits,
 }
 
-/// What one command did to an account.
+/// Changes of one account by one command.
 #[derive(Default)]
 pub(crate) struct Changes {
-    /// Numbers of orders, each once.
+    /// Numbers of the changed orders, without duplicates.
     pub(crate) orders: Vec<u64>,
     /// Trades, oldest first.
     pub(crate) trades: Vec<UserTrade>,
-    /// The engine's reason, where the account's own request was refused.
+    /// Engine reject reason of the account's own request.
     pub(crate) rejected: Option<tickpath_types::RejectReason>,
-    /// An order that would have taken and must not.
+    /// Number of the post-only order that would have taken liquidity.
     pub(crate) post_only: Option<u64>,
-    /// An order that would have traded with one of the same account.
+    /// Number of the order that would have traded with another order of the account.
     pub(crate) overlap: Option<u64>,
-    /// Instruments whose position changed without a trade.
+    /// Places of the listings whose position changed without a trade.
     pub(crate) positions: Vec<usize>,
 }
 
-/// What is known when events of a command are taken.
+/// Inputs for applying the events of a command.
 pub(crate) struct Context<'a> {
     pub(crate) listings: &'a [Listing],
-    /// Place of the listing of an instrument.
+    /// Place of the listing, by instrument number.
     pub(crate) by_instrument: &'a HashMap<u16, usize>,
-    /// By the place of the listing.
+    /// Markets, by the place of the listing.
     pub(crate) markets: &'a [Market],
     /// Trades of the command.
     pub(crate) trades: &'a HashMap<MatchId, Trade>,
     pub(crate) now_ms: u64,
-    /// Why orders are cancelled that their user cancels.
+    /// Reason recorded for orders cancelled by their user.
     pub(crate) user_reason: CancelReason,
-    /// Why orders are cancelled that the venue cancels.
+    /// Reason recorded for orders cancelled by the venue.
     pub(crate) venue_reason: CancelReason,
-    /// The connection whose request it is.
+    /// Connection that sent the request.
     pub(crate) connection: Option<u64>,
 }
 
@@ -165,7 +165,7 @@ impl Account {
         }
     }
 
-    /// The credits that a request takes.
+    /// Returns the credits that a request of the pool consumes.
     pub(crate) const fn credits(&mut self, pool: CreditPool) -> &mut Credits {
         match pool {
             CreditPool::NonMatching => &mut self.non_matching,
@@ -178,7 +178,7 @@ impl Account {
         }
     }
 
-    /// An order that is open, or was not long ago.
+    /// Returns an open, untriggered or recently closed order.
     pub(crate) fn order(&self, number: u64) -> Option<&Order> {
         let live = self.open.get(&number).or_else(|| self.waiting.get(&number));
         live.or_else(|| self.closed.iter().rev().find(|order| order.number == number))
@@ -200,7 +200,7 @@ impl Account {
         self.positions.get(&listing).copied().unwrap_or_default()
     }
 
-    /// Takes one answer of the engine.
+    /// Applies one event of the engine.
     pub(crate) fn apply(&mut self, event: &OrderEvent, context: &Context<'_>, changes: &mut Changes) {
         match event.kind {
             OrderEventKind::Accepted { order, .. } => self.accept(event.command.0, &order, context, changes),
@@ -269,7 +269,7 @@ impl Account {
         changes.note(number);
     }
 
-    /// An order that the engine let go is there again, as it was changed.
+    /// Reopens an order that was removed from the engine, with its new parameters.
     fn reopen(&mut self, before: Order, order: &EnterOrder, context: &Context<'_>, changes: &mut Changes) {
         let number = before.number;
         let again = Order {
@@ -288,13 +288,13 @@ impl Account {
         changes.note(number);
     }
 
-    /// Takes an order away from those that are over.
+    /// Removes an order from the closed orders and returns it.
     fn take_closed(&mut self, number: u64) -> Option<Order> {
         let place = self.closed.iter().rposition(|order| order.number == number)?;
         self.closed.remove(place)
     }
 
-    /// What was to come under a number of the engine's does not come.
+    /// Drops the state kept for an engine number that never appears in the log.
     pub(crate) fn forget_asked(&mut self, user_ref: u32) {
         self.links_asked.remove(&user_ref);
         self.again.remove(&user_ref);
@@ -312,7 +312,7 @@ impl Account {
         changes.note(number);
     }
 
-    /// Quantity left an order without trading; with the last of it the order is over.
+    /// Reduces an order without a trade and closes it when nothing is left.
     fn reduce(
         &mut self,
         user_ref: u32,
@@ -422,8 +422,8 @@ impl Account {
         }
     }
 
-    /// Takes a trade into the position and the balances; returns its profit, and what it changed of the balance. The profit of
-    /// a future is paid at settlement.
+    /// Applies a trade to the position and the balances. Returns the profit and the change of the balance.
+    /// The profit of a future is paid at settlement.
     fn settle(
         &mut self,
         place: usize,
@@ -448,7 +448,7 @@ impl Account {
         (profit, changed)
     }
 
-    /// Takes a trade of an option that was worth so many dollars.
+    /// Adds an option trade with the given dollar value to the value at opening.
     fn note_usd_value(&mut self, place: usize, before: i64, (side, qty): (Side, Qty), value: Money) {
         let known = self.usd_values.entry(place).or_default();
         let is_closing = before != 0 && (before > 0) != (side == Side::Buy);
@@ -472,7 +472,7 @@ impl Account {
         self.closed.push_back(order);
     }
 
-    /// Orders that are open, or were not long ago, in the order of their numbers here: all of them are looked for at once.
+    /// Returns open and recently closed orders in the order of `numbers`, in one pass over the closed ones.
     pub(crate) fn orders(&self, numbers: &[u64]) -> Vec<&Order> {
         if numbers.len() < FEW_ORDERS {
             return numbers.iter().filter_map(|number| self.order(*number)).collect();
@@ -482,12 +482,12 @@ impl Account {
         numbers.iter().filter_map(|number| live(number).or_else(|| closed.get(number).copied())).collect()
     }
 
-    /// True while a cancel of the order is on its way.
+    /// Returns true while a cancel of the order is in flight.
     pub(crate) fn is_cancelling(&self, order: u64) -> bool {
         self.cancelling.contains_key(&order)
     }
 
-    /// A request is on its way.
+    /// Adds an in-flight request.
     pub(crate) fn add_pending(&mut self, pending: Pending) {
         if let Work::Cancel { number, .. } = pending.work {
             *self.cancelling.entry(number).or_default() += 1;
@@ -495,7 +495,7 @@ impl Account {
         self.pending.push_back(pending);
     }
 
-    /// Takes a request away that is on its way no more.
+    /// Removes an in-flight request and returns it.
     pub(crate) fn take_pending(&mut self, place: usize) -> Option<Pending> {
         let pending = self.pending.remove(place)?;
         if let Work::Cancel { number, .. } = pending.work
@@ -509,8 +509,8 @@ impl Account {
         Some(pending)
     }
 
-    /// Keeps a request that is given up: what comes of it later has the connection, the links and the texts that were asked
-    /// for. Nobody is answered any more.
+    /// Keeps a given-up request. A late confirmation still needs the connection, the links and the texts of
+    /// the request. No reply is sent any more.
     pub(crate) fn keep_late(&mut self, pending: Pending) {
         if self.late.len() == LATE_MAX {
             self.late.pop_front();
@@ -518,12 +518,12 @@ impl Account {
         self.late.push_back(Pending { reply: None, group: None, ..pending });
     }
 
-    /// An order that was never meant to be told of.
+    /// Removes a closed order that must not be reported.
     pub(crate) fn forget(&mut self, number: u64) {
         self.closed.retain(|order| order.number != number);
     }
 
-    /// The day ended: the engine counts anew.
+    /// Ends the trading day: the engine restarts its numbering.
     pub(crate) fn begin_day(&mut self) {
         self.next_ref = 1;
         self.by_ref.clear();
@@ -540,7 +540,7 @@ impl Changes {
         }
     }
 
-    /// The order of a request of which nothing was done, because it would have traded with one of the same account.
+    /// Returns the order of a request that was cancelled without a trade by self-trade prevention.
     pub(crate) fn refused_overlap(&self) -> Option<u64> {
         self.orders.first().copied().filter(|order| self.overlap == Some(*order) && self.trades.is_empty())
     }

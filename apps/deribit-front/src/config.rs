@@ -23,112 +23,112 @@ use crate::labels::LABELS_MAX;
 use crate::listing::Listing;
 use crate::scope::Scope;
 
-/// Connections at a time at most.
+/// Maximum number of simultaneous connections.
 const CONNECTIONS_MAX: usize = 4_096;
-/// Digits after the decimal point of rates: they are kept in millionths.
+/// Number of decimals of rates, which are stored in millionths.
 const RATE_DECIMALS: u8 = 6;
-/// Greatest volatility of an option, in hundredths of a percent.
+/// Maximum volatility of an option, in hundredths of a percent.
 const VOLATILITY_MAX: i64 = 100_000;
-/// Greatest movement of an index in a second, in millionths.
+/// Maximum movement of an index per second, in millionths.
 const STEP_PPM_MAX: u32 = 10_000;
 
-/// The front as the venue's file describes it.
+/// The front's configuration, as written in the venue's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeribitConfig {
-    /// Where clients connect, WebSocket and HTTP alike.
+    /// Address of the WebSocket and HTTP port.
     #[serde(default = "default_address")]
     pub address: SocketAddrV4,
-    /// Where clients connect that speak FIX 4.4; nobody does when absent.
+    /// Address of the FIX 4.4 port; FIX is disabled when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix_address: Option<SocketAddrV4>,
-    /// What the front shows to clients, who then must speak TLS; they speak TCP alone when absent.
+    /// Certificate and key of the front. Clients must use TLS when present, and plain TCP when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
-    /// Connections at a time, and as many by FIX; further ones are closed at once.
+    /// Maximum number of connections, counted separately for FIX; further ones are closed at once.
     #[serde(default = "default_connections")]
     pub max_connections: usize,
-    /// Connections of one address at a time; a further one is answered with status 429 and closed. 32 when absent, and
-    /// then of other machines alone: what runs on the venue's own has no bound but `max_connections`. As many by FIX,
-    /// where further ones are closed at once.
+    /// Maximum number of simultaneous connections of one address; a further one gets status 429 and is
+    /// closed. Default: 32 for other machines; clients on the venue's machine are bounded only by
+    /// `max_connections`. FIX connections are counted separately, and further ones are closed at once.
     pub max_connections_per_address: Option<usize>,
-    /// What the replies say of the venue.
+    /// Value of `testnet` in the replies.
     #[serde(default = "yes")]
     pub testnet: bool,
-    /// Of the simulated indices.
+    /// Seed of the simulated indices.
     #[serde(default)]
     pub seed: u64,
-    /// How far from the mark price an order may be, as a part of it.
+    /// Maximum distance of an order's price from the mark price, as a fraction of the mark price.
     #[serde(default = "default_band")]
     pub band: String,
-    /// What becomes of an order beyond that: `reject`, or `clamp` to the end of the band.
+    /// Action for an order outside the band: `reject`, or `clamp` to the limit of the band.
     #[serde(default)]
     pub beyond_band: BeyondBand,
-    /// Requests to the matching engine a second, for each account.
+    /// Requests to the matching engine per second, for each account.
     #[serde(default = "default_rate")]
     pub matching_rate: u64,
-    /// The same at once after a pause.
+    /// Maximum burst of these requests after a pause.
     #[serde(default = "default_burst")]
     pub matching_burst: u64,
-    /// Different labels, and ClOrdIDs by FIX, of one account; an order with a further one is refused.
+    /// Maximum number of labels and FIX ClOrdIDs of one account; an order with a further one is rejected.
     #[serde(default = "default_labels")]
     pub max_labels: usize,
-    /// How long an access token is good, in seconds.
+    /// Lifetime of an access token, in seconds.
     #[serde(default = "default_expiry")]
     pub token_expires_s: u64,
-    /// The underlyings.
+    /// The simulated indices.
     pub index: Vec<IndexConfig>,
-    /// What is traded.
+    /// The listed instruments.
     pub instrument: Vec<ListingConfig>,
-    /// Who may authenticate.
+    /// The API keys that may authenticate.
     pub key: Vec<KeyConfig>,
-    /// What accounts begin with.
+    /// Initial balances of the accounts.
     #[serde(default)]
     pub account: Vec<AccountConfig>,
-    /// What is to go wrong.
+    /// Fault injection; disabled when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultsConfig>,
 }
 
-/// What becomes of an order whose price is beyond the band.
+/// Action for an order whose price is outside the band.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BeyondBand {
-    /// It is refused with 10005 or 10007.
+    /// The order is rejected with 10005 or 10007.
     #[default]
     Reject,
-    /// Its price is that of the end of the band.
+    /// The price is set to the limit of the band.
     Clamp,
 }
 
-/// `[deribit.tls]`: files relative to the venue's.
+/// `[deribit.tls]`: paths are relative to the venue's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
-    /// The certificate and those that lead to its root, PEM.
+    /// The certificate and its chain up to the root, PEM.
     pub certificate: PathBuf,
     /// Its private key, PEM.
     pub private_key: PathBuf,
 }
 
-/// One `[[deribit.index]]`: a simulated price.
+/// One `[[deribit.index]]`: a simulated index price.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexConfig {
-    /// As `btc_usd`.
+    /// Name, such as `btc_usd`.
     pub name: String,
-    /// Where it begins.
+    /// Initial price.
     pub price: String,
-    /// How far it moves in a second at most, in millionths.
+    /// Maximum movement per second, in millionths.
     #[serde(default)]
     pub step_ppm: u32,
 }
 
-/// One `[[deribit.instrument]]`: what an instrument of the venue is to Deribit's clients.
+/// One `[[deribit.instrument]]`: an instrument of the venue as listed for Deribit clients.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListingConfig {
-    /// As clients name it.
+    /// Name used by clients.
     pub name: String,
     /// Its symbol in the venue's instrument file.
     pub symbol: String,
@@ -138,56 +138,56 @@ pub struct ListingConfig {
     pub base: String,
     /// The currency of its price.
     pub quote: String,
-    /// The currency that profit is paid in: the base's makes it an inverse contract. The quote's when absent.
+    /// Currency of profits, by default the quote currency; the base currency makes an inverse contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settlement: Option<String>,
-    /// `perpetual`, `month`, `week` or `day`; of futures and options.
+    /// `perpetual`, `month`, `week` or `day`; for futures and options.
     #[serde(default)]
     pub period: String,
     /// Name of its index.
     pub index: String,
-    /// Of one contract; the least amount when absent.
+    /// Size of one contract; `min_trade_amount` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract_size: Option<String>,
-    /// Least amount, and the step of amounts.
+    /// Minimum amount, which is also the amount step.
     pub min_trade_amount: String,
-    /// Digits after the decimal point that one unit of the venue's price is the last of.
+    /// Number of decimals of one unit of the venue's price.
     #[serde(default = "four")]
     pub price_decimals: u8,
-    /// Other steps at higher prices than the venue's tick, lowest first.
+    /// Larger ticks at higher prices, lowest price first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tick_size_steps: Vec<TickStepConfig>,
-    /// Part of the value that the resting side pays.
+    /// Maker fee, as a fraction of the value.
     #[serde(default = "zero")]
     pub maker_commission: String,
-    /// Part of the value that the incoming side pays.
+    /// Taker fee, as a fraction of the value.
     #[serde(default = "zero")]
     pub taker_commission: String,
-    /// Part of the value that delivery costs: of futures, and of options likewise as a trade.
+    /// Delivery fee of futures and options, as a fraction of the value; for options like a trade fee.
     #[serde(default = "zero")]
     pub delivery_commission: String,
-    /// Part of the value that a forced execution costs, which the insurance fund gets.
+    /// Liquidation fee, as a fraction of the value; paid to the insurance fund.
     #[serde(default = "default_liquidation")]
     pub liquidation_commission: String,
-    /// Part of the value that opening takes.
+    /// Initial margin, as a fraction of the value.
     #[serde(default = "default_initial")]
     pub initial_margin: String,
-    /// Part of the value that keeping takes.
+    /// Maintenance margin, as a fraction of the value.
     #[serde(default = "default_maintenance")]
     pub maintenance_margin: String,
-    /// When it expires, in milliseconds since 1970; of futures that are no perpetuals, and of options.
+    /// Expiry in milliseconds since 1970; for dated futures and options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expiration_timestamp: Option<u64>,
-    /// When it was listed, in milliseconds since 1970; September 2020 when absent.
+    /// Listing time in milliseconds since 1970; September 2020 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<u64>,
-    /// Of options.
+    /// Strike price of an option.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strike: Option<String>,
-    /// Of options: the volatility that the simulated market prices it by until it is traded, in percent.
+    /// Volatility at which the simulated market prices an option until it is traded, in percent.
     #[serde(default = "default_volatility")]
     pub volatility: String,
-    /// Of options: `call` or `put`.
+    /// Option type: `call` or `put`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option_type: Option<String>,
 }
@@ -196,13 +196,13 @@ pub struct ListingConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TickStepConfig {
-    /// Prices above this one ...
+    /// Lower bound of the step: it applies to prices above this one.
     pub above_price: String,
-    /// ... are multiples of this one.
+    /// Tick size above that price.
     pub tick_size: String,
 }
 
-/// What an instrument is.
+/// Kind of an instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindConfig {
@@ -220,11 +220,11 @@ pub enum KindConfig {
 pub struct KeyConfig {
     /// Its id, which is public.
     pub client_id: String,
-    /// Its secret.
+    /// The client secret.
     pub client_secret: Secret,
-    /// The venue's user that it acts for, who has the port `deribit`.
+    /// Venue user that the key acts for; the user must have the port `deribit`.
     pub user: String,
-    /// What it may do; everything when absent.
+    /// Scope of the key; everything when absent.
     #[serde(default = "default_scope")]
     pub scope: String,
 }
@@ -235,7 +235,7 @@ pub struct KeyConfig {
 pub struct AccountConfig {
     /// The venue's user.
     pub user: String,
-    /// What it has of each currency at first.
+    /// Initial balance of each currency.
     #[serde(default)]
     pub balances: BTreeMap<String, String>,
 }
@@ -300,57 +300,57 @@ fn default_scope() -> String {
     "account:read_write trade:read_write wallet:read_write".to_owned()
 }
 
-/// The front as it is set up, checked.
+/// The front's checked settings.
 #[derive(Clone, Debug)]
 pub struct FrontSettings {
-    /// Where clients connect; port 0 takes a free one.
+    /// Address of the WebSocket and HTTP port; port 0 selects a free port.
     pub address: SocketAddrV4,
-    /// Where clients by FIX connect, if any may.
+    /// Address of the FIX port, if enabled.
     pub fix_address: Option<SocketAddrV4>,
-    /// Certificate and private key, where clients must speak TLS.
+    /// Certificate and private key, if clients must use TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Connections at a time, and as many by FIX.
+    /// Maximum number of simultaneous connections, counted separately for FIX.
     pub max_connections: usize,
-    /// Connections of one address at a time.
+    /// Maximum number of simultaneous connections of one address.
     pub per_address: ConnectionsPerAddress,
-    /// Connections that have made no request, and by FIX those that have not logged on: as the venue's.
+    /// Limits for connections without a request, and for FIX connections without a Logon; those of the venue.
     pub pre_login: PreLoginLimits,
-    /// What the replies say of the venue.
+    /// Value of `testnet` in the replies.
     pub testnet: bool,
-    /// Of the simulated indices.
+    /// Seed of the simulated indices.
     pub seed: u64,
-    /// How far from the mark price an order may be, in millionths of it.
+    /// Maximum distance of an order's price from the mark price, in millionths of the mark price.
     pub band_ppm: u32,
-    /// What becomes of orders beyond that.
+    /// Action for orders outside the band.
     pub beyond_band: BeyondBand,
-    /// Requests to the matching engine a second, and at once, for each account.
+    /// Requests to the matching engine for each account: per second, and maximum burst.
     pub matching: (u64, u64),
-    /// Different labels of one account.
+    /// Maximum number of different labels of one account.
     pub max_labels: usize,
-    /// How long an access token is good, in seconds.
+    /// Lifetime of an access token, in seconds.
     pub token_expires_s: u64,
-    /// Name, first price in 10^-4, and greatest movement in a second in millionths.
+    /// Name, initial price in 10^-4, and maximum movement per second in millionths.
     pub indices: Vec<(String, i64, u32)>,
-    /// What is traded.
+    /// The listed instruments.
     pub listings: Vec<Listing>,
-    /// Who may authenticate.
+    /// The API keys that may authenticate.
     pub keys: Vec<KeySettings>,
-    /// Who trades.
+    /// The trading accounts.
     pub accounts: Vec<AccountSettings>,
-    /// What is to go wrong.
+    /// The faults to inject.
     pub faults: FaultPlan,
 }
 
-/// A key, checked.
+/// A checked API key.
 #[derive(Clone)]
 pub struct KeySettings {
-    /// Its id.
+    /// Its client id.
     pub client_id: String,
-    /// Its secret.
+    /// Its client secret.
     pub secret: String,
     /// Place of its account.
     pub account: usize,
-    /// What it may do at most.
+    /// Maximum scope of its logins.
     pub scope: Scope,
 }
 
@@ -360,14 +360,14 @@ impl std::fmt::Debug for KeySettings {
     }
 }
 
-/// An account, checked.
+/// A checked account.
 #[derive(Clone, Debug)]
 pub struct AccountSettings {
     /// The venue's user.
     pub user: String,
     /// Its session in the log.
     pub session: SessionId,
-    /// What it has at first.
+    /// Initial balance of each currency.
     pub balances: BTreeMap<String, Money>,
 }
 
@@ -381,12 +381,12 @@ impl DeribitConfig {
         config.map_err(|error| ConfigError::value(format!("deribit: {}", error.message())))
     }
 
-    /// The table of a venue's file, where it has one. Relative paths and places of secrets begin at that file's folder.
+    /// Loads the table of a venue's file, if present. Relative paths start at that file's folder.
     ///
     /// # Errors
-    /// [`ConfigError`] with the line that is wrong.
+    /// [`ConfigError`] with the line of the problem.
     pub fn load(file: &Path) -> Result<Option<DeribitConfig>, ConfigError> {
-        /// The venue reads what is beside it.
+        /// The venue itself reads the other tables of the file.
         #[derive(Deserialize)]
         struct VenueFile {
             deribit: Option<DeribitConfig>,
@@ -407,10 +407,10 @@ impl DeribitConfig {
         self.key.iter_mut().for_each(|key| key.client_secret.place(file));
     }
 
-    /// The checked settings for a venue; `file` is where secrets may be written out.
+    /// Checks the table for a venue; returns the settings. `file` is its file, which may contain secrets.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming what to change.
+    /// [`ConfigError::Value`] naming the value to change.
     pub fn settings(&self, venue: &VenueSettings, file: Option<&Path>) -> Result<FrontSettings, ConfigError> {
         if !(1..=CONNECTIONS_MAX).contains(&self.max_connections) {
             return Err(value(format!("max_connections must be 1 to {CONNECTIONS_MAX}")));
@@ -472,7 +472,7 @@ impl DeribitConfig {
         })
     }
 
-    /// Every user of the venue who has this door.
+    /// Returns an account for every venue user with the port `deribit`.
     fn accounts(&self, venue: &VenueSettings) -> Result<Vec<AccountSettings>, ConfigError> {
         let users = venue.users.iter().zip((1..).map(SessionId)).filter(|(user, _)| user.ports.deribit);
         let mut accounts: Vec<AccountSettings> = users
@@ -503,7 +503,7 @@ impl DeribitConfig {
         let mut keys: Vec<KeySettings> = Vec::new();
         for key in &self.key {
             if key.client_id.is_empty() || keys.iter().any(|other| other.client_id == key.client_id) {
-                return Err(value(format!("key '{}' must have an id of its own", key.client_id)));
+                return Err(value(format!("key '{}' must have a separate id", key.client_id)));
             }
             let secret = key.client_secret.resolve(file)?;
             if secret.is_empty() {
@@ -546,7 +546,7 @@ fn decimal(name: &str, text: &str) -> Result<Decimal, ConfigError> {
     text.parse().map_err(|_| value(format!("{name}: '{text}' is no number")))
 }
 
-/// A part, in millionths.
+/// Parses a fraction from -1 to 1 into millionths.
 fn ppm(name: &str, text: &str) -> Result<i32, ConfigError> {
     let units = decimal(name, text)?.units(RATE_DECIMALS).ok();
     let part = units.and_then(|units| i32::try_from(units).ok()).filter(|ppm| ppm.abs() <= 1_000_000);
@@ -680,8 +680,8 @@ impl ListingConfig {
         Ok(percent as f64 / 10_000.0)
     }
 
-    /// The steps above the first tick. Each begins at a multiple of its own tick, which is one of the tick below it: a price
-    /// that is rounded stays on its side of it.
+    /// Returns the ticks above the first one. A step begins at a multiple of its tick, which is a multiple of
+    /// the tick below it. A rounded price therefore stays on its side of the step.
     fn tick_steps(&self, first: Price) -> Result<Vec<(Price, Price)>, ConfigError> {
         let name = &self.name;
         let units = |text: &str| {

@@ -8,16 +8,16 @@ use tickpath_types::Nanos;
 use crate::front::FixLink;
 use crate::scope::Scope;
 
-/// Bytes that may wait for a client that does not read; beyond them it is disconnected.
+/// Maximum bytes queued for a client that does not read; beyond them the client is disconnected.
 pub(crate) const OUT_BYTES_MAX: usize = 4 << 20;
 
-/// Why one is disconnected that does not read: Deribit's word.
+/// Disconnect reason for a client that does not read, in Deribit's wording.
 pub(crate) const TOO_SLOW: &str = "connection_too_slow";
 
-/// How a client speaks.
+/// Protocol of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Frames both ways for as long as it lasts.
+    /// WebSocket frames in both directions for as long as the connection lasts.
     WebSocket,
     /// One request, one reply.
     Http,
@@ -28,47 +28,47 @@ pub enum Transport {
 /// A message to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// JSON.
+    /// The message, in JSON.
     pub bytes: Vec<u8>,
-    /// It refuses a request, for this reason; over HTTP the status says so.
+    /// Error code of a rejected request; over HTTP the status reports it.
     pub error: Option<i64>,
 }
 
-/// Signs of life.
+/// Heartbeat state.
 pub(crate) struct Heartbeat {
     pub(crate) interval_us: u64,
     pub(crate) next_us: u64,
-    /// When the client was asked for one and has not given it.
+    /// Time of the unanswered test request, if any, in microseconds since 1970.
     pub(crate) asked_us: Option<u64>,
 }
 
-/// What the front knows of a connection.
+/// State of one connection.
 pub(crate) struct Connection {
     pub(crate) transport: Transport,
-    /// Place of the account that is authenticated.
+    /// Place of the authenticated account.
     pub(crate) account: Option<usize>,
     pub(crate) scope: Scope,
-    /// Until when it is, in microseconds since 1970: its access token is over then.
+    /// Expiry of the login's access token, in microseconds since 1970.
     pub(crate) login_until_us: u64,
-    /// Digest of the access token that it is; empty where it logged in without one.
+    /// Digest of the access token of the login; empty for a login without a token.
     pub(crate) login: String,
-    /// Digests of access tokens that channels of accounts were joined by, by the account.
+    /// Digests of the access tokens that authorised subscriptions to account channels, by account.
     pub(crate) shown: BTreeMap<usize, String>,
     pub(crate) heartbeat: Option<Heartbeat>,
-    /// When something came last, in microseconds since 1970.
+    /// Time of the last received message, in microseconds since 1970.
     pub(crate) last_in_us: u64,
     pub(crate) cancels_on_disconnect: bool,
-    /// Accounts that it quoted for: their quotes go with it.
+    /// Accounts that quoted on this connection; their quotes are cancelled when it ends.
     pub(crate) quoted: BTreeSet<usize>,
-    /// Where it comes from: requests before authentication take the credits of the address.
+    /// Client address. Requests before authentication consume the credits of the address.
     pub(crate) peer: Ipv4Addr,
-    /// Places of its topics.
+    /// Places of the subscribed topics.
     pub(crate) topics: Vec<usize>,
-    /// Its session by FIX, where it speaks that.
+    /// FIX session, on a FIX connection.
     pub(crate) fix: Option<Box<FixLink>>,
     out: VecDeque<Frame>,
     out_bytes: usize,
-    /// Why it is to be closed, once what waits is sent.
+    /// Reason for closing the connection once all queued messages are sent.
     pub(crate) end: Option<&'static str>,
 }
 
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Adds a message; false when the client does not read, and is to be closed.
+    /// Queues a message; returns false when the client does not read and must be disconnected.
     pub(crate) fn push(&mut self, frame: Frame) -> bool {
         if self.out_bytes + frame.bytes.len() > OUT_BYTES_MAX {
             self.out.clear();

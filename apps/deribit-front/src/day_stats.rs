@@ -1,4 +1,4 @@
-//! What an instrument did in the last 24 hours, minute by minute: a trade and a question cost the same however much was traded.
+//! Statistics of an instrument over the last 24 hours, by minute. The cost per trade or query is constant.
 
 use std::collections::VecDeque;
 
@@ -6,40 +6,40 @@ use tickpath_derivatives::Money;
 use tickpath_types::{Price, Qty, Side};
 
 const MINUTE_MS: u64 = 60_000;
-/// Minutes that are looked at: the running one, and those of 24 hours before it.
+/// Number of minutes covered: the 24 hours before the current minute.
 const MINUTES: u64 = 1_440;
 
-/// What an instrument did in the last 24 hours.
+/// Statistics of an instrument over the last 24 hours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stats {
     pub(crate) high: Option<Price>,
     pub(crate) low: Option<Price>,
-    /// The price 24 hours ago: of the first trade since then.
+    /// Price 24 hours ago: the price of the first trade since then.
     pub(crate) first: Option<Price>,
-    /// In the base currency.
+    /// Volume in the base currency.
     pub(crate) volume: Money,
-    /// In the quote currency.
+    /// Value in the quote currency.
     pub(crate) notional: Money,
-    /// What incoming orders bought and sold, by [`Side::index`].
+    /// Quantities bought and sold by incoming orders, by [`Side::index`].
     pub(crate) taken: [Qty; 2],
 }
 
-/// One trade, as it is counted.
+/// One trade for the statistics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
-    /// In milliseconds since 1970.
+    /// Time of the trade, in milliseconds since 1970.
     pub(crate) at_ms: u64,
     pub(crate) price: Price,
     pub(crate) volume: Money,
     pub(crate) notional: Money,
-    /// Of the incoming order.
+    /// Side of the incoming order.
     pub(crate) side: Side,
     pub(crate) qty: Qty,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Minute {
-    /// Since 1970.
+    /// Minutes since 1970.
     number: u64,
     high: Price,
     low: Price,
@@ -49,7 +49,7 @@ struct Minute {
     taken: [Qty; 2],
 }
 
-/// The minutes in which something was traded.
+/// The minutes with at least one trade.
 #[derive(Debug, Default)]
 pub(crate) struct DayStats {
     minutes: VecDeque<Minute>,
@@ -61,7 +61,7 @@ impl DayStats {
         self.stats
     }
 
-    /// Takes a trade.
+    /// Adds a trade.
     pub(crate) fn note(&mut self, trade: Counted) {
         let Counted { at_ms, price, volume, notional, side, qty } = trade;
         let number = at_ms / MINUTE_MS;
@@ -95,7 +95,7 @@ impl DayStats {
         self.roll(at_ms);
     }
 
-    /// Time goes on: what is older than 24 hours is told no more.
+    /// Removes minutes that are older than 24 hours.
     pub(crate) fn roll(&mut self, now_ms: u64) {
         let oldest = (now_ms / MINUTE_MS).saturating_sub(MINUTES);
         let mut is_rolled = false;
@@ -106,7 +106,7 @@ impl DayStats {
             is_rolled = true;
         }
         if is_rolled {
-            // Once a minute at most, and over no more than a day of them.
+            // This loop runs at most once a minute, over at most one day of minutes.
             self.stats.high = self.minutes.iter().map(|minute| minute.high).max();
             self.stats.low = self.minutes.iter().map(|minute| minute.low).min();
             self.stats.first = self.minutes.front().map(|minute| minute.first);
@@ -122,7 +122,7 @@ mod tests {
     fn a_day_is_told_and_no_more_however_much_is_traded() {
         let mut day = DayStats::default();
         let one = Money::ONE;
-        // A trade each ten seconds, for two days: 8641 of them are within a day and the running minute.
+        // One trade every ten seconds for two days: 8641 of them are within 24 hours and the current minute.
         for step in 0..17_280_u64 {
             let side = if step % 2 == 0 { Side::Buy } else { Side::Sell };
             let (at_ms, price) = (step * 10_000, Price(step as i64));

@@ -1,17 +1,17 @@
-//! Why a request is refused.
+//! Reasons for rejecting a request.
 
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::number::Decimal;
 use tickpath_deribit::request::Refusal;
 use tickpath_types::RejectReason;
 
-/// A refusal that has left its request behind.
+/// A request rejection that owns its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) code: ErrorCode,
     pub(crate) reason: &'static str,
     pub(crate) param: &'static str,
-    /// Behind the message, where the message has one.
+    /// Limit to append to the error message, if the message has one.
     pub(crate) limit: Option<Decimal>,
 }
 
@@ -45,7 +45,7 @@ impl From<ErrorCode> for Fault {
     }
 }
 
-/// What Deribit calls the engine's reasons.
+/// Maps the engine's reject reasons to Deribit's error codes.
 impl From<RejectReason> for Fault {
     fn from(reason: RejectReason) -> Fault {
         let (code, text) = match reason {

@@ -1,7 +1,7 @@
-//! Faults on demand: what a venue and the way to it can do to a client, so that clients can be tried.
+//! Fault injection: faults of a venue and of its network, for testing clients.
 //!
-//! Off unless the table `[deribit.faults]` says otherwise, or a test switches one on. What happens follows from the seed
-//! and from what clients do, and everything is counted.
+//! Off unless the table `[deribit.faults]` or a test enables a fault. Faults follow from the seed and from
+//! the requests of the clients. All faults are counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,21 +15,21 @@ use tickpath_agent::Counter;
 use crate::connection::Frame;
 use crate::pending::RequestId;
 
-/// All of a chance.
+/// Probability 1, in millionths.
 const ALWAYS_PPM: u32 = 1_000_000;
-/// Replies that wait for their time at most; a further one leaves at once.
+/// Maximum number of delayed replies; a further reply is sent at once.
 pub(crate) const DELAYED_MAX: usize = 4_096;
 
 macro_rules! fault_kinds {
     ($( $(#[doc = $doc:literal])+ $kind:ident = $key:literal, )*) => {
-        /// What can go wrong.
+        /// Kinds of faults.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum FaultKind {
             $( $(#[doc = $doc])+ $kind, )*
         }
 
         impl FaultKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[FaultKind] = &[$(FaultKind::$kind),*];
 
             /// Its key in `[deribit.faults]`.
@@ -44,76 +44,75 @@ macro_rules! fault_kinds {
 }
 
 fault_kinds! {
-    /// The cable is pulled: the connection ends without a word. Its chance is taken for each connection each second;
-    /// switched on for the next time, it is all connections.
+    /// The connection is cut without notice. Its chance applies to each connection, each second. When enabled
+    /// for the next time, it cuts all connections.
     Cut = "cut",
-    /// Nothing is read and nothing sent any more, while the connection stands; it ends when the time is over. Its chance
-    /// is taken as that of `Cut`.
+    /// Nothing is read or sent any more, while the connection stays open; it ends when the time is over. Its
+    /// chance applies like that of `Cut`.
     HalfOpen = "half_open",
-    /// The connection ends before an order's request is read.
+    /// The connection ends before an order request is read.
     RequestLost = "request_lost",
-    /// An order's request is done and its connection ends before the reply.
+    /// An order request is executed and its connection ends before the reply.
     ReplyCut = "reply_cut",
-    /// An order's request is done and its reply never sent; the connection stands.
+    /// An order request is executed and its reply is never sent; the connection stays open.
     ReplyLost = "reply_lost",
-    /// An order's request is done at once and its reply sent late.
+    /// An order request is executed at once and its reply is delayed.
     ReplySlow = "reply_slow",
-    /// An order's request is refused with 10028 and not done.
+    /// An order request is rejected with 10028 and not executed.
     RateLimited = "rate_limited",
-    /// An order's request is refused with one of the codes after which it may be sent again, and not done.
+    /// An order request is rejected with a retryable code and not executed.
     Refused = "refused",
-    /// The access token ends before its time: the private request, and those after it, are refused with 13009 until it is
-    /// renewed.
+    /// The access token expires early: private requests are rejected with 13009 until it is renewed.
     TokenExpired = "token_expired",
-    /// All tokens of the connection end, those to renew with too: only another login helps.
+    /// All tokens of the connection are revoked, including refresh tokens: only another login helps.
     TokensRevoked = "tokens_revoked",
-    /// A Logon by FIX is refused although everything in it is right.
+    /// A valid FIX Logon is rejected.
     LogonRefused = "logon_refused",
-    /// A heartbeat, or a question for a sign of life, is not sent.
+    /// A heartbeat or a test request is not sent.
     HeartbeatMissed = "heartbeat_missed",
-    /// A change of a book is sent twice.
+    /// A book change is sent twice.
     BookDuplicated = "book_duplicated",
-    /// A change of a book is sent after the one that follows it.
+    /// A book change is sent after the one that follows it.
     BookSwapped = "book_swapped",
-    /// A change of a book is not sent.
+    /// A book change is not sent.
     BookDropped = "book_dropped",
-    /// The venue closes every connection, and refuses new ones with status 503 and 11051 for a while. Its chance is taken
-    /// each second.
+    /// The venue closes every connection, and refuses new ones with status 503 and 11051 for a while. Its
+    /// chance applies each second.
     Maintenance = "maintenance",
 }
 
-/// What is to go wrong how often, checked.
+/// Checked fault plan: the chances and durations of all faults.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
-    /// Of what happens when.
+    /// Seed of the fault schedule.
     pub seed: u64,
-    /// The chance of each kind, in millionths, by its place in [`FaultKind::ALL`].
+    /// Chance of each kind, in millionths, by its place in [`FaultKind::ALL`].
     pub ppm: [u32; FaultKind::ALL.len()],
-    /// How long a connection is half open, in microseconds.
+    /// Duration of a half-open connection, in microseconds.
     pub half_open_us: u64,
-    /// How long maintenance takes, in microseconds.
+    /// Duration of maintenance, in microseconds.
     pub maintenance_us: u64,
-    /// How late a slow reply is, in microseconds.
+    /// Delay of a slow reply, in microseconds.
     pub reply_delay_us: u64,
-    /// For how long after 08:00 UTC requests about orders are refused with 10041, in microseconds; 0 for not at all.
+    /// Time after 08:00 UTC during which order requests are rejected with 10041, in microseconds; 0 for none.
     pub settlement_us: u64,
 }
 
 #[derive(Default)]
 struct Slot {
     ppm: AtomicU32,
-    /// So many times it happens whatever the chance.
+    /// Number of opportunities at which the fault is certain, whatever its chance.
     next: AtomicU32,
     happened: Counter,
 }
 
 struct Shared {
     slots: [Slot; FaultKind::ALL.len()],
-    /// Some chance is above 0, or was.
+    /// True once any chance was above 0.
     is_armed: AtomicBool,
 }
 
-/// Switches faults on and off while the venue runs, and tells how often they happened.
+/// Enables and disables faults while the venue runs, and counts their occurrences.
 #[derive(Clone)]
 pub struct FaultSwitch(Arc<Shared>);
 
@@ -128,19 +127,19 @@ impl FaultSwitch {
         &self.0.slots[kind as usize]
     }
 
-    /// The chance of a fault from now on, in millionths.
+    /// Sets the chance of a fault, in millionths.
     pub fn set(&self, kind: FaultKind, ppm: u32) {
         self.slot(kind).ppm.store(ppm.min(ALWAYS_PPM), Ordering::Relaxed);
         self.0.is_armed.store(true, Ordering::Release);
     }
 
-    /// The next so many times that it can happen, it does.
+    /// Makes the fault happen at the next `times` opportunities.
     pub fn happen_next(&self, kind: FaultKind, times: u32) {
         self.slot(kind).next.store(times, Ordering::Relaxed);
         self.0.is_armed.store(true, Ordering::Release);
     }
 
-    /// Nothing goes wrong from now on. A connection that is half open, and maintenance, go on to their end.
+    /// Disables all faults. Current half-open connections and maintenance last until their end.
     pub fn stop(&self) {
         for slot in &self.0.slots {
             slot.ppm.store(0, Ordering::Relaxed);
@@ -148,13 +147,13 @@ impl FaultSwitch {
         }
     }
 
-    /// How often it happened.
+    /// Number of occurrences.
     #[must_use]
     pub fn count(&self, kind: FaultKind) -> u64 {
         self.slot(kind).happened.read()
     }
 
-    /// Whether something may go wrong, or did.
+    /// Returns true if a fault may happen or has happened.
     #[must_use]
     pub fn is_armed(&self) -> bool {
         self.0.is_armed.load(Ordering::Acquire)
@@ -178,16 +177,16 @@ impl fmt::Debug for FaultSwitch {
     }
 }
 
-/// What becomes of a connection.
+/// Outage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
-    /// It is to be dropped without a word.
+    /// The connection must be closed without notice.
     Cut,
-    /// Nothing is to be read from it or written to it.
+    /// Nothing must be read from it or written to it.
     Silent,
 }
 
-/// What becomes of a reply.
+/// Fault of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Lost,
@@ -195,18 +194,18 @@ pub(crate) enum Fate {
     Late,
 }
 
-/// The faults of a front.
+/// The fault state of a front.
 pub(crate) struct Faults {
     pub(crate) switch: FaultSwitch,
     pub(crate) plan: FaultPlan,
     random: Xoshiro256PlusPlus,
-    /// Replies that are not to come as they should.
+    /// Faults of pending replies, by connection and request.
     fates: Vec<(u64, RequestId, Fate)>,
-    /// Replies that leave later, in the order of their times, in microseconds since 1970.
+    /// Delayed replies in time order, in microseconds since 1970, with their connection.
     delayed: VecDeque<(u64, u64, Frame)>,
-    /// Changes that leave after the next one, by connection and channel.
+    /// Book changes held back until after the next one, by connection and channel.
     held: HashMap<(u64, String), Frame>,
-    /// Connections that are half open, until when; 0 for those that are to be cut now.
+    /// End of the outage of each half-open connection; 0 for connections to be cut now.
     outages: HashMap<u64, u64>,
     pub(crate) maintenance_until_us: u64,
 }
@@ -225,18 +224,18 @@ impl Faults {
         }
     }
 
-    /// One of some things, drawn.
+    /// Draws one of `things`.
     pub(crate) fn any_of<T: Copy>(&mut self, things: &[T]) -> Option<T> {
         let place = self.random.next_u64() % (things.len().max(1) as u64);
         things.get(place as usize).copied()
     }
 
-    /// Whether it happens now.
+    /// Decides whether the fault happens now.
     pub(crate) fn happens(&mut self, kind: FaultKind) -> bool {
         self.switch.is_armed() && (self.is_next(kind) || self.is_drawn(kind))
     }
 
-    /// Whether it was switched on for the next time.
+    /// Consumes one certain occurrence, if any is left.
     pub(crate) fn is_next(&self, kind: FaultKind) -> bool {
         let slot = self.switch.slot(kind);
         let take = |times: u32| times.checked_sub(1);
@@ -247,7 +246,7 @@ impl Faults {
         is_next
     }
 
-    /// Whether its chance comes up.
+    /// Draws whether the fault happens by chance.
     pub(crate) fn is_drawn(&mut self, kind: FaultKind) -> bool {
         let slot = self.switch.slot(kind);
         let ppm = slot.ppm.load(Ordering::Relaxed);
@@ -273,7 +272,7 @@ impl Faults {
         self.outages.entry(number).or_insert(now_us + self.plan.half_open_us.max(1));
     }
 
-    /// Half-open connections whose time is over end.
+    /// Ends half-open connections whose time is over.
     pub(crate) fn end_silence(&mut self, now_us: u64) {
         for until in self.outages.values_mut().filter(|until| **until <= now_us) {
             *until = 0;
@@ -290,13 +289,13 @@ impl Faults {
         self.fates.push((number, id, fate));
     }
 
-    /// What becomes of a reply, where it is not to come as it should.
+    /// Returns the fault of a reply, if any, and removes it.
     pub(crate) fn fate(&mut self, number: u64, id: &RequestId) -> Option<Fate> {
         let place = self.fates.iter().position(|(of, own, _)| *of == number && own == id)?;
         Some(self.fates.swap_remove(place).2)
     }
 
-    /// Keeps a reply for later; gives it back where too many wait.
+    /// Delays a reply; gives it back when too many are delayed.
     pub(crate) fn delay(&mut self, number: u64, frame: Frame, now_us: u64) -> Option<Frame> {
         if self.delayed.len() == DELAYED_MAX {
             return Some(frame);
@@ -309,7 +308,7 @@ impl Faults {
         self.delayed.pop_front_if(|(at, ..)| *at <= now_us).map(|(_, number, frame)| (number, frame))
     }
 
-    /// What is sent in place of a change of a book: none, one or two messages.
+    /// Returns the messages to send instead of a book change: none, one or two.
     pub(crate) fn disturb_book(&mut self, number: u64, name: &str, frame: Frame) -> [Option<Frame>; 2] {
         if self.happens(FaultKind::BookDropped) {
             return [None, None];

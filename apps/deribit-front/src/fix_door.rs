@@ -1,4 +1,4 @@
-//! The sockets of clients that speak FIX.
+//! Sockets of the FIX clients.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,48 +18,48 @@ use crate::connection::Transport;
 use crate::faults::Outage;
 use crate::front::{FIX_MESSAGE_MAX, Front};
 
-/// Key of the acceptor in the poller; connections have keys from 0.
+/// Poller key of the acceptor; connections have keys from 0.
 const ACCEPTOR_KEY: u64 = u64::MAX;
-/// Connections that one look reports at most; the others come with the next.
+/// Maximum number of ready connections per poll; the others follow in the next poll.
 const READY_MAX: usize = 64;
-/// Connections accepted by one run at most.
+/// Maximum number of connections accepted per run.
 const ACCEPTS_PER_RUN: usize = 64;
-/// Bytes that the kernel takes for one client at most before it has them.
+/// Maximum bytes in the kernel's send buffer of one client.
 const KERNEL_BYTES_MAX: usize = 256 << 10;
-/// Room for the first bytes of a client: a logon, mostly.
+/// Buffer size for the first bytes of a client, which are usually a Logon.
 const FIRST_LEN: usize = 4_096;
-/// Time that a Logon may be put off.
+/// Maximum time for which a Logon may be postponed.
 const PUT_OFF_MAX: Nanos = Nanos::from_secs(10);
-/// So long may a client whose session is over take to read what it was sent last.
+/// Time for a client to read the last messages after its session is over.
 const LINGER: Nanos = Nanos::from_secs(1);
 
-/// What the door has done, readable from outside while it runs.
+/// Counters of the FIX acceptor, readable from other threads.
 #[derive(Default)]
 pub struct FixCounters {
-    /// Connections made.
+    /// Connections accepted.
     pub connections: Counter,
-    /// Connections closed after their logon because there were as many as there may be, or as there may be of their address.
+    /// Connections closed after their Logon because the total or per-address connection limit was reached.
     pub refused: Counter,
-    /// Connections closed before their logon, because others came and there was no capacity, or it did not come in time.
+    /// Connections closed before their Logon, because newer ones needed capacity or the Logon was late.
     pub evicted: Counter,
-    /// Connections that broke, or were made to.
+    /// Connections that broke or were cut.
     pub broken: Counter,
 }
 
 struct Client {
     connection: ByteConnection,
-    /// Where it comes from.
+    /// Address of the client.
     peer: Ipv4Addr,
-    /// From its first bytes on.
+    /// Present from the client's first bytes on.
     session: Option<ClientSession>,
-    /// When the connection is closed, its session being over.
+    /// Time at which the connection is closed after its session is over.
     closes_at: Option<Nanos>,
     is_lost: bool,
 }
 
-/// A client that has said something. Its buffers are what a connection costs, and one that is silent has none.
+/// State of a client that has sent something. It holds the buffers; a silent connection needs none.
 struct ClientSession {
-    /// The front's number.
+    /// The front's connection number.
     number: u64,
     received: Box<[u8]>,
     received_len: usize,
@@ -70,7 +70,7 @@ impl Client {
         self.session.as_ref().map(|session| session.number)
     }
 
-    /// Reads as much as there is room for; `None` when there is nothing.
+    /// Reads as much as the buffer has capacity for; returns `None` when nothing is available.
     fn read(&mut self, front: &mut Front, now: Nanos) -> io::Result<Option<usize>> {
         if let Some(ClientSession { received, received_len, .. }) = &mut self.session {
             let count = self.connection.read(&mut received[*received_len..])?;
@@ -94,13 +94,13 @@ pub(crate) struct FixDoor {
     acceptor: ByteAcceptor,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
-    /// Of these, those that have not logged on.
+    /// Connections that have not logged on.
     pre_login: PreLogin<Ipv4Addr>,
-    /// Of these, those whose Logon was put off.
+    /// Keys of the connections whose Logon was postponed.
     put_off: Vec<u64>,
-    /// Clients of whom more may be there than was taken: TLS has it, and the poller does not see it.
+    /// Keys of clients that may have more data in TLS buffers, which the poller does not report.
     again: Vec<u64>,
-    /// The latest run left something that a client did not take, or a connection to be closed.
+    /// True when the latest run left unsent data or a connection to close.
     has_unsent: bool,
     next_key: u64,
     max_connections: usize,
@@ -140,19 +140,19 @@ impl FixDoor {
         Arc::clone(&self.counters)
     }
 
-    /// Descriptor that is readable when a client sent something.
+    /// Returns a descriptor that is readable when a client sent something.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.poller.descriptor()
     }
 
-    /// True while something waits to be sent or taken that no descriptor tells of.
+    /// Returns true while work is pending that the descriptor does not report.
     pub(crate) fn has_more(&self) -> bool {
         !self.again.is_empty() || self.has_unsent
     }
 
-    /// Takes what clients sent; returns how much was done.
+    /// Reads from the clients; returns the amount of work done.
     pub(crate) fn read(&mut self, front: &mut Front, now: Nanos) -> usize {
-        // Where the system refuses, the next run asks again.
+        // When the system call fails, the next run polls again.
         let mut ready = std::mem::take(&mut self.again);
         if let Ok(found) = self.poller.poll() {
             ready.extend(found.map(|ready| ready.key));
@@ -163,11 +163,11 @@ impl FixDoor {
         for key in ready.iter().copied().filter(|key| *key != ACCEPTOR_KEY) {
             work += self.receive(key, front, now);
         }
-        // Behind the others: a logon that has come is read before its connection could be closed for a newcomer.
+        // After the others: a received Logon is read before its connection could be closed for a new one.
         if ready.contains(&ACCEPTOR_KEY) {
             work += self.accept(front, now);
         }
-        // Logons that were put off are decided without a word of their clients.
+        // Postponed Logons are decided without further input from their clients.
         let mut put_off = std::mem::take(&mut self.put_off);
         put_off.retain(|key| {
             self.admit_if_logged_on(*key, front);
@@ -183,7 +183,7 @@ impl FixDoor {
     fn accept(&mut self, front: &mut Front, now: Nanos) -> usize {
         for count in 0..ACCEPTS_PER_RUN {
             let Ok(Some(connection)) = self.acceptor.accept() else { return count };
-            // The system knows where all came from that it let in.
+            // Accepted connections have a peer address.
             let peer = connection.peer_address().map_or(Ipv4Addr::UNSPECIFIED, |peer| *peer.ip());
             self.make_room(peer, front, now);
             let key = self.next_key;
@@ -201,8 +201,8 @@ impl FixDoor {
         ACCEPTS_PER_RUN
     }
 
-    /// Closes a connection that has not logged on, where another one of `peer` finds no capacity. It is read once more
-    /// before: its logon may have come.
+    /// Closes a connection that has not logged on when the limits leave no capacity for another one of
+    /// `peer`. Reads the connection first, because its Logon may have arrived.
     fn make_room(&mut self, peer: Ipv4Addr, front: &mut Front, now: Nanos) {
         let Some(key) = self.pre_login.victim(peer) else { return };
         self.receive(key, front, now);
@@ -219,7 +219,7 @@ impl FixDoor {
         }
     }
 
-    /// A connection has logged on: whether there is capacity for it.
+    /// Returns true if there is capacity for a connection that has logged on.
     fn may_stay(&self, peer: Ipv4Addr) -> bool {
         let of_peer =
             |(key, client): &(&u64, &Client)| client.peer == peer && !self.pre_login.contains(**key);
@@ -227,11 +227,11 @@ impl FixDoor {
             && self.clients.iter().filter(of_peer).count() <= self.per_address.max_of(peer)
     }
 
-    /// Takes what a client sent, at most as much as its buffer holds.
+    /// Receives from a client, at most as much as its buffer holds.
     fn receive(&mut self, key: u64, front: &mut Front, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
         let mut work = 0;
-        // The buffer holds the longest message, so there is room whenever all whole messages are taken.
+        // The buffer fits the longest message, so it has capacity once all complete messages are processed.
         while !client.is_lost && client.number().is_none_or(|number| front.poll_outage(number).is_none()) {
             if work >= FIX_MESSAGE_MAX {
                 self.again.push(key);
@@ -263,7 +263,7 @@ impl FixDoor {
         work
     }
 
-    /// A client that has logged on is not among those any more that have not, where there is capacity for it.
+    /// Removes a logged-on client from the pre-logon connections; closes it when there is no capacity for it.
     fn admit_if_logged_on(&mut self, key: u64, front: &Front) {
         let Some(client) = self.clients.get(&key) else { return };
         let is_logged_on = client.number().is_some_and(|number| front.is_logged_in(number));
@@ -275,8 +275,8 @@ impl FixDoor {
         }
     }
 
-    /// Sends clients what waits for them as far as they take it, and ends those that are over; returns how much was
-    /// done.
+    /// Sends the queued messages that clients accept, and closes connections that are over. Returns the
+    /// amount of work done.
     pub(crate) fn write(&mut self, front: &mut Front, now: Nanos) -> usize {
         let (mut work, mut has_unsent) = (0, false);
         let pre_login = &mut self.pre_login;
@@ -299,7 +299,7 @@ impl FixDoor {
                     Err(_) => client.is_lost = true,
                 }
             }
-            // TLS may hold what it took.
+            // TLS may hold accepted bytes.
             let is_sent = client.is_lost
                 || client.connection.flush().unwrap_or_else(|_| {
                     client.is_lost = true;
@@ -327,7 +327,7 @@ impl FixDoor {
         work
     }
 
-    /// The venue stops.
+    /// Closes all sessions when the venue stops.
     pub(crate) fn close_all(&mut self, front: &mut Front, now: Nanos) {
         front.end_fix(now.0 / 1_000);
         self.write(front, now);

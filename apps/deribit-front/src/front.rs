@@ -1,4 +1,4 @@
-//! The front without its sockets: what clients ask, what the log says, what clients are told.
+//! The front without sockets: handles client requests and log events, and produces the client messages.
 
 mod account;
 mod advanced;
@@ -69,59 +69,59 @@ pub(crate) use handed::Handed;
 pub use http::HttpCall;
 pub(crate) use protection::Guard;
 
-/// Requests to the engine that may wait in the front; a further one is refused with `matching_engine_queue_full`.
+/// Maximum number of queued requests to the engine; more are rejected with `matching_engine_queue_full`.
 const REQUESTS_MAX: usize = 8_192;
-/// The same of one account.
+/// The same limit for one account.
 const ACCOUNT_REQUESTS_MAX: usize = REQUESTS_MAX / 8;
-/// Bytes of a result at most: what is longer is refused with `other_error`, and the connection goes on.
+/// Maximum bytes of a result; a longer one is replaced by `other_error`, and the connection stays open.
 pub(crate) const ANSWER_MAX: usize = 3 << 20;
-/// Trades that the answer to an order names, and elements of a notification; there are further notifications of the others.
+/// Maximum number of trades in a reply and of elements in a notification; the rest comes in notifications.
 pub(crate) const ELEMENTS_MAX: usize = 1_000;
-/// After so long without the log's word an order's request is given up.
+/// Time without a confirmation in the log after which an order request is given up, in microseconds.
 const ANSWER_US: u64 = 30_000_000;
-/// After so long what was given up is not remembered any more: it never came into the log.
+/// Time in microseconds after which a given-up request is forgotten: the log can no longer contain it.
 const LATE_US: u64 = 600_000_000;
-/// After so long without a message a connection is closed.
+/// Time without a message after which a connection is closed, in microseconds.
 const IDLE_US: u64 = 600_000_000;
-/// Connections remembered whose orders are cancelled as they come.
+/// Maximum number of ended connections remembered in order to cancel their late orders.
 const GONE_MAX: usize = 4_096;
 
-/// What a front has done, readable from outside while it runs.
+/// Counters of a front, readable from other threads.
 #[derive(Default)]
 pub struct FrontCounters {
     /// Connections opened.
     pub connections: Counter,
     /// Requests read.
     pub requests: Counter,
-    /// Requests refused, for whichever reason.
+    /// Requests rejected, for any reason.
     pub refused: Counter,
-    /// Frames that were no request: no JSON, too long, a batch, without an id.
+    /// Frames that were no valid request: no JSON, too long, a batch, or without an id.
     pub malformed: Counter,
     /// Logins accepted.
     pub logins: Counter,
-    /// Logins refused: unknown keys, wrong secrets, forged or expired signatures, nonces used twice.
+    /// Logins rejected: unknown keys, wrong secrets, forged or expired signatures, nonces used twice.
     pub logins_refused: Counter,
-    /// Logins checked later, because too many failed before from their address as their key.
+    /// Logins delayed because of too many failures from the address or for the key.
     pub logins_delayed: Counter,
     /// Requests over the rate limit; the connection is closed.
     pub over_rate: Counter,
-    /// Messages by FIX that were longer than any may be: their clients were told so.
+    /// FIX messages that exceeded the maximum length; their clients were notified.
     pub too_long: Counter,
-    /// Requests that waited because an order before them was on its way.
+    /// Requests that waited for an earlier request on an in-flight order.
     pub waited: Counter,
-    /// Clients disconnected because they do not read.
+    /// Clients disconnected because they did not read.
     pub slow_clients: Counter,
-    /// Clients disconnected because they gave no sign of life.
+    /// Clients disconnected because they were silent.
     pub silent_clients: Counter,
     /// Notifications sent.
     pub notifications: Counter,
-    /// Orders whose answer did not come in time.
+    /// Orders without a timely answer.
     pub unanswered: Counter,
-    /// Times that market maker protection stopped quoting.
+    /// Market maker protection triggers.
     pub protections: Counter,
     /// Orders entered to close positions of accounts without enough margin.
     pub liquidations: Counter,
-    /// Commands of the log taken.
+    /// Log commands processed.
     pub commands: Counter,
 }
 
@@ -130,11 +130,11 @@ struct Index {
     name: String,
     walk: IndexWalk,
     price: Money,
-    /// In 10^-4, of the half hour before now.
+    /// Mean of the last half hour, in 10^-4.
     mean: TimeMean,
 }
 
-/// An instrument was delivered.
+/// The delivery of an instrument.
 struct Delivery {
     /// Place of its index.
     index: usize,
@@ -142,8 +142,8 @@ struct Delivery {
     price: Money,
 }
 
-/// The front: performs no IO and reads no clock. Frames and times come in by `handle_*`, the log as its listener;
-/// frames and requests to the venue leave by `poll_*`.
+/// The front: performs no IO and reads no clock. Frames and times come in through `handle_*`, the log through
+/// its listener; frames and requests to the venue leave through `poll_*`.
 pub struct Front {
     settings: FrontSettings,
     by_name: HashMap<String, usize>,
@@ -157,69 +157,69 @@ pub struct Front {
     auth: tokens::Tokens,
     token_lines: auth::TokenLines,
     labels: Labels,
-    /// What further orders need to be kept beside the log has room.
+    /// True while the side files have capacity for the data of further orders.
     has_storage: bool,
     requests: VecDeque<FrontRequest>,
-    /// Cancels that wait for room among them.
+    /// Cancels waiting for capacity in `requests`.
     unsent: cancels::Unsent,
-    /// Open orders that go because another of theirs is filled or over, by account and number.
+    /// Open orders to cancel because a linked order is filled or closed, by account and number.
     closing: BTreeSet<(usize, u64)>,
-    /// Accounts that may have quotes whose connection is gone.
+    /// Accounts that may have quotes of an ended connection.
     orphaned: BTreeSet<usize>,
-    /// Requests that wait for others that are on their way, by connection.
+    /// Requests waiting for in-flight requests, by connection.
     queued: BTreeMap<u64, in_order::InOrder>,
-    /// Requests sent to the engine so far.
+    /// Number of requests sent to the engine.
     turns: u64,
     groups: HashMap<u64, Group>,
     next_group: u64,
-    /// Number of the next order that waits for a price.
+    /// Number of the next untriggered order.
     next_trigger: u64,
     channels: channels::Channels,
     faults: Faults,
     fix: fix::FixState,
-    /// Orders whose prices follow the index.
+    /// Orders whose price follows the index.
     followed: advanced::Followed,
-    /// Connections that are gone, whose orders go too.
+    /// Ended connections whose orders are cancelled.
     gone: VecDeque<u64>,
-    /// The events of the command that is being told.
+    /// Events of the command being processed.
     order_events: Vec<OrderEvent>,
     market_events: Vec<MarketEvent>,
     trades: HashMap<MatchId, Trade>,
-    /// What was decided before a restart and is not done again yet.
+    /// Decisions recorded before a restart and not applied yet.
     recalled: VecDeque<Stamped>,
-    /// The time of the latest that is.
+    /// Time of the latest applied one, in milliseconds since 1970.
     recalled_ms: u64,
-    /// Decisions as lines, to be kept.
+    /// Records to be written, as lines.
     record_lines: Vec<u8>,
-    /// Prices as they were written down last.
+    /// Latest recorded prices.
     noted_prices: (Vec<(String, i64)>, Vec<MarketPrices>),
     are_prices_new: bool,
-    /// Commands of the log when that was done.
+    /// Number of log commands at that time.
     noted_commands: u64,
-    /// And when, in milliseconds since 1970.
+    /// That time, in milliseconds since 1970.
     noted_ms: u64,
-    /// Credits of who has not logged in.
+    /// Credits of clients before login.
     peers: peers::Peers,
-    /// Where the secret of each key was right: there it is looked at whatever others tried.
+    /// Addresses from which the secret of each key was correct; failures elsewhere do not delay their logins.
     trusted: TrustedPeers<Ipv4Addr>,
-    /// The latest of those pairs, to be written.
+    /// New pairs of key and address, to be written.
     new_trust: VecDeque<(u32, Ipv4Addr)>,
     waiting_logins: waiting_logins::WaitingLogins,
-    /// Fees and what accounts began with, as they hold now; none before they were first written down.
+    /// Current fees and initial balances; none before they were first recorded.
     terms: Option<MoneyTerms>,
-    /// The same as the file has it.
+    /// Fees and initial balances of the configuration file.
     new_terms: MoneyTerms,
-    /// What forced executions paid, by currency.
+    /// The insurance fund: fees of liquidations, by currency.
     fund: BTreeMap<String, Money>,
     deliveries: VecDeque<Delivery>,
     samples: overviews::Samples,
     transfers: VecDeque<wallet::Done>,
-    /// Transfers done so far.
+    /// Number of transfers.
     transfers_done: u64,
-    /// Up to when positions are settled, in milliseconds since 1970.
+    /// Time up to which positions are settled, in milliseconds since 1970.
     settled_ms: u64,
     next_minute_ms: u64,
-    /// True once the log was read to where it was at the start: nobody is told of what was before.
+    /// True once the log was read up to its end at the start; earlier events are not published.
     is_live: bool,
     now_us: u64,
     next_second_us: u64,
@@ -227,11 +227,11 @@ pub struct Front {
     counters: Arc<FrontCounters>,
 }
 
-/// The result of a request: written, or none where it is answered later or not at all.
+/// Result of a request: the reply, or none when it is sent later or never.
 type Answer = Result<Option<Vec<u8>>, Fault>;
 
 impl Front {
-    /// Before the first command of the log. `token_key` is secret and random: tokens are made of it.
+    /// Creates the front before the first log command. `token_key` is a random secret for generating tokens.
     #[must_use]
     pub fn new(settings: FrontSettings, labels: Labels, token_key: [u8; 32], now_us: u64) -> Front {
         let now = Nanos::from_micros(now_us);
@@ -322,32 +322,32 @@ impl Front {
         front
     }
 
-    /// What it has done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Arc<FrontCounters> {
         Arc::clone(&self.counters)
     }
 
-    /// The log was read to where it was at the start: from now on clients are told.
+    /// Ends the replay: the log was read up to its end at the start, and clients are served from now on.
     pub fn go_live(&mut self) {
         debug_assert!(self.recalled.is_empty(), "`recall` leaves no record behind the end of the log");
-        // Without an earlier word nothing was to be settled before now.
+        // Without an earlier record, nothing was due for settlement before now.
         let since_ms = if self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
         self.settled_ms = self.settled_ms.max(settlement::settlement_before(since_ms));
         self.use_file_terms();
         self.is_live = true;
-        // What was quoted before has no connection any more.
+        // The connections of earlier quotes no longer exist.
         self.orphaned.extend(0..self.accounts.len());
         self.put_back_handed();
         self.catch_up_links();
     }
 
-    /// A client of this machine connected; returns its number.
+    /// Opens a connection from this machine; returns its number.
     pub fn open(&mut self, transport: Transport, now_us: u64) -> u64 {
         self.open_from(Ipv4Addr::LOCALHOST, transport, now_us)
     }
 
-    /// A client connected from an address; returns its number. Until it has logged in it shares the credits of its address.
+    /// Opens a connection; returns its number. Before login it shares the credits of the address `peer`.
     pub fn open_from(&mut self, peer: Ipv4Addr, transport: Transport, now_us: u64) -> u64 {
         self.now_us = now_us;
         let number = self.next_connection;
@@ -357,7 +357,7 @@ impl Front {
         number
     }
 
-    /// A client's connection is gone.
+    /// Removes a client's connection.
     pub fn close(&mut self, number: u64, now_us: u64) {
         self.now_us = now_us;
         let Some(connection) = self.connections.remove(&number) else { return };
@@ -385,13 +385,13 @@ impl Front {
         self.cancel_for_gone();
     }
 
-    /// A frame of a client.
+    /// Handles a frame of a client.
     pub fn handle_frame(&mut self, number: u64, frame: &[u8], now_us: u64) {
         self.now_us = now_us;
         self.handle_request(number, Request::parse(frame), frame);
     }
 
-    /// A request of a client, and the frame that it was read from.
+    /// Handles a client's request; `frame` is its source.
     fn handle_request(&mut self, number: u64, request: Result<Request<'_>, Refusal<'_>>, frame: &[u8]) {
         let now_us = self.now_us;
         let Some(connection) =
@@ -432,41 +432,41 @@ impl Front {
         self.fill_snapshots(number);
     }
 
-    /// The next message to a client.
+    /// Returns the next message to a client.
     pub fn poll_frame(&mut self, number: u64) -> Option<Frame> {
         self.connections.get_mut(&number)?.pop()
     }
 
-    /// Why the client is to be closed once it has all its messages; none while it is not.
+    /// Returns the reason for closing the client, once all its messages are sent.
     #[must_use]
     pub fn poll_end(&self, number: u64) -> Option<&'static str> {
         let connection = self.connections.get(&number)?;
         connection.end.filter(|_| connection.is_drained())
     }
 
-    /// Why the client is to be closed, whether or not messages still wait for it; none while it is not.
+    /// Returns the reason for closing the client, even while messages are queued for it.
     pub(crate) fn end(&self, number: u64) -> Option<&'static str> {
         self.connections.get(&number)?.end
     }
 
-    /// The next request to the venue.
+    /// Returns the next request to the venue.
     pub fn poll_request(&mut self) -> Option<FrontRequest> {
         self.send_unsent();
         self.requests.pop_front()
     }
 
-    /// The request could not be handed over: it is the next again.
+    /// Takes back a request that could not be sent; it is the next one again.
     pub fn give_back(&mut self, request: FrontRequest) {
         self.requests.push_front(request);
     }
 
-    /// Whether there is room beside the log for labels and records. While there is none, what needs it is refused: orders
-    /// with new labels, those that wait for a price, and linked ones.
+    /// Sets whether the side files have capacity for labels and records. Without capacity, orders with new
+    /// labels, untriggered orders and linked orders are rejected.
     pub fn set_storage(&mut self, has_room: bool) {
         self.has_storage = has_room;
     }
 
-    /// Labels that are to be kept before the requests that follow are handed over.
+    /// Returns labels that must be stored before the following requests are sent.
     pub fn poll_labels(&mut self) -> &[String] {
         self.labels.take_new()
     }
@@ -485,7 +485,7 @@ impl Front {
 
     fn reply(&mut self, to: &ReplyTo, outcome: Result<Vec<u8>, Fault>) {
         if let RequestId::Fix(asked) = &to.id {
-            // What was done is told where it is known; here requests are refused.
+            // Completed requests are reported elsewhere; only rejections are sent here.
             if let Some(fault) = outcome.err() {
                 self.refuse_fix(to, asked, fault);
             }
@@ -546,7 +546,7 @@ impl Front {
         (&self.settings.listings[place], &self.markets[place])
     }
 
-    /// Does what is due; call it some times a second at least.
+    /// Does time-driven work; must be called several times per second.
     pub fn handle_time(&mut self, now_us: u64) {
         self.now_us = now_us;
         if !self.is_live {
@@ -579,7 +579,7 @@ impl Front {
         }
     }
 
-    /// When time changes something next, as far as no fault delays what is sent.
+    /// Returns the time of the next time-driven work, not counting delayed replies.
     #[must_use]
     pub fn next_time_us(&self) -> u64 {
         self.next_tenth_us.min(self.next_second_us)
@@ -602,7 +602,7 @@ impl Front {
         self.liquidate();
     }
 
-    /// An order whose answer did not come may still be entered: its client must ask for its state.
+    /// Gives up unanswered requests. Their orders may still be entered, so the client must query their state.
     fn give_up_unanswered(&mut self) {
         let deadline = self.now_us.saturating_sub(ANSWER_US);
         let mut late = Vec::new();

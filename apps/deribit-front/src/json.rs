@@ -1,4 +1,4 @@
-//! Results that no structure of the protocol's crate has, and params of theirs.
+//! JSON results without a type in the protocol crate, and access to params.
 
 use tickpath_deribit::field::Field;
 use tickpath_deribit::number::Decimal;
@@ -6,7 +6,7 @@ use tickpath_deribit::scan::{ScanError, Scanner, Value};
 
 use crate::fault::Fault;
 
-/// A value that is written already.
+/// A value that is already encoded.
 pub(crate) struct Json(pub(crate) Vec<u8>);
 
 impl<'a> Field<'a> for Json {
@@ -19,14 +19,14 @@ impl<'a> Field<'a> for Json {
     }
 }
 
-/// Writes a value.
+/// Encodes a value.
 pub(crate) fn json<'a>(value: &impl Field<'a>) -> Vec<u8> {
     let mut out = Vec::new();
     value.write(&mut out);
     out
 }
 
-/// Writes a list, an element each call of `write`.
+/// Writes a list; `write` writes one element per call.
 pub(crate) fn list<T>(items: impl IntoIterator<Item = T>, mut write: impl FnMut(T, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![b'['];
     for item in items {
@@ -39,7 +39,7 @@ pub(crate) fn list<T>(items: impl IntoIterator<Item = T>, mut write: impl FnMut(
     out
 }
 
-/// An object, member by member.
+/// An object under construction.
 pub(crate) struct Object(Vec<u8>);
 
 impl Object {
@@ -70,7 +70,7 @@ impl Object {
     }
 }
 
-/// The member of an object; none when it is not there, or null.
+/// Returns a member of an object; none if it is absent or null.
 pub(crate) fn member<'a>(object: &Value<'a>, name: &str) -> Option<Value<'a>> {
     let mut scanner = object.scanner();
     scanner.open_object().ok()?;
@@ -83,35 +83,35 @@ pub(crate) fn member<'a>(object: &Value<'a>, name: &str) -> Option<Value<'a>> {
     None
 }
 
-/// A member of a type; none when it is not there or of another.
+/// Returns a member of a type; none if it is absent or of another type.
 pub(crate) fn get<'a, T: Field<'a>>(object: &Value<'a>, name: &str) -> Option<T> {
     member(object, name)?.parse().ok()
 }
 
-/// A param of a type; none when it is not there, or null.
+/// Returns a param of a type; none if it is absent or null.
 ///
 /// # Errors
-/// `invalid_params` naming it when it is of another type.
+/// `invalid_params` naming the param if it has another type.
 pub(crate) fn param<'a, T: Field<'a>>(params: &Value<'a>, name: &'static str) -> Result<Option<T>, Fault> {
     let Some(value) = member(params, name) else { return Ok(None) };
     value.parse_strict().map(Some).map_err(|_| Fault::param(name, "value is of the wrong type"))
 }
 
-/// A text among params, un-escaped; none when it is not there, or null.
+/// Returns an un-escaped text param; none if it is absent or null.
 ///
 /// # Errors
-/// `invalid_params` naming it when it is no text.
+/// `invalid_params` naming the param if it is no text.
 pub(crate) fn text_param(params: &Value<'_>, name: &'static str) -> Result<Option<String>, Fault> {
     let text: Option<tickpath_deribit::text::Text<'_>> = param(params, name)?;
     Ok(text.map(|text| text.to_cow().into_owned()))
 }
 
-/// A text's characters, un-escaped.
+/// Returns an un-escaped text member.
 pub(crate) fn text_of(object: &Value<'_>, name: &str) -> Option<String> {
     get::<tickpath_deribit::text::Text<'_>>(object, name).map(|text| text.to_cow().into_owned())
 }
 
-/// A decimal without digits behind its point.
+/// Returns a decimal without fraction.
 pub(crate) fn whole(value: u64) -> Decimal {
     Decimal::from(i64::try_from(value).unwrap_or(i64::MAX))
 }

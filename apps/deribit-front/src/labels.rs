@@ -1,4 +1,4 @@
-//! The clients' texts for their orders: the log keeps a number for each.
+//! Labels and ClOrdIDs of orders: the log stores a number for each.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use tickpath_deribit::text::Text;
 
 use crate::record::RecordError;
 
-/// Different labels at most: as many as the log's text has digits for. How many an account may have is its own bound.
+/// Maximum number of different labels: as many as fit into the log's text. Accounts have a separate limit.
 pub(crate) const LABELS_MAX: usize = (1 << 29) - 1;
-/// Numbers of the log at most that are above all known ones: more were never lost.
+/// Maximum distance of a number in the log from the known ones; more are never lost.
 const LOST_MAX: usize = 1 << 22;
-/// Characters of a label at most.
+/// Maximum length of a label, in characters.
 pub(crate) const LABEL_LEN_MAX: usize = 64;
 
-/// Between a label and a ClOrdID: no value of FIX has it.
+/// Separator between a label and a ClOrdID; FIX values cannot contain it.
 const SEPARATOR: char = '\u{1}';
 
 /// Labels by their numbers, from 1.
@@ -23,19 +23,19 @@ const SEPARATOR: char = '\u{1}';
 pub struct Labels {
     names: Vec<String>,
     by_name: HashMap<String, u32>,
-    /// How many of them are kept elsewhere too.
+    /// Number of labels that are already stored.
     saved: usize,
 }
 
 impl Labels {
-    /// Those that were kept, in their order.
+    /// Restores stored labels, in their order.
     #[must_use]
     pub fn restored(names: Vec<String>) -> Labels {
         let by_name = (1..).zip(&names).map(|(number, name)| (name.clone(), number)).collect();
         Labels { saved: names.len(), names, by_name }
     }
 
-    /// Those of the lines that [`write`](Labels::write) made.
+    /// Reads the lines that [`write`](Labels::write) wrote.
     pub(crate) fn read(lines: &[u8]) -> Result<Labels, RecordError> {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let names = lines.zip(1..).map(|(text, line)| {
@@ -45,7 +45,7 @@ impl Labels {
         Ok(Labels::restored(names.collect::<Result<_, _>>()?))
     }
 
-    /// Labels as lines, each a text of JSON.
+    /// Writes labels as lines, each a JSON text.
     pub(crate) fn write(names: &[String]) -> Vec<u8> {
         let mut lines = Vec::new();
         for name in names {
@@ -55,7 +55,7 @@ impl Labels {
         lines
     }
 
-    /// The number of a label that is known.
+    /// Returns the number of a known label.
     pub(crate) fn find(&self, label: &str, client_id: &str) -> Option<u32> {
         if label.is_empty() && client_id.is_empty() {
             return Some(0);
@@ -63,8 +63,8 @@ impl Labels {
         self.by_name.get(key(label, client_id).as_ref()).copied()
     }
 
-    /// The number of a label and of what else the client calls the order (ClOrdID of FIX), which may be new; 0 for
-    /// neither, none when there are too many.
+    /// Returns the number of a label and a FIX ClOrdID, which may be new. Returns 0 if both are empty, and
+    /// none if there are too many.
     pub(crate) fn number(&mut self, label: &str, client_id: &str) -> Option<u32> {
         if label.is_empty() && client_id.is_empty() {
             return Some(0);
@@ -82,7 +82,7 @@ impl Labels {
         Some(number)
     }
 
-    /// A number that the log has: it is never given again, although its label may be lost.
+    /// Marks a number in the log as used, so that it is not assigned again although its label may be lost.
     pub(crate) fn note(&mut self, number: u32) {
         let number = number as usize;
         if number > self.names.len() && number - self.names.len() <= LOST_MAX {
@@ -90,12 +90,12 @@ impl Labels {
         }
     }
 
-    /// The label of a number; empty for 0 and for one that was lost.
+    /// Returns the label of a number; empty for 0 and for a lost label.
     pub(crate) fn name(&self, number: u32) -> &str {
         self.both(number).0
     }
 
-    /// The ClOrdID that the order of this number was entered with by FIX; empty for none.
+    /// Returns the ClOrdID of a number; empty for none.
     pub(crate) fn client_id(&self, number: u32) -> &str {
         self.both(number).1
     }
@@ -106,7 +106,7 @@ impl Labels {
         name.rsplit_once(SEPARATOR).unwrap_or((name, ""))
     }
 
-    /// Those that are to be kept before an order that has one of them is sent.
+    /// Returns the labels to be stored before orders that use them are sent.
     pub(crate) fn take_new(&mut self) -> &[String] {
         let new = &self.names[self.saved..];
         self.saved = self.names.len();
@@ -114,7 +114,7 @@ impl Labels {
     }
 }
 
-/// What both are kept as.
+/// Returns the common storage key of both.
 fn key<'a>(label: &'a str, client_id: &str) -> Cow<'a, str> {
     match client_id.is_empty() && !label.contains(SEPARATOR) {
         true => Cow::Borrowed(label),
@@ -150,7 +150,7 @@ mod tests {
         let mut again = Labels::restored(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!((again.name(2), again.name(3), again.name(0)), ("b", "", ""));
         assert_eq!((again.number("c", ""), again.take_new()), (Some(3), &["c".to_owned()][..]));
-        // The log knows of five, of which two were lost: their numbers are nobody else's.
+        // The log uses five numbers, and the labels of two were lost: their numbers are not assigned again.
         again.note(5);
         again.note(2);
         assert_eq!((again.number("d", ""), again.name(5), again.name(6)), (Some(6), "", "d"));

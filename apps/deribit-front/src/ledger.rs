@@ -1,4 +1,4 @@
-//! What happened to the money of an account, entry by entry.
+//! The ledger of an account: all changes of its balances.
 
 use std::collections::VecDeque;
 
@@ -10,28 +10,28 @@ use tickpath_types::{Price, Qty, Side};
 use crate::json::{Json, Object};
 use crate::listing::{Listing, figure};
 
-/// Entries that are kept; the oldest goes first.
+/// Maximum number of entries kept; the oldest is dropped.
 const ENTRIES_MAX: usize = 20_000;
 
-/// Why money changed.
+/// Cause of a balance change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     Trade,
-    /// A trade that was forced.
+    /// A trade of a liquidation order.
     Liquidation,
     Settlement,
     Delivery,
-    /// The insurance fund paid what the account owed.
+    /// A payment of the account's debt by the insurance fund.
     Bankruptcy,
-    /// The venue's file gave the account more, or less, or it was sent out of the venue.
+    /// A change of the initial balance in the venue's file, or a withdrawal.
     Deposit,
     Withdrawal,
-    /// To or from another account.
+    /// A transfer to or from another account.
     Transfer,
 }
 
 impl Cause {
-    /// True for what a history of settlements tells.
+    /// Returns true for entries of the settlement history.
     pub(crate) const fn is_settlement(self) -> bool {
         matches!(self, Cause::Settlement | Cause::Delivery | Cause::Bankruptcy)
     }
@@ -50,14 +50,14 @@ impl Cause {
     }
 }
 
-/// One change of an account's money in a currency.
+/// One change of an account's balance in a currency.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// From 1, within the account.
+    /// Number within the account, from 1.
     pub(crate) number: u64,
     pub(crate) at_ms: u64,
     pub(crate) cause: Cause,
-    /// Place of the instrument; none where it is about the account.
+    /// Place of the instrument; none for an entry about the account.
     pub(crate) listing: Option<usize>,
     pub(crate) currency: String,
     pub(crate) side: Option<Side>,
@@ -65,26 +65,26 @@ pub(crate) struct Entry {
     pub(crate) price: Option<Price>,
     pub(crate) mark: Price,
     pub(crate) index: Money,
-    /// The position after it.
+    /// Position after the change.
     pub(crate) position: i64,
-    /// Of the balance.
+    /// Change of the balance.
     pub(crate) change: Money,
     pub(crate) commission: Money,
-    /// Funding that is part of the change.
+    /// Funding included in the change.
     pub(crate) funding: Money,
-    /// Profit since the last settlement, funding apart.
+    /// Profit since the last settlement, without funding.
     pub(crate) profit: Money,
     pub(crate) balance: Money,
     pub(crate) equity: Money,
-    /// As users see them; empty for none.
+    /// Ids as shown to users; empty for none.
     pub(crate) trade_id: String,
     pub(crate) order_id: String,
-    /// The address of a withdrawal; empty for anything else.
+    /// Address of a withdrawal; empty otherwise.
     pub(crate) address: String,
 }
 
 impl Entry {
-    /// Of nothing yet.
+    /// Creates an entry without amounts.
     pub(crate) fn new(cause: Cause, at_ms: u64, currency: &str) -> Entry {
         Entry {
             number: 0,
@@ -110,7 +110,7 @@ impl Entry {
         }
     }
 
-    /// As `private/get_transaction_log` has it.
+    /// Writes the entry for `private/get_transaction_log`.
     pub(crate) fn write(&self, listing: Option<&Listing>, account: (u64, &str), out: &mut Vec<u8>) {
         let money = |amount: Money| figure(amount);
         let signed = |contract: &Contract, size: i64| {
@@ -157,7 +157,7 @@ impl Entry {
             .write(out);
     }
 
-    /// As `private/get_settlement_history_by_*` have it.
+    /// Writes the entry for `private/get_settlement_history_by_*`.
     pub(crate) fn write_settlement(&self, listing: Option<&Listing>, out: &mut Vec<u8>) {
         let position = listing.map(|listing| {
             let amount = listing.contract.amount(self.qty);
@@ -184,7 +184,7 @@ impl Entry {
 #[derive(Default)]
 pub(crate) struct Ledger {
     entries: VecDeque<Entry>,
-    /// Numbers of those that tell of settlements, which are few among trades.
+    /// Numbers of the settlement entries, which are few compared to trades.
     settlements: VecDeque<u64>,
     last: u64,
 }
@@ -208,7 +208,7 @@ impl Ledger {
         self.entries.iter()
     }
 
-    /// What happened to positions and debts without a trade: settlements, deliveries, what the insurance fund paid.
+    /// Returns the changes without a trade: settlements, deliveries and payments of the insurance fund.
     pub(crate) fn settlements(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         let first = self.entries.front().map_or(0, |entry| entry.number);
         self.settlements.iter().filter_map(move |number| self.entries.get((number - first) as usize))

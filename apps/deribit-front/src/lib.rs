@@ -1,8 +1,8 @@
-//! The venue's Deribit front: clients that speak Deribit's API v2 trade on the same matching engine as everybody else.
+//! The venue's Deribit front: clients of Deribit's API v2 trade on the same matching engine as all others.
 //!
-//! The front runs beside the venue, on a thread of its own. It hands its clients' orders to the order server by a
-//! [`FrontPort`](tickpath_exchange::FrontPort), and reads what becomes of them, and of the whole market, from the log. So
-//! everything that it knows of orders, trades, positions and money follows from the log, and is the same after a restart.
+//! The front runs beside the venue on a separate thread. It sends its clients' orders to the order server
+//! through a [`FrontPort`](tickpath_exchange::FrontPort), and reads all outcomes and the market from the log.
+//! Orders, trades, positions and balances therefore follow from the log, and are the same after a restart.
 //!
 //! [`Front`] has no sockets and no clock; [`DeribitServer`] gives it both.
 

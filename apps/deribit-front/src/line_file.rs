@@ -1,5 +1,5 @@
-//! A file of lines that is appended to. Each line has its number and a checksum of itself and all lines before it, so that
-//! a line that was changed, added, moved or removed shows.
+//! An append-only file of lines. Each line has a number and a checksum of itself and all earlier lines, which
+//! reveals changed, added, moved or removed lines.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,14 +12,14 @@ use tickpath_config::folder_of;
 
 use crate::marks::{Mark, MarkSlot};
 
-/// Bytes that may wait for the file to take them. Once there are more, nothing is added any more: what is in the file stays
-/// what was first.
+/// Maximum bytes waiting to be written. Beyond it no lines are added any more: the file remains a prefix of
+/// the full sequence.
 const WAITING_MAX: usize = 16 << 20;
 
-/// Bytes that are set aside on the disk for further lines: a full disk is noticed before a line needs what is not there.
+/// Bytes preallocated on the disk for further lines, so that a full disk is detected before it loses a line.
 const ROOM: u64 = 4 << 20;
 
-/// The end of a sequence of lines: the number of the last one, and the checksum of all of them.
+/// End of a sequence of lines: the number of the last line, and the checksum of all lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) number: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Before the first line of a file whose lines follow those of the file that it replaces.
+    /// Returns the position before the first line of a file that replaces another and continues its numbers.
     fn restart(self) -> Position {
         Position { checksum: 0, ..self }
     }
@@ -38,17 +38,17 @@ impl Position {
         Position { number, checksum: crc32c::crc32c_append(checksum, text) }
     }
 
-    /// Appends lines of text as the file has them: number, checksum and text each.
+    /// Appends lines to `out` in the file format: number, checksum and text.
     fn write_lines(&mut self, texts: &[u8], out: &mut Vec<u8>) {
         for text in texts.split_inclusive(|byte| *byte == b'\n') {
             *self = self.next(text.strip_suffix(b"\n").unwrap_or(text));
-            // Writing into a vector does not fail.
+            // Writing to a vector cannot fail.
             let _ = write!(out, "{} {:08x} ", self.number, self.checksum);
             out.extend_from_slice(text);
         }
     }
 
-    /// The position and the text of a line as the file has it.
+    /// Parses the position and the text of a line of the file.
     fn parse(line: &[u8]) -> Option<(Position, &[u8])> {
         let mut parts = line.splitn(3, |byte| *byte == b' ');
         let mut word = || parts.next().and_then(|part| std::str::from_utf8(part).ok());
@@ -63,23 +63,23 @@ impl Position {
     }
 }
 
-/// The lines of a file, as far as they are what was written.
+/// The lines of a file up to the first damage.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
-    /// Their texts, each with its end of line.
+    /// Texts of the lines, with line ends.
     pub(crate) texts: Vec<u8>,
     pub(crate) end: Position,
-    /// Bytes of the file that they take.
+    /// Bytes of the file that they occupy.
     pub(crate) len: u64,
-    /// The first line, from 1, that is not what was written.
+    /// First damaged line, from 1.
     pub(crate) damaged: Option<usize>,
-    /// The file has lines of an older version of the program, which have no checksums.
+    /// True if the lines are plain text without numbers and checksums.
     pub(crate) is_plain: bool,
 }
 
 impl Lines {
-    /// Reads a file of which the lines up to `kept` are known to have been written. Behind them a line that was cut short is
-    /// left out: it was never acknowledged.
+    /// Reads a file whose lines up to `kept` are known to have been written. An incomplete last line after
+    /// them is ignored, because it was never acknowledged.
     pub(crate) fn read(bytes: &[u8], kept: Position) -> Lines {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let mut lines = Lines::default();
@@ -114,28 +114,28 @@ impl Lines {
     }
 }
 
-/// The file, open at its end.
+/// The file, opened for appending.
 pub(crate) struct LineFile {
     file: File,
     path: PathBuf,
     is_synced: bool,
-    /// Of the whole lines in the file.
+    /// Length of the complete lines in the file.
     len: u64,
-    /// The last line of the file, and the last of those that wait.
+    /// Positions of the last line in the file, and of the last waiting line.
     written: Position,
     last: Position,
     mark: MarkSlot,
-    /// Lines that the file did not take, whole: they come before all that follow, as their places mean something.
+    /// Complete lines not written yet; they precede later ones, because the order matters.
     waiting: Vec<u8>,
     is_given_up: bool,
-    /// The disk has room for the file up to here.
+    /// End of the preallocated part of the file.
     room_to: u64,
-    /// Why the system refused the latest lines.
+    /// Error of the latest write.
     error: Option<Errno>,
 }
 
 impl LineFile {
-    /// Opens the file, which may be new, for its owner alone. It ends with these lines: what is behind them is taken away.
+    /// Opens or creates the file with owner-only access, and truncates everything after `lines`.
     pub(crate) fn open(path: &Path, lines: &Lines, mark: MarkSlot, is_synced: bool) -> io::Result<LineFile> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         if file.metadata()?.len() > lines.len {
@@ -156,8 +156,8 @@ impl LineFile {
         })
     }
 
-    /// Puts whole lines in the place of all that are there: at any time the file has the ones or the others. False when that
-    /// could not be done, and the others stay.
+    /// Atomically replaces all lines: the file always has the old or the new ones. Returns false if that
+    /// fails and the old ones remain.
     pub(crate) fn replace(&mut self, texts: &[u8]) -> bool {
         let done = self.try_replace(texts);
         self.note(&done);
@@ -165,7 +165,7 @@ impl LineFile {
     }
 
     pub(crate) fn try_replace(&mut self, texts: &[u8]) -> io::Result<()> {
-        // A file without lines has no numbers that others could follow.
+        // A file without lines has no numbers to continue.
         let mut last = if texts.is_empty() { Position::default() } else { self.last.restart() };
         let mut lines = Vec::new();
         last.write_lines(texts, &mut lines);
@@ -177,8 +177,8 @@ impl LineFile {
         self.mark.write(self.mark_of(true))
     }
 
-    /// Whether further lines will be taken, as many as come in some time: sets room aside for them where there is less than
-    /// half of it left. A file system that cannot do that is trusted until it refuses a line.
+    /// Returns true if the lines of the near future fit: preallocates space when less than half of it is
+    /// left. A file system without preallocation is trusted until a write fails.
     pub(crate) fn has_room(&mut self) -> bool {
         if self.room_to < self.len + ROOM / 2 {
             match fallocate(&self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, self.len as i64, ROOM as i64) {
@@ -190,11 +190,11 @@ impl LineFile {
                 }
             }
         }
-        // What was refused is tried again.
+        // Retries failed lines.
         self.waiting.is_empty() || self.append(b"")
     }
 
-    /// Adds whole lines; false when they could not be written. They are tried again with the next, in their order.
+    /// Appends complete lines. Returns false if the write fails; the next call retries them, in order.
     pub(crate) fn append(&mut self, texts: &[u8]) -> bool {
         self.is_given_up |= self.waiting.len() + texts.len() > WAITING_MAX && !self.waiting.is_empty();
         if self.is_given_up {
@@ -208,7 +208,7 @@ impl LineFile {
 
     fn try_append(&mut self) -> io::Result<()> {
         if let Err(error) = self.file.write_all(&self.waiting) {
-            // A part of a line in the middle would make the file unreadable.
+            // An incomplete line in the middle would make the file unreadable.
             self.is_given_up = self.file.set_len(self.len).is_err();
             return Err(error);
         }
@@ -221,13 +221,13 @@ impl LineFile {
         self.mark.write(self.mark_of(self.is_synced))
     }
 
-    /// Brings all lines to the disk, before the end.
+    /// Syncs all lines to the disk; called before the end.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         self.mark.write(self.mark_of(true))
     }
 
-    /// Why the system refused the latest lines; none while it takes them.
+    /// Returns the error of the latest write; none if it succeeded.
     pub(crate) fn error(&self) -> Option<Errno> {
         self.error
     }
@@ -242,12 +242,12 @@ impl LineFile {
     }
 }
 
-/// Puts bytes in the place of a file, which may be new, for its owner alone: at any time, also after the loss of power,
-/// the file has all old bytes or all new ones.
+/// Atomically replaces or creates a file with owner-only access: even after a power loss, the file has all
+/// old or all new bytes.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.to_owned().into_os_string();
     beside.push(".new");
-    // What is left of an earlier attempt, or was put there by somebody else: it is not written through.
+    // A left-over or foreign file is removed and never written through.
     match std::fs::remove_file(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -256,7 +256,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new.write_all(bytes)?;
     new.sync_data()?;
     std::fs::rename(&beside, path)?;
-    // Else the loss of power may bring the old ones back.
+    // Without this sync, a power loss may restore the old bytes.
     File::open(folder_of(path))?.sync_all()
 }
 
@@ -276,7 +276,7 @@ mod tests {
         let path = folder.path().join("lines");
         let mut file = LineFile::open(&path, &Lines::default(), MarkSlot::none(), false).unwrap();
         assert!(file.append(b"1\n"));
-        // A file that cannot be written, as one on a full disk.
+        // A file whose writes fail, as on a full disk.
         let good = std::mem::replace(&mut file.file, File::open(&path).unwrap());
         assert!(!file.append(b"2\n"));
         assert!(!file.has_room(), "what waits is refused still");
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"newer");
     }
 
-    /// Every change of a file shows, but for a cut at the end of a line, which the mark tells of.
+    /// Every change of the file is detected, except truncation at a line end, which the mark detects.
     #[test]
     fn lines_are_what_was_written_or_they_are_damaged() {
         let (mut bytes, mut end) = (Vec::new(), Position::default());
@@ -320,13 +320,13 @@ mod tests {
         );
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         let of = |places: &[usize]| places.iter().map(|place| lines[*place]).collect::<Vec<_>>().concat();
-        // Removed, repeated, swapped, and the first one gone.
+        // Removed, repeated and swapped lines, and a missing first line.
         for (places, damaged) in
             [(&[0, 2, 3][..], 2), (&[0, 1, 1, 2, 3], 3), (&[0, 2, 1, 3], 2), (&[1, 2, 3], 1)]
         {
             assert_eq!(Lines::read(&of(places), end).damaged, Some(damaged), "{places:?}");
         }
-        // Each bit of each byte.
+        // Every bit of every byte.
         for place in 0..bytes.len() {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
@@ -335,14 +335,14 @@ mod tests {
                 assert!(read.damaged.is_some() || read.end.number < end.number, "byte {place} bit {bit}");
             }
         }
-        // A cut file lacks its end and nothing else.
+        // A truncated file lacks its end and nothing else.
         for len in 0..bytes.len() {
             let read = Lines::read(&bytes[..len], end);
             assert!(
                 read.damaged.is_none() && read.end.number < end.number && good.texts.starts_with(&read.texts)
             );
         }
-        // A file of another history does not end as this one was marked.
+        // A file with another history does not end at the mark of this one.
         let (mut other, mut other_end) = (Vec::new(), Position::default());
         other_end.write_lines(b"one\ntwo\nthree\nforged\n", &mut other);
         assert_eq!(Lines::read(&other, end).damaged, Some(4));

@@ -1,4 +1,4 @@
-//! An instrument as Deribit's clients know it.
+//! An instrument as listed for Deribit clients.
 
 use tickpath_deribit::codes::{InstrumentState, InstrumentType, Kind, OptionType};
 use tickpath_deribit::error_code::ErrorCode;
@@ -10,69 +10,69 @@ use tickpath_deribit::text::Text;
 use tickpath_derivatives::{Contract, Money, Style};
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 
-/// When a perpetual expires: the end of the year 2999.
+/// Expiry of perpetuals in milliseconds since 1970: the end of the year 2999.
 const NEVER_MS: u64 = 32_503_708_800_000;
 
 /// An instrument of the front.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// As clients name it.
+    /// Name used by clients.
     pub name: String,
-    /// What the venue's engine trades.
+    /// Instrument number of the venue's engine.
     pub id: InstrumentId,
-    /// What a unit is worth.
+    /// Contract terms: value, fees and margins.
     pub contract: Contract,
-    /// Future, option or pair.
+    /// Kind: future, option or spot pair.
     pub kind: Kind,
     /// The underlying currency.
     pub base: String,
     /// The currency of its price.
     pub quote: String,
-    /// The currency that profit is paid in.
+    /// The currency in which profit is paid.
     pub settlement: String,
-    /// `month`, `week`, `day` or `perpetual`; empty for pairs.
+    /// `month`, `week`, `day` or `perpetual`; empty for spot pairs.
     pub period: String,
     /// Place of its index.
     pub index: usize,
-    /// Greatest quantity of one order.
+    /// Maximum quantity of one order.
     pub max_qty: Qty,
-    /// Of one contract.
+    /// Size of one contract.
     pub contract_size: Decimal,
-    /// Least amount, and the step of amounts.
+    /// Minimum amount, which is also the amount step.
     pub min_trade_amount: Decimal,
-    /// Least step of prices.
+    /// Smallest tick.
     pub tick: Price,
-    /// Above each of these prices, lowest first, the step is another: the price, and the step.
+    /// Larger ticks at higher prices, lowest first: the price above which a tick applies, and the tick.
     pub tick_steps: Vec<(Price, Price)>,
-    /// Prices that the engine takes.
+    /// Price range that the engine accepts.
     pub collar: (Price, Price),
-    /// When it was listed, in milliseconds since 1970.
+    /// Listing time, in milliseconds since 1970.
     pub creation_ms: u64,
-    /// Milliseconds since 1970; none for perpetuals and pairs.
+    /// Expiry in milliseconds since 1970; none for perpetuals and spot pairs.
     pub expiration_ms: Option<u64>,
-    /// Of options.
+    /// Strike price of an option.
     pub strike: Option<Decimal>,
-    /// Of options.
+    /// Option type of an option.
     pub option_type: Option<OptionType>,
-    /// Of options: the volatility that the simulated market prices it by until it is traded, as a part of one.
+    /// Volatility at which the simulated market prices an option until it is traded, as a fraction.
     pub volatility: f64,
-    /// What the resting side pays.
+    /// Maker fee, as a fraction of the value.
     pub maker: Decimal,
-    /// What the incoming side pays.
+    /// Taker fee, as a fraction of the value.
     pub taker: Decimal,
-    /// What a delivery costs, in millionths.
+    /// Delivery fee, in millionths of the value.
     pub delivery_fee_ppm: i32,
-    /// What a forced execution costs, which goes to the insurance fund.
+    /// Liquidation fee, as a fraction of the value; paid to the insurance fund.
     pub liquidation: Decimal,
-    /// The same in millionths.
+    /// Liquidation fee, in millionths of the value.
     pub liquidation_fee_ppm: i32,
 }
 
 impl Listing {
-    /// When an instrument began whose file does not say: September 2020, in milliseconds since 1970.
+    /// Default listing time: September 2020, in milliseconds since 1970.
     pub(crate) const CREATION_MS: u64 = 1_600_000_000_000;
 
-    /// The currency that it is listed under.
+    /// Returns the currency under which the instrument is listed.
     #[must_use]
     pub fn currency(&self) -> &str {
         match self.contract.style {
@@ -81,7 +81,7 @@ impl Listing {
         }
     }
 
-    /// True when it is of a kind and a currency, each of which may be any.
+    /// Returns true if the kind and the currency match; each may be any.
     #[must_use]
     pub fn is_of(&self, kind: Option<Kind>, currency: &str) -> bool {
         let is_currency =
@@ -90,37 +90,37 @@ impl Listing {
         kind.is_none_or(|kind| kind == Kind::Any || kind == self.kind) && (is_currency || is_pair)
     }
 
-    /// True for perpetual futures.
+    /// Returns true for perpetual futures.
     #[must_use]
     pub fn is_perpetual(&self) -> bool {
         self.period == "perpetual"
     }
 
-    /// True for futures, perpetuals too: their profit is paid at settlement.
+    /// Returns true for futures, including perpetuals: their profit is paid at settlement.
     #[must_use]
     pub const fn is_future(&self) -> bool {
         matches!(self.contract.style, Style::Inverse | Style::Linear)
     }
 
-    /// A number as a price, rounded down; 0 for what is below 0.
+    /// Converts a number to a price, rounded down; negative numbers give 0.
     #[must_use]
     pub fn price_of(&self, number: Money) -> Price {
         let unit = 10_i128.pow(Money::DECIMALS - u32::from(self.contract.price_decimals));
         Price(i64::try_from(number.0.max(0) / unit).unwrap_or(i64::MAX))
     }
 
-    /// A quantity as an amount.
+    /// Converts a quantity to an amount.
     #[must_use]
     pub fn amount(&self, qty: Qty) -> Decimal {
         let units = i64::try_from(qty.0.saturating_mul(self.contract.amount_step)).unwrap_or(i64::MAX);
         Decimal::new(units, self.contract.amount_decimals).unwrap_or(Decimal::ZERO)
     }
 
-    /// The quantity of an amount.
+    /// Converts an amount to a quantity.
     ///
     /// # Errors
-    /// [`ErrorCode::QtyTooLow`] below the least amount, [`ErrorCode::InvalidAmount`] between its multiples
-    /// and above the greatest.
+    /// [`ErrorCode::QtyTooLow`] below the minimum amount; [`ErrorCode::InvalidAmount`] between its multiples
+    /// and above the maximum.
     pub fn qty(&self, amount: Decimal) -> Result<Qty, ErrorCode> {
         if amount < self.min_trade_amount {
             return Err(ErrorCode::QtyTooLow);
@@ -131,31 +131,31 @@ impl Listing {
         if is_good { Ok(Qty(units / step)) } else { Err(ErrorCode::InvalidAmount) }
     }
 
-    /// The amount of so many contracts.
+    /// Returns the amount of the given number of contracts.
     #[must_use]
     pub fn amount_of_contracts(&self, contracts: Decimal) -> Option<Decimal> {
         let mantissa = contracts.mantissa().checked_mul(self.contract_size.mantissa())?;
         Decimal::new(mantissa, contracts.scale() + self.contract_size.scale())
     }
 
-    /// A quantity in contracts, as text.
+    /// Returns a quantity in contracts, as text.
     #[must_use]
     pub fn contracts(&self, qty: Qty) -> String {
         let size = decimal_money(self.contract_size);
         Money::ratio(self.contract.amount(qty).0, size.0.max(1)).to_string()
     }
 
-    /// A price in its own decimals.
+    /// Returns a price as a decimal.
     #[must_use]
     pub fn price(&self, price: Price) -> Decimal {
         Decimal::new(price.0, self.contract.price_decimals).unwrap_or(Decimal::ZERO)
     }
 
-    /// The engine's price.
+    /// Converts a decimal to the engine's price.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidPrice`] when it is not above 0, [`ErrorCode::PriceWrongTick`] when it is between ticks,
-    /// [`ErrorCode::PriceNotAllowed`] when it is above all that the engine takes.
+    /// [`ErrorCode::InvalidPrice`] unless it is positive; [`ErrorCode::PriceWrongTick`] between ticks;
+    /// [`ErrorCode::PriceNotAllowed`] above the engine's price range.
     pub fn parse_price(&self, price: Decimal) -> Result<Price, ErrorCode> {
         if price.is_zero() || price.is_negative() {
             return Err(ErrorCode::InvalidPrice);
@@ -167,14 +167,14 @@ impl Listing {
         if units % self.tick_at(units) == 0 { Ok(Price(units)) } else { Err(ErrorCode::PriceWrongTick) }
     }
 
-    /// The step of prices at a price, in the units of both.
+    /// Returns the tick at a price; both are in price units.
     #[must_use]
     pub fn tick_at(&self, price: i64) -> i64 {
         let passed = self.tick_steps.iter().rev().find(|(above, _)| price > above.0);
         passed.map_or(self.tick.0, |(_, tick)| tick.0)
     }
 
-    /// A price, down to a tick for `is_up` false, else up. Each step begins at one of its own ticks, so neither leaves it.
+    /// Rounds a price to a tick: up if `is_up`, else down. A step begins on its tick, so neither leaves it.
     #[must_use]
     pub fn on_tick(&self, price: i64, is_up: bool) -> Price {
         let tick = self.tick_at(price);
@@ -182,13 +182,13 @@ impl Listing {
         if is_up && down < price { Price(down + tick) } else { Price(down) }
     }
 
-    /// The last price before another, away from the side that has it.
+    /// Returns the next price behind `best`, away from the opposite side.
     #[must_use]
     pub fn before(&self, best: Price, side: Side) -> Price {
         self.on_tick(best.0 - side.sign(), side == Side::Sell)
     }
 
-    /// Appends the instrument as `public/get_instruments` has it.
+    /// Appends the instrument in the format of `public/get_instruments`.
     pub(crate) fn write(&self, index: &str, state: InstrumentState, out: &mut Vec<u8>) {
         let is_open = state == InstrumentState::Open;
         let steps: Vec<TickSizeStep> = self
@@ -240,27 +240,27 @@ impl Listing {
     }
 }
 
-/// A decimal as money.
+/// Converts a decimal to money.
 pub(crate) fn decimal_money(decimal: Decimal) -> Money {
     let scale = u32::from(decimal.scale());
     Money::ratio(decimal.mantissa().into(), 10_i128.pow(scale.min(18)))
 }
 
-/// Digits after the point at most of what the venue shows.
+/// Maximum number of decimals of displayed amounts.
 const FIGURE_DECIMALS: u8 = 8;
 
-/// Money as the venue shows figures: with at most 8 digits after the point, however large it is.
+/// Money as displayed: with at most 8 decimals, without a limit of size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Figure(i128);
 
-/// Money as the venue shows figures.
+/// Converts money for display.
 pub(crate) fn figure(money: Money) -> Figure {
     let decimals = u32::from(FIGURE_DECIMALS);
     Figure(money.rounded(decimals).0 / 10_i128.pow(Money::DECIMALS - decimals))
 }
 
 impl Figure {
-    /// As a decimal of 64 bits; digits behind the point that have no room there are cut off.
+    /// Converts to a 64-bit decimal; decimals that do not fit are cut off.
     pub(crate) fn decimal(self) -> Decimal {
         let (mut units, mut scale) = (self.0, FIGURE_DECIMALS);
         while scale > 0 && (units % 10 == 0 || i64::try_from(units).is_err()) {

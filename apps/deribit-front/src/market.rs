@@ -1,4 +1,4 @@
-//! One instrument's book, trades and prices, as they follow from the venue's market events.
+//! Book, trades and prices of one instrument, derived from the venue's market events.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -15,31 +15,31 @@ use crate::json::whole;
 use crate::listing::{Listing, decimal_money, figure};
 use crate::options::{Black, as_float};
 
-/// Trades of an instrument that are kept; the oldest goes first.
+/// Maximum number of trades kept per instrument; the oldest is dropped.
 const TRADES_MAX: usize = 20_000;
-/// How far the mark price may be from the index: a part of so many.
+/// Divisor of the index that gives the maximum distance of the mark price from it.
 const BASIS_PART: i64 = 200;
-/// How much of the basis is the latest: a part of so many.
+/// Divisor for smoothing the basis: the weight of the latest value is 1 / `BASIS_MEMORY`.
 const BASIS_MEMORY: i64 = 32;
-/// Minutes of funding that are kept: a month.
+/// Number of funding minutes kept: a month.
 const FUNDING_MAX: usize = 44_640;
 
-/// A trade that anyone may know.
+/// A public trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trade {
-    /// Of the venue, the same for both sides.
+    /// The venue's match id, the same for both sides.
     pub(crate) match_id: MatchId,
-    /// Of the instrument, from 1.
+    /// Trade number of the instrument, from 1.
     pub(crate) seq: u64,
     pub(crate) at_ms: u64,
-    /// Of the side that came in.
+    /// Side of the incoming order.
     pub(crate) direction: Side,
     pub(crate) price: Price,
     pub(crate) qty: Qty,
     pub(crate) tick_direction: u8,
     pub(crate) index: Money,
     pub(crate) mark: Price,
-    /// One side was forced to trade.
+    /// Side that was liquidated, if any.
     pub(crate) liquidation: Option<Liquidity>,
 }
 
@@ -50,44 +50,44 @@ struct Resting {
     qty: Qty,
 }
 
-/// Quantities by price, of both sides.
+/// Quantities by price, for both sides.
 pub(crate) type Levels = [BTreeMap<i64, u64>; 2];
 
-/// An instrument as anyone sees it.
+/// Public state of an instrument.
 pub(crate) struct Market {
     orders: HashMap<OrderId, Resting>,
     pub(crate) levels: Levels,
-    /// Levels that the present command changed.
+    /// Levels changed by the current command.
     pub(crate) touched: Vec<(Side, i64)>,
-    /// The last command that changed a level.
+    /// Number of the last command that changed a level.
     pub(crate) change_id: u64,
     pub(crate) state: TradingState,
     pub(crate) trades: VecDeque<Trade>,
     next_seq: u64,
     last_tick: u8,
     pub(crate) last: Option<Price>,
-    /// The price that profit is reckoned at.
+    /// Mark price, at which positions are valued.
     pub(crate) mark: Price,
-    /// Of the underlying, as a number.
+    /// Index price of the underlying, as a number.
     pub(crate) index: Money,
     pub(crate) basis: i64,
-    /// Of perpetuals.
+    /// Funding, for perpetuals.
     pub(crate) funding: Funding,
-    /// The mark price at the last settlement.
+    /// Mark price at the last settlement.
     pub(crate) settled: Option<Price>,
     pub(crate) life: Life,
-    /// The last 24 hours.
+    /// Statistics of the last 24 hours.
     pub(crate) day: DayStats,
 }
 
-/// Where an instrument is in its life.
+/// Lifecycle state of an instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// It can be traded, if the venue lets it.
+    /// Tradable, unless the venue has halted it.
     Listed,
-    /// It has expired, at this price of the index, and the venue is to take it out of trading.
+    /// Expired at this index price; the venue must suspend it.
     Expired(Money),
-    /// It was delivered at this price of the index.
+    /// Delivered at this index price.
     Delivered(Money),
 }
 
@@ -95,16 +95,16 @@ pub(crate) enum Life {
 #[derive(Default)]
 pub(crate) struct Funding {
     pub(crate) meter: FundingMeter,
-    /// What was paid lately, oldest first.
+    /// Recent payments, oldest first.
     pub(crate) paid: VecDeque<FundingPaid>,
 }
 
 /// Funding of one minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FundingPaid {
-    /// Its end.
+    /// End of the minute.
     pub(crate) at_ms: u64,
-    /// Of eight hours, in 10^-9.
+    /// 8-hour rate, in 10^-9.
     pub(crate) rate_ppb: i64,
     pub(crate) index: Money,
 }
@@ -117,7 +117,7 @@ impl Funding {
         self.paid.push_back(paid);
     }
 
-    /// The rates of the minutes that ended in a time, which is from its first millisecond to before its last.
+    /// Returns the funding of the minutes that ended after `from_ms` and not after `to_ms`.
     pub(crate) fn within(&self, from_ms: u64, to_ms: u64) -> impl Iterator<Item = &FundingPaid> {
         let first = self.paid.partition_point(|paid| paid.at_ms <= from_ms);
         self.paid.range(first..).take_while(move |paid| paid.at_ms <= to_ms)
@@ -146,7 +146,7 @@ impl Market {
         }
     }
 
-    /// Takes a public event; returns the trade that it is.
+    /// Applies a public event; returns its trade, if it is one.
     pub(crate) fn apply(&mut self, kind: &MarketEventKind, at_ms: u64) -> Option<Trade> {
         match *kind {
             MarketEventKind::TradingAction(state) => self.state = state,
@@ -185,7 +185,7 @@ impl Market {
         self.orders.insert(id, order);
     }
 
-    /// Takes quantity from a resting order; gives the order as it was.
+    /// Removes quantity from a resting order; returns the order before the change.
     fn take(&mut self, id: OrderId, qty: Qty) -> Option<Resting> {
         let order = self.orders.get_mut(&id)?;
         let before = *order;
@@ -243,7 +243,7 @@ impl Market {
         trade
     }
 
-    /// What clients call its state.
+    /// Returns the instrument state shown to clients.
     pub(crate) fn listed_state(&self) -> InstrumentState {
         match self.life {
             Life::Listed if self.state == TradingState::Trading => InstrumentState::Open,
@@ -253,7 +253,7 @@ impl Market {
         }
     }
 
-    /// The same in the words of `instrument.state`.
+    /// Returns the state in the wording of the `instrument.state` channel.
     pub(crate) fn told_state(&self) -> InstrumentState {
         match self.listed_state() {
             InstrumentState::Delivered => InstrumentState::Closed,
@@ -261,7 +261,7 @@ impl Market {
         }
     }
 
-    /// Takes a trade into what is told of the last 24 hours.
+    /// Adds a trade to the statistics of the last 24 hours.
     pub(crate) fn count(&mut self, contract: &Contract, trade: &Trade) {
         let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
         let is_inverse = contract.style == Style::Inverse;
@@ -270,28 +270,28 @@ impl Market {
         self.day.note(Counted { at_ms, price, volume, notional, side, qty });
     }
 
-    /// The last trade of a command had to be: a side was forced to it.
+    /// Marks a trade of the last command as a liquidation.
     pub(crate) fn mark_forced(&mut self, match_id: MatchId) {
         if let Some(trade) = self.trades.iter_mut().rev().find(|trade| trade.match_id == match_id) {
             trade.liquidation = Some(Liquidity::Taker);
         }
     }
 
-    /// The best price of a side and what is there.
+    /// Returns the best price of a side and its quantity.
     pub(crate) fn best(&self, side: Side) -> Option<(Price, Qty)> {
         let levels = &self.levels[side.index()];
         let best = if side == Side::Buy { levels.last_key_value() } else { levels.first_key_value() };
         best.map(|(price, qty)| (Price(*price), Qty(*qty)))
     }
 
-    /// Levels of a side, best first.
+    /// Returns the levels of a side, best first.
     pub(crate) fn depth(&self, side: Side) -> Box<dyn Iterator<Item = (i64, u64)> + '_> {
         let levels = self.levels[side.index()].iter().map(|(price, qty)| (*price, *qty));
         if side == Side::Buy { Box::new(levels.rev()) } else { Box::new(levels) }
     }
 
-    /// Reckons the mark price anew, once a second: a future's is the index and a slow mean of the book's distance from it,
-    /// any other's is the middle of its book, or its last trade's price where the book has not both sides.
+    /// Updates the mark price, once a second. A future's is the index plus a smoothed basis. Any other's is
+    /// the middle of the book, or the last trade price unless the book has both sides.
     pub(crate) fn remark(&mut self, contract: &Contract, index: Money) {
         self.index = index;
         let middle = match (self.best(Side::Buy), self.best(Side::Sell)) {
@@ -312,7 +312,7 @@ impl Market {
         };
     }
 
-    /// Prices that an order may have: within `band_ppm` of the mark price, and within the engine's collar.
+    /// Returns the valid order prices: within `band_ppm` of the mark price and within the engine's collar.
     pub(crate) fn band(&self, listing: &Listing, band_ppm: u32) -> (Price, Price) {
         let width = (i128::from(self.mark.0) * i128::from(band_ppm) / 1_000_000) as i64;
         let (low, high) = listing.collar;
@@ -324,8 +324,8 @@ impl Market {
         (min.max(low), max.min(high))
     }
 
-    /// Of an option: a part of the underlying beyond what it is worth now, by its own price and by the index. Before it has a
-    /// price all that the engine takes.
+    /// Returns the band of an option: a fraction of the underlying around its mark price and its intrinsic
+    /// value. Without a price the engine's collar applies.
     fn option_band(&self, listing: &Listing, band_ppm: u32) -> (Price, Price) {
         let (low, high) = listing.collar;
         let is_priced = self.last.is_some() || self.levels.iter().all(|levels| !levels.is_empty());
@@ -342,7 +342,7 @@ impl Market {
         (listing.on_tick(min, true).max(low), listing.on_tick(max, false).min(high))
     }
 
-    /// What it did in the last 24 hours.
+    /// Returns the statistics of the last 24 hours.
     pub(crate) const fn stats(&self) -> Stats {
         self.day.stats()
     }
@@ -376,20 +376,20 @@ impl Trade {
         .write(out);
     }
 
-    /// Of options: the volatility that its price follows from, in percent.
+    /// Returns the implied volatility of an option trade, in percent.
     pub(crate) fn volatility(&self, listing: &Listing) -> Option<String> {
         let price = as_float(listing.contract.price(self.price));
         let volatility = Black::of(listing, self.index, self.at_ms)?.volatility(price)?;
         Some(format!("{:.2}", volatility * 100.0))
     }
 
-    /// A number for BTC, with the currency before it for all others.
+    /// Returns the id: a number for BTC, with the currency as prefix for all others.
     pub(crate) fn id(&self, listing: &Listing) -> String {
         prefixed(listing, self.match_id.0)
     }
 }
 
-/// An id as Deribit writes it.
+/// Formats an id as Deribit does.
 pub(crate) fn prefixed(listing: &Listing, number: u64) -> String {
     match listing.currency() {
         "BTC" => number.to_string(),
@@ -397,12 +397,12 @@ pub(crate) fn prefixed(listing: &Listing, number: u64) -> String {
     }
 }
 
-/// A level as books of the best levels have it.
+/// Writes a level as in best-levels books.
 pub(crate) fn price_amount(listing: &Listing, (price, qty): (i64, u64)) -> PriceAmount {
     PriceAmount { price: listing.price(Price(price)), amount: listing.amount(Qty(qty)) }
 }
 
-/// The best price of a side and its amount; both are 0 where the side is empty, as the real venue writes them.
+/// Returns the best price of a side and its amount; both are 0 for an empty side, as on the real venue.
 pub(crate) fn best_of(market: &Market, listing: &Listing, side: Side) -> (Decimal, Decimal) {
     match market.best(side) {
         Some((price, qty)) => (listing.price(price), listing.amount(qty)),

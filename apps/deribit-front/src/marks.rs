@@ -1,4 +1,4 @@
-//! The mark of each file of lines: its last line, kept in a separate file, so that lines missing at its end are noticed.
+//! Marks: the last line of each line file, stored in a separate file, so that a missing end is detected.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use crate::line_file::{Position, replace_file};
 
-/// The identifier of the machine's present start, on Linux.
+/// Identifier of the machine's current boot, on Linux.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Bytes of one file's mark, with its end of line: a name, two numbers, a start of the machine and a checksum.
+/// Bytes of one file's mark with its line end: a name, two numbers, a boot id and a checksum.
 const SLOT_LEN: usize = 96;
-/// Of a mark whose lines are on the disk: they survive the loss of power.
+/// Boot id field of a mark whose lines are on the disk: they survive a power loss.
 const ON_DISK: &str = "-";
 
-/// The last line that was written.
+/// Position of the last written line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) end: Position,
-    /// True where it survives the loss of power, false where it need not.
+    /// True if the line survives a power loss, false if it may be lost.
     pub(crate) is_on_disk: bool,
 }
 
@@ -32,7 +32,7 @@ impl Mark {
         format!("{line:<width$}\n", width = SLOT_LEN - 1).into_bytes()
     }
 
-    /// The mark of a slot, and by which start of the machine it was written.
+    /// Parses the mark of a slot, with the boot during which it was written.
     fn read(slot: &[u8], name: &str) -> Option<(Mark, String)> {
         let parts: Vec<&str> = std::str::from_utf8(slot).ok()?.split_whitespace().collect();
         let [_, number, of_lines, boot, _] = parts.as_slice() else { return None };
@@ -43,8 +43,8 @@ impl Mark {
     }
 }
 
-/// Marks, each with whether its lines must be there: the machine may have lost the others with its power. Or what is wrong
-/// with the file: it is damaged or missing.
+/// Marks, each with whether its lines must exist: a power loss may have removed the others. Or the problem of
+/// the file: damaged or missing.
 pub(crate) type Found = Result<Vec<(Mark, bool)>, &'static str>;
 
 /// The file of marks.
@@ -54,7 +54,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// The marks of a file, by names.
+    /// Reads the marks of a file, by name.
     pub(crate) fn read(path: &Path, names: &[&str]) -> io::Result<Found> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
@@ -70,7 +70,7 @@ impl Marks {
         Ok(marks.collect::<Option<_>>().ok_or("damaged"))
     }
 
-    /// Puts a file of marks in the place of any that is there.
+    /// Creates or replaces a file of marks.
     pub(crate) fn create(path: &Path, marks: &[(&str, Mark)]) -> io::Result<()> {
         let boot = boot_id();
         let bytes: Vec<u8> = marks.iter().flat_map(|(name, mark)| mark.write(name, &boot)).collect();
@@ -82,13 +82,13 @@ impl Marks {
         Ok(Marks { file: Arc::new(file), boot: boot_id().into() })
     }
 
-    /// The place of one file's mark.
+    /// Returns the slot of one file's mark.
     pub(crate) fn slot(&self, place: usize, name: &'static str) -> MarkSlot {
         MarkSlot(Some(Slot { file: Arc::clone(&self.file), boot: Arc::clone(&self.boot), place, name }))
     }
 }
 
-/// The place of one file's mark.
+/// The slot of one file's mark in the marks file.
 pub(crate) struct MarkSlot(Option<Slot>);
 
 struct Slot {
@@ -99,20 +99,20 @@ struct Slot {
 }
 
 impl MarkSlot {
-    /// Of a file without a mark.
+    /// Returns a slot that stores no mark.
     #[cfg(test)]
     pub(crate) const fn none() -> MarkSlot {
         MarkSlot(None)
     }
 
-    /// The death of the process leaves the mark before or this one; so does the loss of power, as it is within a sector.
+    /// A crash of the process or a power loss leaves the old or the new mark: a mark fits into one sector.
     pub(crate) fn write(&self, mark: Mark) -> io::Result<()> {
         let Some(slot) = &self.0 else { return Ok(()) };
         slot.file.write_all_at(&mark.write(slot.name, &slot.boot), (slot.place * SLOT_LEN) as u64)
     }
 }
 
-/// By which start the machine runs; a text that no other start has where it does not say.
+/// Returns the current boot's id, or a text that is no boot id where it is unknown.
 fn boot_id() -> String {
     let text = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
     let id: String = text.chars().filter(|letter| !letter.is_whitespace()).take(40).collect();
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(read(), Err("damaged"));
     }
 
-    /// Lines of an earlier start of the machine may be lost, unless they were on the disk.
+    /// Lines from before the machine's boot may be lost, unless they were on the disk.
     #[test]
     fn a_mark_of_before_the_machine_was_started_is_no_promise() {
         let folder = tempfile::tempdir().unwrap();

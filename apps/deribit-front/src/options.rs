@@ -1,7 +1,7 @@
-//! Black's model of an option on its underlying (Black-76), with an interest rate of 0: volatilities and sensitivities.
+//! Black's model of an option on its underlying (Black-76) at an interest rate of 0: volatilities and greeks.
 //!
-//! These are the only figures of the front that are no exact integers. Nothing is paid by them: a price that follows from a
-//! volatility is rounded to the instrument's tick once, and is an integer from then on.
+//! Only these values of the front are no exact integers. No payment depends on them: a price from a
+//! volatility is rounded to the instrument's tick once; it is an integer from then on.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
@@ -10,40 +10,40 @@ use tickpath_derivatives::{Money, Style};
 
 use crate::listing::{Listing, decimal_money};
 
-/// Days of a year, as volatilities count them.
+/// Milliseconds of a year for volatilities: 365 days.
 const YEAR_MS: f64 = 365.0 * 86_400_000.0;
-/// Volatilities that are looked for, as parts of one.
+/// Searched range of volatilities, as fractions.
 const VOLATILITY: (f64, f64) = (0.001, 10.0);
-/// Each halves what is left of them: to 10^-14 at the end.
+/// Number of bisections; the final interval is 10^-14.
 const HALVINGS: u32 = 50;
-/// Terms of the series for the normal distribution at most.
+/// Maximum number of terms of the series for the normal distribution.
 const SERIES_MAX: u32 = 200;
 
-/// An option at a moment.
+/// An option at a given time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Black {
     pub(crate) is_call: bool,
     pub(crate) strike: f64,
     /// Price of the underlying, above 0.
     pub(crate) forward: f64,
-    /// Until it expires.
+    /// Time to expiry, in years.
     pub(crate) years: f64,
-    /// Priced and paid in the underlying, not in the currency of its strike.
+    /// True if priced and paid in the underlying instead of the strike's currency.
     pub(crate) is_inverse: bool,
 }
 
-/// How an option's value follows what it depends on, in the currency of its strike for one of the underlying.
+/// Greeks per unit of the underlying, in the currency of the strike.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sensitivities {
-    /// For 1 of the underlying's price.
+    /// Change per 1 of the underlying's price.
     pub(crate) delta: f64,
-    /// Of delta for 1 of the underlying's price.
+    /// Change of delta per 1 of the underlying's price.
     pub(crate) gamma: f64,
-    /// For a day.
+    /// Change per day.
     pub(crate) theta: f64,
-    /// For a hundredth of volatility.
+    /// Change per hundredth of volatility.
     pub(crate) vega: f64,
-    /// For a hundredth of interest.
+    /// Change per hundredth of the interest rate.
     pub(crate) rho: f64,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn as_float(money: Money) -> f64 {
 }
 
 impl Black {
-    /// Of an option at a price of its index; none of anything else.
+    /// Creates the model of an option at an index price; none for other instruments.
     pub(crate) fn of(listing: &Listing, index: Money, at_ms: u64) -> Option<Black> {
         Black::new(
             (listing.option_type? == OptionType::Call, listing.contract.style == Style::InverseOption),
@@ -62,7 +62,7 @@ impl Black {
         )
     }
 
-    /// Of an option that expires at a time; none at that time and after it.
+    /// Creates the model of an option with an expiry time; none at that time or later.
     pub(crate) fn new(
         (is_call, is_inverse): (bool, bool),
         strike: f64,
@@ -74,7 +74,7 @@ impl Black {
         is_good.then_some(Black { is_call, strike, forward, years: left_ms as f64 / YEAR_MS, is_inverse })
     }
 
-    /// The price at a volatility above 0, in the currency that the option is priced in.
+    /// Returns the price at a positive volatility, in the currency in which the option is priced.
     pub(crate) fn price(&self, volatility: f64) -> f64 {
         let price = self.value(volatility);
         if self.is_inverse { price / self.forward } else { price }
@@ -93,8 +93,8 @@ impl Black {
         (d1, d1 - width)
     }
 
-    /// The volatility that a price follows from; none where the price is below what the option would be worth now, or above
-    /// what any volatility gives.
+    /// Returns the implied volatility of a price; none below the intrinsic value, or above the price at the
+    /// highest volatility.
     pub(crate) fn volatility(&self, price: f64) -> Option<f64> {
         let (mut low, mut high) = VOLATILITY;
         if !(self.price(low) < price && price < self.price(high)) {
@@ -107,7 +107,7 @@ impl Black {
         Some((low + high) / 2.0)
     }
 
-    /// The sensitivities at a volatility above 0.
+    /// Returns the greeks at a positive volatility.
     pub(crate) fn sensitivities(&self, volatility: f64) -> Sensitivities {
         let (d1, _) = self.distances(volatility);
         let (density, root) = (density(d1), self.years.sqrt());
@@ -126,9 +126,9 @@ fn density(x: f64) -> f64 {
     (-x * x / 2.0).exp() * FRAC_1_SQRT_2 / PI.sqrt()
 }
 
-/// The part of a standard normal distribution below `x`, by its series around 0.
+/// Returns the standard normal distribution function at `x`, by its series around 0.
 fn normal(x: f64) -> f64 {
-    // Beyond this it is 0 or 1 to all digits.
+    // Beyond this the result is 0 or 1 to all digits.
     if x.abs() > 6.0 * SQRT_2 {
         return if x > 0.0 { 1.0 } else { 0.0 };
     }
@@ -186,7 +186,7 @@ mod tests {
                 }
             }
         }
-        // A call without its put is the underlying without the strike.
+        // Put-call parity: a call minus its put equals the underlying minus the strike.
         let (call, put) = (option(true, 50_000.0).price(0.5), option(false, 50_000.0).price(0.5));
         is_near(call - put, 10_000.0, 1e-8);
         assert_eq!(Black::new((true, true), 60_000.0, 60_000.0, (5, 5)), None);

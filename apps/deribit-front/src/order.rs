@@ -14,102 +14,102 @@ use crate::json::{Json, Object, json, list};
 use crate::listing::{Listing, figure};
 use crate::market::{Trade, prefixed};
 
-/// An order in the engine, or one that was there.
+/// A current or former order of the engine, or an untriggered order.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// Of the command that entered it: edits keep it, and restarts.
+    /// Number of the command that entered it; edits and restarts keep it.
     pub(crate) number: u64,
     pub(crate) listing: usize,
     pub(crate) side: Side,
     pub(crate) terms: Terms,
     pub(crate) price: Price,
-    /// In all, with what is executed.
+    /// Total quantity, including the executed part.
     pub(crate) qty: Qty,
     pub(crate) filled: Qty,
-    /// What is executed was worth.
+    /// Value of the executed part.
     pub(crate) filled_value: Money,
     pub(crate) created_ms: u64,
     pub(crate) updated_ms: u64,
     pub(crate) is_replaced: bool,
     pub(crate) state: OrderState,
     pub(crate) cancel_reason: Option<CancelReason>,
-    /// The engine's number of it.
+    /// Engine number of the order.
     pub(crate) user_ref: u32,
-    /// The connection that entered it, for cancel on disconnect; none after a restart.
+    /// Connection that entered it, for cancel on disconnect; none after a restart.
     pub(crate) connection: Option<u64>,
     pub(crate) display: Option<Qty>,
-    /// What it waits for, of orders that wait for a price or did.
+    /// Trigger terms of an untriggered or triggered order.
     pub(crate) trigger: Option<TriggerTerms>,
-    /// What few orders have.
+    /// Properties that few orders have.
     pub(crate) extra: Option<Box<Extra>>,
 }
 
-/// How much of a primary order must be filled before its secondary ones are let go.
+/// Fill of a primary order that releases its secondary orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FillCondition {
-    /// Anything.
+    /// Any fill.
     #[default]
     FirstHit,
-    /// All.
+    /// A complete fill.
     CompleteFill,
-    /// As much as is filled, so much of each is let go.
+    /// Each fill releases the same proportion of the secondary orders.
     Incremental,
 }
 
-/// What few orders have. After a restart it is known of linked orders.
+/// Properties that few orders have. After a restart only those of linked orders are known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
-    /// Of quotes: the client's texts.
+    /// Quotes only: the client's texts.
     pub(crate) quote_id: String,
     pub(crate) quote_set_id: String,
-    /// By FIX.
+    /// Used over FIX only.
     pub(crate) quote_entry_id: String,
-    /// The group of market maker protection.
+    /// MMP group.
     pub(crate) mmp_group: String,
-    /// Orders that are linked with it once it is in the log.
+    /// Linked orders that start once this order is in the log.
     pub(crate) linked: Vec<Order>,
-    /// It triggers them.
+    /// True if it triggers them.
     pub(crate) triggers: bool,
-    /// One of them cancels the others.
+    /// True if one of them cancels the others.
     pub(crate) cancels: bool,
     pub(crate) condition: FillCondition,
-    /// Numbers of those that it triggers.
+    /// Numbers of the orders that it triggers.
     pub(crate) secondaries: Vec<u64>,
-    /// The same as clients know them.
+    /// Their ids as shown to clients.
     pub(crate) secondary_ids: Vec<String>,
-    /// Of one that another triggers: which.
+    /// Id of the order that triggers this one.
     pub(crate) primary_id: String,
-    /// Of orders of which one cancels the others: what they have in common.
+    /// Common reference of an OCO group.
     pub(crate) oco_ref: String,
-    /// One of them is filled or over: this one goes too, as soon as the log has it.
+    /// True once another order of the OCO group is filled or closed; this one is cancelled once in the log.
     pub(crate) is_other_closed: bool,
-    /// What it is to watch once it is let go.
+    /// Trigger terms that apply after its release.
     pub(crate) armed: Option<TriggerTerms>,
-    /// How much of it was let go.
+    /// Released quantity.
     pub(crate) released: Qty,
 }
 
-/// Set in the numbers of orders that wait for a price: they are no commands of the log.
+/// Set in the numbers of untriggered orders, which are no log commands.
 pub(crate) const TRIGGER_BIT: u64 = 1 << 63;
 
-/// As much of their number as the text in the log has.
+/// Maximum part of such a number that the text in the log can hold.
 const TRIGGER_TEXT_MAX: u64 = (1 << 29) - 1;
 
-/// What an order waits for.
+/// Trigger terms of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TriggerTerms {
     pub(crate) watched: Trigger,
     pub(crate) price: Price,
-    /// Of trailing stops: how far behind the market.
+    /// Distance from the market, for trailing stops.
     pub(crate) offset: Option<i64>,
-    /// The watched price when it was entered.
+    /// Watched price at the time of entry.
     pub(crate) reference: Price,
 }
 
-/// What the price of an option's order followed from, in hundredths of a dollar or of a percent.
+/// Source of an option order's price, in hundredths of a dollar or of a percent.
 pub(crate) type PricedBy = (Advanced, u32);
 
-/// What an order was asked to be and the engine does not know, in the text that the log keeps with it.
+/// Order terms that the engine does not know, stored in the order's text in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) order_type: OrderType,
@@ -117,22 +117,22 @@ pub(crate) struct Terms {
     pub(crate) is_post_only: bool,
     pub(crate) rejects_post_only: bool,
     pub(crate) is_reduce_only: bool,
-    /// Market maker protection counts it.
+    /// True if market maker protection counts the order.
     pub(crate) is_protected: bool,
-    /// One of many that a market maker changes at once.
+    /// True for a quote of a market maker.
     pub(crate) is_quote: bool,
     /// Number of its label; 0 for none.
     pub(crate) label: u32,
-    /// Number of the trigger order that made it; 0 for none.
+    /// Number of the trigger order that created it; 0 for none.
     pub(crate) trigger: u32,
-    /// Of options: what its price follows from, in hundredths of a dollar or of a percent.
+    /// Source of an option order's price, in hundredths of a dollar or of a percent.
     pub(crate) advanced: Option<PricedBy>,
-    /// Of those: its price is the last that followed, not the one of a request.
+    /// True if such a price was last set by following the index, not by a request.
     pub(crate) is_auto_replaced: bool,
 }
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// The value of each character that is a digit; [`NO_DIGIT`] of the others.
+/// Value of each digit character; [`NO_DIGIT`] for the others.
 const VALUES: [u8; 256] = {
     let mut values = [NO_DIGIT; 256];
     let mut value = 0;
@@ -143,7 +143,7 @@ const VALUES: [u8; 256] = {
     values
 };
 const NO_DIGIT: u8 = u8::MAX;
-/// Greatest number that the text has: of labels, orders that wait, and what prices follow from.
+/// Maximum number that the text can hold: of labels, trigger orders and price sources.
 pub(crate) const TEXT_NUMBER_MAX: u32 = (1 << 29) - 1;
 const TYPES: [OrderType; 9] = [
     OrderType::Limit,
@@ -184,9 +184,9 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// `F`, the type, the time in force with how it is priced and whether that followed the index, flags, and in base 62 the label and
-    /// the trigger, or what it is priced by, in 5 digits each. Older logs have base 32: with `E` before them 4 and 6 digits, with
-    /// `D` 6 and 4.
+    /// Encodes: `F`, the type, the time in force with pricing and whether the price followed the index, the
+    /// flags, and in base 62 the label and the trigger or price source, in 5 digits each. Legacy logs use
+    /// base 32: with `E` 4 and 6 digits, with `D` 6 and 4.
     pub(crate) fn encode(&self) -> ClientOrderId {
         let place = |found: Option<usize>| DIGITS[found.unwrap_or(0)];
         let mut text = [b'0'; 14];
@@ -210,12 +210,12 @@ impl Terms {
         ClientOrderId(text)
     }
 
-    /// The number of an order that waited, as the text of what it made has it.
+    /// Returns the number of a trigger order as stored in the text of the order that it creates.
     pub(crate) const fn trigger_of(number: u64) -> u32 {
         (number & !TRIGGER_BIT & TRIGGER_TEXT_MAX) as u32
     }
 
-    /// The terms of an order of the log; those of a plain order where another door entered it.
+    /// Decodes the terms of an order in the log; orders of other ports have the terms of a plain order.
     pub(crate) fn decode(id: &ClientOrderId) -> Terms {
         let digit =
             |byte: u8| Some(VALUES[usize::from(byte)]).filter(|value| *value != NO_DIGIT).map(usize::from);
@@ -268,7 +268,7 @@ impl Order {
         Qty(self.qty.0.saturating_sub(self.filled.0))
     }
 
-    /// What it is now: what is left of a market order rests as a limit order.
+    /// Returns the current type: the remainder of a market order rests as a limit order.
     pub(crate) fn shown_type(&self) -> OrderType {
         match self.terms.order_type {
             waiting if self.trigger.is_some() => waiting,
@@ -295,7 +295,7 @@ impl Order {
         }
     }
 
-    /// True for a filter of open orders.
+    /// Returns true if the order matches a filter of open orders.
     pub(crate) fn passes(&self, filter: Option<OrderFilter>) -> bool {
         let (own, waits) = (self.terms.order_type, self.trigger.is_some());
         let is_stop = matches!(own, OrderType::StopLimit | OrderType::StopMarket);
@@ -386,14 +386,14 @@ impl Order {
 }
 
 impl Extra {
-    /// Of quotes: the client's texts of the request and of the set.
+    /// Returns the client's texts of a quote: of the request and of the set.
     pub(crate) fn quote(&self) -> Option<Box<(String, String)>> {
         (!self.quote_id.is_empty()).then(|| Box::new((self.quote_id.clone(), self.quote_set_id.clone())))
     }
 }
 
 impl Order {
-    /// Members that few orders have, behind those that all have.
+    /// Writes the members that few orders have, after the common ones.
     fn write_extra(&self, out: &mut Vec<u8>) {
         if !self.terms.is_quote && self.extra.is_none() {
             return;
@@ -420,13 +420,13 @@ impl Order {
     }
 }
 
-/// The id of an order that waits: its kind, its side, its number.
+/// Returns the id of an untriggered order: kind, side and number.
 fn trigger_id(listing: &Listing, order_type: OrderType, side: Side, number: u64) -> String {
     let kind = match order_type {
         OrderType::TakeLimit | OrderType::TakeMarket => "TP",
         OrderType::TrailingStop => "TS",
         OrderType::StopLimit | OrderType::StopMarket => "SL",
-        // It waits for another order.
+        // Waits for another order.
         _ => "OT",
     };
     let side = if side == Side::Buy { "TB" } else { "TS" };
@@ -436,7 +436,7 @@ fn trigger_id(listing: &Listing, order_type: OrderType, side: Side, number: u64)
     }
 }
 
-/// A number of two digits after the point.
+/// Returns a decimal with two digits after the point.
 pub(crate) fn hundredths(value: u32) -> Decimal {
     Decimal::new(value.into(), 2).unwrap_or(Decimal::ZERO)
 }
@@ -446,24 +446,24 @@ pub(crate) fn hundredths(value: u32) -> Decimal {
 pub(crate) struct UserTrade {
     pub(crate) listing: usize,
     pub(crate) order: u64,
-    /// What anyone knows of it.
+    /// Its public part.
     pub(crate) public: Trade,
     pub(crate) side: Side,
     pub(crate) is_maker: bool,
     pub(crate) fee: Money,
     pub(crate) profit: Money,
     pub(crate) terms: Terms,
-    /// The order's state after it.
+    /// State of the order after the trade.
     pub(crate) state: OrderState,
-    /// What it changed of the balance, with the fee.
+    /// Change of the balance, including the fee.
     pub(crate) changed: Money,
-    /// The balance after it.
+    /// Balance after the trade.
     pub(crate) balance: Money,
-    /// Of the base currency.
+    /// Balance of the base currency.
     pub(crate) base_balance: Money,
-    /// The position after it.
+    /// Position after the trade.
     pub(crate) position: i64,
-    /// Of quotes: the client's texts of the request and of the set.
+    /// The client's texts of a quote: of the request and of the set.
     pub(crate) quote: Option<Box<(String, String)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Requests that wait for the log.
+//! In-flight requests, not yet in the log.
 
 use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::envelope::Id;
@@ -10,16 +10,16 @@ use tickpath_types::{OrderRequest, Price, Qty, Side};
 use crate::fault::Fault;
 use crate::order::{Extra, Terms, UserTrade};
 
-/// A request's id, kept.
+/// An owned request id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId {
     Number(i64),
     Text(String),
-    /// By FIX.
+    /// A FIX request.
     Fix(Box<FixRequest>),
 }
 
-/// A request by FIX, as far as its answer repeats it.
+/// The fields of a FIX request that its reply repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FixRequest {
     /// MsgSeqNum.
@@ -38,7 +38,7 @@ pub(crate) struct FixRequest {
 }
 
 impl FixRequest {
-    /// A request of nothing yet.
+    /// Creates a request without fields.
     pub(crate) fn of(sequence: u64, kind: FixKind) -> FixRequest {
         FixRequest {
             sequence,
@@ -54,16 +54,16 @@ impl FixRequest {
     }
 }
 
-/// What is asked by FIX.
+/// Kind of a FIX request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FixKind {
     Enter,
     Replace,
     Cancel,
-    /// Of so many types (MassCancelRequestType).
+    /// With its MassCancelRequestType.
     MassCancel(u64),
     Quote,
-    /// Of so many types (QuoteCancelType).
+    /// With its QuoteCancelType.
     CancelQuotes(u64),
 }
 
@@ -85,7 +85,7 @@ impl RequestId {
         }
     }
 
-    /// What the client calls an order that it enters, beside its label; empty for who has no such name.
+    /// ClOrdID of a new order; empty if there is none.
     pub(crate) fn client_order_id(&self) -> &str {
         match self {
             RequestId::Fix(asked) => &asked.client_id,
@@ -94,36 +94,36 @@ impl RequestId {
     }
 }
 
-/// What became of a request about one order.
+/// Immediate outcome of a request on one order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// The log's word is waited for.
+    /// The reply follows once the log confirms the request.
     Later,
-    /// It is done: the order as it is now.
+    /// Done; the number of the order.
     Order(u64),
 }
 
-/// Whom a reply goes to.
+/// Destination of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyTo {
     pub(crate) connection: u64,
     pub(crate) id: RequestId,
-    /// When the request came in, in microseconds since 1970.
+    /// Arrival time of the request, in microseconds since 1970.
     pub(crate) us_in: u64,
 }
 
-/// What was asked of the engine.
+/// Request to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// A new order.
     Place(Intent),
-    /// Another price or amount for an order.
+    /// A new price or amount of an order.
     Edit { number: u64, intent: Intent },
-    /// The end of an order, and why.
+    /// The cancel of an order, with its reason.
     Cancel { number: u64, reason: CancelReason },
 }
 
-/// An order as it is wanted, for who enters it again at another price.
+/// Parameters of an order to enter, possibly again at another price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Intent {
     pub(crate) listing: usize,
@@ -132,70 +132,70 @@ pub(crate) struct Intent {
     pub(crate) price: Price,
     pub(crate) terms: Terms,
     pub(crate) display: Qty,
-    /// How often its price was moved because it would have taken.
+    /// Number of times its price was moved because it would have taken.
     pub(crate) moves: u8,
 }
 
-/// A request that is not in the log yet.
+/// An in-flight request.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) request: OrderRequest,
     pub(crate) work: Work,
-    /// Whose connection it came by.
+    /// Connection of the request.
     pub(crate) connection: Option<u64>,
-    /// Who is answered when it is done.
+    /// Destination of the reply.
     pub(crate) reply: Option<ReplyTo>,
-    /// The many that it is one of.
+    /// Number of its group, if it is part of one.
     pub(crate) group: Option<u64>,
-    /// When it was sent, in microseconds since 1970.
+    /// Sending time, in microseconds since 1970.
     pub(crate) sent_us: u64,
-    /// Its place among all that were sent, from 1; 0 before it is.
+    /// Sequence number among all sent requests, from 1; 0 before it is sent.
     pub(crate) turn: u64,
-    /// What the order has that few have.
+    /// Additional properties of the order.
     pub(crate) extra: Option<Box<Extra>>,
 }
 
-/// Where a new order comes from.
+/// Origin of a new order.
 #[derive(Default)]
 pub(crate) struct Origin {
     pub(crate) connection: Option<u64>,
     pub(crate) reply: Option<ReplyTo>,
     pub(crate) group: Option<u64>,
     pub(crate) extra: Option<Box<Extra>>,
-    /// The turn of the request that it goes on with; 0 where it is new.
+    /// Sequence number of the request that it continues; 0 for a new one.
     pub(crate) turn: u64,
-    /// The venue's own order: no limit of the user holds it back.
+    /// True for orders of the venue itself, which no user limit applies to.
     pub(crate) is_forced: bool,
 }
 
-/// Many requests that are answered as one: cancels, or quotes.
+/// A group of requests with one reply: cancels or quotes.
 pub(crate) struct Group {
     pub(crate) reply: ReplyTo,
-    /// Those that are not in the log yet.
+    /// Number of requests not yet in the log.
     pub(crate) waiting: usize,
     pub(crate) cancelled: Vec<u64>,
-    /// The answer names the orders, not their number.
+    /// True if the reply lists the orders instead of their number.
     pub(crate) is_detailed: bool,
     pub(crate) account: usize,
-    /// Of quotes.
+    /// Outcome of quotes.
     pub(crate) quoting: Option<Quoting>,
 }
 
-/// What market makers asked for at once.
+/// Outcome of a mass quote.
 #[derive(Default)]
 pub(crate) struct Quoting {
     pub(crate) errors: Vec<QuoteError>,
-    /// Numbers of the quotes that are there now.
+    /// Numbers of the current quotes.
     pub(crate) orders: Vec<u64>,
     pub(crate) trades: Vec<UserTrade>,
 }
 
-/// Why a quote was refused.
+/// Rejection of a quote.
 pub(crate) struct QuoteError {
     pub(crate) instrument: String,
     pub(crate) side: Side,
     pub(crate) set_id: String,
-    /// The client's id of the quote, by FIX.
+    /// The client's FIX id of the quote.
     pub(crate) entry_id: String,
     pub(crate) fault: Fault,
 }

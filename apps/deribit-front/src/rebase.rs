@@ -1,37 +1,37 @@
-//! Records behind the end of a log that lost commands.
+//! Repair of records beyond the end of a log that lost commands.
 //!
-//! A record names the number of commands before it. Where the log is shorter at a start than it was, the record has no
-//! place any more, and the numbers of orders that it names are given to others. So such records are moved to the end of
-//! the log, or left out, before the venue takes a command:
+//! A record contains the number of commands before it. If the log is shorter at a start than it was, later
+//! records have no place, and the order numbers in them are assigned again. Such records are moved to the end
+//! of the log or dropped, before the venue accepts a command:
 //!
-//! - Decisions of the front itself are kept: prices, settlements, deliveries, transfers, and orders that wait for a price.
-//!   One of these that was entered by a lost command waits again.
-//! - Orders that are linked with others are as they were at the end of the log. Those that came later are cancelled.
-//! - Everything else names lost orders, and is left out.
+//! - Decisions of the front itself are kept: prices, settlements, deliveries, transfers and untriggered
+//!   orders. An untriggered order that was entered by a lost command waits again.
+//! - Linked orders keep their state at the end of the log. Later ones are cancelled.
+//! - Other records name lost orders and are dropped.
 
 use std::collections::HashSet;
 
 use crate::record::{Record, Stamped};
 
-/// The log as it is found at the start.
+/// State of the log at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStart {
-    /// Commands that it has.
+    /// Number of its commands.
     pub commands: u64,
-    /// Number of starts before which answered commands may have been lost.
+    /// Number of starts before which acknowledged commands may have been lost.
     pub generation: u32,
 }
 
-/// The records after commands of the log may have been lost.
+/// The records after a possible loss of log commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebased {
-    /// All of them, as lines.
+    /// All records, as lines.
     pub lines: Vec<u8>,
-    /// Message for the operator; none where there were no records.
+    /// Message for the operator; none if there were no records.
     pub notice: Option<String>,
 }
 
-/// Moves records from behind the end of the log, and notes the log's generation; none where there is nothing to do.
+/// Moves records from beyond the end of the log and records its generation; returns none if nothing changes.
 pub(crate) fn rebase(records: &mut Vec<Stamped>, log: LogStart, now_ms: u64) -> Option<Rebased> {
     let limits = limits(records, log.commands);
     let is_short = records.iter().zip(&limits).any(|(stamped, limit)| is_behind(stamped, *limit));
@@ -39,11 +39,11 @@ pub(crate) fn rebase(records: &mut Vec<Stamped>, log: LogStart, now_ms: u64) -> 
         return None;
     }
     let had_any = !records.is_empty();
-    // The start continues from the time of the latest record.
+    // The start continues at the time of the latest record.
     let at_ms = records.iter().map(|stamped| stamped.at_ms).max().unwrap_or(now_ms);
     let mut moving = Moving::default();
     for (stamped, limit) in records.drain(..).zip(limits) {
-        // Tokens are ended: clients must log in again, as the ids that they know may be those of other orders.
+        // Tokens end: clients must log in again, because their order ids may now name other orders.
         if !stamped.record.is_token() {
             moving.take(stamped, limit);
         }
@@ -57,7 +57,7 @@ pub(crate) fn rebase(records: &mut Vec<Stamped>, log: LogStart, now_ms: u64) -> 
     Some(Rebased { lines, notice })
 }
 
-/// The log's generation as the records have it.
+/// Returns the log generation according to the records.
 fn generation_of(records: &[Stamped]) -> u32 {
     let noted = records.iter().rev().find_map(|stamped| match stamped.record {
         Record::LogLost { generation } => Some(generation),
@@ -66,8 +66,8 @@ fn generation_of(records: &[Stamped]) -> u32 {
     noted.unwrap_or(0)
 }
 
-/// The greatest place that each record may have. Records of older versions of the program were not moved, so that a later
-/// one may have fewer commands before it: the log had lost its end between them.
+/// Returns the maximum place of each record. Files may contain records that were never moved: a later record
+/// then has fewer commands before it, because the log lost its end between them.
 fn limits(records: &[Stamped], commands: u64) -> Vec<u64> {
     let mut limit = commands;
     let limit_of = |stamped: &Stamped| {
@@ -85,13 +85,13 @@ fn is_behind(stamped: &Stamped, limit: u64) -> bool {
     stamped.after > limit && !stamped.record.is_token()
 }
 
-/// Records while they are moved.
+/// State of the move.
 #[derive(Default)]
 struct Moving {
     kept: Vec<Stamped>,
-    /// Linked orders that wait at the end of the log, or did before it.
+    /// Linked orders that wait at or before the end of the log.
     linked: HashSet<u64>,
-    /// Linked orders that came behind it.
+    /// Linked orders from beyond the end.
     ended: HashSet<u64>,
     moved_count: usize,
     left_out_count: usize,
@@ -115,8 +115,8 @@ impl Moving {
                 if self.linked.contains(&number) || !self.ended.insert(number) {
                     return self.left_out_count += 1;
                 }
-                // It is kept to be shown, and so that its number is not given again. It does not name what it was linked
-                // with: those numbers may be other orders'.
+                // It is kept for display, and to reserve its number. Its links are removed, because their
+                // numbers may belong to other orders.
                 order.part_of = None;
                 if let Some(link) = &mut order.link {
                     (link.primary_id, link.oco_ref) = (String::new(), String::new());
@@ -181,7 +181,7 @@ mod tests {
         records.map(|(after, record)| Stamped { after, at_ms: after, record }).collect()
     }
 
-    /// Moves records; what is written is what is recalled, and is not moved again.
+    /// Moves records; checks that the written lines are read back and are not moved again.
     fn check(records: &mut Vec<Stamped>, log: LogStart) -> String {
         let rebased = rebase(records, log, 0).expect("the log lost commands");
         assert_eq!(Stamped::read_all(&rebased.lines).unwrap(), *records);
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(first.notice, None, "there was nothing before");
     }
 
-    /// Older versions of the program left such records where they were, and wrote others behind them.
+    /// Files may contain records that were left in place, followed by others.
     #[test]
     fn a_file_in_which_places_go_back_is_put_in_order() {
         let log = LogStart { commands: 30, generation: 0 };

@@ -1,7 +1,7 @@
-//! What the front decided and the log does not say: prices of the simulated market, settlements, what its clients set.
+//! Records: decisions of the front that the log does not contain, such as prices, settlements and settings.
 //!
-//! A record stands between two commands of the log and is a line of JSON in a file beside it. Read again in its place, it does
-//! what it did then, so money is the same after a restart.
+//! A record belongs between two log commands and is a line of JSON in a separate file. Applied again at its
+//! place, it has the same effect, so balances are the same after a restart.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,63 +13,63 @@ use tickpath_derivatives::Money;
 /// A record with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamped {
-    /// Commands of the log before it.
+    /// Number of log commands before it.
     pub(crate) after: u64,
-    /// When, in milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub(crate) at_ms: u64,
     #[serde(flatten)]
     pub(crate) record: Record,
 }
 
-/// What was decided.
+/// A decision of the front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(crate) enum Record {
-    /// What is new among prices: of indices by their names, of instruments.
+    /// Changed prices: of indices by name, and of instruments.
     Prices { indices: Vec<(String, i64)>, markets: Vec<MarketPrices> },
-    /// The day's settlement at the mark prices.
+    /// The daily settlement at the mark prices.
     Settled,
-    /// An instrument expired at this price of the index, in 10^-4.
+    /// The delivery of an instrument at this index price, in 10^-4.
     Delivered { instrument: String, price: i64 },
-    /// New connections of the account begin with cancel on disconnect, or do not.
+    /// The cancel on disconnect default for new connections of the account.
     CancelOnDisconnect { account: String, is_enabled: bool },
-    /// An order waits for a price, or for another order; in place of an earlier one of its number.
+    /// An untriggered or linked order; replaces an earlier one with its number.
     Waits(WaitingOrder),
-    /// A trailing stop followed the market.
+    /// A new price of a trailing stop.
     Trails { number: u64, price: i64 },
-    /// An order waits no more: it was entered, or is over.
+    /// An order that no longer waits: it was entered or closed.
     WaitsNoMore { number: u64 },
-    /// So much of an order that waits was entered, under this number of the engine's: the log has it, or it waits again.
+    /// A part of a waiting order entered under this engine number: either the log has it, or it waits again.
     HandedOver { number: u64, qty: u64, user_ref: u32 },
-    /// Orders are linked with one that is asked for under this number of the engine's: once the log has it they wait for it.
+    /// Linked orders of an order sent under this engine number; they start once the log has the order.
     LinksAsked { account: String, user_ref: u32, link: Link, linked: Vec<WaitingOrder> },
-    /// An order is entered again under this number of the engine's: the engine let it go because a change would have taken.
+    /// An order entered again under this engine number; the engine removed it as its edit would have taken.
     EnteredAgain { account: String, number: u64, user_ref: u32 },
-    /// What was written down as asked for under this number of the engine's never came into the log.
+    /// A request recorded under this engine number that never reached the log.
     NeverAsked { account: String, user_ref: u32 },
-    /// An order of the log is linked with others.
+    /// The links of an order in the log.
     Linked { account: String, number: u64, link: Link },
-    /// Market maker protection is set so; with an interval of 0 it is not.
+    /// New market maker protection; an interval of 0 removes it.
     Protection(Protection),
-    /// Market maker protection stopped quoting until then (2^64 - 1: until it is reset), or was reset.
+    /// Quoting stopped by market maker protection until this time (2^64 - 1: until a reset), or its reset.
     Frozen { account: String, index: String, group: String, until_ms: Option<u64> },
-    /// Fees, and what accounts began with, as they hold from now on.
+    /// Fees and initial balances that apply from now on.
     MoneyTerms(MoneyTerms),
-    /// Money went to another account, or out of the venue.
+    /// A transfer to another account or a withdrawal.
     Transfer(Transfer),
-    /// A token that more than one connection may show: what is kept of it does not show the token.
+    /// A token valid for several connections; the stored data does not reveal it.
     Token(Token),
-    /// The token is good no more.
+    /// The end of a token.
     TokenEnds { digest: String },
-    /// A key logged on by FIX with this timestamp: none that is as old or older is good any more.
+    /// A FIX Logon of a key with this timestamp; the same and older timestamps are no longer valid.
     FixLogon { client_id: String, timestamp_ms: u64 },
-    /// Answered commands of the log may be lost, and their numbers in use again. This is the log's generation since then.
+    /// Acknowledged log commands may be lost and their numbers reused since this log generation.
     LogLost { generation: u32 },
-    /// A linked order is cancelled: the commands that made it wait are lost.
+    /// The cancel of a linked order, because the commands that it depends on are lost.
     LinkLost { number: u64 },
 }
 
-/// Money as a text of its units of 10^-18, exactly.
+/// An exact amount, as text in units of 10^-18.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exact(pub(crate) Money);
 
@@ -86,25 +86,25 @@ impl<'de> Deserialize<'de> for Exact {
     }
 }
 
-/// Money that left an account.
+/// An amount that left an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Transfer {
     pub(crate) account: String,
-    /// The account that has it now; none of a withdrawal.
+    /// The receiving account; none for a withdrawal.
     pub(crate) to: Option<String>,
-    /// Of a withdrawal.
+    /// Address of a withdrawal.
     pub(crate) address: String,
     pub(crate) currency: String,
     pub(crate) amount: Exact,
 }
 
-/// What is reckoned of an instrument.
+/// Calculated prices of an instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MarketPrices {
     pub(crate) name: String,
     pub(crate) mark: i64,
     pub(crate) basis: i64,
-    /// Of perpetuals: what a unit has paid since the beginning, in 10^-18, and the rate, in 10^-9.
+    /// Perpetuals only: total funding paid per unit, in 10^-18, and the rate, in 10^-9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) funding: Option<(Exact, i64)>,
 }
@@ -116,44 +116,44 @@ pub(crate) struct WaitingOrder {
     pub(crate) instrument: String,
     pub(crate) number: u64,
     pub(crate) is_buy: bool,
-    /// As the log keeps them.
+    /// Encoded as in the log.
     pub(crate) terms: String,
     pub(crate) price: i64,
     pub(crate) qty: u64,
     pub(crate) created_ms: u64,
     pub(crate) is_replaced: bool,
-    /// The price that is watched, that fires it, how far behind it follows, and the watched price at first.
+    /// Watched price type, trigger price, trailing offset, and the watched price at entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trigger: Option<(String, i64, Option<i64>, i64)>,
-    /// What it is linked with.
+    /// Its links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) link: Option<Box<Link>>,
-    /// The linked order that it is a part of, which has so much less to let go.
+    /// The linked order that it is a part of; that order has this quantity less to release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) part_of: Option<u64>,
-    /// Its price had come, and what was entered for it is lost: it is entered with the next prices.
+    /// True if its trigger price was reached but its entry was lost; the next price update enters it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_overdue: bool,
 }
 
-/// What an order is linked with.
+/// Links of an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Link {
     pub(crate) triggers: bool,
     pub(crate) cancels: bool,
-    /// 0 for anything, 1 for all, 2 for as much as is filled.
+    /// 0 for any fill, 1 for a complete fill, 2 for a proportional one.
     pub(crate) condition: u8,
     pub(crate) secondaries: Vec<u64>,
     pub(crate) secondary_ids: Vec<String>,
     pub(crate) primary_id: String,
     pub(crate) oco_ref: String,
-    /// What it is to watch once it is let go: as an order that waits has it.
+    /// Trigger terms after the release, in the form of `WaitingOrder::trigger`.
     pub(crate) armed: Option<(String, i64, Option<i64>, i64)>,
     pub(crate) released: u64,
 }
 
-/// Market maker protection of an index and a group.
+/// Market maker protection of an index and an MMP group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Protection {
     pub(crate) account: String,
@@ -161,28 +161,28 @@ pub(crate) struct Protection {
     pub(crate) group: String,
     pub(crate) interval_s: u64,
     pub(crate) frozen_s: u64,
-    /// In 10^-18.
+    /// Limits in 10^-18.
     pub(crate) quantity: Option<String>,
     pub(crate) delta: Option<String>,
     pub(crate) vega: Option<String>,
     pub(crate) quote_quantity: Option<String>,
 }
 
-/// What past money follows.
+/// Terms that past amounts depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MoneyTerms {
     pub(crate) instruments: Vec<InstrumentTerms>,
-    /// What accounts began with, by user and currency, in 10^-18.
+    /// Initial balances, by user and currency, in 10^-18.
     pub(crate) accounts: BTreeMap<String, BTreeMap<String, Exact>>,
 }
 
-/// What an instrument is, and what its trades cost.
+/// Definition and fees of an instrument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstrumentTerms {
     pub(crate) name: String,
-    /// What must not change, in words.
+    /// Text of everything that must not change.
     pub(crate) nature: String,
-    /// In millionths: of the resting side, of the incoming side, of delivery, of forced executions.
+    /// Maker, taker, delivery and liquidation fees, in millionths.
     pub(crate) fees: [i32; 4],
 }
 
@@ -190,7 +190,7 @@ pub(crate) struct InstrumentTerms {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Token {
     pub(crate) digest: String,
-    /// Of the token that it was given with.
+    /// Digest of the token issued together with it.
     pub(crate) other: String,
     pub(crate) key: String,
     pub(crate) scope: String,
@@ -198,44 +198,44 @@ pub(crate) struct Token {
     pub(crate) is_refresh: bool,
 }
 
-/// What was written down cannot be used.
+/// Error in the stored records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// Use the version of the program that wrote it, or put the files back.
+    /// The line is unknown: start the program version that wrote it, or restore the files.
     #[error(
         "line {line} is no record that this version of the program knows: start the version that wrote it, or put this \
          file back from a copy that was made after the last stop"
     )]
     Line {
-        /// Of the file, from 1.
+        /// Line number in the file, from 1.
         line: usize,
     },
-    /// Balances follow from the old definition: put it back as it was, or begin another session with
-    /// `--new-session`, which keeps this one's files.
+    /// Balances depend on the old definition: restore it, or begin another session with `--new-session`,
+    /// which keeps the files of this one.
     #[error(
         "instrument {instrument} was {was} and {is}: past trades would be worth something else. Put it back as it was in \
          the venue's file, or begin another session with --new-session, which keeps the files of this one"
     )]
     Changed {
-        /// Its name.
+        /// Name of the instrument.
         instrument: String,
-        /// What it was.
+        /// Its recorded definition.
         was: String,
-        /// What the file says.
+        /// Its definition in the configuration.
         is: String,
     },
 }
 
 impl Record {
-    /// Tokens have no place in the log.
+    /// Tokens do not depend on log commands.
     pub(crate) const fn is_token(&self) -> bool {
         matches!(self, Record::Token(_) | Record::TokenEnds { .. })
     }
 }
 
 impl Stamped {
-    /// The records of lines.
+    /// Parses records from lines.
     pub(crate) fn read_all(lines: &[u8]) -> Result<Vec<Stamped>, RecordError> {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let records = lines.zip(1..);
@@ -244,7 +244,7 @@ impl Stamped {
             .collect()
     }
 
-    /// Appends it as a line.
+    /// Appends the record as a line.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         serde_json::to_writer(&mut *out, self)
             .expect("a record is written into memory, and its keys are texts");
@@ -326,7 +326,7 @@ mod tests {
         let mut lines = Vec::new();
         written.iter().for_each(|record| record.write(&mut lines));
         assert_eq!(Stamped::read_all(&lines).unwrap(), written);
-        // A number that is none is no 0.
+        // An invalid number is not read as 0.
         let forged = String::from_utf8(lines).unwrap().replace("\"-5\"", "\"-5x\"");
         assert!(Stamped::read_all(forged.as_bytes()).is_err());
         let unknown = b"{\"after\":1,\"at_ms\":2,\"what\":\"else\"}\n";

@@ -1,38 +1,38 @@
-//! What a key or a token may do.
+//! Scopes of keys and tokens.
 
 use std::fmt;
 
-/// How far something may be done.
+/// Level of access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Not at all.
+    /// No access.
     #[default]
     None,
-    /// Looked at.
+    /// Read access.
     Read,
-    /// Looked at and changed.
+    /// Read and write access.
     ReadWrite,
 }
 
-/// What a key or a token may do, in Deribit's words: `account:read trade:read_write`.
+/// Scope of a key or a token, in Deribit's format: `account:read trade:read_write`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// The account's figures and settings.
+    /// Summary and settings of the account.
     pub account: Access,
     /// Orders, trades and positions.
     pub trade: Access,
-    /// Deposits and withdrawals, of which the venue has none.
+    /// Deposits and withdrawals.
     pub wallet: Access,
-    /// The session that a token belongs to; a token without one belongs to its connection.
+    /// The named session of a token; a token without one belongs to its connection.
     pub session: Option<String>,
-    /// How long a token is good, in seconds.
+    /// Lifetime of a token, in seconds.
     pub expires_s: Option<u64>,
-    /// True where the words name any of the three, if only to say none.
+    /// True if the text names any of the three, even as none.
     pub names_access: bool,
 }
 
 impl Scope {
-    /// Reads words separated by spaces; unknown words are passed over.
+    /// Parses words separated by spaces; unknown words are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Scope {
         let mut scope = Scope::default();
@@ -56,7 +56,7 @@ impl Scope {
         scope
     }
 
-    /// What is asked for as far as the key allows it; everything that it allows where nothing is asked for.
+    /// Returns the requested scope limited by the key's, or the key's scope if nothing is requested.
     #[must_use]
     pub fn narrowed(&self, asked: &Scope) -> Scope {
         let narrow = |key: Access, own: Access| if asked.names_access { key.min(own) } else { key };

@@ -1,4 +1,4 @@
-//! The front with its sockets, on a thread of its own.
+//! The front's server: sockets and a separate thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,80 +29,80 @@ use crate::rebase::LogStart;
 use crate::side_files::{Kept, SideFiles};
 use crate::trusted_file::TrustedFile;
 
-/// Where clients ask for a WebSocket.
+/// Path for WebSocket upgrades.
 const WEBSOCKET_PATH: &str = "/ws/api/v2";
-/// Key of the acceptor in the poller; connections have keys from 0.
+/// Poller key of the acceptor; connections have keys from 0.
 const ACCEPTOR_KEY: u64 = u64::MAX;
-/// Connections that one look reports at most; the others come with the next.
+/// Maximum number of ready connections per poll; the others follow in the next poll.
 const READY_MAX: usize = 64;
-/// Connections accepted by one run at most.
+/// Maximum number of connections accepted per run.
 const ACCEPTS_PER_RUN: usize = 64;
-/// Messages of one connection that one run takes at most.
+/// Maximum number of messages processed per connection and run.
 const MESSAGES_PER_RUN: usize = 16;
-/// Commands of the log that one run takes at most.
+/// Maximum number of log commands processed per run.
 const COMMANDS_PER_RUN: usize = 1 << 10;
-/// Rest of the thread after its latest work: the most that a reply waits for it.
+/// Sleep time of the thread after its latest work, which bounds the delay of a reply.
 const REST: Nanos = Nanos::from_micros(200);
-/// So long after a request was handed to the venue the thread only gives way: the answer is on its way.
+/// Time after sending a request during which the thread only yields, because the reply is imminent.
 const ANSWER_IN: Nanos = Nanos::from_micros(300);
-/// How often connections are looked at that the poller does not report, for their time-outs, and the disk for its room.
+/// Interval for checking time-outs of connections that the poller does not report, and the disk capacity.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(50);
-/// Bytes that the kernel takes for one client at most before it has them.
+/// Maximum bytes in the kernel's send buffer of one client.
 const KERNEL_BYTES_MAX: usize = 256 << 10;
-/// Who is to be closed and takes nothing of what waits for it has so long.
+/// Time after which a closing connection that accepts no data is dropped.
 const END_PATIENCE: Nanos = Nanos::from_secs(5);
-/// Close codes of WebSockets (RFC 6455, 7.4.1): normal, going away, against the rules.
+/// WebSocket close codes (RFC 6455, 7.4.1): normal closure, going away, policy violation.
 const CLOSE_NORMAL: u16 = 1000;
 const CLOSE_GOING_AWAY: u16 = 1001;
 const CLOSE_POLICY: u16 = 1008;
-/// The venue restarts: the code of maintenance (IANA's registry of close codes).
+/// Service restart, used for maintenance (IANA's registry of close codes).
 const CLOSE_RESTART: u16 = 1012;
-/// Deribit's codes that are no 400: those of authorisation, and of too many requests.
+/// HTTP status of Deribit's error codes; all others have status 400.
 const STATUS_OF: [(i64, u16); 6] =
     [(13_009, 401), (13_004, 401), (13_020, 404), (13_021, 403), (10_028, 429), (11_051, 503)];
 
-/// What the front's door has done, readable from outside while it runs.
+/// Counters of the front's port, readable from other threads.
 #[derive(Default)]
 pub struct DoorCounters {
-    /// Connections turned away because there were as many as there may be.
+    /// Connections rejected because the connection limit was reached.
     pub refused: Counter,
-    /// Connections closed before a request or, where there was no capacity for others, before a login, or because their
-    /// first request did not come in time.
+    /// Connections closed before a request or login because others needed the capacity, or because their
+    /// first request was late.
     pub evicted: Counter,
-    /// Connections that ended as they should.
+    /// Connections that ended normally.
     pub done: Counter,
-    /// Connections that broke, took too long, or spoke no HTTP.
+    /// Connections that broke, timed out, or sent no valid HTTP.
     pub broken: Counter,
-    /// Times that what the front decided could not be written down: after a restart it is not known.
+    /// Failed writes of records; these are unknown after a restart.
     pub records_lost: Counter,
-    /// Why the system refuses labels, records or tokens, as it numbers its errors; 0 while it takes them.
+    /// System error number for labels, records or tokens; 0 without an error.
     pub storage_error: Counter,
-    /// 1 while the disk has no room for labels or records: orders that need it are refused.
+    /// 1 while the disk has no capacity for labels or records; orders that need it are rejected.
     pub is_disk_full: Counter,
-    /// 1 once the log cannot be followed any more: there is no front until the venue is started again.
+    /// 1 once the log can no longer be followed; the front is unavailable until the venue restarts.
     pub has_failed: Counter,
 }
 
 struct Client {
     web: WebConnection,
-    /// The front's number: of the WebSocket, or of the request over HTTP that waits for its answer.
+    /// The front's connection number: of the WebSocket, or of the current HTTP request.
     number: Option<u64>,
     is_closing: bool,
     stage: Stage,
-    /// Its connection is to end, and takes nothing: so long it may before it is dropped.
+    /// Deadline for closing a connection that accepts no data.
     end_by: Option<Nanos>,
 }
 
-/// Identifies a connection.
+/// Authentication stage of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing: its first request has not come.
+    /// No request yet.
     Waiting,
-    /// The same, at an address that is at its limit of connections: it is answered with that error only.
+    /// No request yet, and its address has reached the connection limit: it only gets that error.
     Excess,
-    /// Requests, and no login.
+    /// Requests without a login.
     Anonymous,
-    /// A login.
+    /// Logged in.
     LoggedIn,
 }
 
@@ -112,16 +112,16 @@ impl Stage {
     }
 }
 
-/// What a front has done, to be shown.
+/// Counters of a front, for display.
 #[derive(Clone)]
 pub struct DeribitView {
-    /// What its clients asked and were told.
+    /// Requests and replies.
     pub front: Arc<FrontCounters>,
-    /// Their connections.
+    /// Connections.
     pub door: Arc<DoorCounters>,
-    /// What was made to go wrong.
+    /// Injected faults.
     pub faults: FaultSwitch,
-    /// Connections by FIX, where they are taken.
+    /// FIX connections, if enabled.
     pub fix: Option<Arc<FixCounters>>,
 }
 
@@ -182,11 +182,11 @@ pub struct DeribitServer {
     fix: Option<FixDoor>,
     poller: Poller,
     clients: BTreeMap<u64, Client>,
-    /// Of these, those that have made no request.
+    /// Connections without a request.
     pre_login: PreLogin<Ipv4Addr>,
-    /// Of these, those that have and are not logged in: they give way where there is no capacity for others.
+    /// Connections with requests but without a login; these are closed when others need the capacity.
     anonymous: PreLogin<Ipv4Addr>,
-    /// Room for the keys of the clients that a run looks at.
+    /// Buffer for the client keys of a run.
     keys: Vec<u64>,
     next_key: u64,
     max_connections: usize,
@@ -194,39 +194,39 @@ pub struct DeribitServer {
     files: SideFiles,
     trusted: TrustedFile,
     notices: Vec<String>,
-    /// Nobody is let in before the log was read up to here.
+    /// Log position that must be reached before clients are accepted.
     ready_at: Option<Sequence>,
     next_timers: Nanos,
     disk_at: Nanos,
-    /// Until when the thread does not rest.
+    /// Time until which the thread does not sleep.
     awake_until: Nanos,
     counters: Arc<DoorCounters>,
 }
 
-/// The front's thread. Dropped, it ends.
+/// The front's thread. Dropping it stops the thread.
 pub struct DeribitThread {
     stop: StopSignal,
     handle: Option<JoinHandle<Result<(), LogFeedError>>>,
 }
 
-/// Where the front keeps what the log does not say.
+/// Storage of the data that the log does not contain.
 #[derive(Clone, Debug)]
 pub struct LabelStore {
-    /// Common start of the files' names.
+    /// Common prefix of the file names.
     pub path: PathBuf,
-    /// Folder of the journal that they belong to.
+    /// Folder of the journal that the files belong to.
     pub journal: PathBuf,
-    /// Whether they are synced before an order with one is handed to the venue.
+    /// Whether they are synced before an order with a new label is sent.
     pub is_synced: bool,
-    /// Continue with the good part of a damaged file, which is kept as it is under another name.
+    /// Whether to continue with the intact part of a damaged file, which is kept under another name.
     pub accepts_loss: bool,
 }
 
 impl DeribitServer {
-    /// Opens the front's socket. Nobody is let in before the log has been read.
+    /// Opens the front's sockets. Clients are accepted once the log has been read.
     ///
     /// # Errors
-    /// An address that is in use or not this machine's, a file of labels that cannot be read or written.
+    /// An address that is in use or not local, or a file of labels that cannot be read or written.
     pub fn open(
         settings: FrontSettings,
         door: FrontPort,
@@ -246,7 +246,7 @@ impl DeribitServer {
             .with_context(|| format!("the Deribit front's labels beside {}", store.path.display()))?;
         let max_connections = settings.max_connections;
         let (per_address, pre_login) = (settings.per_address, PreLogin::new(settings.pre_login));
-        // One more than there may be, for the moment until another one has given way.
+        // One more than the limit, until another connection is closed.
         let places = max_connections + 1;
         let all = PreLoginLimits { connections: places, per_address: places, deadline: Nanos(u64::MAX) };
         let now_us = clock.now().0 / 1_000;
@@ -284,25 +284,25 @@ impl DeribitServer {
         })
     }
 
-    /// Messages for the operator about the side files.
+    /// Returns messages for the operator about the side files.
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Where clients connect.
+    /// Returns the address of the WebSocket and HTTP port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.acceptor.local_address()
     }
 
-    /// Where clients connect that speak FIX, if any may.
+    /// Returns the address of the FIX port, if enabled.
     #[must_use]
     pub fn fix_address(&self) -> Option<SocketAddrV4> {
         self.fix.as_ref().map(FixDoor::local_address)
     }
 
-    /// What clients have done.
+    /// Returns the counters.
     #[must_use]
     pub fn view(&self) -> DeribitView {
         let fix = self.fix.as_ref().map(FixDoor::counters);
@@ -314,7 +314,7 @@ impl DeribitServer {
         }
     }
 
-    /// Switches faults on and off while it runs, for tests; none where others than this machine reach the front.
+    /// Returns the fault switch for tests; none if other machines can reach the front.
     #[must_use]
     pub fn faults(&self) -> Option<FaultSwitch> {
         let mut addresses = [Some(self.local_address()), self.fix_address()].into_iter().flatten();
@@ -324,7 +324,7 @@ impl DeribitServer {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system refused one.
+    /// The system cannot create it.
     pub fn start(mut self, clock: TscClock) -> io::Result<DeribitThread> {
         let stop = StopSignal::new();
         let stopped = stop.clone();
@@ -354,12 +354,12 @@ impl DeribitServer {
     /// Does a bounded amount of work and returns how much.
     ///
     /// # Errors
-    /// [`LogFeedError`] when the log cannot be followed any more: what clients would be told would be wrong.
+    /// [`LogFeedError`] when the log can no longer be followed: clients would get wrong data.
     pub fn run_once(&mut self, now: Nanos) -> Result<usize, LogFeedError> {
         self.front.handle_time(now.0 / 1_000);
         let mut work = self.door.log.run_once(COMMANDS_PER_RUN, &mut self.front)?;
         if let Some(ready_at) = self.ready_at {
-            // What was in the log at the start is told to nobody.
+            // Log commands from before the start are not published.
             if self.front.counters().commands.read() < ready_at.0 {
                 return Ok(work);
             }
@@ -392,7 +392,7 @@ impl DeribitServer {
         Ok(work)
     }
 
-    /// Says what the thread waits for, beside what becomes safe in the log.
+    /// Adds the events that the thread waits for, besides new durable log commands.
     fn wait_for(&self, now: Nanos, wait: &mut WaitSet) {
         wait.descriptor(self.poller.descriptor());
         wait.until(Nanos(self.front.next_time_us() * 1_000).min(self.next_timers).min(self.disk_at));
@@ -408,7 +408,7 @@ impl DeribitServer {
     }
 
     fn read(&mut self, now: Nanos) -> usize {
-        // Where the system refuses, the next run asks again.
+        // When the system call fails, the next run polls again.
         let mut ready = std::mem::take(&mut self.keys);
         if let Ok(found) = self.poller.poll() {
             ready.extend(found.map(|ready| ready.key));
@@ -421,7 +421,7 @@ impl DeribitServer {
         for key in ready.iter().copied().filter(|key| *key != ACCEPTOR_KEY) {
             work += self.receive(key, now);
         }
-        // Behind the others: a request that has come is read before its connection could be closed for a newcomer.
+        // After the others: a received request is read before its connection could be closed for a new one.
         if ready.contains(&ACCEPTOR_KEY) {
             work += self.accept(now);
         }
@@ -451,8 +451,8 @@ impl DeribitServer {
         ACCEPTS_PER_RUN
     }
 
-    /// Closes a connection that has made no request, where another one of `peer` finds no capacity. It is read once more
-    /// before: its request may have come.
+    /// Closes a connection without a request when the limits leave no capacity for another one of `peer`.
+    /// Reads the connection first, because its request may have arrived.
     fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
         let Some(key) = self.pre_login.victim(peer) else { return };
         self.receive(key, now);
@@ -462,7 +462,7 @@ impl DeribitServer {
         }
     }
 
-    /// Takes what a client sent; returns how much.
+    /// Receives from a client; returns the number of messages.
     fn receive(&mut self, key: u64, now: Nanos) -> usize {
         let Some(client) = self.clients.get(&key) else { return 0 };
         if !matches!(client.stage, Stage::Waiting | Stage::Excess) {
@@ -474,7 +474,7 @@ impl DeribitServer {
             client.stage = if is_excess { Stage::Excess } else { Stage::Waiting };
         }
         let count = self.take_messages(key, now);
-        // Its login may have come with its first request.
+        // The first message may include a login.
         if let Some(stage @ (Stage::Anonymous | Stage::LoggedIn)) =
             self.clients.get(&key).map(|client| client.stage)
         {
@@ -489,8 +489,8 @@ impl DeribitServer {
         self.clients.values().filter(is_one).count()
     }
 
-    /// The first request of a connection has come. Where there is no capacity, one that is not logged in gives way: the
-    /// oldest of this address, or of the one that has the most.
+    /// Handles the first request of a connection. If a limit is exceeded, closes the oldest connection
+    /// without a login: of this address, or of the address with the most.
     fn enter(&mut self, key: u64, peer: Ipv4Addr, stage: Stage, now: Nanos) {
         self.pre_login.remove(key);
         if self.count_of(peer, &[Stage::Anonymous, Stage::LoggedIn]) > self.per_address.max_of(peer)
@@ -542,7 +542,7 @@ impl DeribitServer {
                 Some(ServerEvent::Upgrade(_) | ServerEvent::Request(_)) if client.stage == Stage::Excess => {
                     let frame = Front::too_many_connections();
                     client.web.respond(now, &HttpResponse::json(status_of(&frame), &frame.bytes));
-                    // What does not leave at once is lost with it.
+                    // Unsent data is lost with the connection.
                     let _ = client.web.flush();
                     self.counters.refused.add(1);
                     self.forget(key, now);
@@ -605,7 +605,7 @@ impl DeribitServer {
         }
     }
 
-    /// Keeps what the front decided, before anybody hears of it.
+    /// Stores the front's records before their effects are published.
     fn keep_records(&mut self) {
         let records = self.front.poll_records();
         let files = &mut self.files;
@@ -620,8 +620,8 @@ impl DeribitServer {
         }
     }
 
-    /// Looks whether the disk takes what further orders will need, and has those refused if not: what is set aside there is
-    /// enough for all that are on their way.
+    /// Checks the disk capacity for further orders, which are rejected without it. The preallocated part is
+    /// sufficient for all requests in flight.
     fn look_at_disk(&mut self) {
         let has_room = self.files.each().map(LineFile::has_room) == [true; 3];
         self.note_storage_error();
@@ -634,11 +634,11 @@ impl DeribitServer {
         self.counters.storage_error.set(error.map_or(0, |errno| errno as u64));
     }
 
-    /// Gives the venue what the front asks of it, after the labels that belong to it.
+    /// Stores new labels and records, then sends the front's requests to the venue.
     fn hand_over(&mut self) -> usize {
         let labels = self.front.poll_labels();
         if !labels.is_empty() {
-            // Those that cannot be written now are written before the next ones: a label's place is its number.
+            // Failed labels are written before the next ones, because a label's place is its number.
             self.files.labels.append(&Labels::write(labels));
         }
         self.keep_records();
@@ -653,7 +653,7 @@ impl DeribitServer {
         count
     }
 
-    /// Sends a client what waits for it, as far as it takes it; returns how many messages.
+    /// Sends queued messages that the client accepts; returns their number.
     fn write(&mut self, key: u64, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
         match client.number.and_then(|number| self.front.poll_outage(number)) {
@@ -670,7 +670,7 @@ impl DeribitServer {
         }
         let Some(number) = client.number else { return 0 };
         let mut count = 0;
-        // A login that was put off is answered without a word of its client.
+        // A delayed login succeeds without further input from its client.
         if client.stage == Stage::Anonymous && self.front.is_logged_in(number) {
             client.stage = Stage::LoggedIn;
             self.anonymous.remove(key);
@@ -691,13 +691,13 @@ impl DeribitServer {
                 }
             }
             if is_full {
-                // The message had no room and is lost: who goes on without it would not know.
+                // The message was lost; the client would not notice it if it stayed connected.
                 self.front.counters().slow_clients.add(1);
                 self.forget(key, now);
                 return count;
             }
             if count > 0 {
-                // What does not leave now leaves with the next run.
+                // The next run sends the rest.
                 let _ = client.web.flush();
             }
             if let Some(reason) = self.front.poll_end(number).filter(|_| !client.is_closing) {
@@ -718,8 +718,8 @@ impl DeribitServer {
         count
     }
 
-    /// A client that takes nothing now, although its connection may be over: who does not read is never told so, and would keep
-    /// what waits for it. Returns how many ended.
+    /// Drops a closing client that accepts no data: a client that does not read never sees the close and
+    /// would keep its queue. Returns the number of dropped clients.
     fn outwait(&mut self, key: u64, now: Nanos) -> usize {
         let Some(client) = self.clients.get_mut(&key) else { return 0 };
         let is_to_end = client.number.is_some_and(|number| self.front.end(number).is_some());
@@ -731,13 +731,13 @@ impl DeribitServer {
         1
     }
 
-    /// The last words of the front, before its thread ends.
+    /// Stores the last records and closes all connections, before the thread ends.
     fn close_all(&mut self, now: Nanos) {
         self.front.finish();
         self.keep_records();
         self.trusted.take(&mut self.front);
         for file in self.files.each() {
-            // An error leaves the lines in the page cache, which survives the process.
+            // After an error the lines are still in the page cache, which survives the process.
             let _ = file.finish();
         }
         if let Some(fix) = &mut self.fix {
@@ -755,10 +755,10 @@ impl DeribitThread {
     /// Ends the thread.
     ///
     /// # Errors
-    /// [`LogFeedError`] that ended it before.
+    /// [`LogFeedError`] if that ended the thread earlier.
     ///
     /// # Panics
-    /// As the thread did: what ended by a panic has not ended well.
+    /// If the thread panicked.
     pub fn join(mut self) -> Result<(), LogFeedError> {
         self.end().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -770,8 +770,8 @@ impl DeribitThread {
     }
 }
 
-/// Gives the front what it wrote down before. Where the log may have lost commands the files are rewritten, and a message for
-/// the operator is returned.
+/// Restores the front's records. If the log may have lost commands, rewrites the files and returns a message
+/// for the operator.
 fn recall(
     front: &mut Front,
     files: &mut SideFiles,
@@ -784,13 +784,13 @@ fn recall(
     };
     front.recall_tokens(&[]).context("tokens")?;
     let (tokens, _) = front.poll_tokens().unwrap_or_default();
-    // Tokens first: once the records are rewritten, nothing shows that the tokens must be ended.
+    // Tokens first: rewritten records no longer show that the tokens must be ended.
     files.tokens.try_replace(&tokens).context("tokens")?;
     files.records.try_replace(&rebased.lines).context("records")?;
     Ok(rebased.notice)
 }
 
-/// Says that the front has failed where its thread ends by a panic.
+/// Reports the failure of the front if its thread panics.
 struct ToldOfPanic(Arc<DoorCounters>);
 
 impl Drop for ToldOfPanic {
@@ -803,7 +803,7 @@ impl Drop for ToldOfPanic {
 
 impl Drop for DeribitThread {
     fn drop(&mut self) {
-        // Its reason is in the counters.
+        // The counters contain its reason.
         let _ = self.end();
     }
 }
@@ -813,7 +813,7 @@ fn status_of(frame: &Frame) -> u16 {
     STATUS_OF.iter().find(|(known, _)| *known == code).map_or(400, |(_, status)| *status)
 }
 
-/// What tokens are made of: nobody may guess it.
+/// Returns the secret random key from which tokens are generated.
 fn random_key() -> io::Result<[u8; 32]> {
     use std::io::Read as _;
     let mut key = [0; 32];

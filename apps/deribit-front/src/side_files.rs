@@ -1,5 +1,5 @@
-//! The files that the front keeps beside the journal: the clients' labels, its own decisions, and tokens. Each is a file of
-//! lines, and a file of marks has the last line of each.
+//! Files of the front beside the journal: the clients' labels, its records, and tokens. Each is a file of
+//! lines; a file of marks has the last line of each.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -12,61 +12,61 @@ use crate::line_file::{LineFile, Lines, Position};
 use crate::marks::{Mark, Marks};
 use crate::server::LabelStore;
 
-/// The files, in the order of their marks.
+/// Names of the files, in the order of their marks.
 const NAMES: [&str; 3] = ["labels", "records", "tokens"];
 
-/// A file beside the journal is not what the front wrote.
+/// Error of a file beside the journal.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SideFileError {
-    /// Put the file back from a copy made after the last stop.
+    /// A damaged file; restore it from a copy made after the last stop.
     #[error("line {line} of {path} is damaged: {RESTORE}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// From 1.
+        /// Damaged line, from 1.
         line: usize,
     },
-    /// Put the file back from a copy made after the last stop.
+    /// A truncated file; restore it from a copy made after the last stop.
     #[error("{path} lacks its end, from line number {next} to {kept}: {RESTORE}")]
     Cut {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The first that is missing.
+        /// First missing line.
         next: u64,
-        /// The last one that was written.
+        /// Last line that was written.
         kept: u64,
     },
-    /// Put the file back from a copy made after the last stop.
+    /// An unusable file of marks; restore it from a copy made after the last stop.
     #[error("{path}, which says how far the files beside it were written, is {state}: {RESTORE}")]
     Marks {
-        /// The file of marks.
+        /// Path of the file of marks.
         path: String,
-        /// Damaged or missing.
+        /// Its state: damaged or missing.
         state: &'static str,
     },
-    /// The system refuses the file.
+    /// A system error.
     #[error("cannot use {path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The system error.
         source: io::Error,
     },
 }
 
-/// The remedy of a damaged file: an older journal would take back what was acknowledged since.
+/// Remedy for a damaged file: an older journal would undo acknowledged requests.
 const RESTORE: &str = "it was left as it is; put it back from a copy that was made after the last stop, keep the journal, or see \
                        'Damaged files' in docs/deribit.md";
 
-/// The files, open at their ends.
+/// The files, opened for appending.
 pub(crate) struct SideFiles {
     pub(crate) labels: LineFile,
     pub(crate) records: LineFile,
     pub(crate) tokens: LineFile,
 }
 
-/// The contents of the files, and messages for the operator.
+/// Contents of the files, and messages for the operator.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) labels: Vec<u8>,
@@ -75,17 +75,17 @@ pub(crate) struct Kept {
     pub(crate) notices: Vec<String>,
 }
 
-/// One of the files as it was found.
+/// One of the files, as found at the start.
 struct Found {
     path: PathBuf,
-    /// If the file is to be rewritten, its numbers continue after their end.
+    /// Its lines; if the file is rewritten, numbering continues after them.
     lines: Lines,
     is_rewritten: bool,
 }
 
 impl SideFiles {
-    /// Opens the files of a journal's session, which may be new, and reads what is there. Where one of them is damaged nothing
-    /// is changed.
+    /// Opens or creates the files of a journal's session and reads their contents. If one of them is damaged,
+    /// nothing is changed.
     pub(crate) fn open(store: &LabelStore, session: &str) -> Result<(SideFiles, Kept), SideFileError> {
         let mut notices = Vec::new();
         let folder = folder_of(&store.path);
@@ -99,7 +99,7 @@ impl SideFiles {
         }
         let witness = store.journal.join(format!("deribit-front.{}", plain(session)));
         if let Err(state) = state {
-            // Without marks there are lines of an older version of the program, or none.
+            // Missing marks are valid for files without checksums, and for no files at all.
             let has_lines = found.iter().any(|file| file.lines.end != Position::default());
             if has_lines || witness.exists() || state == "damaged" {
                 accept(store, SideFileError::Marks { path: shown(&marks_path), state }, &mut notices)?;
@@ -107,7 +107,7 @@ impl SideFiles {
         }
         let files = SideFiles::write(store, &marks_path, state.is_ok(), &found);
         let files = files.map_err(|source| failed(&marks_path, source))?;
-        // Lies with the journal: should all the files be gone together, it tells that there were some.
+        // This file in the journal's folder reveals that side files existed, should all of them be missing.
         let made = OpenOptions::new().create(true).append(true).mode(0o600).open(&witness);
         made.map_err(|source| failed(&witness, source))?;
         let mut texts = found.into_iter().map(|file| file.lines.texts);
@@ -147,14 +147,14 @@ impl SideFiles {
     }
 }
 
-/// The path of a file of a journal's session.
+/// Returns the path of a file of a journal's session.
 fn path_of(store: &LabelStore, session: &str, name: &str) -> PathBuf {
     let mut path = store.path.clone().into_os_string();
     path.push(format!(".{}.{name}", plain(session)));
     path.into()
 }
 
-/// A session's name as part of a file's name.
+/// Converts a session's name for use in a file name.
 fn plain(session: &str) -> String {
     let plain =
         |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '.' };
@@ -174,7 +174,7 @@ fn find(
     let mut bytes = read(&path)?;
     let kept = mark.end;
     if bytes.is_none() && name == NAMES[0] && kept == Position::default() {
-        // Older versions of the program had one file of labels for all sessions. It stays where it is.
+        // The legacy format has one file of labels for all sessions. It is left in place.
         bytes = read(&store.path)?;
     }
     let mut lines = Lines::read(bytes.as_deref().unwrap_or_default(), kept);
@@ -211,7 +211,7 @@ fn find(
     Ok(Found { path, lines, is_rewritten })
 }
 
-/// An error that is to be accepted is only said.
+/// Returns the error, or only adds it to the messages if losses are accepted.
 fn accept(store: &LabelStore, error: SideFileError, notices: &mut Vec<String>) -> Result<(), SideFileError> {
     if !store.accepts_loss {
         return Err(error);
@@ -221,7 +221,7 @@ fn accept(store: &LabelStore, error: SideFileError, notices: &mut Vec<String>) -
     Ok(())
 }
 
-/// An unused name for a damaged file.
+/// Returns an unused name for a damaged file.
 fn aside(path: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     impl Site {
-        /// Files with three labels, three records, and tokens that were replaced once.
+        /// Creates files with three labels, three records, and tokens that were replaced once.
         fn new() -> Site {
             let site = Site { folder: tempfile::tempdir().unwrap(), accepts_loss: false };
             let (mut files, kept) = site.open().unwrap();
@@ -299,7 +299,7 @@ mod tests {
             all
         }
 
-        /// The start is refused and changes nothing; with the loss accepted it keeps the damaged file and continues.
+        /// Checks that the start fails and changes nothing, and with accepted losses keeps the damaged file.
         fn refuses(&mut self, what: &str) -> Kept {
             let before = self.all();
             let error = self.open().map(|_| ()).unwrap_err().to_string();
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(site.open().unwrap().1.labels, b"a\nb\nc\nd\n");
     }
 
-    /// One file is damaged in one way, by a seed: the start is refused, or nothing is missing and nothing is added.
+    /// One file is damaged in a random way: the start fails, or no line is missing and none is added.
     #[test]
     fn no_damage_changes_what_comes_back() {
         const TRIALS: u64 = 300;
@@ -406,7 +406,7 @@ mod tests {
             std::fs::remove_file(site.path(name)).unwrap();
             site.refuses("lacks its end");
             let mut site = Site::new();
-            // Another line at the end, as an editor adds one, and one that was changed.
+            // A line appended by an editor, and a changed line.
             std::fs::write(site.path(name), [&bytes[..], b"forged\n"].concat()).unwrap();
             site.refuses("is damaged");
             let mut site = Site::new();
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(site.refuses("is damaged").records, b"a\nb\nc\n");
     }
 
-    /// Of a journal that is not synced the machine may lose the end with its power.
+    /// A power loss may remove the end of a journal that is not synced.
     #[test]
     fn what_the_machine_lost_with_its_power_is_said() {
         let site = Site::new();
@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(again.records, kept.records);
         let old = std::fs::read(site.folder.path().join("deribit-labels")).unwrap();
         assert_eq!(old, b"\"a\"\n\"b\"\n", "the old file stays");
-        // Put back over the new one it is no file of this version's.
+        // Restored over the new file, the legacy file is not valid.
         std::fs::write(site.path("records"), "{\"after\":1}\n").unwrap();
         assert!(site.open().is_err());
     }

@@ -1,4 +1,4 @@
-//! The file of the addresses where each key's secret was right. Without it only trust is lost.
+//! File of the addresses from which each key's secret was correct. Losing it only loses this trust.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,18 +15,18 @@ use crate::front::Front;
 use crate::line_file::replace_file;
 use crate::server::LabelStore;
 
-/// How often it is written at most.
+/// Minimum interval between writes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The file, replaced as a whole on another thread. Dropped, it has all pairs.
+/// The file, replaced as a whole on another thread. All pairs are written when it is dropped.
 pub(crate) struct TrustedFile {
-    // Dropped before the thread, whose last run takes what is in it.
+    // Dropped before the thread, so that its last run writes the remaining pairs.
     new: spsc::Producer<TrustedLogin>,
     _thread: BackgroundThread,
 }
 
 impl TrustedFile {
-    /// Reads the file. A line says where it is damaged, or missing though the front is not new.
+    /// Reads the file. Returns a message if it is damaged, or missing although the front is not new.
     pub(crate) fn open(
         store: &LabelStore,
         front: &mut Front,
@@ -52,7 +52,7 @@ impl TrustedFile {
         });
         let new = logins.sink();
         let thread = BackgroundThread::repeat("trusted-logins", move || {
-            // A failed write is repeated; it only loses trust.
+            // A failed write is retried; only trust is lost.
             logins.run_once().ok();
             Some(INTERVAL)
         });
@@ -60,10 +60,10 @@ impl TrustedFile {
         Ok((TrustedFile { new, _thread: thread }, notice))
     }
 
-    /// Takes the latest pairs, to be written.
+    /// Passes the latest pairs to the writing thread.
     pub(crate) fn take(&mut self, front: &mut Front) {
         while let Some(pair) = front.poll_trusted() {
-            // One that the full ring does not take is trusted until the front stops.
+            // A pair that does not fit into the full ring is trusted until the front stops.
             let _ = self.new.try_push(pair);
         }
     }
@@ -75,7 +75,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         file => file?,
     };
     let mut text = Vec::new();
-    // One byte more than it may have, so that a longer one is damaged.
+    // Reads one byte beyond the limit, so that a longer file counts as damaged.
     file.take(TRUSTED_TEXT_LEN_MAX as u64 + 1).read_to_end(&mut text)?;
     Ok(Some(text))
 }

@@ -29,7 +29,7 @@ use tickpath_web::Target;
 
 const BOOK: &str = "book.BTC-PERPETUAL.raw";
 
-/// The book that the channel told of.
+/// Rebuilds the book from channel messages.
 fn book_of(told: &[(String, Vec<u8>)]) -> (u64, usize, usize) {
     let mut chain = Continuity::new();
     let mut levels = BookLevels::default();
@@ -55,7 +55,7 @@ fn book_of(told: &[(String, Vec<u8>)]) -> (u64, usize, usize) {
 #[test]
 fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let folder = tempfile::tempdir().unwrap();
-    // However many snapshots the journal has, the whole log stays.
+    // The log is complete, regardless of the number of snapshots.
     let snapshots =
         |text: String| text.replace("snapshot_every = 0", "snapshot_every = 1000\nkeep_snapshots = 1");
     let venue = start_with(folder.path(), snapshots);
@@ -86,7 +86,7 @@ fn two_clients_trade_over_websockets_and_a_restart_keeps_what_they_have() {
     let position = GetPosition { instrument_name: Text::new(PERPETUAL) };
     let before = bert.call(Method::GetPosition, &position).unwrap();
     assert_eq!((&before["size"], &before["average_price"]), (&400.into(), &60010.into()));
-    // Cancel on disconnect is for this connection, and the session turns it on.
+    // Cancel on disconnect applies to this connection, and the session enables it.
     let rate = |client: &mut Client| {
         client.call(Method::GetOpenOrders, &GetOpenOrders { kind: None, order_type: None }).unwrap()
     };
@@ -123,7 +123,7 @@ fn a_client_trades_over_tls() {
     venue.stop();
 }
 
-/// One request over HTTP: status and body.
+/// Sends an HTTP request; returns status and body.
 fn http(address: SocketAddrV4, request: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -134,7 +134,7 @@ fn http(address: SocketAddrV4, request: &str) -> (u16, Value) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
-/// Changes one bit of a journal, which ends there for who accepts the loss.
+/// Flips one bit of a journal, which ends there if the loss is accepted.
 fn damage(folder: &Path) {
     let files = std::fs::read_dir(folder.join("deribit-journal")).unwrap().map(|file| file.unwrap().path());
     let segments = files.filter(|path| path.extension().is_some_and(|name| name == "journal"));
@@ -146,7 +146,7 @@ fn damage(folder: &Path) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The front's files beside a journal.
+/// Returns the front's files beside a journal.
 fn side_files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let own = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("labels."));
@@ -219,7 +219,7 @@ fn lose_the_end(is_cut_short: bool) {
     let token = token_of(venue.address);
     let left = count(venue.address, &token);
     assert!((3..36).contains(&left), "{left} orders are left");
-    // New orders get numbers of lost ones, and nothing waits for them.
+    // New orders reuse the numbers of lost ones, and nothing waits for them.
     (0..12).for_each(|_| drop(anna.order(Method::Buy, 10, "58000")));
     let before = open_by(venue.address, &token).1["result"].clone();
     assert_eq!(before.as_array().unwrap().len(), left + 12);
@@ -301,7 +301,7 @@ fn the_same_is_asked_over_http() {
     venue.stop();
 }
 
-/// A client by FIX over a socket.
+/// A FIX client over a socket.
 pub(crate) struct FixClient {
     stream: TcpStream,
     session: FixSession<NoStore>,
@@ -362,7 +362,7 @@ impl FixClient {
         assert!(self.is_open_until(what, is_so), "{what} does not come before the end");
     }
 
-    /// False where the venue closes the connection before.
+    /// Waits for a condition; returns false if the venue closes the connection first.
     pub(crate) fn is_open_until(&mut self, what: &str, is_so: impl Fn(&Got) -> bool) -> bool {
         let deadline = Deadline::start();
         while !is_so(&self.got) {
@@ -386,7 +386,7 @@ impl FixClient {
         true
     }
 
-    /// Whether the venue has closed the connection, which it does in time.
+    /// Returns true once the venue has closed the connection, which it does in time.
     fn is_closed(&mut self) -> bool {
         self.stream.set_nonblocking(false).unwrap();
         self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -419,7 +419,7 @@ fn clients_by_fix_and_by_websocket_trade_with_each_other() {
         symbol: PERPETUAL,
         ..NewOrderSingle::default()
     };
-    // The instruments open a moment after the start.
+    // The instruments open shortly after the start.
     let mut tries = 0;
     while !anna.got.reports.iter().any(|(_, status)| *status == b'0') {
         tries += 1;
@@ -433,7 +433,7 @@ fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     assert_eq!(bert.order(Method::Buy, 600, "60010")["order"]["order_state"], "filled");
     anna.wait("the end", |got| got.reports.last() == Some(&(own.clone(), b'2')));
 
-    // The same name again takes the session over, and garbage is sent away.
+    // The same name takes over the session, and garbage closes the connection.
     let mut again = FixClient::connect(address, "ANNA");
     again.log_on("anna");
     again.wait("its Logon", |got| got.is_up);
@@ -447,7 +447,7 @@ fn clients_by_fix_and_by_websocket_trade_with_each_other() {
     assert!(garbage.is_closed());
     anna.session.send(now(), &NewOrderSingle { cl_ord_id: "last", ..order }).unwrap();
     anna.wait("the report", |got| got.reports.iter().any(|(known, _)| known == "last"));
-    // The venue says goodbye.
+    // The venue logs out its clients.
     let stopped = std::thread::spawn(move || venue.stop());
     anna.wait("the end of the venue", |got| got.logout.as_deref() == Some("the venue stops"));
     stopped.join().unwrap();
@@ -471,8 +471,8 @@ fn clients_by_fix_that_are_cut_that_flood_and_that_are_early_are_closed() {
     let mut early = FixClient::connect(address, "EARLY");
     early.stream.write_all(b"8=FIX.4.4\x019=5\x0135=D\x0110=180\x01").unwrap();
     assert!(early.is_closed());
-    // What the session itself answers, and is not read, without an end: it costs, and the venue closes the client although it
-    // takes nothing.
+    // An endless flood of messages that the session itself answers: they cost credits, and the venue closes
+    // the client although it does not read.
     let flood = up("anna", "FLOOD");
     flood.stream.set_nonblocking(false).unwrap();
     flood.stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -491,7 +491,7 @@ fn clients_by_fix_that_are_cut_that_flood_and_that_are_early_are_closed() {
     );
     let counters = &venue.view.front;
     assert_eq!((counters.slow_clients.read(), counters.over_rate.read()), (0, 1));
-    // The others go on, until the line is dead for all of them, and cut after its second.
+    // The others continue until all connections are half open, and are cut after one second.
     let order = NewOrderSingle {
         cl_ord_id: "b-1",
         side: SideCode::BUY,

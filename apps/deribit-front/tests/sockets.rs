@@ -1,4 +1,4 @@
-//! Clients that behave badly, over sockets of every kind: TCP and TLS, WebSocket and HTTP.
+//! Misbehaving clients over all kinds of sockets: TCP and TLS, WebSocket and HTTP.
 #![allow(clippy::unwrap_used)]
 
 use crate::client;
@@ -26,7 +26,7 @@ const UPGRADE: &str = "GET /ws/api/v2 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade
 
 const LOGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"public/auth","params":{"grant_type":"client_credentials","client_id":"anna","client_secret":"test"}}"#;
 
-/// A venue by one kind of socket.
+/// A venue reached through one kind of socket.
 struct Door {
     venue: Running,
     trust: Option<TlsClient>,
@@ -42,7 +42,7 @@ impl Door {
         Door { venue, trust: Some(trust) }.opened()
     }
 
-    /// Once the instruments trade.
+    /// Waits until the instruments trade.
     fn opened(self) -> Door {
         let target = format!("/api/v2/public/get_instrument?instrument_name={PERPETUAL}");
         let request = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n");
@@ -67,14 +67,14 @@ impl Door {
         Client::start(self.target(), id, &[])
     }
 
-    /// A WebSocket whose client says what it likes.
+    /// Opens a WebSocket without a client session.
     fn web(&self) -> WebSocketClient {
         let mut web = WebSocketClient::start(&Kernel, now(), self.target(), WebLimits::client()).unwrap();
         wait_until("connection", || web.poll_open(now()).unwrap());
         web
     }
 
-    /// A connection whose client says what it likes.
+    /// Opens a connection for raw bytes.
     fn peer(&self) -> Peer {
         let address = self.venue.address;
         let target = ByteTarget {
@@ -93,7 +93,7 @@ impl Door {
         Peer { connection: connection.unwrap(), received: Vec::new() }
     }
 
-    /// One request on a connection of its own: status, and the answer where it is JSON.
+    /// Sends one request on a new connection; returns status and the JSON reply, if any.
     fn ask(&self, request: &str) -> (u16, Value) {
         self.peer().ask(request)
     }
@@ -104,7 +104,7 @@ impl Door {
     }
 }
 
-/// Bytes both ways.
+/// A raw byte connection.
 struct Peer {
     connection: ByteConnection,
     received: Vec<u8>,
@@ -119,7 +119,7 @@ impl Peer {
         });
     }
 
-    /// Reads what is there; whether more may come.
+    /// Reads the available bytes; returns whether more may follow.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 4_096];
         loop {
@@ -136,7 +136,7 @@ impl Peer {
         self.answer()
     }
 
-    /// The next answer: status, and what it holds where that is JSON.
+    /// Waits for the next reply: status, and the body if it is JSON.
     fn answer(&mut self) -> (u16, Value) {
         let mut answer = None;
         wait_until("an answer", || {
@@ -160,14 +160,14 @@ impl Peer {
         Some((status, value))
     }
 
-    /// The venue closes it and has said nothing more.
+    /// Checks that the venue closes the connection without further data.
     fn ends(mut self) {
         wait_until("the end", || !self.read());
         assert_eq!(String::from_utf8(self.received).unwrap(), "");
     }
 }
 
-/// Does the same by TCP and by TLS.
+/// Runs a test over TCP and over TLS.
 fn by_both(test: impl Fn(&Door)) {
     for open in [Door::plain, Door::tls] {
         let folder = tempfile::tempdir().unwrap();
@@ -177,7 +177,7 @@ fn by_both(test: impl Fn(&Door)) {
     }
 }
 
-/// The code of the next refusal, or of the close.
+/// Returns the code of the next rejection or close.
 fn code_of_next(web: &mut WebSocketClient) -> i64 {
     let mut code = None;
     wait_until("a word", || {
@@ -224,7 +224,7 @@ fn frames_that_are_long_or_deep_are_refused_and_huge_ones_end_the_connection() {
         let _ = web.send(&request((64 << 10) + 1 - around));
         assert_eq!(code_of_next(&mut web), 1009);
         wait_until("the count", || door.venue.view.door.broken.read() == 1);
-        // The others go on.
+        // Other clients continue.
         assert_eq!(door.client("anna").order(Method::Buy, 10, "59000")["order"]["order_state"], "open");
     });
 }
@@ -233,7 +233,7 @@ fn frames_that_are_long_or_deep_are_refused_and_huge_ones_end_the_connection() {
 fn a_client_that_never_reads_is_dropped_and_the_others_go_on() {
     by_both(|door| {
         let mut anna = door.peer();
-        // In base64: anna:test, bert:test.
+        // Base64 of anna:test and bert:test.
         let (annas, berts) = ("YW5uYTp0ZXN0", "YmVydDp0ZXN0");
         let label = "l".repeat(64);
         let buy = |peer: &mut Peer, secret: &str| {
@@ -254,8 +254,8 @@ fn a_client_that_never_reads_is_dropped_and_the_others_go_on() {
         };
         let view = &door.venue.view;
         let ask = r#"{"jsonrpc":"2.0","id":9,"method":"private/get_open_orders","params":{}}"#;
-        // More than the kernel takes, less than the front keeps for him: he is over his rate, is to be told so, and does not
-        // read it.
+        // More than the kernel accepts, less than the front's queue limit: the client exceeds its rate, must
+        // get that error, and does not read.
         rest(12);
         let mut flooding = door.client("anna");
         for _ in 0..400 {
@@ -263,10 +263,10 @@ fn a_client_that_never_reads_is_dropped_and_the_others_go_on() {
         }
         wait_until("the end of who floods", || view.door.broken.read() == 1);
         assert_eq!((view.front.over_rate.read(), view.front.slow_clients.read()), (1, 0));
-        // One question after the other, each answer a third of a megabyte.
+        // One request after the other, each with a reply of a third of a megabyte.
         rest(288);
         let mut deaf = door.client("anna");
-        // Who says nothing for ten seconds is closed as well, so he comes now.
+        // A client that is silent for ten seconds is closed too, so this one connects only now.
         let mut bert = door.peer();
         let mut answered = 0;
         while view.front.slow_clients.read() == 0 {
@@ -304,7 +304,7 @@ fn who_asks_too_often_over_a_socket_is_told_so_and_counted() {
         let refused = codes.split_off(codes.len() - 2);
         assert_eq!((refused, codes.iter().all(|code| *code == 0)), (vec![10_028, 1_008], true));
         assert_eq!(door.venue.view.front.over_rate.read(), 1);
-        // The same address over HTTP, many at once: a slow machine takes more than its credits come back meanwhile.
+        // The same address over HTTP, in parallel: a slow machine takes longer than the refill of credits.
         let mut peers: Vec<Peer> = (0..16).map(|_| door.peer()).collect();
         for peer in &mut peers {
             peer.send("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n".repeat(60).as_bytes());
@@ -323,7 +323,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let few = |text: String| text.replace("[deribit]\n", "[deribit]\nmax_connections_per_address = 2\n");
     let door = Door { venue: start_with(folder.path(), few), trust: None };
-    // Without a login the oldest is closed for a new connection, which may log in.
+    // The oldest connection without a login is closed for a new one, which may log in.
     let (mut oldest, mut first, mut second) = (door.web(), door.web(), door.web());
     wait_until("the end of the oldest", || !matches!(oldest.receive(), Ok(None)));
     for web in [&mut first, &mut second] {
@@ -337,12 +337,12 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     wait_until("the count", || door.venue.view.door.refused.read() == 2);
     let _ = first.send("[]");
     assert_eq!(code_of_next(&mut first), -32600, "a logged-in client continues");
-    // Those that say nothing take no client's place.
+    // Silent connections take no client's place.
     let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(door.venue.address).unwrap()).collect();
     drop(second);
     wait_until("room", || door.ask("GET /api/v2/public/get_time HTTP/1.1\r\n\r\n").0 == 200);
     door.venue.stop();
-    // Where the file does not say, this machine's clients are not told apart: more than another machine may have.
+    // By default the clients of this machine have no per-address limit: more than another machine may have.
     let folder = tempfile::tempdir().unwrap();
     let door = Door::plain(folder.path());
     let mut many: Vec<WebSocketClient> = (0..40).map(|_| door.web()).collect();
@@ -353,7 +353,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     door.venue.stop();
 }
 
-/// The login comes with the upgrade, in one read: the connection is a client's, and the bounds of others do not hold for it.
+/// Upgrade and login arrive in one read: the connection is logged in, and pre-login limits do not apply.
 #[test]
 fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -370,7 +370,7 @@ fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
         });
     };
     heard(&mut peer, "access_token");
-    // A silent one that came later is closed when its time is over: then that of the login would be over too.
+    // A later silent connection is closed at its deadline, so the deadline of the login has passed too.
     let _silent = TcpStream::connect(door.venue.address).unwrap();
     wait_until("the end of a silent one", || door.venue.view.door.evicted.read() > 0);
     assert_eq!(door.venue.view.door.evicted.read(), 1);
@@ -379,7 +379,7 @@ fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
     door.venue.stop();
 }
 
-/// A frame of a client, with a mask of zeroes.
+/// Encodes a client frame with a zero mask.
 fn masked(text: &str) -> Vec<u8> {
     let len = u16::try_from(text.len()).unwrap();
     let mut frame = match len {
@@ -399,7 +399,7 @@ fn bad_requests_over_http_are_answered_with_their_status() {
             |body: &str| format!("POST /api/v2 HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         let time = r#"{"jsonrpc":"2.0","id":3,"method":"public/get_time","params":{}}"#;
         let post = |length: &str| format!("POST /api/v2 HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{time}");
-        // No HTTP, or none that is taken: the connection ends.
+        // Invalid or unsupported HTTP ends the connection.
         let broken = [
             ("garbage\r\n\r\n".to_owned(), 400),
             (format!("GET /api/v2/public/get_time HTTP/1.1\r\n{}\r\n", header(17 << 10)), 431),
@@ -427,7 +427,7 @@ fn bad_requests_over_http_are_answered_with_their_status() {
             peer.ends();
         }
         wait_until("the counts", || door.venue.view.door.broken.read() == broken.len() as u64);
-        // Requests that are refused: the connection goes on.
+        // Rejected requests do not end the connection.
         let long =
             format!(r#"{{"id":1,"method":"public/test","params":{{"a":"{}"}}}}"#, "x".repeat(40 << 10));
         let deep = format!(r#"{{"id":1,"method":"public/test","params":{{"a":{}}}}}"#, "[".repeat(20_000));
@@ -450,14 +450,14 @@ fn bad_requests_over_http_are_answered_with_their_status() {
             let (answered, reply) = peer.ask(&request);
             assert_eq!((answered, reply["error"]["code"].as_i64()), (status, Some(code)), "{request:.80}");
         }
-        // A length that is too short leaves a rest that is no request; two requests in one segment are two.
+        // A short length leaves a rest that is no request; two requests in one segment get two replies.
         peer.send((body(time) + &get("/api/v2/public/get_time") + &post("10")).as_bytes());
         let ids: Vec<Value> = (0..2).map(|_| peer.answer().1["id"].clone()).collect();
         assert_eq!(ids, [3, 0]);
         assert_eq!(peer.answer().1["error"]["code"], -32700);
         assert_eq!(peer.answer(), (400, Value::Null));
         peer.ends();
-        // Half a request that nothing follows.
+        // An incomplete request without a continuation.
         for half in ["GET /api/v2/public/get_time HTTP/1.1\r\nHost", &post("64")] {
             let mut peer = door.peer();
             peer.send(half.as_bytes());
@@ -505,7 +505,7 @@ fn wrong_authorizations_are_refused_and_a_signature_is_good_on_one_connection() 
             String::from_utf8(header).unwrap() + "\r\n"
         };
         let good = signed("test", timestamp, "once", target);
-        // Two equal calls in a millisecond have one signature, with clients whose nonce is the clock.
+        // Two equal calls within a millisecond have the same signature if the client's nonce is the clock.
         let mut own = door.peer();
         for _ in 0..2 {
             let (status, _) = own.ask(&format!("GET {target} HTTP/1.1\r\n{good}\r\n"));
@@ -518,9 +518,9 @@ fn wrong_authorizations_are_refused_and_a_signature_is_good_on_one_connection() 
             (signed("test", timestamp - 120_000, "b", target), (401, Some(13_009))),
             (signed("test", timestamp + 120_000, "c", target), (401, Some(13_009))),
             (signed("test", timestamp, "d", "/api/v2/private/buy"), (401, Some(13_009))),
-            (good.replace("id=anna", "id=nobody"), (401, Some(13_004))),
+            (good.replace("id=anna", "id=absent"), (401, Some(13_004))),
             (stated("deri-hmac-sha256 id=anna"), (401, Some(13_009))),
-            // In base64: anna:test, anna:guess, anna.
+            // Base64 of anna:test, anna:guess and anna.
             (stated("Basic YW5uYTp0ZXN0"), (200, None)),
             (stated("Basic YW5uYTpndWVzcw=="), (401, Some(13_004))),
             (stated("Basic YW5uYQ=="), (401, Some(13_009))),
@@ -533,7 +533,7 @@ fn wrong_authorizations_are_refused_and_a_signature_is_good_on_one_connection() 
         }
         let view = &door.venue.view;
         assert_eq!(view.front.logins_refused.read(), 13);
-        // Who guesses on has no tries left in the end.
+        // Further guesses are rejected in the end.
         let guess = stated("Basic YW5uYTpndWVzcw==");
         let over = (0..1_000).map(|_| door.get(target, &guess)).find(|outcome| outcome.0 != 401);
         assert_eq!((over, view.front.over_rate.read()), (Some((429, Some(10_028))), 1));
@@ -548,7 +548,7 @@ fn a_secret_waits_for_others_failures_unless_it_was_right_there_before() {
         let fix = |text: String| text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\n");
         Door { venue: start_with(folder.path(), fix), trust: None }.opened()
     };
-    // In base64: anna:test, anna:wrong.
+    // Base64 of anna:test and anna:wrong.
     let ask = |door: &Door, secret: &str| {
         let header = format!("Authorization: Basic {secret}\r\n");
         door.get("/api/v2/private/get_positions", &header)
@@ -572,7 +572,7 @@ fn a_secret_waits_for_others_failures_unless_it_was_right_there_before() {
     while delayed.read() == 0 {
         assert_eq!(ask(&door, wrong), (401, Some(13_004)));
     }
-    // By FIX, where nothing but the answer comes from the client.
+    // Over FIX, where the client sends nothing but the Logon.
     let stream = TcpStream::connect(door.venue.fix_address.unwrap()).unwrap();
     let mut fix = FixClient::over(stream, "LATE");
     fix.log_on("anna");

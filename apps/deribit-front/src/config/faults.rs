@@ -1,4 +1,4 @@
-//! `[deribit.faults]`: what is to go wrong, so that clients can be tried.
+//! `[deribit.faults]`: fault injection for testing clients.
 
 use std::net::SocketAddrV4;
 
@@ -9,65 +9,65 @@ use tickpath_types::Nanos;
 use super::{ppm, value};
 use crate::faults::{FaultKind, FaultPlan};
 
-/// `[deribit.faults]`: each chance is a part of one, as text.
+/// `[deribit.faults]`: each chance is a fraction of 1, as text.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FaultsConfig {
-    /// Of what happens when.
+    /// Seed of the fault schedule.
     pub seed: u64,
-    /// Each connection each second: it ends without a word.
+    /// Each connection, each second: it ends without notice.
     pub cut: Option<String>,
-    /// Each connection each second: it stands, and nothing is read or sent any more.
+    /// Each connection, each second: it stays open, and nothing is read or sent any more.
     pub half_open: Option<String>,
-    /// Each order request: its connection ends before it is read.
+    /// Each order request: its connection ends before the request is read.
     pub request_lost: Option<String>,
-    /// Each order request: it is done, and its connection ends before the reply.
+    /// Each order request: it is executed, and its connection ends before the reply.
     pub reply_cut: Option<String>,
-    /// Each order request: it is done and its reply never sent.
+    /// Each order request: it is executed, and its reply is never sent.
     pub reply_lost: Option<String>,
-    /// Each order request: it is done and its reply comes late.
+    /// Each order request: it is executed, and its reply is delayed.
     pub reply_slow: Option<String>,
-    /// Each order request: it is refused with 10028.
+    /// Each order request: it is rejected with 10028.
     pub rate_limited: Option<String>,
-    /// Each order request: it is refused with a code after which it may be sent again, drawn of 10040, 10041, 10047, 10066,
-    /// 11094 and 13028.
+    /// Each order request: it is rejected with a retryable code, drawn from 10040, 10041, 10047, 10066, 11094
+    /// and 13028.
     pub refused: Option<String>,
-    /// Each private request: the access token ends before its time.
+    /// Each private request: the access token expires early.
     pub token_expired: Option<String>,
-    /// Each private request: all tokens of the connection end.
+    /// Each private request: all tokens of the connection are revoked.
     pub tokens_revoked: Option<String>,
-    /// Each Logon by FIX: it is refused.
+    /// Each FIX Logon: it is rejected.
     pub logon_refused: Option<String>,
     /// Each heartbeat: it is not sent.
     pub heartbeat_missed: Option<String>,
-    /// Each change of a book to each listener: it is sent twice.
+    /// Each book change to each subscriber: it is sent twice.
     pub book_duplicated: Option<String>,
-    /// Each change of a book to each listener: it is sent after the next one.
+    /// Each book change to each subscriber: it is sent after the next one.
     pub book_swapped: Option<String>,
-    /// Each change of a book to each listener: it is not sent.
+    /// Each book change to each subscriber: it is not sent.
     pub book_dropped: Option<String>,
-    /// Each second: the venue closes everything and refuses new connections.
+    /// Each second: the venue closes all connections and refuses new ones.
     pub maintenance: Option<String>,
-    /// How long a connection is half open.
+    /// Duration of a half-open connection.
     pub half_open_for: Option<Duration>,
-    /// How long maintenance takes.
+    /// Duration of maintenance.
     pub maintenance_for: Option<Duration>,
-    /// How late a slow reply is.
+    /// Delay of a slow reply.
     pub reply_delay: Option<Duration>,
-    /// How long requests about orders are refused with 10041 after 08:00 UTC; not at all when absent.
+    /// Time after 08:00 UTC during which order requests are rejected with 10041; none when absent.
     pub settlement_for: Option<Duration>,
 }
 
-/// What a connection that is half open, maintenance and a slow reply take where the file does not say.
+/// Default durations of a half-open connection, of maintenance and of a reply delay.
 const HALF_OPEN_FOR: Duration = Duration(Nanos::from_secs(60));
 const MAINTENANCE_FOR: Duration = Duration(Nanos::from_secs(5));
 const REPLY_DELAY: Duration = Duration(Nanos::from_millis(500));
 
 impl FaultsConfig {
-    /// The checked plan of a front at these addresses.
+    /// Returns the checked fault plan of a front at these addresses.
     ///
     /// # Errors
-    /// [`ConfigError::Value`]: a chance that is none, or a front that others than this machine reach.
+    /// [`ConfigError::Value`] for an invalid chance, or for faults on a front that other machines can reach.
     pub(super) fn plan(
         &self,
         addresses: impl IntoIterator<Item = SocketAddrV4>,

@@ -1,11 +1,11 @@
-//! How many connections one address may have.
+//! Limits on the number of connections per address.
 
 use std::net::Ipv4Addr;
 
-/// Of another machine, where the file does not say.
+/// Default limit for the address of another machine.
 const OTHERS_MAX: usize = 32;
 
-/// Connections of one address at a time.
+/// Maximum number of simultaneous connections of one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionsPerAddress {
     others: usize,
@@ -13,8 +13,8 @@ pub struct ConnectionsPerAddress {
 }
 
 impl ConnectionsPerAddress {
-    /// As the file states it, for every address. Where it does not, 32, and no bound but that of all connections for this
-    /// machine: a desk's programs all come from its one address there, and must not lock each other out.
+    /// Uses `stated` for every address. The default is 32 for other machines, and no limit for this machine:
+    /// all programs of a desk share its address there and must not lock each other out.
     pub(super) fn of(stated: Option<usize>) -> ConnectionsPerAddress {
         ConnectionsPerAddress {
             others: stated.unwrap_or(OTHERS_MAX),
@@ -22,7 +22,7 @@ impl ConnectionsPerAddress {
         }
     }
 
-    /// How many an address may have.
+    /// Maximum number of connections of the address.
     #[must_use]
     pub const fn max_of(&self, address: Ipv4Addr) -> usize {
         if address.is_loopback() { self.this_machine } else { self.others }

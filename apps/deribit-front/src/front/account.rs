@@ -22,21 +22,21 @@ use crate::listing::figure;
 use crate::order::Order;
 use crate::pending::{Intent, Work};
 
-/// An account's figures in one currency.
+/// Amounts of an account in one currency.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) balance: Money,
     pub(super) floating: Money,
-    /// Of futures, since the last settlement; funding apart.
+    /// Realized profit of futures since the last settlement, without funding.
     pub(super) realized: Money,
-    /// Since the last settlement.
+    /// Funding since the last settlement.
     pub(super) funding: Money,
     pub(super) options_value: Money,
     pub(super) initial_margin: Money,
     pub(super) maintenance_margin: Money,
-    /// Of what is open and waits.
+    /// Amount held by open and untriggered orders.
     pub(super) open_orders: Money,
-    /// What options won that were opened, and are open or closed since the last settlement.
+    /// Profit of options that are open or were closed since the last settlement.
     pub(super) options_profit: Money,
 }
 
@@ -45,13 +45,13 @@ impl Figures {
         self.balance + self.floating + self.realized + self.funding + self.options_value
     }
 
-    /// What new orders may use.
+    /// Funds available for new orders.
     pub(super) fn available(&self) -> Money {
         self.equity() - self.options_value.max(Money::ZERO) - self.initial_margin - self.open_orders
     }
 }
 
-/// An order, as far as it holds money.
+/// Parameters of an order for calculating the amount it holds.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     listing: usize,
@@ -61,19 +61,19 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// So much of what is to be entered.
+    /// Takes `qty` of an order to be entered.
     pub(super) const fn of(intent: &Intent, qty: Qty) -> Wanted {
         Wanted { listing: intent.listing, side: intent.side, qty, price: intent.price }
     }
 
-    /// What is left of an open order.
+    /// Takes the remaining quantity of an open order.
     pub(super) const fn open(order: &Order) -> Wanted {
         let Order { listing, side, price, .. } = *order;
         Wanted { listing, side, qty: order.leaves(), price }
     }
 }
 
-/// Units of positions, by the place of the instrument, that no order is to close yet.
+/// Units of each position, by the place of the listing, that no earlier order reduces.
 #[derive(Default)]
 struct FreeSize(Vec<(usize, u64)>);
 
@@ -96,7 +96,7 @@ impl FreeSize {
 }
 
 impl Front {
-    /// The figures of an account; without the order `but`, which is to be replaced.
+    /// Calculates the amounts of an account, without the order `but`, which is to be replaced.
     pub(super) fn figures_of(&self, account: usize, currency: &str, but: Option<u64>) -> Figures {
         let known = &self.accounts[account];
         let mut figures = Figures { balance: known.balance(currency), ..Figures::default() };
@@ -106,7 +106,7 @@ impl Front {
                 continue;
             }
             if listing.is_future() {
-                // What is due of funding is due though the position is closed.
+                // Funding stays due after the position is closed.
                 figures.realized += position.realized;
                 figures.funding += position.funding(&market.funding.meter);
             }
@@ -129,8 +129,8 @@ impl Front {
         figures
     }
 
-    /// What an account's orders hold of a currency, those on their way included: without the order `but`, which is to be
-    /// replaced, and with one more behind them all.
+    /// Returns the amount that an account's orders hold of a currency, in-flight orders included. Leaves out
+    /// the order `but`, which is to be replaced, and adds the order `more` last.
     pub(super) fn held_by_orders(
         &self,
         account: usize,
@@ -151,7 +151,7 @@ impl Front {
         for order in known.open.values().filter(|order| is_other(order.number)) {
             let (listing, side) = (order.listing, order.side);
             let now = Wanted { listing, side, qty: order.leaves(), price: order.price };
-            // A change on its way holds what it will hold, where that is more than the order does.
+            // An in-flight edit holds its new amount if that is larger than the order's.
             let changes = edits.get(&order.number).into_iter().flatten().map(|intent| Wanted {
                 qty: Qty(intent.qty.0.saturating_sub(order.filled.0)),
                 price: intent.price,
@@ -162,7 +162,7 @@ impl Front {
         for pending in &known.pending {
             let wanted = match (pending.work, pending.request) {
                 (Work::Place(intent), _) => Wanted::of(&intent, intent.qty),
-                // It is entered again, and not in the book.
+                // The order is entered again and is not in the book.
                 (Work::Edit { intent, .. }, OrderRequest::Enter(order)) => Wanted::of(&intent, order.qty),
                 _ => continue,
             };
@@ -171,8 +171,8 @@ impl Front {
         held + self.held_by(account, currency, &mut free, &mut more.into_iter())
     }
 
-    /// What one order holds that may be any of these: the most of them. What lowers the position holds nothing, as far as
-    /// no order before it does.
+    /// Returns the maximum amount held by the variants of one order. An order that reduces the position holds
+    /// nothing, except for the quantity that earlier orders already reduce.
     fn held_by(
         &self,
         account: usize,
@@ -197,8 +197,8 @@ impl Front {
         held
     }
 
-    /// What an order that lowers nothing holds of a currency: margin of a future, the premium of an option that is bought, the
-    /// other side of a pair; with what is paid the fee of one that takes, so that nobody owes it.
+    /// Returns the amount that an order opening a position holds of a currency: the margin of a future or
+    /// short option, the premium of a bought option, or the paid side of a pair. Payments add the taker fee.
     pub(super) fn held_for(&self, currency: &str, order: &Wanted) -> Money {
         let Wanted { listing: place, side, qty, price } = *order;
         let (listing, market) = self.listed(place);
@@ -224,7 +224,7 @@ impl Front {
         }
     }
 
-    /// What the open orders of one instrument hold.
+    /// Returns the amount held by the open orders of one instrument.
     fn held_in(&self, account: usize, place: usize) -> Money {
         let settlement = &self.settings.listings[place].settlement;
         let mut free = FreeSize::default();
@@ -358,7 +358,7 @@ impl Front {
         .write(out);
     }
 
-    /// Every currency that the account has, or could win.
+    /// Returns every currency that the account has or can receive.
     pub(super) fn currencies_of(&self, account: usize) -> Vec<String> {
         let mut names: Vec<String> = self.accounts[account].balances.keys().cloned().collect();
         for listing in &self.settings.listings {
@@ -394,7 +394,7 @@ impl Front {
         Ok(Some(summary.end()))
     }
 
-    /// The account itself: there are no others below it.
+    /// Returns the account itself, which has no subaccounts.
     pub(super) fn subaccounts(&self, account: usize, request: &Request<'_>) -> Answer {
         let has_portfolio = param::<bool>(&request.params()?, "with_portfolio")?.unwrap_or(false);
         let known = &self.accounts[account];

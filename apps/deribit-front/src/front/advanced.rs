@@ -1,4 +1,4 @@
-//! Orders of options that are priced in dollars or by a volatility: their prices follow the index.
+//! Option orders priced in dollars or by volatility: their prices follow the index.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -10,15 +10,15 @@ use super::trading::NewTerms;
 use crate::order::{Terms, hundredths};
 use crate::pending::{Origin, Work};
 
-/// Orders that are looked at ten times a second; the others have their turn with the next ones.
+/// Maximum number of orders repriced per tenth of a second; the others follow in later passes.
 const FOLLOWED_PER_TENTH: usize = 32;
-/// Orders and requests that are walked over meanwhile: what one needs of margin follows from all of its account's. A turn with
-/// more ends behind the order that needed them, so that an account with thousands of orders holds up nobody.
+/// Maximum number of orders and requests visited per pass: a margin depends on all orders of the account. A
+/// pass over the limit ends after the current order, so one large account does not delay the others.
 const WALKED_PER_TENTH: usize = 32_768;
-/// How often all open orders of an account are walked over to change one.
+/// Number of passes over all open orders of an account for one change.
 const WALKS_PER_CHANGE: usize = 3;
 
-/// The orders that follow, each by the place of its account and its number, and which had its turn last.
+/// The orders that follow the index, by account and number, and the last one visited.
 #[derive(Default)]
 pub(super) struct Followed {
     orders: BTreeSet<(usize, u64)>,
@@ -26,7 +26,7 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// The one whose turn it is; none where no order follows.
+    /// Returns the next order in turn; none when no order follows the index.
     fn next(&mut self) -> Option<(usize, u64)> {
         let after = self.last.map_or(Unbounded, Excluded);
         self.last = self.orders.range((after, Unbounded)).next().or_else(|| self.orders.first()).copied();
@@ -35,7 +35,7 @@ impl Followed {
 }
 
 impl Front {
-    /// Orders that an account's command changed: those that follow the index are known, and no others.
+    /// Updates which of the changed orders follow the index.
     pub(super) fn note_followed(&mut self, account: usize, changed: &[u64]) {
         for number in changed {
             let order = self.accounts[account].open.get(number);
@@ -47,8 +47,8 @@ impl Front {
         }
     }
 
-    /// The index is another: so are prices that follow from it, where they are another tick. An order keeps its price where the
-    /// account has no funds for the new one, where its instrument does not trade, and while a request about it is on its way.
+    /// Reprices orders whose price reaches another tick after an index change. An order keeps its price while
+    /// its account lacks funds, its instrument does not trade, or a request on it is in flight.
     pub(super) fn follow_index(&mut self) {
         let mut walked = 0;
         for _ in 0..self.followed.orders.len().min(FOLLOWED_PER_TENTH) {
@@ -60,12 +60,12 @@ impl Front {
             let Some(new) = self.followed_terms(account, number) else { continue };
             walked += WALKS_PER_CHANGE * self.accounts[account].open.len();
             let connection = self.accounts[account].open.get(&number).and_then(|order| order.connection);
-            // What is refused now is looked at again in its next turn.
+            // A rejected change is tried again in the next pass.
             let _ = self.send_change(account, new, Origin { connection, ..Origin::default() });
         }
     }
 
-    /// What an order is to be now; none where it stays as it is.
+    /// Returns the new parameters of an order; none where it stays unchanged.
     fn followed_terms(&self, account: usize, number: u64) -> Option<NewTerms> {
         let known = &self.accounts[account];
         let order = known.open.get(&number)?;
@@ -78,7 +78,7 @@ impl Front {
         let (way, value) = order.terms.advanced?;
         let (price, _) = self.advanced_price(order.listing, order.side, way, hundredths(value)).ok()?;
         let price = listing.parse_price(price).ok()?;
-        // No further than any order may be.
+        // The price band applies to every order.
         let (min, max) = market.band(listing, self.settings.band_ppm);
         let price: Price = if order.side == Side::Buy { price.min(max) } else { price.max(min) };
         let terms = Terms { is_auto_replaced: true, ..order.terms };

@@ -1,4 +1,4 @@
-//! Who clients are: keys, signatures, tokens.
+//! Authentication of clients: keys, signatures and tokens.
 
 use tickpath_deribit::codes::GrantType;
 use tickpath_deribit::credits::CreditPool;
@@ -21,21 +21,21 @@ use crate::json::{json, text_of};
 use crate::record::{Record, RecordError, Stamped, Token};
 use crate::scope::Scope;
 
-/// Lines of tokens that are good no more, beside as many as those that are: with more the file is written anew.
+/// Number of token lines beyond twice the live tokens at which the file is rewritten.
 const TOKEN_LINES_SPARE: usize = 1_024;
 
-/// Lines about tokens that are to be kept.
+/// Token lines to be written.
 #[derive(Default)]
 pub(super) struct TokenLines {
     added: Vec<u8>,
-    /// They take the place of all that are kept.
+    /// True when these lines replace all stored lines.
     is_anew: bool,
-    /// Lines that are kept, these included.
+    /// Number of stored lines, including these.
     count: usize,
 }
 
 impl Front {
-    /// Whether a connection acts for an account.
+    /// Returns true if the connection is authenticated.
     #[must_use]
     pub fn is_logged_in(&self, number: u64) -> bool {
         self.connections.get(&number).is_some_and(|connection| connection.account.is_some())
@@ -68,7 +68,7 @@ impl Front {
         if !is_renewal {
             self.trust(number, key);
         }
-        // Nobody uses up what a right login costs but the account itself.
+        // A valid login is charged to the account only, so other clients cannot exhaust its credits.
         let account = self.settings.keys[key].account;
         self.charge(number, Some(account), CreditPool::NonMatching)?;
         let allowed = &self.settings.keys[key].scope;
@@ -79,7 +79,7 @@ impl Front {
         self.grant(number, key, scope, auth.state)
     }
 
-    /// Gives out tokens, and lets the connection act for the account.
+    /// Issues tokens and authenticates the connection for the account.
     fn grant(&mut self, number: u64, key: usize, scope: Scope, state: Option<Text<'_>>) -> Answer {
         let account = self.settings.keys[key].account;
         let expires_s = scope.expires_s.unwrap_or(u64::MAX).min(self.settings.token_expires_s);
@@ -93,7 +93,7 @@ impl Front {
             scope: scope.clone(),
             expires_us: now_us
                 .saturating_add(expires_s.saturating_mul(1_000_000 * if is_refresh { 2 } else { 1 })),
-            // A connection over HTTP is over before its token is used.
+            // An HTTP connection ends before its token is used.
             connection: Some(number).filter(|_| scope.session.is_none() && !is_http),
             other: other.to_owned(),
             is_refresh,
@@ -105,12 +105,12 @@ impl Front {
             self.write_token(&Record::Token(self.token_record(digest, grant)));
         }
         self.counters.logins.add(1);
-        // What another account was told is not told to this one.
+        // Channels of another account must not continue.
         self.leave_private(number, |own| own == account);
         let cancels = self.accounts[account].cancels_on_disconnect;
         let text = scope.to_string();
         if let Some(connection) = self.connections.get_mut(&number) {
-            // Who renews his login has said meanwhile what becomes of his orders.
+            // A client that renews its login has already chosen its cancel on disconnect setting.
             connection.cancels_on_disconnect |= cancels && connection.account != Some(account);
             connection.account = Some(account);
             connection.login = login;
@@ -129,7 +129,7 @@ impl Front {
         })))
     }
 
-    /// The connection acts for nobody any more; with `and_renewal` its tokens cannot be renewed either.
+    /// Ends the connection's login; with `and_renewal` also its refresh tokens.
     pub(super) fn end_login(&mut self, number: u64, and_renewal: bool) {
         self.auth.end_where(number, |grant| and_renewal || !grant.is_refresh);
         if let Some(connection) = self.connections.get_mut(&number) {
@@ -138,14 +138,14 @@ impl Front {
         self.leave_private(number, |_| false);
     }
 
-    /// Logins that are over, and tokens that channels were joined by: their accounts are not told of any more.
+    /// Ends the private subscriptions of expired logins and tokens.
     pub(super) fn end_expired_logins(&mut self) {
         let now_us = self.now_us;
         let mut over = Vec::new();
         for (number, connection) in &self.connections {
             let is_over = connection.account.is_some() && now_us >= connection.login_until_us;
             let is_good = |digest: &String| self.auth.good_until(digest, now_us).is_some();
-            // What a token lets it hear it goes on to hear when its own login is over.
+            // A subscription by a valid token outlives the connection's own login.
             let has_token = |account: &usize| connection.shown.get(account).is_some_and(is_good);
             if is_over && !connection.topics.is_empty() {
                 over.extend(
@@ -153,7 +153,7 @@ impl Front {
                 );
             }
             let ended = connection.shown.iter().filter(|(_, digest)| !is_good(digest));
-            // What its own login lets it hear likewise.
+            // A subscription to the login's own account lasts as long as the login.
             let ended = ended.filter(|(account, _)| is_over || connection.account != Some(**account));
             over.extend(ended.map(|(account, _)| (*number, *account)));
         }
@@ -162,14 +162,14 @@ impl Front {
         }
     }
 
-    /// A connection has joined channels of an account by a token, which may end before it does.
+    /// Records the token that authorised an account subscription; it may expire before the connection ends.
     pub(super) fn note_shown(&mut self, number: u64, account: usize, request: &Request<'_>) {
         let params: Option<Value<'_>> = request.params().ok();
         let Some(token) = params.and_then(|params| text_of(&params, "access_token")) else { return };
         let (now_us, digest) = (self.now_us, digest_of(&token));
         if let Some(connection) = self.connections.get_mut(&number) {
             let known = connection.shown.get(&account);
-            // Of several tokens the one that is good for longest holds the channels of all.
+            // The token with the latest expiry applies to all subscriptions of the account.
             if known.and_then(|known| self.auth.good_until(known, now_us))
                 < self.auth.good_until(&digest, now_us)
             {
@@ -178,7 +178,7 @@ impl Front {
         }
     }
 
-    /// The place of a key.
+    /// Returns the place of a key.
     pub(super) fn key_named(&self, client_id: &str) -> Option<usize> {
         self.settings.keys.iter().position(|key| key.client_id == client_id)
     }
@@ -198,7 +198,7 @@ impl Front {
         }
     }
 
-    /// In the same time for any wrong one: signatures of both are compared.
+    /// Checks a secret in constant time, by comparing signatures made with both.
     pub(super) fn is_secret(&self, key: usize, shown: &str) -> bool {
         let known = &self.settings.keys[key].secret;
         let signature = client_signature(shown.as_bytes(), 0, "", "");
@@ -265,8 +265,8 @@ impl Front {
         Stamped { after: 0, at_ms: self.now_ms(), record }
     }
 
-    /// Writes down what became of a token that outlives its connection. Where most lines are of tokens that are good no more,
-    /// the file is written anew.
+    /// Records a change of a token that outlives its connection. Rewrites the file when most of its lines are
+    /// about ended tokens.
     fn write_token(&mut self, record: &Record) {
         self.stamped_token(record.clone()).write(&mut self.token_lines.added);
         self.token_lines.count += 1;
@@ -275,7 +275,7 @@ impl Front {
         }
     }
 
-    /// All tokens that are good are written anew, behind a line that says so.
+    /// Rewrites all live tokens, after a line that clears the earlier ones.
     pub(super) fn rewrite_tokens(&mut self) {
         let mut lines = Vec::new();
         self.stamped_token(Record::TokenEnds { digest: String::new() }).write(&mut lines);
@@ -287,11 +287,11 @@ impl Front {
         self.token_lines = TokenLines { added: lines, is_anew: true, count };
     }
 
-    /// Takes the tokens that were written down, the lines of [`poll_tokens`](Front::poll_tokens); after
-    /// [`recall`](Front::recall). Where there are none those of the records hold.
+    /// Restores the stored tokens, which are the lines of [`poll_tokens`](Front::poll_tokens). Must follow
+    /// [`recall`](Front::recall). Without lines, the tokens of the records apply.
     ///
     /// # Errors
-    /// [`RecordError`] naming the line that is none.
+    /// [`RecordError`] naming the invalid line.
     pub fn recall_tokens(&mut self, lines: &[u8]) -> Result<(), RecordError> {
         let records = Stamped::read_all(lines)?;
         if !records.is_empty() {
@@ -304,12 +304,12 @@ impl Front {
                 _ => {}
             }
         }
-        // Expired ones are gone with it.
+        // This also drops expired tokens.
         self.rewrite_tokens();
         Ok(())
     }
 
-    /// Lines of tokens to be kept before anybody has them; with true in place of all that were kept before.
+    /// Returns token lines to store before clients get the tokens; true when they replace all stored lines.
     pub fn poll_tokens(&mut self) -> Option<(Vec<u8>, bool)> {
         let TokenLines { added, is_anew, .. } = &mut self.token_lines;
         if added.is_empty() {
@@ -318,11 +318,11 @@ impl Front {
         Some((std::mem::take(added), std::mem::take(is_anew)))
     }
 
-    /// A token of before a restart.
+    /// Restores a token issued before a restart.
     pub(super) fn take_token(&mut self, token: &Token) {
         let key = self.settings.keys.iter().position(|key| key.client_id == token.key);
         let Some(key) = key.filter(|_| token.expires_us > self.now_us) else { return };
-        // The key may allow less by now.
+        // The scope of the key may have been reduced since.
         let (allowed, had) = (&self.settings.keys[key].scope, Scope::parse(&token.scope));
         let scope = Scope {
             account: had.account.min(allowed.account),
@@ -342,7 +342,7 @@ impl Front {
         self.auth.keep([(token.digest.clone(), grant)], self.now_us);
     }
 
-    /// `public/fork_token`: tokens for another session of the same name's owner.
+    /// `public/fork_token`: issues tokens for another named session of the same owner.
     pub(super) fn fork_token(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let ForkToken { refresh_token, session_name } = request.params()?;
         let session = session_name.to_cow().into_owned();
@@ -354,7 +354,7 @@ impl Front {
         self.grant(number, grant.key, scope, None)
     }
 
-    /// `public/exchange_token`: tokens for another account of the same owner, of which there is only its own.
+    /// `public/exchange_token`: issues tokens for another account of the owner; only its own account exists.
     pub(super) fn exchange_token(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let ExchangeToken { refresh_token, subject_id, scope } = request.params()?;
         let grant = self.refreshable(number, refresh_token)?;
@@ -366,24 +366,24 @@ impl Front {
         self.grant(number, grant.key, scope, None)
     }
 
-    /// What a refresh token stands for; it stays good.
+    /// Finds the grant of a refresh token, which stays valid.
     fn refreshable(&self, number: u64, token: Secret<'_>) -> Result<Grant, Fault> {
         let grant = self.auth.find(&token.expose().to_cow(), true, number, self.now_us);
         grant.cloned().ok_or(Fault::because(ErrorCode::Unauthorized, "invalid or expired token"))
     }
 
-    /// Ends what the connection's token granted, where the client wants it.
+    /// Logs out and invalidates the connection's tokens unless the client declines.
     pub(super) fn log_out(&mut self, number: u64, request: &Request<'_>) -> Answer {
         let logout: tickpath_deribit::messages::Logout = request.params()?;
         if logout.invalidate_token != Some(false) {
             self.auth.forget(number);
-            // A token of a session is no connection's: it ends where it is shown, and the one that renews it too.
+            // A session token belongs to no connection: it ends here, together with its refresh token.
             let params: Value<'_> = request.params()?;
             let shown = text_of(&params, "access_token").map(|token| digest_of(&token));
             let login = self.connections.get(&number).map(|connection| connection.login.clone());
             if let Some(digest) = shown.or(login).filter(|digest| self.auth.is_known(digest)) {
                 self.auth.end(&digest);
-                // Who is logged in by it elsewhere is not any more.
+                // Other connections that logged in with the token are logged out.
                 let others = self.connections.iter().filter(|(other, _)| **other != number);
                 let ended = others.filter(|(_, connection)| connection.login == digest);
                 let ended: Vec<u64> = ended.map(|(other, _)| *other).collect();
@@ -393,7 +393,7 @@ impl Front {
             }
         }
         if let Some(connection) = self.connections.get_mut(&number) {
-            // A logout cancels nothing.
+            // A logout cancels no orders.
             connection.cancels_on_disconnect = false;
             connection.end = Some("logout");
             if connection.transport == Transport::Http {
@@ -403,8 +403,8 @@ impl Front {
         Ok(None)
     }
 
-    /// The key that an `Authorization` header of HTTP names, if it names one; `None` for a token, which is nothing that can be
-    /// guessed.
+    /// Returns the key named by an HTTP `Authorization` header, if any; `None` for a bearer token, which
+    /// cannot be guessed.
     pub(super) fn key_of_header(&self, header: &str) -> Option<Option<usize>> {
         let (kind, rest) = parts_of(header);
         match kind.as_str() {
@@ -415,7 +415,7 @@ impl Front {
         }
     }
 
-    /// Whom an `Authorization` header of HTTP stands for. What is refused takes credits.
+    /// Authenticates an HTTP `Authorization` header. A rejected header consumes credits.
     pub(super) fn authorize_http(
         &mut self,
         number: u64,
@@ -431,7 +431,7 @@ impl Front {
         })
     }
 
-    /// The connection acts for whom an `Authorization` header of HTTP stands for.
+    /// Authenticates the connection by an HTTP `Authorization` header.
     fn act_for(
         &mut self,
         number: u64,
@@ -464,14 +464,14 @@ impl Front {
                 let nonce = part_of(rest, "nonce").unwrap_or_default();
                 let known = &self.settings.keys[key];
                 let expected = http_signature(known.secret.as_bytes(), timestamp, nonce, signed);
-                // Compared by signatures of both, in the same time for any wrong one.
+                // Compares signatures of both values, which takes constant time.
                 let is_good = {
                     let shown = part_of(rest, "sig").unwrap_or_default();
                     let again = client_signature(&self.auth.key, 0, shown, "");
                     verify_client_signature(&self.auth.key, 0, expected.as_str(), "", again.as_str())
                 };
-                // A client's nonce may be the clock: what is sent again is known by its signature. Two equal requests within a
-                // millisecond come over one connection; a recorded request is replayed over another.
+                // A client's nonce may be the clock: a repeated request is recognised by its signature. Two
+                // equal requests within a millisecond come over one connection, a replayed one over another.
                 self.check_signature(key, is_good, timestamp, (expected.as_str(), Some(connection)))?;
                 self.trust(number, key);
                 (self.settings.keys[key].account, self.settings.keys[key].scope.clone())
@@ -486,13 +486,13 @@ impl Front {
     }
 }
 
-/// Kind, in lower case, and the rest of an `Authorization` header.
+/// Splits an `Authorization` header into its kind, in lower case, and the rest.
 fn parts_of(header: &str) -> (String, &str) {
     let (kind, rest) = header.split_once(' ').unwrap_or((header, ""));
     (kind.to_ascii_lowercase(), rest.trim())
 }
 
-/// Id and secret as `Basic` has them.
+/// Decodes the id and the secret of a `Basic` header.
 fn basic_of(text: &str) -> Option<(String, String)> {
     use base64::Engine as _;
     let decoded = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
@@ -500,7 +500,7 @@ fn basic_of(text: &str) -> Option<(String, String)> {
     text.split_once(':').map(|(id, secret)| (id.to_owned(), secret.to_owned()))
 }
 
-/// A part of a signature over HTTP, as `id=x,ts=y` has them.
+/// Finds a part of an HTTP signature such as `id=x,ts=y`.
 fn part_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.split(',').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))
 }

@@ -1,4 +1,4 @@
-//! Requests by their methods: who may call them, what they cost, who answers them.
+//! Request methods: their access rights, their cost and their handlers.
 
 use tickpath_deribit::credits::CreditPool;
 use tickpath_deribit::error_code::ErrorCode;
@@ -15,10 +15,10 @@ use crate::json::text_of;
 use crate::pending::ReplyTo;
 use crate::scope::{Access, Scope};
 
-/// What a private method needs.
+/// Access that a private method requires.
 #[derive(Clone, Copy)]
 pub(super) enum Need {
-    /// To be authenticated.
+    /// Any login.
     Login,
     Account(Access),
     Trade(Access),
@@ -54,13 +54,13 @@ fn need(method: Method) -> Need {
 }
 
 impl Front {
-    /// Does what a request asks, if its client may.
+    /// Handles a request, if its client has the access right.
     pub(super) fn call(&mut self, number: u64, request: &Request<'_>, frame: &[u8], to: &ReplyTo) -> Answer {
         let method = request.method;
         let caller = match self.caller(number, request) {
             Ok(caller) => caller,
             Err(fault) => {
-                // What is refused costs as well: nobody may try tokens without end.
+                // A rejected request costs credits too, which bounds the number of token guesses.
                 let is_guess = fault.code == ErrorCode::Unauthorized && self.shows_token(number, request);
                 let pool = if is_guess { PublicPool::RefusedLogin(None) } else { PublicPool::Any };
                 self.charge_refused(number, pool)?;
@@ -71,7 +71,7 @@ impl Front {
             Method::CancelByLabel if !names_currency(request) => CreditPool::CancelAll,
             method => CreditPool::of(method),
         };
-        // A login is paid by the account, once it is known.
+        // A login is charged to the account once the account is known.
         if method != Method::Auth {
             self.charge(number, caller, pool)?;
         } else if self.put_off_auth(request, frame, to)? {
@@ -86,7 +86,7 @@ impl Front {
         self.call_private(number, account, request, to)
     }
 
-    /// Does what a client asks that has shown who it is, and has paid.
+    /// Handles a request of an authenticated client that was charged for it.
     pub(super) fn call_private(
         &mut self,
         number: u64,
@@ -208,7 +208,7 @@ impl Front {
         }
     }
 
-    /// What the one who asks may do.
+    /// Returns the scope that applies to the request.
     pub(super) fn scope_of(&self, number: u64, request: &Request<'_>) -> Scope {
         let params: Option<Value<'_>> = request.params().ok();
         let token = params.and_then(|params| text_of(&params, "access_token"));
@@ -220,10 +220,10 @@ impl Front {
         }
     }
 
-    /// The account that asks: the connection's, or that of the token among the params.
+    /// Returns the account of the request: the connection's, or that of the token in the params.
     fn caller(&self, number: u64, request: &Request<'_>) -> Result<Option<usize>, Fault> {
         let Some(connection) = self.connections.get(&number) else { return Ok(None) };
-        // Who leaves may do so with a token that is over.
+        // A logout is accepted with an expired token.
         let is_over = self.now_us >= connection.login_until_us && request.method != Method::Logout;
         let mut caller = connection.account.filter(|_| !is_over).map(|account| (account, &connection.scope));
         if request.method.is_private() {
@@ -248,7 +248,7 @@ impl Front {
         !is_known && params.is_some_and(|params| text_of(&params, "access_token").is_some())
     }
 
-    /// Takes credits; a client without any is sent away.
+    /// Consumes credits; disconnects a client without any left.
     pub(super) fn charge(
         &mut self,
         number: u64,
@@ -267,8 +267,8 @@ impl Front {
         if is_paid { Ok(()) } else { Err(self.send_away(number)) }
     }
 
-    /// Takes the credits of something that is refused before anybody knows what it is: of the account that is logged in, or of
-    /// the address.
+    /// Consumes the credits of a request that is rejected before its caller is known: those of the
+    /// connection's account, or of its address.
     pub(super) fn charge_refused(&mut self, number: u64, pool: PublicPool) -> Result<(), Fault> {
         let now = self.now();
         let Some(connection) = self.connections.get(&number) else { return Ok(()) };
@@ -289,7 +289,7 @@ impl Front {
         ErrorCode::TooManyRequests.into()
     }
 
-    /// True when the connection is a WebSocket: what only makes sense there is refused over HTTP.
+    /// Returns an error over HTTP, for methods that only make sense on a WebSocket.
     pub(super) fn needs_websocket(&self, number: u64) -> Result<(), Fault> {
         let connection = self.connections.get(&number);
         if connection.is_some_and(|connection| connection.transport == Transport::WebSocket) {

@@ -1,4 +1,4 @@
-//! Orders that are cancelled: one by one, many at once, with their connection, with the day.
+//! Order cancels: single, bulk, on disconnect and at the end of the day.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,26 +16,26 @@ use crate::fault::Fault;
 use crate::json::{Json, Object, json, list, param};
 use crate::pending::{Done, Group, Pending, ReplyTo, RequestId, Work};
 
-/// Cancels of one account that may wait for room in the queue, as many as it may have orders: nobody stands in the way of
-/// others.
+/// Maximum number of waiting cancels of one account: as many as it may have orders. The limit is per account,
+/// so that accounts do not block each other.
 const UNSENT_MAX: usize = 1 << 17;
 
-/// Cancels that wait for room in the queue: accounts have their turns.
+/// Cancels waiting for capacity in the queue; accounts take turns.
 #[derive(Default)]
 pub(super) struct Unsent {
-    /// By account, oldest first: orders, and the groups that they are cancelled with.
+    /// Order numbers and their cancel groups, by account, oldest first.
     waiting: BTreeMap<usize, VecDeque<(u64, u64)>>,
-    /// The account that had its turn last.
+    /// The account that had the latest turn.
     last: usize,
 }
 
 impl Unsent {
-    /// Whether an account may have so many more.
+    /// Returns true if an account may have `count` more waiting cancels.
     fn has_room(&self, account: usize, count: usize) -> bool {
         self.count(account) + count <= UNSENT_MAX
     }
 
-    /// How many an account has.
+    /// Returns the number of waiting cancels of an account.
     pub(super) fn count(&self, account: usize) -> usize {
         self.waiting.get(&account).map_or(0, VecDeque::len)
     }
@@ -45,7 +45,7 @@ impl Unsent {
         waiting.extend(orders.iter().map(|order| (*order, group)));
     }
 
-    /// The next: the account, the order and the group.
+    /// Returns the next cancel: its account, order and group.
     fn next(&mut self) -> Option<(usize, u64, u64)> {
         let mut after = self.waiting.range(self.last + 1..);
         let account = after.next().or_else(|| self.waiting.iter().next()).map(|(account, _)| *account)?;
@@ -58,7 +58,7 @@ impl Unsent {
         next.map(|(order, group)| (account, order, group))
     }
 
-    /// True for an order that is to be cancelled.
+    /// Returns true for an order with a waiting cancel.
     pub(super) fn has(&self, account: usize, order: u64) -> bool {
         self.waiting.get(&account).is_some_and(|waiting| waiting.iter().any(|(own, _)| *own == order))
     }
@@ -80,7 +80,7 @@ impl Front {
         }
     }
 
-    /// Cancels an order, however it was asked for.
+    /// Cancels an order for JSON-RPC or FIX.
     pub(super) fn cancel_order(&mut self, account: usize, number: u64, to: &ReplyTo) -> Result<Done, Fault> {
         if self.accounts[account].waiting.contains_key(&number) {
             self.end_trigger(account, number, OrderState::Cancelled, Some(CancelReason::UserRequest));
@@ -99,7 +99,7 @@ impl Front {
         group: Option<u64>,
         reason: CancelReason,
     ) -> Result<(), Fault> {
-        // A change that is on its way comes before it: the order has the number that the change gives it.
+        // An in-flight edit is processed first, so the cancel uses the engine number that the edit assigns.
         let user_ref = match self.number_on_its_way(account, number) {
             Some(user_ref) => user_ref,
             None => UserRefNum(self.open_order(account, number)?.user_ref),
@@ -120,7 +120,7 @@ impl Front {
         )
     }
 
-    /// Cancels all that is meant; answered once the log has all of it.
+    /// Cancels all selected orders; replies once all cancels are in the log.
     pub(super) fn cancel_many(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let params: Value<'_> = request.params()?;
         let is_detailed = param(&params, "detailed")?.unwrap_or(false);
@@ -130,7 +130,7 @@ impl Front {
         Ok(group.map(|group| self.group_result(&group)))
     }
 
-    /// Cancels what is selected, however it was asked for. What is given is done; nothing where the log is waited for.
+    /// Cancels the selected orders for JSON-RPC or FIX. Returns the group if it is already complete.
     pub(super) fn cancel_selected(
         &mut self,
         account: usize,
@@ -139,7 +139,7 @@ impl Front {
         to: &ReplyTo,
     ) -> Result<Option<Group>, Fault> {
         let orders = self.accounts[account].open.values();
-        // All of them or none: nobody is to believe that he has no orders left.
+        // All or none, so that the client never wrongly assumes that it has no orders left.
         let numbers: Vec<u64> =
             orders.filter(|order| self.is_selected(selection, order)).map(|order| order.number).collect();
         let waiting = self.accounts[account].waiting.values();
@@ -154,7 +154,7 @@ impl Front {
         self.cancel_all_of(account, &numbers, waiting, is_detailed, to)
     }
 
-    /// Cancels open orders; those that `waited` are cancelled already. What is given is done.
+    /// Cancels open orders; `waited` are already cancelled. Returns the group if it is complete.
     pub(super) fn cancel_all_of(
         &mut self,
         account: usize,
@@ -180,19 +180,19 @@ impl Front {
         Ok(None)
     }
 
-    /// Sends cancels that waited for room, as far as there is some: the other half of the queue is for other requests.
+    /// Sends waiting cancels up to half of the queue; the other half is reserved for other requests.
     pub(super) fn send_unsent(&mut self) {
         while self.requests.len() < REQUESTS_MAX / 2
             && let Some((account, number, group)) = self.unsent.next()
         {
             if self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest).is_err() {
-                // It has ended meanwhile.
+                // The order has ended meanwhile.
                 self.finish_of_group(group, None);
             }
         }
     }
 
-    /// The engine's number that an order has once its last change is done that is on its way.
+    /// Returns the engine number of an order after its latest in-flight edit.
     fn number_on_its_way(&self, account: usize, number: u64) -> Option<UserRefNum> {
         let changes = self.accounts[account].pending.iter().rev();
         changes
@@ -203,8 +203,8 @@ impl Front {
             })
     }
 
-    /// A cancel of an order that is still open, where a change gave the order another number of the engine's meanwhile: it is
-    /// sent again. None where that is done, else the cancel.
+    /// Resends the cancel of an open order if an edit changed its engine number meanwhile. Returns the cancel
+    /// if it was not resent.
     pub(super) fn cancel_again(&mut self, account: usize, pending: Pending) -> Option<Pending> {
         let Work::Cancel { number, reason } = pending.work else { return Some(pending) };
         let open = self.accounts[account].open.get(&number).map(|order| UserRefNum(order.user_ref));
@@ -216,7 +216,7 @@ impl Front {
         sent.is_err().then_some(pending)
     }
 
-    /// One of many is in the log, or is given up; the last of them answers.
+    /// Counts a cancel of a group as confirmed or given up; the last one triggers the reply.
     pub(super) fn finish_of_group(&mut self, number: u64, cancelled: Option<u64>) {
         let Some(group) = self.groups.get_mut(&number) else { return };
         group.cancelled.extend(cancelled);
@@ -237,12 +237,12 @@ impl Front {
 
     pub(super) fn group_result(&self, group: &Group) -> Vec<u8> {
         let detailed = group.is_detailed.then(|| self.detailed(group));
-        // What is done is done: where the reports are too many, their number is told.
+        // The cancels are final, so a reply with too many reports is reduced to their number.
         let detailed = detailed.filter(|detailed| detailed.len() <= ANSWER_MAX);
         detailed.unwrap_or_else(|| json(&(group.cancelled.len() as u64)))
     }
 
-    /// The cancelled orders by their instruments.
+    /// Writes the cancelled orders, grouped by instrument.
     fn detailed(&self, group: &Group) -> Vec<u8> {
         let account = &self.accounts[group.account];
         let orders = account.orders(&group.cancelled);
@@ -262,7 +262,7 @@ impl Front {
         })
     }
 
-    /// Cancels the orders whose connections are gone: those that were open then, and those that were on their way.
+    /// Cancels the open and in-flight orders of ended connections.
     pub(super) fn cancel_for_gone(&mut self) {
         if self.gone.is_empty() {
             return;
@@ -274,7 +274,7 @@ impl Front {
             .chain(pending.filter_map(|pending| pending.connection))
             .chain(self.queued.keys().copied())
             .collect();
-        // One that owns nothing any more need not be known.
+        // A connection without orders can be forgotten.
         self.gone.retain(|connection| owners.contains(connection));
         for account in 0..self.accounts.len() {
             let known = &self.accounts[account];
@@ -290,13 +290,13 @@ impl Front {
                 self.end_trigger(account, order, OrderState::Cancelled, reason);
             }
             for order in own {
-                // Where the queue is full it is tried again a little later.
+                // If the queue is full, the next call tries again.
                 let _ = self.send_cancel(account, order, None, None, CancelReason::CancelOnDisconnect);
             }
         }
     }
 
-    /// Orders that are good till the end of the day end at 08:00 UTC.
+    /// Ends good-till-day orders at 08:00 UTC.
     pub(super) fn end_day_orders(&mut self) {
         const DAY_MS: u64 = 86_400_000;
         const END_MS: u64 = 8 * 3_600_000;

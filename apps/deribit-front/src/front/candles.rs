@@ -1,4 +1,4 @@
-//! Candles: what an instrument traded at in equal spans of time.
+//! Candles: prices and volumes of an instrument in equal time spans.
 
 use std::io::Write as _;
 
@@ -18,26 +18,26 @@ use crate::json::{Json, Object, json, list, param, text_param};
 use crate::listing::{Listing, figure};
 use crate::market::{Market, Trade};
 
-/// Candles of one answer at most: the latest of those that were asked for. Orders wait while they are written.
+/// Maximum number of candles of one answer; the latest are kept. Orders wait while an answer is written.
 const CANDLES_MAX: u64 = 1_000;
 
-/// The span of a resolution as clients name it: minutes, or `1D`. In milliseconds.
+/// Returns the span of a resolution in milliseconds; clients name it in minutes, or as `1D`.
 pub(super) fn span_of(resolution: &str) -> Option<u64> {
     Resolution::named(resolution).map(|found| u64::from(found.secs()) * 1_000)
 }
 
-/// What was traded in a span.
+/// The trades of one span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candle {
-    /// Its begin, in milliseconds since 1970.
+    /// Start of the span, in milliseconds since 1970.
     begin_ms: u64,
     open: Price,
     high: Price,
     low: Price,
     close: Price,
-    /// In the base currency.
+    /// Volume in the base currency.
     volume: Money,
-    /// In the quote currency.
+    /// Value in the quote currency.
     cost: Money,
 }
 
@@ -47,7 +47,7 @@ impl Candle {
         Candle { begin_ms, open: price, high: price, low: price, close: price, volume, cost }
     }
 
-    /// The candle of the latest trade; none before the first.
+    /// Returns the candle of the latest trade; none before the first.
     pub(super) fn latest(market: &Market, contract: &Contract, span_ms: u64) -> Option<Candle> {
         let begin_ms = market.trades.back()?.at_ms / span_ms * span_ms;
         let first = market.trades.partition_point(|trade| trade.at_ms < begin_ms);
@@ -58,7 +58,7 @@ impl Candle {
         candle
     }
 
-    /// Takes a trade: into the candle of its time, or as the begin of another one.
+    /// Adds a trade to the candle of its time, or starts a new candle.
     pub(super) fn take(candle: &mut Option<Candle>, trade: &Trade, contract: &Contract, span_ms: u64) {
         let begin_ms = trade.at_ms / span_ms * span_ms;
         let own = candle.filter(|candle| candle.begin_ms >= begin_ms);
@@ -72,8 +72,8 @@ impl Candle {
         *candle = Some(now);
     }
 
-    /// The candles that begin from `first` to `last`, both begins of spans. A span without a trade has one of the price before
-    /// it; before the first trade there is none.
+    /// Returns the candles with starts from `first` to `last`, which are both starts of spans. A span without
+    /// a trade repeats the price before it; before the first trade there are no candles.
     fn all(market: &Market, contract: &Contract, span_ms: u64, first: u64, last: u64) -> Vec<Candle> {
         let mut place = market.trades.partition_point(|trade| trade.at_ms < first);
         let mut close = place.checked_sub(1).map(|before| market.trades[before].price);
@@ -94,7 +94,7 @@ impl Candle {
         all
     }
 
-    /// The candle as its channel tells it.
+    /// Writes the candle as its channel publishes it.
     pub(super) fn written(&self, listing: &Listing) -> Vec<u8> {
         let [volume, cost] = [self.volume, self.cost].map(|money| figure(money).to_string());
         let number = |text| Number::new(text).expect("money is written as a number");
@@ -110,14 +110,14 @@ impl Candle {
     }
 }
 
-/// The volume of a trade, in the base and in the quote currency.
+/// Returns the volume of a trade in the base and in the quote currency.
 pub(super) fn volume_of(trade: &Trade, contract: &Contract) -> (Money, Money) {
     let (amount, value) = (contract.amount(trade.qty), contract.value(trade.qty, trade.price));
     if contract.style == Style::Inverse { (value, amount) } else { (amount, value) }
 }
 
 impl Front {
-    /// The candles of a time.
+    /// Returns the candles of a time range.
     pub(super) fn chart_data(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let place = self.find_named(&params)?;
@@ -136,7 +136,7 @@ impl Front {
     }
 }
 
-/// Candles as the answer to who asked for those of a time, a [`ChartData`]. It is written list by list, as there may be many.
+/// Writes candles as a [`ChartData`] answer. The lists are written one by one, because they may be long.
 ///
 /// [`ChartData`]: tickpath_deribit::messages::ChartData
 fn chart(candles: &[Candle], listing: &Listing) -> Vec<u8> {
@@ -155,7 +155,7 @@ fn chart(candles: &[Candle], listing: &Listing) -> Vec<u8> {
         .end()
 }
 
-/// Most spans of a quiet market have none.
+/// Writes zero directly: most spans of a quiet market have no trade.
 fn write_sum(sum: Money, out: &mut Vec<u8>) {
     match sum == Money::ZERO {
         true => out.push(b'0'),

@@ -1,4 +1,4 @@
-//! Channels: who listens to what, and what is new for them.
+//! Channels: subscriptions and their notifications.
 
 mod messages;
 
@@ -25,21 +25,21 @@ use crate::market::{Levels, Trade};
 use crate::order::UserTrade;
 use crate::scope::Access;
 
-/// Channels of one connection at most; further ones are left out of the answer.
+/// Maximum number of channels of one connection; further ones are left out of the answer.
 const CHANNELS_MAX: usize = 500;
-/// Characters of a subscription's label at most.
+/// Maximum length of a subscription's label, in characters.
 const LABEL_LEN_MAX: usize = 16;
-/// Trades that wait for a channel's next message at most; the oldest goes first. An order waits once, however often it changed.
+/// Maximum number of trades queued for a channel's next message; the oldest is dropped. Orders queue once.
 const WAITING_MAX: usize = 10_000;
 
-/// Which instruments a channel is about.
+/// Instruments covered by a channel.
 #[derive(Clone, Debug, PartialEq)]
 enum Of {
     Listing(usize),
     Kind(Kind, String),
 }
 
-/// What a channel tells.
+/// Content of a channel.
 #[derive(Clone, Debug, PartialEq)]
 enum What {
     Book(usize),
@@ -55,7 +55,7 @@ enum What {
     Perpetual(usize),
     PriceIndex(usize),
     EstimatedExpiration(usize),
-    /// Candles of an instrument, each of so many milliseconds.
+    /// Candles of an instrument, with their span in milliseconds.
     Candles(usize, u64),
     /// Mark prices of the options of an index.
     OptionMarks(usize),
@@ -68,26 +68,26 @@ enum What {
     Portfolio(Option<String>),
     /// Market maker protection on an index.
     Protection(usize),
-    /// Nothing ever happens there.
+    /// A channel without notifications.
     Quiet,
 }
 
-/// A channel that somebody listens to.
+/// A channel with at least one subscriber.
 struct Topic {
     name: String,
     account: Option<usize>,
     what: What,
     interval: Interval,
     subscribers: Vec<(u64, Option<String>)>,
-    /// Of books: what listeners have.
+    /// Book channels: the levels known to the subscribers.
     published: Levels,
     change_id: u64,
     changed: BTreeSet<(usize, i64)>,
-    /// The message before, where only what is new is sent.
+    /// Previous message, where only changes are sent.
     last: Vec<u8>,
-    /// The same of channels that tell more than one thing.
+    /// Previous messages, for channels with several items.
     told: BTreeSet<Vec<u8>>,
-    /// Of candles: the present one.
+    /// Candle channels: the current candle.
     candle: Option<Candle>,
     trades: Vec<(usize, Trade)>,
     orders: Numbers,
@@ -96,7 +96,7 @@ struct Topic {
     is_changed: bool,
 }
 
-/// All channels that somebody listens to.
+/// All channels with subscribers.
 #[derive(Default)]
 pub(super) struct Channels {
     topics: Vec<Option<Topic>>,
@@ -106,7 +106,7 @@ pub(super) struct Channels {
 }
 
 impl Channels {
-    /// The connection is gone.
+    /// Removes an ended connection from its topics.
     pub(super) fn leave(&mut self, number: u64, topics: &[usize]) {
         topics.iter().for_each(|place| self.drop_subscriber(*place, number));
     }
@@ -134,7 +134,7 @@ impl Channels {
     }
 }
 
-/// Orders that changed, each once, as they first did.
+/// Changed orders without duplicates, in the order of their first change.
 #[derive(Default)]
 struct Numbers {
     in_order: Vec<u64>,
@@ -187,7 +187,7 @@ impl Front {
         }
         let is_known =
             account.is_some() || self.connections.get(&number).is_some_and(|own| own.account.is_some());
-        // What is refused is refused whole: nothing of it is begun.
+        // A rejected request subscribes to none of its channels.
         let is_forbidden = |name: &String| {
             let channel = Channel::parse(name).ok();
             channel.is_some_and(|channel| channel.needs_authentication() && !channel.is_private())
@@ -275,7 +275,7 @@ impl Front {
         })
     }
 
-    /// True when the connection listens to the channel now.
+    /// Subscribes the connection; returns true if it is subscribed now.
     fn join(
         &mut self,
         number: u64,
@@ -326,7 +326,7 @@ impl Front {
         Ok(Some(list(left, |name, out| Text::new(&name).write(out))))
     }
 
-    /// The connection is told of no account any more, but for those that are meant.
+    /// Ends the connection's private subscriptions, except those to accounts for which `stays` is true.
     pub(super) fn leave_private(&mut self, number: u64, stays: impl Fn(usize) -> bool) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.shown.retain(|account, _| stays(*account));
@@ -348,14 +348,14 @@ impl Front {
         Ok(Some(json(&Text::new("ok"))))
     }
 
-    /// What a new listener must have before what changes.
+    /// Sends the snapshots that new subscribers need before the first change.
     pub(super) fn fill_snapshots(&mut self, number: u64) {
         let due = std::mem::take(&mut self.channels.due);
         for (subscriber, place) in due {
             if subscriber != number {
                 continue;
             }
-            // What the others have not been told yet is told first, so that all have the same.
+            // The other subscribers first get their pending changes, so that all have the same state.
             if let Some(topic) = self.channels.topics.get(place).and_then(Option::as_ref)
                 && matches!(topic.what, What::Book(_))
             {
@@ -389,7 +389,7 @@ impl Front {
         }
     }
 
-    /// What changes is told against what the first listener was told.
+    /// Sets the ticker that changes refer to when the first subscriber joins.
     fn begin_ticker(&mut self, place: usize) {
         let topic = self.channels.topics.get(place).and_then(Option::as_ref);
         let Some(Topic { what: What::IncrementalTicker(listing), last, .. }) = topic else { return };
@@ -445,7 +445,7 @@ impl Front {
         })
     }
 
-    /// What a command changed is noted for each channel, and told at once on those that are raw.
+    /// Records the changes by a command for each channel, and publishes them at once on raw channels.
     pub(super) fn tell(
         &mut self,
         touched: &[usize],
@@ -537,7 +537,7 @@ impl Front {
         }
     }
 
-    /// Market maker protection stopped an account's quotes.
+    /// Publishes that market maker protection stopped an account's quotes.
     pub(super) fn tell_of_protection(&mut self, account: usize, index: usize, news: &[u8]) {
         let topics = self.channels.topics.iter().flatten();
         let told: Vec<_> = topics
@@ -549,7 +549,7 @@ impl Front {
         }
     }
 
-    /// An instrument has another state, for no event of the market.
+    /// Publishes a state change of an instrument that no market event caused.
     pub(super) fn tell_of_state(&mut self, place: usize) {
         if self.is_live {
             self.tell(&[place], &[], &BTreeMap::new());
@@ -563,7 +563,7 @@ impl Front {
         }
     }
 
-    /// Index and mark prices are new.
+    /// Marks the channels that follow index and mark prices as changed.
     pub(super) fn note_prices(&mut self) {
         for topic in self.channels.topics.iter_mut().flatten() {
             let follows = matches!(
@@ -599,7 +599,7 @@ impl Front {
         }
     }
 
-    /// Tells the listeners of a channel what is new, but for one of them.
+    /// Publishes the pending changes of a channel to all subscribers except `but`.
     fn flush(&mut self, place: usize, but: Option<u64>) {
         let Some(mut topic) = self.channels.topics[place].take() else { return };
         topic.is_changed = false;
@@ -613,7 +613,7 @@ impl Front {
     }
 }
 
-/// What a private channel asks of its listener: as much as the methods that tell the same.
+/// Returns the access that a private channel requires: that of the methods with the same data.
 const fn need_of(channel: &Channel<'_>) -> Need {
     match channel {
         Channel::UserPortfolio { .. } | Channel::UserLock | Channel::UserAccessLog => {
@@ -623,7 +623,7 @@ const fn need_of(channel: &Channel<'_>) -> Need {
     }
 }
 
-/// How the changes of a book begin, as its message writes them.
+/// Start of a book change message.
 const BOOK_CHANGE: &[u8] = b"{\"type\":\"change\"";
 
 fn texts(channels: &List<'_, Text<'_>>) -> Result<Vec<String>, Fault> {

@@ -1,4 +1,4 @@
-//! Orders that close what an account has: how much of a position is left to close.
+//! Orders that close positions, and the quantity that is left to close.
 
 use tickpath_deribit::codes::{CancelReason, OrderType};
 use tickpath_deribit::error_code::ErrorCode;
@@ -33,7 +33,7 @@ impl Front {
             |order: &Order| (order.listing, order.side) == (listing, side) && order.terms.is_reduce_only;
         let open = self.accounts[account].open.values().filter(|order| is_meant(order));
         let open: Vec<u64> = open.map(|order| order.number).collect();
-        // At the market the position goes now: what was to close it later goes with it. Else that closes it already.
+        // A market order closes the position now and replaces pending close orders. Others are added to them.
         let gives_way: &[u64] = if close.order_type == OrderType::Market { &open } else { &[] };
         let closing = self.closing(account, listing, side, gives_way);
         let left = size.unsigned_abs().saturating_sub(closing);
@@ -41,7 +41,7 @@ impl Front {
             let why = "open reduce_only orders close the whole position: cancel them first";
             return Err(Fault::because(ErrorCode::AlreadyClosed, why));
         }
-        // Of a position above the largest order a further request closes the rest.
+        // For a position above the maximum order size, further requests close the rest.
         let qty = Qty(left).min(self.settings.listings[listing].max_qty);
         let intent = Intent { listing, side, qty, price, terms, display: Qty::ZERO, moves: 0 };
         self.check_closing(account, &intent, gives_way)?;
@@ -58,7 +58,7 @@ impl Front {
         Ok(None)
     }
 
-    /// As much as open orders, and those on their way, close of a position and do nothing else.
+    /// Returns the quantity of a position that open and in-flight reduce-only orders close.
     fn closing(&self, account: usize, listing: usize, side: Side, but: &[u64]) -> u64 {
         let known = &self.accounts[account];
         let is_meant =
@@ -72,7 +72,7 @@ impl Front {
         open.map(|order| order.leaves().0).chain(pending).fold(0, u64::saturating_add)
     }
 
-    /// Whether the account has what the order holds once these others are gone.
+    /// Checks the funds for the order as if the orders `gone` were cancelled already.
     fn check_closing(&mut self, account: usize, intent: &Intent, gone: &[u64]) -> Result<(), Fault> {
         let open = &mut self.accounts[account].open;
         let aside: Vec<Order> = gone.iter().filter_map(|number| open.remove(number)).collect();

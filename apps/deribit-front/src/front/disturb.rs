@@ -1,4 +1,4 @@
-//! Where faults come in: requests, replies, connections.
+//! Fault injection into requests, replies and connections.
 
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::request::Request;
@@ -11,7 +11,7 @@ use crate::faults::{Fate, FaultKind, FaultSwitch, Outage};
 use crate::json::Object;
 use crate::pending::ReplyTo;
 
-/// What a request may be refused with and then be sent again, as nothing of it was done.
+/// Error codes after which a request may be sent again, because nothing of it was executed.
 const REFUSALS: [ErrorCode; 6] = [
     ErrorCode::Retry,
     ErrorCode::SettlementInProgress,
@@ -22,19 +22,19 @@ const REFUSALS: [ErrorCode; 6] = [
 ];
 
 impl Front {
-    /// Switches faults on and off.
+    /// Returns the switch for enabling and disabling faults.
     #[must_use]
     pub fn faults(&self) -> FaultSwitch {
         self.faults.switch.clone()
     }
 
-    /// What a fault makes of a connection; none where it is as it should be.
+    /// Returns the injected outage of a connection, if any.
     #[must_use]
     pub fn poll_outage(&self, number: u64) -> Option<Outage> {
         self.faults.outage(number)
     }
 
-    /// What a request is answered while the venue is in maintenance; none while it is not.
+    /// Returns the reply to a request during maintenance; none otherwise.
     #[must_use]
     pub fn maintenance(&self) -> Option<Frame> {
         if self.now_us >= self.faults.maintenance_until_us {
@@ -46,7 +46,7 @@ impl Front {
         Some(Frame { bytes, error: Some(code.code()) })
     }
 
-    /// What becomes of a request, where it is not what should.
+    /// Applies faults to a private request; returns its outcome if a fault occurred.
     pub(super) fn disturb(&mut self, number: u64, request: &Request<'_>, to: &ReplyTo) -> Option<Answer> {
         let is_websocket =
             self.connections.get(&number).is_some_and(|own| own.transport == Transport::WebSocket);
@@ -64,7 +64,7 @@ impl Front {
         self.disturb_order(to).map(|done| done.map(|()| None))
     }
 
-    /// What becomes of a request about orders, where it is not what should: it is lost, or refused.
+    /// Applies faults to an order request: returns its outcome if it is lost or rejected.
     pub(super) fn disturb_order(&mut self, to: &ReplyTo) -> Option<Result<(), Fault>> {
         let number = to.connection;
         if self.faults.happens(FaultKind::RequestLost) {
@@ -97,7 +97,7 @@ impl Front {
         None
     }
 
-    /// A reply on its way to its client; none where it does not leave now.
+    /// Applies the fault of a reply, if any; returns the frame if it is sent now.
     pub(super) fn disturb_reply(&mut self, to: &ReplyTo, frame: Frame) -> Option<Frame> {
         match self.faults.fate(to.connection, &to.id) {
             None => Some(frame),
@@ -110,7 +110,7 @@ impl Front {
         }
     }
 
-    /// Replies whose time has come.
+    /// Sends the delayed replies that are due.
     pub(super) fn send_delayed(&mut self) {
         while let Some((number, frame)) = self.faults.due(self.now_us) {
             self.push(number, frame);
@@ -118,7 +118,7 @@ impl Front {
         self.send_delayed_fix();
     }
 
-    /// Faults of connections, some times a second: those that were switched on, and at whole seconds those by chance.
+    /// Applies connection faults, several times a second: enabled ones at once, random ones at whole seconds.
     pub(super) fn disturb_connections(&mut self, is_second: bool) {
         self.faults.end_silence(self.now_us);
         if !self.faults.switch.is_armed() {
@@ -147,5 +147,5 @@ impl Front {
     }
 }
 
-/// Why connections are closed when maintenance begins.
+/// Close reason of connections when maintenance begins.
 pub(crate) const MAINTENANCE: &str = "system_maintenance";

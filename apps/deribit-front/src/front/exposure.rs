@@ -1,4 +1,4 @@
-//! What an account has to fear: sensitivities of its options, its deltas, and where it would be liquidated.
+//! Risk figures of an account: option greeks, deltas and liquidation prices.
 
 use tickpath_derivatives::{Money, Style};
 use tickpath_types::Qty;
@@ -7,7 +7,7 @@ use super::Front;
 use super::account::Wanted;
 
 impl Front {
-    /// The sensitivities of the options of a currency, and all deltas by index; they are only shown.
+    /// Returns the greeks of the options of a currency, and all deltas by index. They are only displayed.
     pub(super) fn exposures(&self, account: usize, currency: &str) -> ([Money; 4], Vec<(usize, Money)>) {
         let mut greeks = [Money::ZERO; 4];
         let mut deltas: Vec<(usize, Money)> = Vec::new();
@@ -37,8 +37,8 @@ impl Front {
         (greeks, deltas)
     }
 
-    /// The mark price at which the account's equity would be its maintenance margin, all else as it is; none where no price
-    /// does that.
+    /// Returns the mark price at which the account's equity equals its maintenance margin, all else
+    /// unchanged; none if there is no such price.
     pub(super) fn liquidation_price(&self, account: usize, place: usize) -> Option<Money> {
         let (listing, market) = self.listed(place);
         let (position, contract) = (self.accounts[account].position(place), &listing.contract);
@@ -50,7 +50,7 @@ impl Front {
         let value = contract.value(qty, market.mark);
         let own = contract.margin(position.size, market.mark, market.index).1;
         let others = figures.maintenance_margin - own;
-        // Equity and margin are both straight in the value of the position: where they meet is one division.
+        // Equity and margin are linear in the value of the position, so one division finds the intersection.
         let is_inverse = contract.style == Style::Inverse;
         let sign = i128::from(position.size.signum());
         let direction = if is_inverse { -sign } else { sign };
@@ -61,7 +61,7 @@ impl Front {
         (value.0 > 0).then(|| contract.mean_price(qty, value))
     }
 
-    /// What open orders of pairs hold of a currency.
+    /// Returns the amount that open spot orders hold of a currency.
     pub(super) fn spot_reserve(&self, account: usize, currency: &str) -> Money {
         let orders = self.accounts[account].open.values();
         let is_pair = |place: usize| self.settings.listings[place].contract.style == Style::Spot;

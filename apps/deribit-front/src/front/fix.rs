@@ -1,7 +1,7 @@
-//! Clients that speak FIX 4.4 in Deribit's dialect: the same accounts, orders and markets.
+//! Clients that use FIX 4.4 in Deribit's dialect: the same accounts, orders and markets.
 //!
-//! Source: Deribit, "FIX API". What a request asks is carried out by the functions that carry out its JSON-RPC twin; here it
-//! is read, and the outcome is written. Sequence numbers begin at 1 with each connection and nothing is sent again.
+//! Source: Deribit, "FIX API". This module decodes requests, calls the functions that JSON-RPC uses, and
+//! encodes the outcome. Sequence numbers begin at 1 with each connection, and messages are not resent.
 
 mod account;
 mod faults;
@@ -47,35 +47,35 @@ use crate::order::UserTrade;
 use crate::pending::{Group, Quoting};
 use crate::scope::Access;
 
-/// Longest message of a client, in bytes.
+/// Maximum length of a client message, in bytes.
 pub(crate) const FIX_MESSAGE_MAX: usize = 32 << 10;
-/// Bytes of a request's id that is kept, at most.
+/// Maximum length of a stored request id, in bytes.
 const ID_LEN_MAX: usize = 128;
-/// A Heartbeat in so long costs nothing.
+/// Period in which one Heartbeat is free, in microseconds.
 const HEARTBEAT_US: u64 = 1_000_000;
-/// Where the first try to write a message ends.
+/// First buffer size for encoding a message, in bytes.
 const MESSAGE_LEN_FIRST: usize = 4 << 10;
-/// Longest message without its header, which is added later, in bytes.
+/// Maximum message length without the header, which is added later, in bytes.
 const BODY_LEN_MAX: usize = MESSAGE_LEN_MAX - (1 << 10);
 
-/// Who asks something.
+/// Sender of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Caller {
-    /// The connection.
+    /// Number of the connection.
     number: u64,
     account: usize,
     /// MsgSeqNum of the message.
     sequence: u64,
 }
 
-/// What was done for a request.
+/// Outcome of a request.
 #[derive(Clone, Copy)]
 pub(super) enum FixDone<'a> {
-    /// It is about one order, which traded this at once.
+    /// One order, with its immediate trades.
     Order { number: u64, trades: &'a [UserTrade] },
-    /// These orders are cancelled.
+    /// The cancelled orders.
     Many(&'a [u64]),
-    /// This became of quotes.
+    /// The outcome of a mass quote or quote cancel.
     Quotes(&'a Quoting),
 }
 
@@ -88,35 +88,35 @@ impl FixDone<'_> {
     }
 }
 
-/// What the front knows of a client by FIX.
+/// FIX state of one connection.
 pub(crate) struct FixLink {
     session: Session<NoStore>,
     /// Place of the key that logged on.
     key: usize,
     feeds: Vec<Feed>,
     index_feeds: Vec<IndexFeed>,
-    /// Id of the request whose client is told of states of instruments.
+    /// Request id of the subscription to all instrument states.
     securities: Option<String>,
-    /// The same of one instrument.
+    /// Request ids of the subscriptions to the state of one instrument, with its place.
     statuses: Vec<(String, usize)>,
-    /// Id and currency of the request whose client is told of positions.
+    /// Request id and currency of the position subscription.
     positions: Option<(String, String)>,
-    /// Ids and instruments of the requests whose client is told of its trades.
+    /// Request ids and instruments of the trade capture subscriptions.
     captures: Vec<(String, usize)>,
-    /// What mass status requests wait for, oldest first.
+    /// Pending mass status reports, oldest first.
     status_reports: VecDeque<StatusReports>,
-    /// From when on a Heartbeat costs nothing, in microseconds since 1970.
+    /// Time from which the next Heartbeat is free, in microseconds since 1970.
     next_heartbeat_us: u64,
-    /// No reports without a request.
+    /// True if reports are sent only for requests.
     is_unsubscribed: bool,
-    /// Reports of the connection's own orders alone.
+    /// True if only orders of this connection are reported.
     is_own_only: bool,
-    /// Each fill is a report of its own.
+    /// True if each fill gets a separate report.
     has_fills_apart: bool,
 }
 
 impl FixLink {
-    /// A client that has connected and must log on.
+    /// Creates the state of a new connection, which must log on.
     pub(crate) fn new(now: Nanos) -> FixLink {
         let config = SessionConfig {
             message_len_max: FIX_MESSAGE_MAX,
@@ -143,25 +143,25 @@ impl FixLink {
     }
 }
 
-/// What the front knows of all clients by FIX.
+/// FIX state shared by all connections.
 pub(super) struct FixState {
-    /// Connections that are logged on, with their accounts and names.
+    /// Logged-on connections with their account and CompID.
     up: BTreeMap<u64, (usize, CompId)>,
-    /// Of each key.
+    /// Logon clock of each key.
     clocks: Vec<LogonClock>,
-    /// Books as clients have them, by listing; those that somebody follows.
+    /// Books as the subscribers know them, by the place of the listing; only those with subscribers.
     published: HashMap<usize, Levels>,
-    /// The states of instruments when they were told last, by listing.
+    /// Latest published states of instruments, by the place of the listing.
     states: BTreeMap<usize, u64>,
-    /// The report that answered a request just now, by connection and order: it is not told again.
+    /// Connection and order of the report that already answered the current request.
     answered: Option<(u64, u64)>,
-    /// Reports written, for their ids.
+    /// Number of reports written, used for report ids.
     reports: u64,
-    /// The request that is being done: its connection, MsgSeqNum and type.
+    /// Current request: its connection, MsgSeqNum and type.
     asking: Option<(u64, u64, MsgType)>,
-    /// What is sent now is a reply that a fault makes late.
+    /// True while a reply is sent that a fault delays.
     is_late: bool,
-    /// Messages that leave later, in the order of their times, in microseconds since 1970, and whose they are.
+    /// Delayed messages in time order: time in microseconds since 1970, connection and message.
     delayed: VecDeque<(u64, u64, Outgoing)>,
 }
 
@@ -181,7 +181,7 @@ impl FixState {
     }
 }
 
-/// What one message did to its session.
+/// Effects of one message on its session.
 #[derive(Default)]
 struct Inbox {
     is_for_application: bool,
@@ -205,10 +205,10 @@ impl Listener for Inbox {
     }
 }
 
-/// A message on its way out, without its header.
+/// An outbound message without its header.
 pub(super) struct Outgoing {
     msg_type: MsgType,
-    /// None where they are longer than any message may be.
+    /// Encoded fields; none if the message would exceed the maximum length.
     fields: Option<Vec<u8>>,
 }
 
@@ -219,7 +219,7 @@ impl Outgoing {
 }
 
 impl Front {
-    /// Takes what a client by FIX sent; returns how much of it is done with: the caller keeps the rest and appends to it.
+    /// Handles bytes of a FIX client; returns the number of bytes consumed. The caller keeps the rest.
     pub fn handle_fix(&mut self, number: u64, bytes: &[u8], now_us: u64) -> usize {
         self.now_us = now_us;
         let mut done = 0;
@@ -283,7 +283,7 @@ impl Front {
         self.drop_fix_when_over(number);
     }
 
-    /// What a request asks, if its client may.
+    /// Handles a request, if its client has the access right.
     fn handle_fix_request(
         &mut self,
         number: u64,
@@ -304,7 +304,7 @@ impl Front {
                 "the venue does not take messages of this type",
             )),
         };
-        // What is refused costs as well.
+        // A rejected request costs credits too.
         if !self.charge_fix(number, account, *outcome.as_ref().unwrap_or(&CreditPool::NonMatching)) {
             return Ok(());
         }
@@ -323,18 +323,18 @@ impl Front {
         self.act_by_fix(caller, message)
     }
 
-    /// Whether the key that logged on may do something.
+    /// Returns true if the key that logged on has the access right.
     fn is_fix_allowed(&self, number: u64, need: Need) -> bool {
         self.connections.get(&number).is_some_and(|own| allows(&own.scope, need))
     }
 
-    /// Does what a request asks that waited for others.
+    /// Handles a request that waited for others.
     pub(super) fn do_fix_request(&mut self, caller: Caller, message: &Message<'_>) {
         let done = self.act_by_fix(caller, message);
         self.refuse_if(caller.number, caller.sequence, message, done);
     }
 
-    /// What a request waits for did not come.
+    /// Rejects a request whose awaited order was not confirmed in time.
     pub(super) fn refuse_fix_late(&mut self, caller: Caller, message: &Message<'_>) {
         let reason = SessionRejectReason::OTHER;
         let text = Some(ErrorCode::TimedOut.message());
@@ -379,7 +379,7 @@ impl Front {
         Ok(())
     }
 
-    /// Takes credits; as over JSON-RPC a client without any is sent away.
+    /// Consumes credits; disconnects a client without any left, as over JSON-RPC.
     fn charge_fix(&mut self, number: u64, account: usize, pool: CreditPool) -> bool {
         let is_paid = self.charge(number, Some(account), pool).is_ok();
         if !is_paid {
@@ -390,8 +390,8 @@ impl Front {
         is_paid
     }
 
-    /// What the session itself answers or refuses costs as much as a sign of life by JSON-RPC; a Heartbeat does only where there
-    /// was another within a second.
+    /// Charges messages that the session itself answers or rejects like a JSON-RPC heartbeat. A Heartbeat is
+    /// free if no other came within the last second.
     fn charge_for_answer(&mut self, number: u64, msg_type: MsgType) {
         let now_us = self.now_us;
         let Some(link) = self.link(number) else { return };
@@ -422,7 +422,7 @@ impl Front {
         self.send_fix(number, reject);
     }
 
-    /// Sends a message; a client that does not read until there is no room is given up.
+    /// Sends a message; ends the session of a client whose output buffer is full.
     fn send_fix(&mut self, number: u64, outgoing: Option<Outgoing>) {
         let Some(outgoing) = outgoing else { return };
         let outgoing = match outgoing.is_too_long() {
@@ -446,7 +446,7 @@ impl Front {
         }
     }
 
-    /// What is sent in the place of a message that is longer than any may be: whoever goes on without it would not know.
+    /// Returns the message sent instead of one above the maximum length, so that the client notices the loss.
     fn too_long(&mut self, number: u64, msg_type: MsgType) -> Option<Outgoing> {
         self.counters.too_long.add(1);
         let Some((_, sequence, asked)) = self.fix.asking.filter(|(own, ..)| *own == number) else {
@@ -455,7 +455,7 @@ impl Front {
                 reason: 0,
                 ref_seq_num: None,
                 ref_id: None,
-                text: Some("what was to be told is longer than 1 MiB and is left out: ask for the state"),
+                text: Some("the report is longer than 1 MiB and is left out: request the state"),
             });
         };
         written(&Reject {
@@ -467,28 +467,28 @@ impl Front {
         })
     }
 
-    /// What waits to be sent to a client by FIX.
+    /// Returns the bytes to be sent to a FIX client.
     #[must_use]
     pub fn fix_output(&self, number: u64) -> &[u8] {
         let link = self.connections.get(&number).and_then(|connection| connection.fix.as_deref());
         link.map_or(&[], |link| link.session.output())
     }
 
-    /// So much of [`fix_output`](Front::fix_output) was sent.
+    /// Records that `count` bytes of [`fix_output`](Front::fix_output) were sent.
     pub fn handle_fix_sent(&mut self, number: u64, count: usize, now_us: u64) {
         self.now_us = now_us;
         self.with_session(number, |session, now, _| session.handle_sent(now, count));
         self.send_status_reports(number);
     }
 
-    /// True once the client's connection is to be closed, when it has what waits or does not take it.
+    /// Returns true if the connection must be closed once its output is sent or the client stops reading.
     #[must_use]
     pub fn is_fix_over(&self, number: u64) -> bool {
         let link = self.connections.get(&number).and_then(|connection| connection.fix.as_deref());
         link.is_none_or(|link| link.session.close_reason().is_some())
     }
 
-    /// The venue stops: clients by FIX are told.
+    /// Logs out all FIX clients because the venue stops.
     pub fn end_fix(&mut self, now_us: u64) {
         self.now_us = now_us;
         let numbers: Vec<u64> = self.connections.keys().copied().collect();
@@ -497,9 +497,9 @@ impl Front {
         }
     }
 
-    /// What is due: heartbeats, and the best levels of books for who wants them each time.
+    /// Does the due work: heartbeats, and periodic updates of the best book levels.
     pub(super) fn run_fix(&mut self) {
-        // What the venue decides itself comes with no command.
+        // State changes by the venue itself come without a command.
         let followed: Vec<usize> = self.fix.states.keys().copied().collect();
         self.tell_states(&followed);
         let numbers: Vec<u64> = self
@@ -521,8 +521,8 @@ impl Front {
         }
     }
 
-    /// A client that asked for no heartbeats is left when it is silent for as long as others may be; and a connection ends
-    /// that is to end for another reason.
+    /// Ends a connection that is silent for as long as others may be, if it did not request heartbeats. Also
+    /// ends a connection with another reason to close.
     fn end_idle_fix(&mut self, number: u64) {
         let now_us = self.now_us;
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -538,7 +538,7 @@ impl Front {
         }
     }
 
-    /// A session that is over is told of nothing more.
+    /// Removes the state of an ended session.
     fn drop_fix_when_over(&mut self, number: u64) {
         use tickpath_fix::session::CloseReason;
         let reason = self.link(number).and_then(|link| link.session.close_reason());
@@ -547,7 +547,7 @@ impl Front {
                 Some(CloseReason::PeerSilent | CloseReason::GapNotFilled) => {
                     self.counters.silent_clients.add(1)
                 }
-                // What the session says itself may be what there is no room for.
+                // The session's own message may be the one that did not fit into the buffer.
                 Some(CloseReason::OutputFull | CloseReason::Ended(TOO_SLOW)) => {
                     self.counters.slow_clients.add(1)
                 }
@@ -557,7 +557,7 @@ impl Front {
         }
     }
 
-    /// A client by FIX is gone or logged out.
+    /// Removes the subscriptions of a FIX client that disconnected or logged out.
     pub(super) fn leave_fix(&mut self, number: u64) {
         self.fix.up.remove(&number);
         if let Some(link) = self.link(number) {
@@ -571,7 +571,7 @@ impl Front {
         self.forget_books();
     }
 
-    /// Tells clients by FIX what a command did.
+    /// Publishes the changes by a command to FIX clients.
     pub(super) fn tell_fix(
         &mut self,
         touched: &[usize],
@@ -587,7 +587,7 @@ impl Front {
         let clients: Vec<(u64, usize)> =
             self.fix.up.iter().map(|(number, (account, _))| (*number, *account)).collect();
         for (number, account) in clients {
-            // Who may not ask for orders is not told of them.
+            // Clients without read access to orders get no reports.
             if !self.is_fix_allowed(number, Need::Trade(Access::Read)) {
                 continue;
             }
@@ -600,7 +600,7 @@ impl Front {
     }
 }
 
-/// What a message needs and costs; none of one that is not taken.
+/// Returns the access and the credits that a message requires; none for an unsupported message.
 fn price_of(msg_type: MsgType) -> Option<(Need, CreditPool)> {
     Some(match msg_type {
         MsgType::NEW_ORDER_SINGLE | MsgType::ORDER_CANCEL_REPLACE_REQUEST | MsgType::ORDER_CANCEL_REQUEST => {
@@ -624,8 +624,8 @@ fn price_of(msg_type: MsgType) -> Option<(Need, CreditPool)> {
     })
 }
 
-/// A message without its header, [too long](Outgoing::is_too_long) where no message may be as long; none when a text of it
-/// has a separator.
+/// Encodes a message without its header, marked [too long](Outgoing::is_too_long) above the maximum length.
+/// Returns none if a text contains a separator.
 fn written<'a, B: Body<'a>>(body: &B) -> Option<Outgoing> {
     let mut len = MESSAGE_LEN_FIRST;
     loop {
@@ -647,17 +647,17 @@ fn written<'a, B: Body<'a>>(body: &B) -> Option<Outgoing> {
     }
 }
 
-/// A text that a field may have: not empty, without a separator.
+/// Returns a text that a field can hold: not empty, without a separator.
 fn text(text: &str) -> Option<&str> {
     (!text.is_empty() && !text.contains('\u{1}')).then_some(text)
 }
 
-/// An id that the front keeps has at most so many bytes.
+/// Checks the length of an id that the front stores.
 fn check_id(id: &str, tag: u32) -> Result<(), FieldError> {
     if id.len() > ID_LEN_MAX { Err(out_of_range(tag)) } else { Ok(()) }
 }
 
-/// The reasons that Deribit gives: a wrong value, a type that is not taken, and all others.
+/// Maps a reject reason to those that Deribit uses: wrong value, unsupported type, and other.
 fn shown_reason(reason: SessionRejectReason) -> SessionRejectReason {
     match reason {
         SessionRejectReason::BAD_FORMAT
@@ -668,17 +668,17 @@ fn shown_reason(reason: SessionRejectReason) -> SessionRejectReason {
     }
 }
 
-/// What a request lacks.
+/// Returns the error for a missing field.
 const fn missing(tag: u32) -> FieldError {
     FieldError { tag, reason: SessionRejectReason::REQUIRED_TAG_MISSING }
 }
 
-/// A value that is none of those allowed.
+/// Returns the error for a value outside the allowed ones.
 const fn out_of_range(tag: u32) -> FieldError {
     FieldError { tag, reason: SessionRejectReason::OUT_OF_RANGE }
 }
 
-/// A client's number as JSON-RPC has it.
+/// Converts a FIX number to a JSON-RPC number.
 fn number_of(decimal: FixDecimal, tag: u32) -> Result<Decimal, FieldError> {
     let decimal = decimal.normalized();
     Decimal::new(decimal.mantissa(), decimal.scale()).ok_or(out_of_range(tag))
@@ -688,12 +688,12 @@ fn decimal_of(decimal: Decimal) -> FixDecimal {
     FixDecimal::new(decimal.mantissa(), decimal.scale())
 }
 
-/// Money with eight digits after the point, as figures are shown.
+/// Returns an amount with eight decimals, as amounts are displayed.
 fn figure_of(money: Money) -> FixDecimal {
     decimal_of(crate::listing::figure(money).decimal())
 }
 
-/// Why a request was refused, in Deribit's words.
+/// Returns the text of a rejection, in Deribit's wording.
 fn words_of(fault: &Fault) -> String {
     let message = fault.code.message();
     match (fault.limit, fault.param, fault.reason) {

@@ -1,8 +1,8 @@
-//! Orders that waited and were handed to the engine: until the log has them they are not forgotten.
+//! Released orders: triggered or linked orders sent to the engine, kept until the log contains them.
 //!
-//! An order that is let go is written down with the engine's number of what is entered for it. Where the venue stopped before
-//! the log had that, the order waits again after the restart, and is entered again: its price had come. Where the log has it,
-//! it is not.
+//! A release is recorded with the engine number of the new order. If the venue stops before the log contains
+//! that number, the order waits again after the restart. It is entered again at once, because its trigger
+//! price was reached. If the log contains it, the release is complete.
 
 use tickpath_deribit::codes::OrderState;
 use tickpath_exchange::LogCommand;
@@ -13,31 +13,31 @@ use super::Front;
 use crate::order::{Extra, Order, TRIGGER_BIT, Terms};
 use crate::record::Record;
 
-/// An order that was handed over, whole or in parts.
+/// An order released as a whole or in parts.
 pub(crate) struct Handed {
-    /// As it waited.
+    /// The order before its release.
     order: Order,
-    /// What the log does not have yet.
+    /// Released parts that the log does not contain yet.
     parts: Vec<Part>,
 }
 
 struct Part {
     qty: Qty,
-    /// The engine's number of it.
+    /// Engine number of the part.
     user_ref: u32,
-    /// The engine let it go because it would have taken: it is entered again behind the book, or refused.
+    /// True if the engine removed it because it would have taken liquidity; it is re-entered or rejected.
     is_bounced: bool,
 }
 
 impl Front {
-    /// Writes down that so much of an order that waits was entered, as the account's last request.
+    /// Records that a part of a waiting order was entered as the account's latest request.
     pub(super) fn hand_over_part(&mut self, account: usize, number: u64, qty: Qty) {
         let user_ref = u32::try_from(self.accounts[account].next_ref - 1).unwrap_or(0);
         self.write_down(Record::HandedOver { number, qty: qty.0, user_ref });
         self.take_handed(number, qty, user_ref, false);
     }
 
-    /// The same from what was written down; then the part is to be taken from what a linked order has to let go.
+    /// Applies this record. During the replay it also counts the part as released by a linked order.
     pub(super) fn take_handed(&mut self, number: u64, qty: Qty, user_ref: u32, is_recalled: bool) {
         for known in &mut self.accounts {
             let waiting = known.waiting.get_mut(&number);
@@ -61,7 +61,7 @@ impl Front {
         }
     }
 
-    /// The log has a command of an account: what was handed over for it is there.
+    /// Removes the parts that a log command of an account confirms.
     pub(super) fn see_handed(
         &mut self,
         account: usize,
@@ -89,7 +89,7 @@ impl Front {
             }
             !handed.parts.is_empty()
         });
-        // What it made is linked as it was.
+        // The entered order inherits the links of the released order.
         let known = entered.and_then(|number| self.accounts[account].order_mut(number));
         if let (Some(order), Some(link)) = (known.filter(|order| order.extra.is_none()), linked) {
             let (oco_ref, primary_id) = (link.oco_ref, link.primary_id);
@@ -97,7 +97,7 @@ impl Front {
         }
     }
 
-    /// What was let go by the engine, because it would have taken, was entered again; or is over where that was refused.
+    /// Records the re-entry of a removed post-only order, or its end if the re-entry was rejected.
     pub(super) fn follow_bounced(&mut self, account: usize, trigger: u32, entered: Option<Qty>) {
         let numbers = self.accounts[account].handed.keys();
         let number = numbers.copied().find(|number| trigger != 0 && Terms::trigger_of(*number) == trigger);
@@ -108,7 +108,7 @@ impl Front {
         }
     }
 
-    /// An order waits no more: what the engine let go of it is over too.
+    /// Forgets the removed parts of an order that no longer waits.
     pub(super) fn forget_bounced(&mut self, number: u64) {
         for known in &mut self.accounts {
             known.handed.retain(|own, handed| {
@@ -120,7 +120,7 @@ impl Front {
         }
     }
 
-    /// At the start: what was handed over and is not in the log waits again, and is entered again with the next prices.
+    /// At the start: parts missing in the log wait again, and the next price update enters them again.
     pub(super) fn put_back_handed(&mut self) {
         for account in 0..self.accounts.len() {
             for (number, handed) in std::mem::take(&mut self.accounts[account].handed) {

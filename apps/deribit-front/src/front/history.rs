@@ -19,14 +19,14 @@ use crate::json::{Json, Object, json, list, param, text_param};
 use crate::market::Trade;
 use crate::order::{Order, UserTrade};
 
-/// Elements where none are asked for, and at most.
+/// Default and maximum number of elements.
 const COUNT_DEFAULT: u32 = 10;
 const COUNT_MAX: u32 = 1_000;
 const ORDERS_DEFAULT: u32 = 20;
-/// How the text begins that asks for the orders behind one; it is no number, so that a query by HTTP has it as a text.
+/// Prefix of a continuation. It makes the value no number, so that an HTTP query passes it as text.
 const BEHIND: &str = "behind-";
 
-/// Which trades are asked for.
+/// Trades selected by a request.
 struct Range {
     listing: Option<usize>,
     currency: Option<(String, Option<Kind>)>,
@@ -37,7 +37,7 @@ struct Range {
     is_ascending: bool,
 }
 
-/// Which part of closed orders is asked for.
+/// Page of closed orders selected by a request.
 struct HistoryPage<'a> {
     count: Option<u32>,
     offset: Option<u32>,
@@ -77,7 +77,7 @@ impl Front {
         let is_ascending = match text_param(params, "sorting")?.as_deref() {
             Some("asc") => true,
             Some("desc") => false,
-            // From where it is to begin, or else the newest first.
+            // Ascending from a given start, otherwise newest first.
             None | Some("default") => begins,
             Some(_) => return Err(Fault::param("sorting", "value must be asc, desc or default")),
         };
@@ -92,7 +92,7 @@ impl Front {
         })
     }
 
-    /// An instrument's trades that a range has, as far as numbers and times say; all three ascend.
+    /// Returns an instrument's trades within the number, id and time ranges; all three ascend in `trades`.
     fn within<'a>(range: &Range, trades: &'a VecDeque<Trade>) -> impl DoubleEndedIterator<Item = &'a Trade> {
         let begin = trades.partition_point(|trade| {
             trade.seq < range.seq.0 || trade.match_id.0 < range.id.0 || trade.at_ms < range.time_ms.0
@@ -125,7 +125,7 @@ impl Front {
                 continue;
             }
             let trades = Front::within(&range, &market.trades).map(|trade| (place, trade));
-            // No page has more of one instrument.
+            // A page cannot contain more trades of one instrument.
             match range.is_ascending {
                 true => found.extend(trades.take(range.count + 1)),
                 false => found.extend(trades.rev().take(range.count + 1)),
@@ -173,8 +173,8 @@ impl Front {
         order.write(&self.settings.listings[order.listing], self.labels.name(order.terms.label), out);
     }
 
-    /// The place in the closed orders before which the next page ends: the page before ended with the order that its
-    /// continuation names.
+    /// Returns the place in the closed orders at which the next page ends. The continuation names the last
+    /// order of the previous page.
     fn end_of_page(&self, account: usize, continuation: Option<&str>) -> Result<usize, Fault> {
         let closed = &self.accounts[account].closed;
         let Some(last) = continuation else { return Ok(closed.len()) };
@@ -223,7 +223,7 @@ impl Front {
         Ok(Some(Object::new().with("orders", Json(orders)).with("continuation", more).end()))
     }
 
-    /// Trigger orders that were triggered, cancelled or rejected, the latest first.
+    /// Returns triggered, cancelled and rejected trigger orders, latest first.
     pub(super) fn trigger_history(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let currency = text_param(&params, "currency")?.ok_or(Fault::param("currency", "value required"))?;
@@ -293,7 +293,7 @@ impl Front {
     }
 }
 
-/// The number of an order's id.
+/// Returns the order number of an order id.
 pub(super) fn number_of(id: &str) -> Option<u64> {
     let waits = id
         .rsplit('-')
@@ -302,13 +302,13 @@ pub(super) fn number_of(id: &str) -> Option<u64> {
     Some(trailing_number(id)? | if waits { crate::order::TRIGGER_BIT } else { 0 })
 }
 
-/// The number that an id ends with, whatever is before it.
+/// Returns the number at the end of an id, ignoring its prefix.
 pub(super) fn trailing_number(id: &str) -> Option<u64> {
     let digits = id.rsplit('-').next()?;
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// So many of those found, which are in the order asked for.
+/// Writes at most `range.count` of the found elements, which are already sorted.
 fn page<T>(mut found: Vec<T>, range: &Range, write: impl FnMut(T, &mut Vec<u8>)) -> Vec<u8> {
     let has_more = found.len() > range.count;
     found.truncate(range.count);

@@ -1,4 +1,4 @@
-//! Requests over HTTP: one each, by GET with a query or by POST with a body.
+//! HTTP requests: one per connection number, by GET with a query or by POST with a body.
 
 use std::net::Ipv4Addr;
 
@@ -15,15 +15,15 @@ use crate::fault::Fault;
 use crate::json::Object;
 use crate::pending::{ReplyTo, RequestId};
 
-/// Where the methods are.
+/// Base path of the methods.
 const BASE: &str = "/api/v2/";
 /// A request over HTTP.
 pub struct HttpCall<'a> {
-    /// Names the connection that it came over, among all.
+    /// Id of the underlying connection, unique among all.
     pub connection: u64,
     /// `GET` or `POST`.
     pub method: &'a str,
-    /// Path and query as they came, for the signature.
+    /// Unmodified path and query, for the signature.
     pub target: &'a str,
     /// The path alone.
     pub path: &'a str,
@@ -35,7 +35,7 @@ pub struct HttpCall<'a> {
     pub body: &'a [u8],
 }
 
-/// The same, kept while its login waits.
+/// Owned copy of a call, kept while its login is delayed.
 pub(super) struct KeptCall {
     connection: u64,
     query: Vec<(String, String)>,
@@ -73,7 +73,7 @@ impl KeptCall {
 }
 
 impl Front {
-    /// A request over HTTP on a connection of its own number; its reply is the next frame.
+    /// Handles an HTTP request under its own connection number; the reply is the next frame.
     pub fn handle_http(&mut self, number: u64, call: &HttpCall<'_>, now_us: u64) {
         self.now_us = now_us;
         if let Some(named) = call.authorization.and_then(|header| self.key_of_header(header)) {
@@ -86,7 +86,7 @@ impl Front {
         self.do_http(number, call);
     }
 
-    /// Does what a request asks whose login is not put off, or not any more.
+    /// Handles a request whose login is not, or no longer, delayed.
     pub(super) fn do_http(&mut self, number: u64, call: &HttpCall<'_>) {
         if let Some(header) = call.authorization {
             let signed = HttpRequest { method: call.method, uri: call.target, body: call.body };
@@ -96,13 +96,13 @@ impl Front {
             }
         }
         if !matches!(call.method, "GET" | "POST") {
-            // What is refused costs as well.
+            // A rejected request costs credits too.
             let charged = self.charge_refused(number, PublicPool::Any);
             let fault = Fault::because(ErrorCode::MethodNotFound, "GET with a query, or POST with a body");
             return self.refuse_http(number, charged.err().unwrap_or(fault));
         }
         match call.path.strip_prefix(BASE) {
-            // The body names the method; one in the path is the same.
+            // The body names the method; a method in the path must be equal.
             _ if call.method == "POST"
                 && !call.body.is_empty()
                 && call.path.starts_with(BASE.trim_end_matches('/')) =>
@@ -123,7 +123,7 @@ impl Front {
         }
     }
 
-    /// What is answered where an address asks for a WebSocket at a path that has none; it costs as other requests do.
+    /// Returns the reply to a WebSocket request at a wrong path; it costs credits like other requests.
     pub fn no_websocket(&mut self, peer: Ipv4Addr, now_us: u64) -> Frame {
         self.now_us = now_us;
         self.counters.refused.add(1);
@@ -141,7 +141,7 @@ impl Front {
         self.reply(&to, Err(fault));
     }
 
-    /// What is answered where an address has as many connections as it may.
+    /// Returns the reply to an address that has reached its connection limit.
     #[must_use]
     pub fn too_many_connections() -> Frame {
         let code = ErrorCode::TooManyRequests;
@@ -149,7 +149,7 @@ impl Front {
     }
 }
 
-/// What is answered where a path is no method's.
+/// Returns the reply for a path without a method.
 fn not_found() -> Frame {
     error_frame(ErrorCode::NotFound.code(), ErrorCode::NotFound.message(), None)
 }
@@ -161,8 +161,8 @@ fn error_frame(code: i64, message: &str, reason: Option<&str>) -> Frame {
     Frame { bytes, error: Some(code) }
 }
 
-/// The request that a query stands for. Its values are texts, which the method reads as what it has there; lists of JSON are
-/// written as they are.
+/// Builds the request of a query. Values are texts that the method converts to the type it expects; JSON
+/// lists are passed unchanged.
 fn request_of(method: &str, query: &[(String, String)]) -> Vec<u8> {
     let mut params = Object::new();
     for (name, value) in query {

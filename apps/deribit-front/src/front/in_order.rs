@@ -1,7 +1,7 @@
-//! Requests right behind an order that is on its way: those of a connection are done in the order in which they came.
+//! Request ordering: requests of a connection that depend on an in-flight order run in the order of arrival.
 //!
-//! A request that looks at orders waits until the log has what was asked of them before it, and those of its connection that
-//! come behind it wait with it. Requests that are there when their connection goes are done as well.
+//! A request about orders waits until the log contains the earlier requests on them. Later requests of the
+//! same connection wait behind it. Requests that are queued when their connection ends are still executed.
 
 use std::collections::VecDeque;
 
@@ -19,54 +19,54 @@ use crate::json::{param, text_of};
 use crate::order::{Order, Terms};
 use crate::pending::{Pending, ReplyTo, Work};
 
-/// Requests of one connection that may wait; a further one is refused with `matching_engine_queue_full`.
+/// Maximum number of queued requests per connection; more are rejected with `matching_engine_queue_full`.
 const QUEUED_MAX: usize = 256;
-/// Bytes of them in all; the same beyond.
+/// Maximum total bytes of the queued requests of a connection; with the same rejection.
 const QUEUED_BYTES_MAX: usize = 1 << 20;
 
-/// Which orders a request looks at: what is on its way of them is done before.
+/// Orders that a request depends on; their in-flight requests must complete first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Nothing,
-    /// By the venue's number.
+    /// By the venue's order number.
     Order(u64),
     Label(String),
-    /// `ClOrdID`, by FIX.
+    /// By `ClOrdID`, over FIX.
     ClientId(String),
     All,
 }
 
-/// A request that waits.
+/// A queued request.
 struct Queued {
     account: usize,
     look: Look,
-    /// The latest turn that is waited for; none before it is the oldest of its connection.
+    /// Latest request sequence to wait for; none until it is the oldest request of its connection.
     behind: Option<u64>,
     asked: Asked,
     bytes: Vec<u8>,
 }
 
-/// How it came.
+/// Source of a request.
 pub(super) enum Asked {
     JsonRpc(ReplyTo),
-    /// A query by HTTP.
+    /// An HTTP query.
     Query(ReplyTo),
     Fix(Caller),
 }
 
-/// Requests of one connection that wait, oldest first.
+/// Queued requests of one connection, oldest first.
 #[derive(Default)]
 pub(super) struct InOrder {
     requests: VecDeque<Queued>,
     bytes: usize,
 }
 
-/// What a request by JSON-RPC looks at.
+/// Returns the orders that a JSON-RPC request depends on.
 pub(super) fn look_of(request: &Request<'_>) -> Look {
     let Ok(params) = request.params::<Value<'_>>() else { return Look::Nothing };
     let label = || text_of(&params, "label").map_or(Look::All, Look::Label);
     match request.method {
-        // How much reduces the position is known once the others are done.
+        // The reducible quantity is only known once the other requests are done.
         Method::Buy | Method::Sell | Method::Edit | Method::EditByLabel
             if param(&params, "reduce_only").ok().flatten() == Some(true) =>
         {
@@ -94,13 +94,13 @@ pub(super) fn look_of(request: &Request<'_>) -> Look {
     }
 }
 
-/// True for what is done at once, whatever waits: it looks at no order and changes none.
+/// Returns true for methods that never wait, because they neither read nor change orders.
 const fn is_apart(method: Method) -> bool {
     matches!(method, Method::PrivateSubscribe | Method::PrivateUnsubscribe | Method::PrivateUnsubscribeAll)
 }
 
 impl Front {
-    /// Keeps a request by JSON-RPC for later where it must wait; false where it is to be done now.
+    /// Queues a JSON-RPC request if it must wait; returns false if it must run now.
     pub(super) fn queue_call(
         &mut self,
         account: usize,
@@ -119,7 +119,7 @@ impl Front {
         self.queue(to.connection, account, look, asked, frame)
     }
 
-    /// How much an order that only reduces may be is known once all others are done.
+    /// Returns all orders for an edit of a reduce-only order, whose limit depends on all in-flight requests.
     pub(super) fn look_of_edit(&self, account: usize, look: Look) -> Look {
         let known = &self.accounts[account];
         let is_meant = |number: Option<u64>, terms: &Terms| match &look {
@@ -143,12 +143,12 @@ impl Front {
         if is_reducing || pending.any(reduces) { Look::All } else { look }
     }
 
-    /// True where something is on its way, or waits.
+    /// Returns true if a request of the account is in flight or the connection has queued requests.
     pub(super) fn may_wait(&self, account: usize, number: u64) -> bool {
         !self.accounts[account].pending.is_empty() || self.queued.contains_key(&number)
     }
 
-    /// Keeps a request for later where it must wait.
+    /// Queues a request if it must wait.
     pub(super) fn queue(
         &mut self,
         number: u64,
@@ -172,7 +172,7 @@ impl Front {
         Ok(true)
     }
 
-    /// Whether something that was sent up to a turn is not in the log yet, of what is looked at.
+    /// Returns true if a request on these orders, sent up to the sequence `behind`, is still in flight.
     fn is_on_its_way(&self, account: usize, look: &Look, behind: u64) -> bool {
         let mut pending = self.accounts[account].pending.iter();
         pending.any(|pending| pending.turn <= behind && self.is_about(account, look, pending))
@@ -198,7 +198,7 @@ impl Front {
         }
     }
 
-    /// The log has something of an account: what waited for it is done.
+    /// Runs the queued requests of an account after a log command of the account.
     pub(super) fn run_queued(&mut self, account: usize) {
         if self.queued.is_empty() {
             return;
@@ -213,7 +213,7 @@ impl Front {
         }
     }
 
-    /// The oldest request of a connection, where it waits for nothing any more.
+    /// Takes the oldest request of a connection if nothing it waits for is in flight.
     fn next_queued(&mut self, number: u64) -> Option<Queued> {
         let now = self.turns;
         let head = self.queued.get_mut(&number)?.requests.front_mut()?;
@@ -223,7 +223,7 @@ impl Front {
         })
     }
 
-    /// The oldest request of a connection, where it is one that is wanted.
+    /// Takes the oldest request of a connection if it is wanted.
     fn take_queued(&mut self, number: u64, is_wanted: impl Fn(&Front, &Queued) -> bool) -> Option<Queued> {
         let head = self.queued.get(&number)?.requests.front()?;
         if !is_wanted(self, head) {
@@ -258,7 +258,7 @@ impl Front {
         }
     }
 
-    /// The log did not say what became of a request: those that wait for it cannot be done, and their clients must ask.
+    /// Rejects requests that wait for an unconfirmed request; their clients must query the state.
     pub(super) fn give_up_queued(&mut self, account: usize, late: &Pending) {
         let numbers: Vec<u64> = self.queued.keys().copied().collect();
         for number in numbers {

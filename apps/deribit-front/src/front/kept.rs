@@ -1,4 +1,4 @@
-//! What an order needs to be kept beside the log: its label, and room.
+//! Storage beside the log that an order needs: its label and the capacity of the files.
 
 use tickpath_deribit::error_code::ErrorCode;
 
@@ -6,7 +6,7 @@ use super::Front;
 use crate::fault::Fault;
 
 impl Front {
-    /// Whether what has to be remembered beside the log can be.
+    /// Returns an error when the side files have no capacity.
     pub(super) fn check_storage(&self) -> Result<(), Fault> {
         match self.has_storage {
             true => Ok(()),
@@ -17,7 +17,7 @@ impl Front {
         }
     }
 
-    /// The number of a label, and of what else the client calls the order. An account has so many of them and no more.
+    /// Returns the number for a label and a ClOrdID; the number of labels per account is limited.
     pub(super) fn label_number(
         &mut self,
         account: usize,

@@ -1,7 +1,7 @@
-//! Orders that depend on another: one triggers others, one cancels another, or both.
+//! Linked orders: one order triggers others, cancels another, or both.
 //!
-//! What depends waits here, and is written down: what is asked for with an order before the order is on its way, what became
-//! of it once the log has the order. After a restart what was due meanwhile is done.
+//! Waiting orders are recorded: the links of an order before the order is sent, and their state once the log
+//! has the order. After a restart, actions that became due meanwhile are carried out.
 
 use tickpath_deribit::codes::{CancelReason, Direction, OrderState, OrderType, TimeInForce};
 use tickpath_deribit::error_code::ErrorCode;
@@ -25,14 +25,14 @@ use crate::order::{Extra, FillCondition, Order, TRIGGER_BIT, Terms, TriggerTerms
 use crate::pending::{Intent, Origin};
 use crate::record::{Link, Record, WaitingOrder};
 
-/// Quantities are multiplied before they are divided.
+/// Multiplies before dividing, to keep precision.
 fn part_of(qty: Qty, filled: Qty, whole: Qty) -> Qty {
     let part = u128::from(qty.0) * u128::from(filled.0) / u128::from(whole.0.max(1));
     Qty(u64::try_from(part).unwrap_or(u64::MAX).min(qty.0))
 }
 
 impl Front {
-    /// What an order's params link with it.
+    /// Reads the linked orders from an order's params.
     pub(super) fn links_of(
         &mut self,
         account: usize,
@@ -82,14 +82,14 @@ impl Front {
         Ok(Some(Box::new(Extra { linked, triggers, cancels, condition, ..Extra::default() })))
     }
 
-    /// Orders of an account that wait, with those that orders on their way will bring.
+    /// Counts the waiting orders of an account, including those that in-flight orders will add.
     pub(super) fn waiting_count(&self, account: usize) -> usize {
         let known = &self.accounts[account];
         let brought = known.pending.iter().chain(&known.late).filter_map(|pending| pending.extra.as_ref());
         known.waiting.len() + brought.map(|extra| extra.linked.len()).sum::<usize>()
     }
 
-    /// An order as an element of `otoco_config` describes it.
+    /// Reads an order from an element of `otoco_config`.
     fn linked_order(
         &mut self,
         account: usize,
@@ -173,7 +173,7 @@ impl Front {
         })
     }
 
-    /// What a linked order is to watch once it is let go.
+    /// Reads the trigger terms that apply to a linked order after its release.
     fn armed(
         &self,
         listing: usize,
@@ -194,7 +194,7 @@ impl Front {
         Ok(TriggerTerms { watched, price: given, offset, reference: given })
     }
 
-    /// The log has an order that others are linked with: they wait for it, or go on their way beside it.
+    /// Starts the links of an order now in the log: linked orders wait for it or are released beside it.
     pub(super) fn begin_links(&mut self, account: usize, number: u64) {
         let Some(order) = self.accounts[account].order_mut(number) else { return };
         let connection = order.connection;
@@ -241,7 +241,7 @@ impl Front {
         if triggers {
             numbers.into_iter().for_each(|number| self.tell_of(account, number));
         } else if is_decided {
-            // The first has traded, or is over: the others have nothing to wait for.
+            // The first order has traded or is closed, so the others are cancelled.
             let reason = Some(CancelReason::OcoOtherClosed);
             let state = OrderState::Cancelled;
             numbers.into_iter().for_each(|number| self.end_trigger(account, number, state, reason));
@@ -250,7 +250,7 @@ impl Front {
         }
     }
 
-    /// Orders changed: what is linked with them follows.
+    /// Applies the links of changed orders.
     pub(super) fn follow_links(&mut self, account: usize, changes: &Changes) {
         for number in &changes.orders {
             self.follow_link(account, *number);
@@ -272,7 +272,7 @@ impl Front {
         }
     }
 
-    /// What an order triggers is let go as far as it is filled, or ends with it.
+    /// Releases triggered orders as the primary is filled, and cancels them when it closes.
     fn follow_secondaries(&mut self, account: usize, number: u64) {
         let Some(order) = self.accounts[account].order(number) else { return };
         let Some(extra) = order.extra.clone() else { return };
@@ -296,7 +296,7 @@ impl Front {
         }
     }
 
-    /// Cancels the other orders of which one cancels the others; those on their way go as soon as the log has them.
+    /// Cancels the other orders of an OCO group; in-flight ones are cancelled once the log contains them.
     pub(super) fn cancel_others(&mut self, account: usize, number: u64, oco_ref: &str) {
         let known = &mut self.accounts[account];
         let is_linked = |extra: &&mut Box<Extra>| extra.oco_ref == oco_ref;
@@ -319,7 +319,7 @@ impl Front {
         open.into_iter().for_each(|other| self.cancel_other(account, other));
     }
 
-    /// Cancels an open order because another is filled or over. Where the queue is full it is tried again a little later.
+    /// Cancels an open order because another one is filled or closed; retried later if the queue is full.
     fn cancel_other(&mut self, account: usize, number: u64) {
         let known = &self.accounts[account];
         if !known.open.contains_key(&number) {
@@ -331,14 +331,14 @@ impl Front {
         self.closing.insert((account, number));
     }
 
-    /// The same of all that are still there.
+    /// Retries these cancels for orders that are still open.
     pub(super) fn cancel_closed_others(&mut self) {
         for (account, number) in std::mem::take(&mut self.closing) {
             self.cancel_other(account, number);
         }
     }
 
-    /// Lets a part of a linked order go: into the book, or to wait for its price.
+    /// Releases a part of a linked order: into the book, or as an untriggered order.
     fn release(&mut self, account: usize, number: u64, part: Qty) {
         let Some(order) = self.accounts[account].waiting.get_mut(&number) else { return };
         let Some(extra) = &mut order.extra else { return };
@@ -365,7 +365,7 @@ impl Front {
         }
     }
 
-    /// A linked order waits for its price from now on, under a number of its own.
+    /// Turns a released part into an untriggered order with a new number.
     fn arm(
         &mut self,
         account: usize,
@@ -373,7 +373,7 @@ impl Front {
         armed: TriggerTerms,
         part_of: Option<u64>,
     ) -> Result<(), Fault> {
-        // The linked order is one of them, and goes with the last part of it.
+        // The count includes the linked order itself, which is removed with its last part.
         if self.accounts[account].waiting.len() > WAITING_MAX {
             return Err(ErrorCode::NoMoreTriggers.into());
         }
@@ -392,14 +392,14 @@ impl Front {
         Ok(())
     }
 
-    /// Writes down what an order is linked with that is on its way.
+    /// Records the links of an order before it is sent.
     pub(super) fn write_links_asked(&mut self, account: usize, user_ref: u32, extra: &Extra) {
         let linked = extra.linked.iter().map(|order| self.waiting_record(account, order)).collect();
         let (name, link) = (self.accounts[account].name.clone(), link_record(extra));
         self.write_down(Record::LinksAsked { account: name, user_ref, link, linked });
     }
 
-    /// The same from what was written down.
+    /// Applies this record.
     pub(super) fn take_links_asked(
         &mut self,
         account: &str,
@@ -417,7 +417,7 @@ impl Front {
         }
     }
 
-    /// Writes down what an order of the log is linked with.
+    /// Records the links of an order in the log.
     fn write_link(&mut self, account: usize, number: u64) {
         let extra = self.accounts[account].order(number).and_then(|order| order.extra.as_deref());
         if let Some(link) = extra.map(link_record) {
@@ -426,7 +426,7 @@ impl Front {
         }
     }
 
-    /// The same from what was written down.
+    /// Applies this record.
     pub(super) fn take_link(&mut self, account: &str, number: u64, link: &Link) {
         let Some(account) = self.account_named(account) else { return };
         if let Some(order) = self.accounts[account].order_mut(number) {
@@ -434,7 +434,7 @@ impl Front {
         }
     }
 
-    /// A linked order is cancelled, because the commands that made it wait are lost.
+    /// Cancels a linked order because the commands that it depends on are lost.
     pub(super) fn take_link_lost(&mut self, number: u64, at_ms: u64) {
         for known in &mut self.accounts {
             let Some(mut order) = known.waiting.remove(&number) else { continue };
@@ -444,7 +444,7 @@ impl Front {
         }
     }
 
-    /// Before the log is read to its end: an order that others are to be linked with is there, or none that stands.
+    /// During the replay: gives an entered order its recorded links, or drops the links of a rejected one.
     pub(super) fn see_links(&mut self, account: usize, command: &LogCommand, entered: Option<u64>) {
         let user_ref = match command.engine_kind() {
             Some(CommandKind::Order(OrderRequest::Enter(order))) => order.user_ref,
@@ -458,7 +458,7 @@ impl Front {
         }
     }
 
-    /// At the start: what was asked for and is not in the log never comes, and its number of the engine's is another's.
+    /// At the start: drops requests missing in the log; their engine numbers are used for other requests.
     fn forget_unasked(&mut self, account: usize) {
         let known = &self.accounts[account];
         let asked: Vec<u32> = known.links_asked.keys().chain(known.again.keys()).copied().collect();
@@ -468,7 +468,7 @@ impl Front {
         }
     }
 
-    /// At the start: what is linked with orders of the log begins to wait where it does not yet, and what was due is done.
+    /// At the start: starts the links of orders in the log that have not begun, and carries out due actions.
     pub(super) fn catch_up_links(&mut self) {
         for account in 0..self.accounts.len() {
             self.forget_unasked(account);
@@ -512,7 +512,7 @@ impl Front {
     }
 }
 
-/// True for an order that does nothing any more.
+/// Returns true for an order that is closed.
 fn is_over(order: &Order) -> bool {
     let has_fired = order.trigger.is_some() && order.state == OrderState::Triggered;
     has_fired || matches!(order.state, OrderState::Filled | OrderState::Cancelled)

@@ -1,4 +1,4 @@
-//! Accounts whose equity is below their maintenance margin: their orders go, then their positions, piece by piece.
+//! Liquidation of accounts with equity below their maintenance margin: first orders, then positions in parts.
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, TimeInForce};
 use tickpath_derivatives::Money;
@@ -8,13 +8,13 @@ use super::Front;
 use crate::order::Terms;
 use crate::pending::{Intent, Origin};
 
-/// Of a position so much is closed at once: a part of so many.
+/// Number of parts in which a position is closed.
 const PIECES: u64 = 4;
-/// A position of fewer units is closed whole.
+/// Number of units below which a position is closed as a whole.
 const WHOLE_BELOW: u64 = 16;
 
 impl Front {
-    /// Does the next step for each account that is due; once a second.
+    /// Takes the next liquidation step of each account that is short of margin; once per second.
     pub(super) fn liquidate(&mut self) {
         for account in 0..self.accounts.len() {
             if self.accounts[account].positions.values().all(tickpath_derivatives::Position::is_flat) {
@@ -28,14 +28,14 @@ impl Front {
         }
     }
 
-    /// True while an account's equity in a currency is below what its positions there need: they are closed then.
+    /// Returns true while an account's equity in a currency is below its maintenance margin.
     pub(super) fn is_short_of_margin(&self, account: usize, currency: &str) -> bool {
         let figures = self.figures_of(account, currency, None);
         let needed = figures.maintenance_margin;
         needed > Money::ZERO && figures.equity() < needed
     }
 
-    /// Orders first: they hold margin, and could trade with what follows.
+    /// Cancels orders first: they hold margin and could trade with the liquidation orders.
     fn liquidate_in(&mut self, account: usize, currency: &str) {
         let known = &self.accounts[account];
         let is_meant = |listing: usize| self.settings.listings[listing].settlement == currency;
@@ -54,7 +54,7 @@ impl Front {
         }
         for number in &open {
             if !self.accounts[account].is_cancelling(*number) {
-                // Where the queue is full it is tried again a second later.
+                // If the queue is full, the next call a second later tries again.
                 let _ = self.send_cancel(account, *number, None, None, reason);
             }
         }
@@ -63,7 +63,7 @@ impl Front {
         }
     }
 
-    /// A part of the position that needs the most margin, at whatever the market pays within the band.
+    /// Closes a part of the position with the largest margin, at any market price within the band.
     fn close_some(&mut self, account: usize, currency: &str) {
         let positions = self.accounts[account].positions.iter();
         let needs = positions.filter_map(|(place, position)| {

@@ -1,4 +1,4 @@
-//! What the log says: markets and accounts follow it, requests are answered by it, channels tell of it.
+//! Log processing: updates markets and accounts, replies to requests and publishes to channels.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +18,7 @@ use crate::market::{Trade, prefixed};
 use crate::order::Terms;
 use crate::pending::{Intent, Origin, Pending, RequestId, Work};
 
-/// How often an order's price is moved because the book has moved meanwhile.
+/// Maximum number of price adjustments of an order after the book moved.
 const MOVES_MAX: u8 = 3;
 const DAY_MS: u64 = 86_400_000;
 
@@ -37,7 +37,7 @@ impl EventListener for Front {
 impl LogListener for Front {
     fn on_applied(&mut self, command: &LogCommand, engine: &VenueEngine) {
         if self.is_live && self.market_events.iter().any(|event| is_trade(&event.kind)) {
-            // Trades are reckoned at prices that are written down.
+            // Trades are valued at recorded prices.
             self.note_new_prices();
         }
         self.counters.commands.add(1);
@@ -61,7 +61,7 @@ impl LogListener for Front {
             self.see_handed(account, command, entered, is_bounced);
             self.see_links(account, command, entered.filter(|_| !is_bounced && !is_refused));
         }
-        // Numbers of trigger orders that fired before a restart are not given again.
+        // The numbers of trigger orders that fired before a restart are not reused.
         for order in changes.values().flat_map(|changes| &changes.orders) {
             let trigger = own
                 .and_then(|account| self.accounts[account].order(*order))
@@ -98,7 +98,7 @@ impl LogListener for Front {
             for (account, changes) in &changes {
                 self.watch_protected(*account, changes);
             }
-            // What happened is told before what follows from it.
+            // Events are published before their consequences.
             self.tell(&touched, &trades, &changes);
             for (account, changes) in &changes {
                 self.follow_links(*account, changes);
@@ -116,9 +116,9 @@ impl LogListener for Front {
 }
 
 impl Front {
-    /// The log has times of the day: of the day in which it is nearest to what is known of it.
+    /// Converts a time of day of the log to a full time: that of the day closest to the known time.
     fn time_of(&self, ts: Nanos) -> u64 {
-        // What was before the start is near what was written down last before it.
+        // Earlier commands are close to the latest record before the start.
         let near_ms = if !self.is_live && self.recalled_ms > 0 { self.recalled_ms } else { self.now_ms() };
         let at_ms = near_ms / DAY_MS * DAY_MS + ts.0 / 1_000_000;
         if at_ms > near_ms + DAY_MS / 2 {
@@ -130,7 +130,7 @@ impl Front {
         }
     }
 
-    /// Markets follow; returns those that changed, and what was traded.
+    /// Updates the markets; returns the changed ones and their trades.
     fn take_market_events(&mut self, command: &LogCommand, at_ms: u64) -> (Vec<usize>, Vec<(usize, Trade)>) {
         let mut events = std::mem::take(&mut self.market_events);
         let (mut touched, mut traded) = (Vec::new(), Vec::new());
@@ -162,7 +162,7 @@ impl Front {
         (touched, traded)
     }
 
-    /// The number of the label that an order of an account has is no other label's.
+    /// Marks the label number of an order as used.
     fn note_label_of(&mut self, command: &LogCommand) {
         let id = match command.engine_kind() {
             Some(CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order)) => {
@@ -174,7 +174,7 @@ impl Front {
         self.labels.note(Terms::decode(&id).label);
     }
 
-    /// True for an order that closes a position of an account without enough margin.
+    /// Returns true for a liquidation order of an account without enough margin.
     fn is_forced(&self, command: &LogCommand) -> bool {
         match command.engine_kind() {
             Some(CommandKind::Order(OrderRequest::Enter(order)) | CommandKind::Force(order)) => {
@@ -185,7 +185,7 @@ impl Front {
         }
     }
 
-    /// What trades did to the money of accounts.
+    /// Adds the trades to the ledgers of the accounts.
     fn enter_in_ledgers(&mut self, changes: &BTreeMap<usize, Changes>) {
         for (account, changes) in changes {
             for trade in &changes.trades {
@@ -229,7 +229,7 @@ impl Front {
         }
     }
 
-    /// Which of the account's requests the command is.
+    /// Takes the account's request that the command confirms.
     fn take_pending(&mut self, account: usize, command: &LogCommand) -> Option<Pending> {
         let known = &mut self.accounts[account];
         if let Some(place) = place_of(&known.pending, command) {
@@ -259,7 +259,7 @@ impl Front {
                 now_ms: at_ms,
                 user_reason: match pending.map(|pending| (pending.work, pending.request)) {
                     Some((Work::Cancel { reason, .. }, _)) => reason,
-                    // An edit that would have taken and must not. One to a lower amount takes a part away.
+                    // A post-only edit that would have taken. An edit to a lower amount cancels only a part.
                     Some((Work::Edit { .. }, OrderRequest::Cancel(cancel))) if cancel.qty.is_zero() => {
                         CancelReason::EditPostOnlyReject
                     }
@@ -277,7 +277,7 @@ impl Front {
         changes
     }
 
-    /// Answers the request that the command was.
+    /// Replies to the request that the command confirms.
     fn answer(&mut self, account: usize, mut pending: Pending, changes: &mut Changes) {
         let made = match pending.work {
             Work::Place(_) => changes.orders.first().copied(),
@@ -290,7 +290,7 @@ impl Front {
         {
             order.extra = Some(extra.clone());
             if order.terms.is_quote {
-                // It goes with the connection that keeps it, not with the one that made it.
+                // A quote follows the connection that updated it last, not the one that created it.
                 order.connection = pending.connection;
             }
             if let Some(quote) = extra.quote() {
@@ -316,7 +316,7 @@ impl Front {
         let outcome = match (pending.work, changes.rejected) {
             (work, Some(reason)) => {
                 if let (Work::Edit { number, .. }, OrderRequest::Enter(order)) = (work, pending.request) {
-                    // It was let go before, and nobody was told yet.
+                    // The order was removed earlier, which has not been published yet.
                     self.accounts[account].forget_asked(order.user_ref.0);
                     changes.orders.push(number);
                 }
@@ -326,7 +326,7 @@ impl Front {
                 if let Some(number) = changes.post_only {
                     return self.answer_post_only(account, pending, intent, number, changes);
                 }
-                // Nothing of it was done: Deribit refuses it.
+                // Nothing of it was executed; Deribit rejects such an order.
                 if let Some(number) = changes.refused_overlap() {
                     self.accounts[account].forget(number);
                     changes.orders.retain(|order| *order != number);
@@ -380,8 +380,8 @@ impl Front {
         self.answer_fix(account, to, asked, outcome.map(|_| done));
     }
 
-    /// The engine let a post-only order go because it would have taken: it is entered again behind the book as it is now,
-    /// or refused.
+    /// Handles a post-only order that the engine removed because it would have taken: re-enters it behind the
+    /// current book or rejects it.
     fn answer_post_only(
         &mut self,
         account: usize,
@@ -414,8 +414,8 @@ impl Front {
         }
     }
 
-    /// The engine let an order go because its change would have taken: it is entered again behind the book as it is now, and
-    /// is the same order. Where that cannot be done it is over.
+    /// Handles an edited order that the engine removed because it would have taken: re-enters it behind the
+    /// current book under the same number. If that fails, the order is closed.
     fn answer_bounced_edit(
         &mut self,
         account: usize,
@@ -443,7 +443,7 @@ impl Front {
         }
     }
 
-    /// The number of the quote that is there now, none where it is gone.
+    /// Returns the number of the current quote; none if it was cancelled.
     fn outcome_of_quote(
         &self,
         account: usize,
@@ -457,7 +457,7 @@ impl Front {
                 Some(number) => Ok(Some(*number)),
                 None => Err(ErrorCode::InternalServerError.into()),
             },
-            // It would have taken, as the book is now: the engine let it go.
+            // The quote would have taken from the current book, so the engine removed it.
             (Work::Edit { number, intent }, None) if changes.post_only == Some(number) => {
                 Err(match intent.terms.rejects_post_only {
                     true => ErrorCode::PostOnlyReject.into(),

@@ -1,4 +1,4 @@
-//! What anyone may ask of the market.
+//! Public market data methods.
 
 use tickpath_deribit::codes::Kind;
 use tickpath_deribit::error_code::ErrorCode;
@@ -22,32 +22,32 @@ use crate::json::{Json, Object, json, list, member, param, text_param};
 use crate::listing::figure;
 use crate::market::{Life, best_of, price_amount};
 
-/// Depths that may be asked for.
+/// Supported depths of a book.
 const DEPTHS: [u32; 8] = [1, 5, 10, 20, 50, 100, 1_000, 10_000];
-/// Depth where none is asked for.
+/// Default depth of a book.
 const DEPTH_DEFAULT: u32 = 5;
 
-/// Figures of a ticker, as text.
+/// Values of a ticker, as text.
 struct Figures {
     index: String,
     mark: String,
     open_interest: String,
     /// Empty before the first settlement.
     settled: String,
-    /// What would be delivered now.
+    /// Current estimated delivery price.
     delivery: String,
-    /// Of perpetuals: the rate of eight hours now, and the mean of the last eight hours.
+    /// Perpetuals only: current 8-hour funding rate, and its mean over the last eight hours.
     funding: [String; 2],
     stats: [Option<String>; 6],
 }
 
-/// What a ticker shows, as text.
+/// Texts of a ticker.
 pub(super) struct TickerTexts {
     figures: Figures,
     option: OptionFigures,
-    /// The price of the delivery; empty before it.
+    /// Delivery price; empty before the delivery.
     delivered: String,
-    /// Of perpetuals: what a unit of the amount has paid of funding since the beginning.
+    /// Perpetuals only: total funding paid per unit of the amount.
     pub(super) interest: String,
 }
 
@@ -81,7 +81,7 @@ impl Front {
         Ok(Some(out))
     }
 
-    /// The instrument of a name.
+    /// Returns the instrument with this name.
     pub(super) fn find_listing(&self, name: &str) -> Result<usize, Fault> {
         self.listing(name).ok_or(Fault {
             code: ErrorCode::InvalidParams,
@@ -91,7 +91,7 @@ impl Front {
         })
     }
 
-    /// The instrument of a name, if it has not expired.
+    /// Returns the instrument with this name, unless it has expired.
     pub(super) fn find_traded(&self, name: &str) -> Result<usize, Fault> {
         let place = self.find_listing(name)?;
         let is_over = self.settings.listings[place].expiration_ms.is_some_and(|end| end <= self.now_ms());
@@ -185,8 +185,8 @@ impl Front {
         self.write_untraded(place, out);
     }
 
-    /// Ends a ticker or a book of an instrument that was not traded yet: a `null` says so, whereas in a change of a ticker a
-    /// member that is absent is one that stays.
+    /// Ends a ticker or book of an instrument without trades. An explicit `null` is needed: in an incremental
+    /// ticker an absent member means unchanged.
     fn write_untraded(&self, place: usize, out: &mut Vec<u8>) {
         if self.markets[place].last.is_none() {
             out.pop();
@@ -209,7 +209,7 @@ impl Front {
         }
     }
 
-    /// What is known of an instrument, but for its book.
+    /// Builds the ticker of an instrument, without its book.
     fn ticker_of<'a>(&'a self, place: usize, texts: &'a TickerTexts) -> Ticker<'a> {
         let (listing, market) = self.listed(place);
         let TickerTexts { figures, option, delivered, interest } = texts;

@@ -1,7 +1,7 @@
-//! What past money follows: fees, what accounts began with, what instruments are.
+//! Terms that past amounts depend on: fees, initial balances and instrument definitions.
 //!
-//! They are written down when they are first used, and when the file says others: those hold from then on, and what was before
-//! stays what it was. What an instrument is may not change at all.
+//! They are recorded at their first use, and again when the configuration changes. New terms apply from then
+//! on and leave the past unchanged. The definition of an instrument must not change.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::ledger::{Cause, Entry};
 use crate::record::{Exact, InstrumentTerms, MoneyTerms, Record, RecordError, Stamped};
 
 impl Front {
-    /// What the file says.
+    /// Returns the terms of the configuration.
     pub(super) fn file_terms(settings: &crate::config::FrontSettings) -> MoneyTerms {
         let instruments = settings.listings.iter().map(|listing| {
             let contract = &listing.contract;
@@ -48,7 +48,7 @@ impl Front {
         MoneyTerms { instruments: instruments.collect(), accounts: accounts.collect() }
     }
 
-    /// Before the first command: what was first used is used again, and what must not change is compared.
+    /// Before the first command: restores the first recorded terms and compares instrument definitions.
     pub(super) fn recall_terms(&mut self) -> Result<(), RecordError> {
         let of = |stamped: &Stamped| match &stamped.record {
             Record::MoneyTerms(terms) => Some(terms.clone()),
@@ -77,14 +77,14 @@ impl Front {
         Ok(())
     }
 
-    /// At the start: what the file says holds from now on.
+    /// At the start: applies the terms of the configuration from now on.
     pub(super) fn use_file_terms(&mut self) {
         if self.terms.as_ref() != Some(&self.new_terms) {
             self.decide(&Record::MoneyTerms(self.new_terms.clone()));
         }
     }
 
-    /// Other terms hold from now on: what accounts are said to begin with more is paid in, what less is paid out.
+    /// Applies new terms. Increased initial balances are deposited, and decreased ones withdrawn.
     pub(super) fn take_terms(&mut self, terms: &MoneyTerms, at_ms: u64) {
         self.take_fees(terms);
         let Some(before) = self.terms.replace(terms.clone()) else { return };

@@ -1,4 +1,4 @@
-//! What is new of an object, member by member.
+//! Changes of a JSON object, by member.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use tickpath_deribit::scan::Scanner;
 
 use crate::json::{Json, Object};
 
-/// An object without the time that it begins with: what is the same at another time is not told again.
+/// Strips the leading time of an object, so that an otherwise unchanged object is not published again.
 pub(super) fn timeless(object: &[u8]) -> &[u8] {
     let rest = object.strip_prefix(b"{\"timestamp\":").unwrap_or(object);
     let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     &rest[len..]
 }
 
-/// An object with its type before its members.
+/// Adds a type before the members of an object.
 pub(super) fn typed(kind: &str, object: &[u8]) -> Vec<u8> {
     let mut out = format!("{{\"type\":\"{kind}\",").into_bytes();
     out.extend_from_slice(&object[1..]);
     out
 }
 
-/// The members of an object that are not as they were before, and always its time and name; none when there are no
-/// others.
+/// Returns the changed members of an object, together with its time and name. Returns none if nothing else
+/// has changed.
 pub(super) fn changed_members(before: &[u8], now: &[u8]) -> Option<Vec<u8>> {
     let members = |bytes: &[u8]| -> Vec<(String, String)> {
         let mut found = Vec::new();

@@ -1,5 +1,4 @@
-//! Options: what the simulated market makes of them, their sensitivities, and orders that are priced by a volatility or in
-//! dollars.
+//! Options: their simulated prices, their greeks, and orders priced by a volatility or in dollars.
 
 use tickpath_deribit::codes::{Advanced, Kind};
 use tickpath_deribit::error_code::ErrorCode;
@@ -17,43 +16,43 @@ use crate::listing::decimal_money;
 use crate::options::{Black, Sensitivities, as_float};
 use crate::order::{PricedBy, TEXT_NUMBER_MAX};
 
-/// Greatest value of an order's `usd` or `implv`, in hundredths: what the log keeps of it.
+/// Maximum `usd` or `implv` value of an order, in hundredths: the largest that its text in the log can hold.
 const ADVANCED_MAX: i64 = TEXT_NUMBER_MAX as i64;
 
-/// What is reckoned of an option, as text; empty where it cannot be.
+/// Calculated values of an option, as text; empty where they cannot be calculated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OptionFigures {
-    /// In percent, at the mark price, the best bid and the best ask.
+    /// Volatilities in percent at the mark price, the best bid and the best ask.
     pub(super) volatilities: [String; 3],
     /// Delta, gamma, rho, theta, vega.
     greeks: [String; 5],
 }
 
 impl OptionFigures {
-    /// The sensitivities as a message has them; none of what is no option.
+    /// Returns the greeks for a message; none for other instruments.
     pub(super) fn greeks(&self) -> Option<Greeks<'_>> {
         let [delta, gamma, rho, theta, vega] = self.greeks.each_ref().map(|text| Number::new(text).ok());
         delta.is_some().then_some(Greeks { delta, gamma, rho, theta, vega })
     }
 }
 
-/// A figure with so many digits after its point.
+/// Writes a value with the given number of decimals.
 pub(super) fn rounded(value: f64, decimals: usize) -> String {
-    // What is below 0 by less than is shown is 0.
+    // A negative value that rounds to zero must not be written as -0.
     format!("{:.decimals$}", if value.abs() < 1e-12 { 0.0 } else { value })
 }
 
-/// A price, and how it was given where it was not given as one.
+/// A price, and its volatility or dollar value if it was given as such.
 pub(super) type Priced = (Option<Decimal>, Option<PricedBy>);
 
 impl Front {
-    /// An option that can still be worth something else than it is.
+    /// Returns the pricing model of an option that has not expired.
     pub(super) fn black(&self, place: usize) -> Option<Black> {
         let (listing, market) = self.listed(place);
         Black::of(listing, market.index, self.now_ms())
     }
 
-    /// A number of the instrument's prices in its units, rounded to one.
+    /// Converts a price to units of the instrument, rounded to the nearest one.
     fn units(&self, place: usize, price: f64) -> i64 {
         let decimals = self.settings.listings[place].contract.price_decimals;
         (price * 10_f64.powi(decimals.into())).round() as i64
@@ -63,7 +62,7 @@ impl Front {
         as_float(self.settings.listings[place].contract.price(price))
     }
 
-    /// The mark price of an option with neither both sides of a book nor a trade is what it is worth at its volatility.
+    /// Marks options that have neither both book sides nor a trade at their simulated volatility.
     pub(super) fn remark_options(&mut self) {
         for place in 0..self.markets.len() {
             let (listing, market) = self.listed(place);
@@ -78,23 +77,23 @@ impl Front {
         }
     }
 
-    /// The volatility that a price follows from, as a part of one.
+    /// Returns the implied volatility of a price, as a fraction.
     fn volatility_of(&self, place: usize, price: Price) -> Option<f64> {
         self.black(place)?.volatility(self.number(place, price))
     }
 
-    /// The volatility of the mark price; where none gives it, the simulated one.
+    /// Returns the implied volatility of the mark price, or the simulated one if there is none.
     pub(super) fn mark_volatility(&self, place: usize) -> f64 {
         let (listing, market) = self.listed(place);
         self.volatility_of(place, market.mark).unwrap_or(listing.volatility)
     }
 
-    /// The sensitivities of one of an option at its mark price; none of what is no option, or has expired.
+    /// Returns the greeks per unit of an option at its mark price; none if it has expired or is no option.
     pub(super) fn sensitivities(&self, place: usize) -> Option<Sensitivities> {
         Some(self.black(place)?.sensitivities(self.mark_volatility(place)))
     }
 
-    /// Mark prices of the options of an index that can be traded.
+    /// Writes the mark prices of the tradable options of an index.
     pub(super) fn option_marks(&self, index: usize) -> Vec<u8> {
         let is_meant = |place: &usize| self.settings.listings[*place].index == index;
         let options = (0..self.markets.len()).filter(is_meant).filter(|place| self.black(*place).is_some());
@@ -112,8 +111,8 @@ impl Front {
         })
     }
 
-    /// A sensitivity of a position, as money: rounded once. It is shown, and summed by market maker protection, which stops quotes
-    /// by it; nothing is paid by it.
+    /// Returns a greek of a position as an amount, rounded once. It is displayed, and market maker protection
+    /// uses its sum to stop quotes; no payment depends on it.
     pub(super) fn of_position(&self, place: usize, size: i64, sensitivity: f64) -> Money {
         let amount = self.settings.listings[place].contract.amount(Qty(size.unsigned_abs()));
         Money((amount.0 as f64 * sensitivity) as i128 * i128::from(size.signum()))
@@ -134,8 +133,8 @@ impl Front {
         }
     }
 
-    /// The price of an order that is given in dollars or by a volatility in percent, at the index as it is now: on a tick,
-    /// never worse for its side than what was given.
+    /// Returns the price of an order given in dollars or by a volatility in percent, at the current index: on
+    /// a tick, and never worse for its side than the given value.
     pub(super) fn advanced_price(
         &self,
         place: usize,
@@ -157,7 +156,7 @@ impl Front {
             Advanced::Usd => {
                 let scale = 10_i128.pow(u32::from(listing.contract.price_decimals));
                 let (value, index) = (decimal_money(given).0 * scale, market.index.0.max(1));
-                // Up to where a seller gets what he asks for.
+                // Rounds up for a seller, who must receive at least the given value.
                 let units = if side == Side::Buy { value / index } else { (value + index - 1) / index };
                 i64::try_from(units).map_err(|_| ErrorCode::InvalidPrice)?
             }
@@ -168,7 +167,7 @@ impl Front {
         Ok((listing.price(price), hundredths as u32))
     }
 
-    /// The price of an order as the instrument has prices, and how it was given.
+    /// Returns an order's price in the unit of the instrument, and how it was given.
     pub(super) fn priced(
         &self,
         place: usize,

@@ -1,4 +1,4 @@
-//! What an account may ask of its orders.
+//! Order query methods.
 
 use tickpath_deribit::codes::{Kind, OrderFilter};
 use tickpath_deribit::error_code::ErrorCode;
@@ -13,11 +13,11 @@ use crate::fault::Fault;
 use crate::json::{list, member, param, text_param};
 use crate::order::Order;
 
-/// Which orders a request is about.
+/// Orders selected by a request.
 #[derive(Default)]
 pub(super) struct Selection {
     pub(super) listing: Option<usize>,
-    /// Any of these; all where there are none.
+    /// Any of these currencies; all currencies if empty.
     pub(super) currencies: Vec<String>,
     pub(super) pair: Option<String>,
     pub(super) kind: Option<Kind>,
@@ -26,7 +26,7 @@ pub(super) struct Selection {
 }
 
 impl Front {
-    /// What a request names, each of it of its type; what its method cannot be without must be there.
+    /// Reads the selection of a request; checks the types of its params and that required ones are present.
     pub(super) fn selection(&self, request: &Request<'_>) -> Result<Selection, Fault> {
         let params: Value<'_> = request.params()?;
         let listing = match text_param(&params, "instrument_name")? {
@@ -74,7 +74,7 @@ impl Front {
             && selection.label.as_deref().is_none_or(|label| self.labels.name(order.terms.label) == label)
     }
 
-    /// True for an instrument of a pair, as `btc_usd`.
+    /// Returns true for an instrument of a pair such as `btc_usd`.
     pub(super) fn is_pair(&self, place: usize, pair: &str) -> bool {
         let listing = &self.settings.listings[place];
         format!("{}_{}", listing.base, listing.quote).eq_ignore_ascii_case(pair)
@@ -103,7 +103,7 @@ impl Front {
         Ok(Some(list(orders, |order, out| self.write_order(order, out))))
     }
 
-    /// The number of an order that the account has, or had not long ago.
+    /// Returns the number of an open or recently closed order of the account.
     pub(super) fn order_number(&self, account: usize, id: &str) -> Result<u64, Fault> {
         let number = number_of(id).ok_or(Fault::new(ErrorCode::InvalidOrderId))?;
         match self.accounts[account].order(number) {
@@ -113,7 +113,7 @@ impl Front {
     }
 }
 
-/// The currency that is named, or the list of them; none where none is.
+/// Reads one currency or a list of them; returns an empty list if none is named.
 fn currencies(params: &Value<'_>) -> Result<Vec<String>, Fault> {
     let wrong = || Fault::param("currency", "value must be a currency or a list of them");
     let Some(value) = member(params, "currency") else { return Ok(Vec::new()) };

@@ -1,6 +1,6 @@
 //! Public overviews of the market: names, dates and volumes, and sampled prices of the past.
 //!
-//! Samples are only shown, no payment depends on them: they are kept in memory and start empty with the venue.
+//! Samples are only displayed; no payment depends on them. They are kept in memory and start empty.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,24 +24,24 @@ use crate::options::as_float;
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// Volatilities of a currency that are kept, one a minute: a month.
+/// Maximum number of volatility samples kept per currency, one per minute: a month.
 const VOLATILITIES_MAX: usize = 44_640;
-/// Between two marks of an option that are kept, and how many are: a day.
+/// Interval between mark price samples of an option, and the number kept: a day.
 const MARK_INTERVAL_MS: u64 = 5 * MINUTE_MS;
 const MARKS_MAX: usize = 288;
-/// Candles of one answer at most: the latest ones in the requested time.
+/// Maximum number of candles of one answer; the latest ones of the requested time are kept.
 const CANDLES_MAX: usize = 1_000;
-/// Hours that a historical volatility is of.
+/// Number of hours that a historical volatility covers.
 const VOLATILITY_HOURS: usize = 360;
-/// Announcements of one answer at most.
+/// Maximum number of announcements of one answer.
 const ANNOUNCEMENTS_MAX: u64 = 50;
 
-/// Prices of the past.
+/// Sampled past prices.
 #[derive(Default)]
 pub(super) struct Samples {
-    /// Mean volatility of a currency's options, in percent, with the minute's begin.
+    /// Mean volatility of a currency's options, in percent, with the start of the minute.
     volatilities: BTreeMap<String, VecDeque<(u64, f64)>>,
-    /// Mark prices of an option, by its place.
+    /// Mark prices of an option, by the place of the listing.
     marks: BTreeMap<usize, VecDeque<(u64, Price)>>,
 }
 
@@ -60,13 +60,13 @@ fn required_text(params: &Value<'_>, name: &'static str) -> Result<String, Fault
     text_param(params, name)?.ok_or(Fault::param(name, "value required"))
 }
 
-/// When an instrument expires, as its name has it.
+/// Returns the expiry date as written in the instrument's name.
 fn date_of(listing: &Listing) -> &str {
     listing.name.split('-').nth(1).unwrap_or_default()
 }
 
 impl Front {
-    /// Once a minute.
+    /// Samples the prices; called once a minute.
     pub(super) fn sample_prices(&mut self) {
         let now_ms = self.now_ms();
         let minute = now_ms / MINUTE_MS * MINUTE_MS;
@@ -88,7 +88,7 @@ impl Front {
         }
     }
 
-    /// The mean volatility of a currency's options, as candles.
+    /// Returns the mean volatility of a currency's options, as candles.
     pub(super) fn volatility_index(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let currency = required_text(&params, "currency")?.to_uppercase();
@@ -125,7 +125,7 @@ impl Front {
         Ok(Some(Object::new().with("data", Json(data)).with("continuation", more).end()))
     }
 
-    /// The realised volatility of a currency's index, annualised, in percent: each hour, over the fifteen days before.
+    /// Returns the annualised realised volatility of an index in percent: hourly, over 15 days each.
     pub(super) fn historical_volatility(&self, request: &Request<'_>) -> Answer {
         let currency = required_text(&request.params()?, "currency")?;
         let is_meant =
@@ -155,7 +155,7 @@ impl Front {
         })))
     }
 
-    /// Mark prices of an option in a time, each five minutes; of anything else there are none.
+    /// Returns the mark prices of an option in a time range, every five minutes; empty for other instruments.
     pub(super) fn mark_history(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let place = self.find_named(&params)?;
@@ -168,7 +168,7 @@ impl Front {
         })))
     }
 
-    /// Funding rates of a perpetual in the time before now.
+    /// Returns the recent funding rates of a perpetual.
     pub(super) fn funding_chart(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let place = self.find_named(&params)?;
@@ -184,7 +184,7 @@ impl Front {
         let rate = |rate_ppb: i64| figure(Money::ratio(rate_ppb.into(), 1_000_000_000));
         let paid = self.markets[place].funding.within(self.now_ms().saturating_sub(length_ms), u64::MAX);
         let mut last_step = None;
-        // The first of each step.
+        // Keeps the first value of each step.
         let points =
             paid.filter(|paid| last_step.replace(paid.at_ms / step_ms) != Some(paid.at_ms / step_ms));
         let data = list(points, |paid, out| {
@@ -216,7 +216,7 @@ impl Front {
         })))
     }
 
-    /// Expiry dates as instrument names have them, by kind, and by currency where the request names one or `grouped`.
+    /// Returns expiry dates as written in names, by kind, and by currency if requested by name or `grouped`.
     pub(super) fn expirations(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let currency = required_text(&params, "currency")?.to_lowercase();
@@ -254,7 +254,7 @@ impl Front {
         }))
     }
 
-    /// Currencies that instruments are listed under, in their order.
+    /// Returns the currencies of the listed instruments, in listing order.
     fn market_currencies(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for listing in &self.settings.listings {
@@ -265,7 +265,7 @@ impl Front {
         names
     }
 
-    /// Volumes in base currencies: of 24 hours, and of 7 and 30 days as far as trades are kept.
+    /// Returns volumes in base currency over 24 hours, and over 7 and 30 days as far as trades are stored.
     pub(super) fn trade_volumes(&self, request: &Request<'_>) -> Answer {
         let is_extended = param::<bool>(&request.params()?, "extended")?.unwrap_or(false);
         let now_ms = self.now_ms();
@@ -305,7 +305,7 @@ impl Front {
         })))
     }
 
-    /// The venue announces nothing.
+    /// Returns no announcements: the venue makes none.
     pub(super) fn announcements(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let _: Option<u64> = param(&params, "start_timestamp")?;
@@ -315,7 +315,7 @@ impl Front {
         }
     }
 
-    /// There are no combinations.
+    /// Returns no combinations: the venue has none.
     pub(super) fn combos(&self, request: &Request<'_>) -> Answer {
         let _ = required_text(&request.params()?, "currency")?;
         Ok(Some(b"[]".to_vec()))

@@ -1,4 +1,4 @@
-//! Credits of who has not logged in: by the address, as each request may come by a connection of its own.
+//! Credits of clients before login, by address: every request may come over a separate connection.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
@@ -6,30 +6,30 @@ use std::net::Ipv4Addr;
 use tickpath_deribit::credits::{CreditPlan, Credits};
 use tickpath_types::Nanos;
 
-/// Addresses that are known at a time. A further one shares the credits of all that are not known, until one of those that
-/// are was silent for [`FORGOTTEN_AFTER`].
+/// Maximum number of known addresses. Further ones share the credits of all unknown addresses, until a known
+/// one is silent for [`FORGOTTEN_AFTER`].
 const PEERS_MAX: usize = 4_096;
-/// Who was silent for so long has all credits again, and need not be known.
+/// Silent time after which an address has all credits back and can be forgotten.
 const FORGOTTEN_AFTER: Nanos = Nanos::from_secs(60);
-/// Logins that may fail of one address with one key: two a second, and twenty at once.
+/// Failed logins allowed per address and key: two per second, with bursts of twenty.
 const REFUSED_LOGINS: CreditPlan = CreditPlan { cost: 5_000, pool: 100_000, refill_per_s: 10_000 };
 
-/// What a request without a login takes.
+/// Credit pool of a request without a login.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PublicPool {
     Any,
     GetInstruments,
-    /// A login that was refused, as the key of this place; none where what was shown named no key. Each has its own: who guesses
-    /// one key's secret keeps nobody from the other keys, also where many programs share one address.
+    /// A rejected login, with the place of the key if it named one. Each key has separate credits: guessing
+    /// the secret of one key does not block the other keys, even where many programs share one address.
     RefusedLogin(Option<usize>),
 }
 
 struct Peer {
     public: Credits,
     get_instruments: Credits,
-    /// Of those that named no key.
+    /// Credits of failed logins that named no key.
     refused_nameless: Credits,
-    /// By the places of keys, of those that were tried in vain.
+    /// Credits of failed logins, by the place of the key.
     refused_by_key: BTreeMap<usize, Credits>,
     seen: Nanos,
 }
@@ -50,7 +50,7 @@ impl Peer {
 pub(super) struct Peers {
     known: HashMap<Ipv4Addr, Peer>,
     others: Peer,
-    /// When it was last looked for who may be forgotten.
+    /// Time of the latest removal of silent addresses.
     swept: Nanos,
 }
 
@@ -59,14 +59,14 @@ impl Peers {
         Peers { known: HashMap::new(), others: Peer::new(now), swept: now }
     }
 
-    /// Takes credits; false when there are none.
+    /// Consumes credits; returns false when there are none.
     pub(super) fn try_take(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> bool {
         self.credits(address, pool, now).try_take(now).is_ok()
     }
 
-    /// Whether there are credits, of which none are taken.
+    /// Returns true if credits are left, without consuming any.
     pub(super) fn has_any(&mut self, address: Ipv4Addr, pool: PublicPool, now: Nanos) -> bool {
-        // What never was taken of need not be kept.
+        // An unused pool is full and is not stored.
         if let PublicPool::RefusedLogin(Some(key)) = pool
             && !self.peer(address, now).refused_by_key.contains_key(&key)
         {

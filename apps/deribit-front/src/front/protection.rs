@@ -1,4 +1,4 @@
-//! Market maker protection, and what becomes of orders that would trade with the account's own.
+//! Market maker protection and self-trade prevention.
 
 use std::collections::VecDeque;
 
@@ -21,36 +21,36 @@ use crate::order::UserTrade;
 use crate::pending::ReplyTo;
 use crate::record::{Protection, Record};
 
-/// Characters of a group's name at most.
+/// Maximum length of a group's name, in characters.
 const GROUP_LEN_MAX: usize = 64;
-/// Groups of one account at most.
+/// Maximum number of groups of one account.
 const GROUPS_MAX: usize = 100;
-/// Seconds of an interval and of a pause at most.
+/// Maximum duration of an interval or a pause, in seconds.
 pub(super) const SECONDS_MAX: u64 = 86_400;
-/// Trades that are remembered of an interval; the oldest counts no more.
+/// Maximum number of trades kept per interval; the oldest is dropped.
 const FILLS_MAX: usize = 10_000;
 
-/// Protection of an account's orders on one index, of one group.
+/// Protection of an account's orders on one index and in one MMP group.
 pub(crate) struct Guard {
     /// Place of the index.
     pub(crate) index: usize,
-    /// Empty for orders that are no quotes.
+    /// Name of the MMP group; empty for orders that are no quotes.
     pub(crate) group: String,
     pub(super) interval_ms: u64,
-    /// How long quoting stops; until it is reset when 0.
+    /// Duration for which quoting stops; 0 until it is reset.
     pub(super) frozen_ms: u64,
     pub(super) quantity: Option<Money>,
     pub(super) delta: Option<Money>,
     vega: Option<Money>,
-    /// What the quotes of one side may be in all, as the client says.
+    /// Maximum quantity of a quote, set by the client.
     pub(super) quote_quantity: Option<Money>,
-    /// When, and what.
+    /// Trades in the interval, with their time.
     fills: VecDeque<(u64, Exposure)>,
-    /// Until when nothing is quoted; `u64::MAX` until it is reset.
+    /// End of the quote freeze; `u64::MAX` until it is reset.
     frozen_until: Option<u64>,
 }
 
-/// What a trade is of the base currency, and how much it moves with the underlying and with volatility.
+/// Amount of a trade in the base currency, with its delta and vega.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exposure {
     amount: Money,
@@ -63,7 +63,7 @@ impl Guard {
         self.frozen_until.is_some_and(|until| now_ms < until)
     }
 
-    /// Takes a trade; true when a limit is reached.
+    /// Adds a trade; returns true when a limit is reached.
     fn note(&mut self, at_ms: u64, traded: Exposure) -> bool {
         while self.fills.len() >= FILLS_MAX
             || self.fills.front().is_some_and(|(filled_ms, _)| filled_ms + self.interval_ms <= at_ms)
@@ -96,7 +96,7 @@ impl Guard {
     }
 }
 
-/// Whether a guard is the one of an index and a group, of any where they are not named.
+/// Returns true if the guard has the given index and group; an unspecified one matches all.
 fn is_of(guard: &Guard, index: Option<usize>, group: Option<Text<'_>>) -> bool {
     index.is_none_or(|index| guard.index == index) && group.is_none_or(|group| group == guard.group.as_str())
 }
@@ -138,7 +138,7 @@ impl Front {
         Ok(Some(list(set, |guard, out| guard.write(&self.indices[guard.index].name, out))))
     }
 
-    /// Whether one more group of protection may be there.
+    /// Checks that the account may have another MMP group.
     pub(super) fn check_groups(&self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
         let is_known = self.guard(account, index, group).is_some();
         if group.chars().count() > GROUP_LEN_MAX {
@@ -150,16 +150,16 @@ impl Front {
         Ok(())
     }
 
-    /// Sets the protection of a group, or ends it.
+    /// Sets or removes the protection of a group.
     pub(super) fn protect(&mut self, account: usize, index: usize, protection: Protection) {
         if protection.interval_s == 0 && self.guard(account, index, &protection.group).is_some() {
-            // Nobody watches these quotes any more.
+            // These quotes are no longer protected.
             self.cancel_protected(account, index, &protection.group, CancelReason::MmpConfigCurtailment);
         }
         self.decide(&Record::Protection(protection));
     }
 
-    /// The group may quote again.
+    /// Ends the freeze of a group.
     pub(super) fn unfreeze(&mut self, account: usize, index: usize, group: &str) {
         self.decide(&self.freeze_of(account, index, group, None));
     }
@@ -191,7 +191,7 @@ impl Front {
         self.accounts[account].guards.iter().find(|guard| guard.index == index && guard.group == group)
     }
 
-    /// Whether protected orders of the group may be entered.
+    /// Checks that protected orders of the group may be entered.
     pub(super) fn check_protection(&self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
         match self.guard(account, index, group) {
             None => Err(Fault::because(ErrorCode::BadArguments, "set_mmp_config was not called for it")),
@@ -208,7 +208,7 @@ impl Front {
         Ok(Some(list(guards, |guard, out| guard.write(&self.indices[guard.index].name, out))))
     }
 
-    /// What is frozen now.
+    /// Returns the frozen groups.
     pub(super) fn protection_status(&self, account: usize, request: &Request<'_>) -> Answer {
         let meant: GetMmp<'_> = request.params()?;
         let index = meant.index_name.map(|name| self.index_named(name)).transpose()?;
@@ -219,7 +219,7 @@ impl Front {
     }
 
     fn frozen(&self, guard: &Guard) -> Vec<u8> {
-        // 0 stands for a reset that is waited for.
+        // 0 means that the freeze lasts until a reset.
         let until = guard.frozen_until.filter(|until| *until != u64::MAX).unwrap_or(0);
         Object::new()
             .with("index_name", Text::new(&self.indices[guard.index].name))
@@ -236,7 +236,7 @@ impl Front {
         Ok(Some(json(&Text::new("ok"))))
     }
 
-    /// Quoting of a group for which limits are set may go on.
+    /// Resets a frozen group that has limits.
     pub(super) fn reset_group(&mut self, account: usize, index: usize, group: &str) -> Result<(), Fault> {
         self.guard(account, index, group)
             .ok_or(Fault::because(ErrorCode::BadArguments, "no limits are set for it"))?;
@@ -253,7 +253,7 @@ impl Front {
         }
     }
 
-    /// Quoting stopped, or began again: from what was written down.
+    /// Applies the recorded start or end of a freeze.
     pub(super) fn take_freeze(&mut self, account: &str, index: &str, group: &str, until_ms: Option<u64>) {
         let index = self.indices.iter().position(|known| known.name == index);
         let (Some(account), Some(index)) = (self.account_named(account), index) else { return };
@@ -263,7 +263,7 @@ impl Front {
         }
     }
 
-    /// Counts what protected orders traded, and stops those whose limit is reached.
+    /// Counts the trades of protected orders, and freezes groups whose limit is reached.
     pub(super) fn watch_protected(&mut self, account: usize, changes: &Changes) {
         let mut reached = Vec::new();
         for trade in changes.trades.iter().filter(|trade| trade.terms.is_protected) {
@@ -294,7 +294,7 @@ impl Front {
         }
     }
 
-    /// The group of a quote; empty for an order that is none.
+    /// Returns the MMP group of a quote; empty for other orders.
     fn group_of(&self, account: usize, number: u64) -> String {
         let order = self.accounts[account].order(number);
         order.and_then(|order| order.extra.as_ref()).map(|extra| extra.mmp_group.clone()).unwrap_or_default()
@@ -335,12 +335,12 @@ impl Front {
             .map(|order| order.number)
             .collect();
         for number in own {
-            // Where the queue is full they go with what is tried again: `cancel_frozen`.
+            // If the queue is full, `cancel_frozen` cancels them later.
             let _ = self.send_cancel(account, number, None, None, reason);
         }
     }
 
-    /// Tries again to cancel what is frozen and could not be taken out because too much was on its way.
+    /// Retries the cancels of frozen orders that failed because the queue was full.
     pub(super) fn cancel_frozen(&mut self) {
         let now_ms = self.now_ms();
         for account in 0..self.accounts.len() {
@@ -355,7 +355,7 @@ impl Front {
         }
     }
 
-    /// `private/set_self_trading_config`: answered once the log has it.
+    /// `private/set_self_trading_config`: replies once the log confirms the mode.
     pub(super) fn set_self_trading(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let SetSelfTradingConfig { mode, extended_to_subaccounts } = request.params()?;
         let strategy = match &*mode.to_cow() {
@@ -379,17 +379,17 @@ impl Front {
         Ok(None)
     }
 
-    /// The log says what becomes of orders that would trade with the account's own.
+    /// Applies the self-trade prevention mode that the log confirms.
     pub(super) fn take_self_trading(&mut self, account: usize, strategy: SelfTradePrevention) {
         self.accounts[account].self_trading = strategy;
-        // The venue's operator may set it as well: that is nobody's answer.
+        // The venue's operator may set it too; then no client waits for a reply.
         let replies = &mut self.accounts[account].mode_replies;
         if let Some((to, _)) = replies.pop_front_if(|(_, asked)| *asked == strategy) {
             self.reply(&to, Ok(json(&Text::new("ok"))));
         }
     }
 
-    /// What Deribit calls it.
+    /// Returns Deribit's name of the mode.
     pub(super) fn self_trading_mode(&self, account: usize) -> Option<&'static str> {
         match self.accounts[account].self_trading {
             SelfTradePrevention::CancelNewest => Some("reject_taker"),

@@ -1,4 +1,4 @@
-//! Quotes: orders of market makers, many of them changed by one request.
+//! Quotes: market maker orders, many of which are changed by one request.
 
 use tickpath_deribit::codes::CancelReason;
 use tickpath_deribit::error_code::ErrorCode;
@@ -21,14 +21,14 @@ use crate::options::as_float;
 use crate::order::{Extra, Order, Terms};
 use crate::pending::{Group, Intent, Origin, Pending, QuoteError, Quoting, ReplyTo, Work};
 
-/// Quotes of one request at most, each side counted.
+/// Maximum number of quotes in one request; each side counts.
 pub(super) const QUOTES_MAX: usize = 100;
-/// Characters of a quote's texts at most.
+/// Maximum length of a quote's texts, in characters.
 const TEXT_LEN_MAX: usize = 64;
-/// How long no quotes are taken after a cancel that says so.
+/// Duration of the quote freeze that a cancel may request, in milliseconds.
 const FREEZE_MS: u64 = 1_000;
 
-/// One side of a quote as it is asked for.
+/// One requested side of a quote.
 pub(super) struct Quote {
     pub(super) instrument: String,
     pub(super) side: Side,
@@ -46,7 +46,7 @@ impl Front {
         self.check_quoting(account, to.connection, asked.valid_until)?;
         let number = self.quote_all(account, quotes_of(&asked)?, asked.detailed, to);
         if asked.wait_for_response == Some(false) {
-            // Only what is known at once is told.
+            // The reply contains only the immediate results.
             let known = self.groups.remove(&number).map(|group| self.quoting_result(&group));
             return Ok(known);
         }
@@ -54,7 +54,7 @@ impl Front {
         Ok(None)
     }
 
-    /// Whether the account may quote by this connection now.
+    /// Checks that the account may quote on this connection now.
     pub(super) fn check_quoting(
         &self,
         account: usize,
@@ -72,7 +72,7 @@ impl Front {
         Ok(())
     }
 
-    /// Sends quotes; returns the number of their group, which waits once more for
+    /// Sends quotes; returns the number of their group, which is complete only after one more
     /// [`finish_of_group`](Front::finish_of_group).
     pub(super) fn quote_all(
         &mut self,
@@ -83,7 +83,7 @@ impl Front {
     ) -> u64 {
         let number = self.next_group;
         self.next_group += 1;
-        // It is not done before all are sent.
+        // The extra count keeps the group open until all quotes are sent.
         let group = Group {
             reply: to.clone(),
             waiting: 1,
@@ -153,7 +153,7 @@ impl Front {
             self.send_cancel(account, number, None, Some(group), CancelReason::UserRequest)?;
             return Ok(Sent::OnItsWay);
         }
-        // What is not said of a quote that is there stays as it is.
+        // Values that are not given remain unchanged.
         let qty = match (&before, quote.amount.or(quote.contracts)) {
             (Some(order), None) => order.leaves(),
             _ => self.qty_of(listing, quote.amount, quote.contracts)?,
@@ -175,7 +175,7 @@ impl Front {
         if let Some(Order { number, filled, .. }) = before {
             let qty = Qty(filled.0 + qty.0);
             let terms = NewTerms { number, qty, price, terms, display: None };
-            // Its texts are the new ones once it is changed.
+            // The texts are replaced once the quote is changed.
             let origin = Origin {
                 connection: Some(connection),
                 group: Some(group),
@@ -199,7 +199,7 @@ impl Front {
         Ok(Sent::OnItsWay)
     }
 
-    /// A quote that was given up has come after all: where another has taken its place it goes.
+    /// Cancels a quote that was confirmed late if another one has replaced it.
     pub(super) fn cancel_second_quote(&mut self, account: usize, number: u64) {
         let known = &self.accounts[account];
         let Some(late) = known.open.get(&number).filter(|order| order.terms.is_quote) else { return };
@@ -211,12 +211,12 @@ impl Front {
                 && group(other) == group(late)
         });
         if has_another {
-            // Where the queue is full the next request for this side changes one of them, and protection watches both.
+            // If the queue is full, the next request for this side changes one; MMP covers both.
             let _ = self.send_cancel(account, number, None, None, CancelReason::UserRequest);
         }
     }
 
-    /// Whether a quote is no larger than the account's protection lets it be.
+    /// Checks that a quote does not exceed the account's maximum quote quantity.
     fn check_quote_quantity(
         &self,
         account: usize,
@@ -238,7 +238,7 @@ impl Front {
         }
     }
 
-    /// The log has what became of a quote.
+    /// Records the outcome of a quote that the log confirms.
     pub(super) fn answer_quote(
         &mut self,
         account: usize,
@@ -317,7 +317,7 @@ impl Front {
         result.end()
     }
 
-    /// `private/cancel_quotes`: which quotes, by `cancel_type`; the result is how many.
+    /// `private/cancel_quotes`: cancels the quotes selected by `cancel_type`; the result is their number.
     pub(super) fn cancel_quotes(&mut self, account: usize, request: &Request<'_>, to: &ReplyTo) -> Answer {
         let asked: CancelQuotes<'_> = request.params()?;
         let needed = |name: &'static str, text: Option<Text<'_>>| {
@@ -372,7 +372,7 @@ impl Front {
         Ok(group.map(|group| self.group_result(&group)))
     }
 
-    /// Takes no quotes for a second where a cancel says so.
+    /// Rejects quotes for a second if a cancel requests it.
     pub(super) fn freeze_quotes(&mut self, account: usize, params: &Value<'_>) -> Result<(), Fault> {
         self.freeze_quotes_where(account, param(params, "freeze_quotes")?.unwrap_or(false));
         Ok(())
@@ -384,8 +384,8 @@ impl Front {
         }
     }
 
-    /// Quotes go with the connection that made them, whatever it says of its other orders; after a restart none of them is
-    /// there. Where the queue is full, and until none is left, it is tried again a little later.
+    /// Cancels quotes whose connection has ended, whatever its cancel on disconnect setting; after a restart
+    /// that is all of them. Repeated until none is left, also if the queue is full.
     pub(super) fn cancel_orphaned_quotes(&mut self) {
         for account in std::mem::take(&mut self.orphaned) {
             let open = self.accounts[account].open.values();
@@ -403,13 +403,13 @@ impl Front {
         }
     }
 
-    /// Whether an order is a quote whose connection is gone.
+    /// Returns true for a quote whose connection has ended.
     fn is_orphan(&self, order: &Order) -> bool {
         let is_here = || order.connection.is_some_and(|number| self.connections.contains_key(&number));
         order.terms.is_quote && !is_here()
     }
 
-    /// Orders that a command of an account changed: quotes that came into the log behind their connection's end go as well.
+    /// Marks an account if its changed orders include quotes of an ended connection, to cancel them too.
     pub(super) fn note_orphans(&mut self, account: usize, changed: &[u64]) {
         let open = &self.accounts[account].open;
         let mut changed = changed.iter().filter_map(|number| open.get(number));
@@ -419,13 +419,13 @@ impl Front {
     }
 }
 
-/// What was done with a quote.
+/// Immediate outcome of a quote.
 enum Sent {
-    /// The log will say.
+    /// Sent; the log confirms it.
     OnItsWay,
-    /// It is there already.
+    /// Unchanged.
     AsItIs(u64),
-    /// There was nothing to cancel.
+    /// Nothing to cancel.
     Nothing,
 }
 

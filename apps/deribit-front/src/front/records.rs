@@ -1,4 +1,4 @@
-//! What the front decides is written down, and done again after a restart.
+//! Records: decisions of the front that are stored, and applied again after a restart.
 
 use std::collections::VecDeque;
 
@@ -10,22 +10,22 @@ use crate::market::FundingPaid;
 use crate::rebase::{LogStart, Rebased, rebase};
 use crate::record::{Exact, MarketPrices, Record, RecordError, Stamped};
 
-/// So long after the last note of prices there is another, though nothing is new: well below half a day.
+/// Interval in milliseconds after which prices are recorded again even if unchanged: well below half a day.
 const NOTE_MS: u64 = 3_600_000;
 
 impl Front {
-    /// Takes what was written down before, the lines that [`poll_records`](Front::poll_records) gave; before the first command
-    /// of the log. Where the log may have lost commands it returns what the lines are to be replaced by, before the venue
-    /// takes a command. The tokens that are kept must be deleted first: they are not recalled then.
+    /// Restores the lines from [`poll_records`](Front::poll_records). Must be called before the first log
+    /// command. If the log may have lost commands, returns the replacement lines, to be stored before the
+    /// venue accepts a command; stored tokens must then be deleted first, because they are not restored.
     ///
     /// # Errors
-    /// [`RecordError`] naming the line that is none, or the instrument that is another.
+    /// [`RecordError`] naming the invalid line, or the instrument that has changed.
     pub fn recall(&mut self, lines: &[u8], log: LogStart) -> Result<Option<Rebased>, RecordError> {
         let mut records = Stamped::read_all(lines)?;
         let rebased = rebase(&mut records, log, self.now_ms());
         self.recalled = records.into();
         self.recall_terms()?;
-        // Tokens have no place in the log.
+        // Tokens do not depend on log commands.
         let (tokens, others) =
             std::mem::take(&mut self.recalled).into_iter().partition(|stamped| stamped.record.is_token());
         self.recalled = others;
@@ -35,19 +35,19 @@ impl Front {
         Ok(rebased)
     }
 
-    /// Lines to be kept before anybody hears of what follows from them.
+    /// Returns the lines to be stored before their effects become visible.
     pub fn poll_records(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.record_lines)
     }
 
-    /// Writes down what is otherwise written once a minute; before the end.
+    /// Records the values that are otherwise recorded once a minute; called before the end.
     pub fn finish(&mut self) {
         if self.is_live {
             self.note_new_prices();
         }
     }
 
-    /// Does again what was decided when the log had so many commands.
+    /// Applies the records that were made when the log had at most `commands` commands.
     pub(super) fn recall_until(&mut self, commands: u64) {
         while let Some(stamped) = self.recalled.pop_front_if(|next| next.after <= commands) {
             self.recalled_ms = self.recalled_ms.max(stamped.at_ms);
@@ -55,13 +55,13 @@ impl Front {
         }
     }
 
-    /// Writes a decision down and does it.
+    /// Records a decision and applies it.
     pub(super) fn decide(&mut self, record: &Record) {
         self.write_down(record.clone());
         self.carry_out(record, self.now_ms());
     }
 
-    /// Writes down what is done already.
+    /// Records a decision that is already applied.
     pub(super) fn write_down(&mut self, record: Record) {
         let stamped = Stamped { after: self.counters.commands.read(), at_ms: self.now_ms(), record };
         stamped.write(&mut self.record_lines);
@@ -124,7 +124,7 @@ impl Front {
         self.accounts.iter().position(|account| account.name == name)
     }
 
-    /// Writes down which prices are new since that was done last.
+    /// Records the prices that have changed since the last record.
     pub(super) fn note_new_prices(&mut self) {
         if !self.are_prices_new {
             return;
@@ -146,8 +146,8 @@ impl Front {
         let new_markets = markets.iter().filter(|market| !self.noted_prices.1.contains(market)).cloned();
         let (new_indices, new_markets): (Vec<_>, Vec<_>) = (new_indices.collect(), new_markets.collect());
         let (commands, now_ms) = (self.counters.commands.read(), self.now_ms());
-        // Where nothing is new it says when the commands before it were. The log has times of the day alone: what comes
-        // next must be near what was written down last.
+        // Without changes the record only gives the time of the earlier commands. The log has times of day
+        // only, so its next command must be close to the latest record.
         let is_told = commands == self.noted_commands && now_ms < self.noted_ms + NOTE_MS;
         if new_indices.is_empty() && new_markets.is_empty() && is_told {
             return;

@@ -1,4 +1,4 @@
-//! Heartbeats, cancel on disconnect, and who is there.
+//! Heartbeats, cancel on disconnect, and connection status.
 
 use tickpath_deribit::codes::CancelOnDisconnectScope;
 use tickpath_deribit::error_code::ErrorCode;
@@ -15,7 +15,7 @@ use crate::faults::FaultKind;
 use crate::json::{Json, Object, json};
 use crate::record::Record;
 
-/// The version that the front says it has.
+/// API version that the front reports.
 const VERSION: &str = "1.2.26";
 
 fn ok() -> Answer {
@@ -97,7 +97,7 @@ impl Front {
         Ok(Some(json(&CancelOnDisconnect { scope, enabled })))
     }
 
-    /// Asks who is silent for a sign of life, and gives up on who gives none.
+    /// Sends heartbeats and test requests, and closes silent connections.
     pub(super) fn run_heartbeats(&mut self) {
         let now_us = self.now_us;
         let mut frames = Vec::new();

@@ -1,7 +1,7 @@
 //! Funding, the day's settlement, and expiry.
 //!
-//! Prices are the simulated ones, and the time is an argument, as everywhere here. Each step is a record, so that it is the
-//! same step after a restart.
+//! Prices are simulated, and times are arguments. Each step is a record, so it has the same result after a
+//! restart.
 
 use tickpath_deribit::codes::{CancelReason, OrderState};
 use tickpath_deribit::messages::EstimatedExpirationPrice;
@@ -20,28 +20,28 @@ use crate::record::Record;
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 86_400_000;
-/// The time of the day's settlement, and of expiry: 08:00 UTC.
+/// Time of the daily settlement and of expiry: 08:00 UTC.
 const SETTLEMENT_MS: u64 = 8 * 3_600_000;
-/// Over which the index is averaged for delivery: the half hour before expiry.
+/// Time over which the index is averaged for delivery: the half hour before expiry.
 pub(super) const DELIVERY_WINDOW_MS: u64 = 1_800_000;
-/// What a funding rate is for.
+/// Period that a funding rate refers to.
 const FUNDING_PERIOD_MS: u64 = 8 * 3_600_000;
-/// Settlements of an instrument and deliveries of an index that are kept; the oldest goes first.
+/// Maximum number of settlements per instrument and deliveries per index kept; the oldest is dropped.
 pub(super) const SETTLEMENTS_MAX: usize = 1_000;
-/// Decimals of rates, which are kept in 10^-9.
+/// Scale of rates, which are stored in 10^-9.
 const RATE_UNIT: i128 = 10_i128.pow(Money::DECIMALS - 9);
 
-/// The last time of settlement that is not after a time.
+/// Returns the latest settlement time at or before a time.
 pub(super) const fn settlement_before(now_ms: u64) -> u64 {
     now_ms.saturating_sub(SETTLEMENT_MS) / DAY_MS * DAY_MS + SETTLEMENT_MS
 }
 
 impl Front {
-    /// What is due by the clock; once a second, when the prices are new.
+    /// Does the settlement work that is due; once a second, after the price update.
     pub(super) fn run_settlements(&mut self) {
         let now_ms = self.now_ms();
         if now_ms >= self.next_minute_ms {
-            // What was missed while the venue did not run is not paid.
+            // Funding missed while the venue was stopped is not paid.
             self.next_minute_ms = now_ms / MINUTE_MS * MINUTE_MS + MINUTE_MS;
             self.pay_funding();
             self.sample_prices();
@@ -54,7 +54,7 @@ impl Front {
         self.expire();
     }
 
-    /// A minute of funding, for everybody at once.
+    /// Accrues one minute of funding for all accounts.
     fn pay_funding(&mut self) {
         let at_ms = self.now_ms();
         for (market, listing) in self.markets.iter_mut().zip(&self.settings.listings) {
@@ -68,7 +68,7 @@ impl Front {
         self.are_prices_new = true;
     }
 
-    /// The funding rate of eight hours now, and its mean over the last eight hours.
+    /// Returns the current 8-hour funding rate, and its mean over the last eight hours.
     pub(super) fn funding_rates(&self, place: usize) -> [Money; 2] {
         let (listing, market) = self.listed(place);
         let now = funding_rate_ppb(listing.contract.price(market.mark), market.index);
@@ -80,14 +80,14 @@ impl Front {
         [Money(i128::from(now) * RATE_UNIT), Money(sum * RATE_UNIT / i128::from(count.max(1)))]
     }
 
-    /// What was paid by a unit of value in a time.
+    /// Returns the funding paid per unit of value in a time range.
     pub(super) fn funding_paid(&self, place: usize, from_ms: u64, to_ms: u64) -> Money {
         let paid = self.markets[place].funding.within(from_ms, to_ms);
         let sum: i128 = paid.map(|paid| i128::from(paid.rate_ppb)).sum();
         Money(sum * RATE_UNIT * i128::from(MINUTE_MS) / i128::from(FUNDING_PERIOD_MS))
     }
 
-    /// Pays every future's profit and funding since the last settlement.
+    /// Pays the profit and funding of all futures since the last settlement.
     pub(super) fn settle_all(&mut self, at_ms: u64) {
         self.settled_ms = self.settled_ms.max(settlement_before(at_ms));
         for place in 0..self.settings.listings.len() {
@@ -103,7 +103,7 @@ impl Front {
         }
         for account in 0..self.accounts.len() {
             for position in self.accounts[account].positions.values_mut() {
-                // Of options the premium was paid: their session begins anew.
+                // For options the premium was already paid, so only the session profit is reset.
                 position.realized = Money::ZERO;
             }
             self.cover_debts(account, at_ms);
@@ -131,7 +131,7 @@ impl Front {
         self.accounts[account].ledger.add(entry);
     }
 
-    /// An entry about a position as it was; the figures of the account are those of now.
+    /// Creates an entry for an earlier position size, with the current amounts of the account.
     fn entry_of(&self, account: usize, place: usize, cause: Cause, at_ms: u64, size: i64) -> Entry {
         let (listing, market) = self.listed(place);
         let figures = self.figures_of(account, &listing.settlement, None);
@@ -148,7 +148,7 @@ impl Front {
         }
     }
 
-    /// What an account without positions owes the insurance fund pays, as far as it can.
+    /// Pays the debt of an account without positions from the insurance fund, as far as the fund allows.
     fn cover_debts(&mut self, account: usize, at_ms: u64) {
         let debts: Vec<(String, Money)> = self.accounts[account]
             .balances
@@ -175,8 +175,8 @@ impl Front {
         }
     }
 
-    /// Data of `estimated_expiration_price`: of the next delivery of an instrument of the index; without any of the next
-    /// settlement, at which nothing is delivered.
+    /// Writes `estimated_expiration_price` for the next delivery on the index. Without one it refers to the
+    /// next settlement, which delivers nothing.
     pub(super) fn estimated_expiration(&self, index: usize) -> Vec<u8> {
         let now_ms = self.now_ms();
         let listings = self.settings.listings.iter().zip(0..);
@@ -195,7 +195,7 @@ impl Front {
         })
     }
 
-    /// What would be delivered now: the mean of the index in the half hour before expiry, before that the index.
+    /// Returns the estimated delivery price: the mean index of the half hour before expiry, else the index.
     pub(super) fn estimated_delivery(&self, place: usize) -> Money {
         let (listing, market) = self.listed(place);
         let index = &self.indices[listing.index];
@@ -209,8 +209,8 @@ impl Front {
         }
     }
 
-    /// Asks the venue to take what has expired out of trading; it is delivered once the log says so. What was delivered and
-    /// is open, because the log lost that command, is taken out again.
+    /// Suspends expired instruments; each is delivered once the log confirms it. Suspends delivered
+    /// instruments again that are open because the log lost the command.
     fn expire(&mut self) {
         for place in 0..self.settings.listings.len() {
             let is_due = self.settings.listings[place].expiration_ms.is_some_and(|end| end <= self.now_ms());
@@ -234,7 +234,7 @@ impl Front {
         });
     }
 
-    /// The venue took an instrument out of trading.
+    /// Handles the suspension of an instrument.
     pub(super) fn note_suspended(&mut self, place: usize) {
         let life = self.markets[place].life;
         if !self.is_live || life == Life::Listed {
@@ -257,7 +257,7 @@ impl Front {
         self.tell_of_state(place);
     }
 
-    /// Closes all positions at the price of the index.
+    /// Closes all positions at the delivery price.
     pub(super) fn deliver(&mut self, place: usize, price: Money, at_ms: u64) {
         self.markets[place].life = Life::Delivered(price);
         self.deliveries.push_back(Delivery { index: self.settings.listings[place].index, at_ms, price });
@@ -282,7 +282,7 @@ impl Front {
             }
             _ => contract.value(Qty(1), Price(listing.price_of(price).0.max(1))),
         };
-        // Each unit is worth the same, so what some are paid others pay, to the last digit, however positions are split.
+        // Each unit has the same value, so gains and losses balance exactly, however positions are split.
         let value = Money(i128::from(qty.0) * unit.0);
         let profit = position.deliver(contract.style, value);
         known.usd_values.remove(&place);
@@ -307,7 +307,7 @@ impl Front {
         self.accounts[account].ledger.add(entry);
     }
 
-    /// Tells every account of its positions.
+    /// Publishes its positions to every account.
     fn tell_of_positions(&mut self) {
         if self.is_live {
             let changes = self.accounts.iter().enumerate().map(|(account, known)| {

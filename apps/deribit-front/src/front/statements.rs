@@ -1,4 +1,4 @@
-//! What was settled, delivered, paid: histories that clients ask for.
+//! History methods: settlements, deliveries and payments.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ use crate::json::{Json, Object, list, member, param, text_of, text_param};
 use crate::ledger::{Cause, Entry};
 use crate::listing::figure;
 
-/// Elements where none are asked for, and at most.
+/// Default and maximum number of elements.
 const SETTLEMENTS_DEFAULT: u64 = 20;
 const LOG_DEFAULT: u64 = 100;
 const DELIVERIES_DEFAULT: u32 = 10;
 const COUNT_MAX: u64 = 1_000;
 const HOUR_MS: u64 = 3_600_000;
-/// Hours of a funding history at most.
+/// Maximum number of hours in a funding history.
 const HOURS_MAX: u64 = 744;
 
-/// Which settlements are asked for; read once, as there may be many entries.
+/// Selected settlements; parsed once, because there may be many entries.
 struct Wanted {
-    /// Any of the three where none is named.
+    /// Any of the three causes if none is given.
     cause: Option<Cause>,
     listing: Option<usize>,
-    /// Where no instrument is named.
+    /// Used if no instrument is given.
     currency: String,
     until_ms: u64,
 }
@@ -64,21 +64,21 @@ fn checked_count(asked: Option<u64>, default: u64) -> Result<usize, Fault> {
     }
 }
 
-/// Where the page before ended: a number, or a text of one.
+/// Reads the end of the previous page: a number, or a number as text.
 fn continuation(params: &Value<'_>) -> Result<u64, Fault> {
     let Some(value) = member(params, "continuation") else { return Ok(u64::MAX) };
     let text = || text_of(params, "continuation").and_then(|text| text.parse().ok());
     let number = value.parse().ok().or_else(text);
-    number.ok_or(Fault::param("continuation", "value is none that was told"))
+    number.ok_or(Fault::param("continuation", "value is none that was returned"))
 }
 
 impl Front {
-    /// The day that something is from, as `2026-11-22`.
+    /// Returns the date of a time, such as `2026-11-22`.
     fn date_of(at_ms: u64) -> String {
         Zone::UTC.date_at(at_ms * 1_000_000).to_string()
     }
 
-    /// What delivered instruments of an index were delivered at, the latest first.
+    /// Returns the delivery prices of an index, latest first.
     pub(super) fn delivery_prices(&self, request: &Request<'_>) -> Answer {
         let GetDeliveryPrices { index_name, offset, count } = request.params()?;
         let count = u64::from(count.unwrap_or(DELIVERIES_DEFAULT));
@@ -106,7 +106,7 @@ impl Front {
         Ok(Some(Object::new().with("data", Json(data)).with("records_total", total).end()))
     }
 
-    /// A perpetual, and a time.
+    /// Reads a perpetual and a time range.
     fn funding_of(&self, request: &Request<'_>) -> Result<(usize, u64, u64), Fault> {
         let GetFundingRate { instrument_name, start_timestamp, end_timestamp } = request.params()?;
         let place = self.find_listing(&instrument_name.to_cow())?;
@@ -115,13 +115,13 @@ impl Front {
         if is_perpetual { Ok(asked) } else { Err(ErrorCode::InvalidArgsForInstrument.into()) }
     }
 
-    /// What a position of a perpetual paid in a time, as a part of its value.
+    /// Returns the funding paid by a perpetual position in a time range, as a fraction of its value.
     pub(super) fn funding_rate(&self, request: &Request<'_>) -> Answer {
         let (place, from, to) = self.funding_of(request)?;
         Ok(Some(self.funding_paid(place, from, to).to_string().into_bytes()))
     }
 
-    /// The same hour by hour.
+    /// Returns the funding by hour.
     pub(super) fn funding_history(&self, request: &Request<'_>) -> Answer {
         let (place, from, to) = self.funding_of(request)?;
         let last = to.min(self.now_ms()) / HOUR_MS;
@@ -142,7 +142,7 @@ impl Front {
         Ok(Some(list(hours, |hour, out| out.extend_from_slice(&hour))))
     }
 
-    /// What is asked for by `private/get_settlement_history_by_*`: of an account. Others see sums alone.
+    /// Reads the selection of `private/get_settlement_history_by_*`; the public method uses it for sums.
     fn wanted_settlements(&self, params: &Value<'_>) -> Result<Wanted, Fault> {
         let cause = match text_param(params, "type")?.as_deref() {
             None => None,
@@ -178,16 +178,16 @@ impl Front {
         Ok(Some(settled_page(settlements, more)))
     }
 
-    /// What anyone may know of settlements: what all accounts together won and lost in an instrument.
+    /// Returns the public settlements: the sums of all accounts per instrument.
     pub(super) fn last_settlements(&self, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let count = count(&params, SETTLEMENTS_DEFAULT)?;
         let (before, wanted) = (continuation(&params)?, self.wanted_settlements(&params)?);
-        // Of one time and one instrument there is one settlement, whoever has a part of it.
+        // Entries of one time and instrument belong to one settlement.
         let mut sums: BTreeMap<u64, Entry> = BTreeMap::new();
         for account in &self.accounts {
             for entry in account.ledger.settlements().rev() {
-                // Times ascend: what is before all that the page and its `continuation` need is not looked at.
+                // Times ascend: entries older than the page and its `continuation` need not be visited.
                 let oldest = sums.first_key_value().filter(|_| sums.len() > count);
                 if oldest.is_some_and(|(_, oldest)| entry.at_ms < oldest.at_ms) {
                     break;
@@ -204,7 +204,7 @@ impl Front {
                     side: None,
                     ..entry.clone()
                 });
-                // What some won the others lost: the sums are of those who won.
+                // Gains and losses cancel out, so only the gains are summed.
                 sum.change += entry.change.max(Money::ZERO);
                 sum.profit += entry.profit.max(Money::ZERO);
                 sum.funding += entry.funding.max(Money::ZERO);
@@ -253,7 +253,7 @@ impl Front {
     }
 }
 
-/// Orders settlements by their time, and those of one time by their instrument.
+/// Orders settlements by time, then by instrument.
 fn place_in_time(entry: &Entry) -> u64 {
     entry.at_ms.saturating_mul(1 << 17) + entry.listing.map_or(0, |place| place as u64 + 1)
 }

@@ -1,4 +1,4 @@
-//! Tokens that were given out, and nonces that were used.
+//! Issued tokens and used nonces.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -6,43 +6,43 @@ use tickpath_deribit::sign::{SIGNATURE_VALID_MS, client_signature};
 
 use crate::scope::Scope;
 
-/// Tokens of one key that are good at a time: beyond them its own oldest end, so that no key ends or keeps out another's.
+/// Maximum number of valid tokens per key; more end the key's oldest. Other keys are not affected.
 pub(super) const KEY_TOKENS_MAX: usize = 1_024;
-/// Tokens that are over and are taken away with one that is given; more than are added, so that few of them are left.
+/// Ended tokens removed per issued token; more than are added, so that few of them remain.
 const ENDED_PER_TOKEN: usize = 4;
-/// Nonces of one key that are remembered while their signatures are good; signatures of the key beyond are refused.
+/// Maximum number of nonces remembered per key while their signatures are valid; further ones are rejected.
 const NONCES_MAX: usize = 16_384;
 
-/// A token that was given out.
+/// An issued token.
 #[derive(Clone)]
 pub(super) struct Grant {
     pub(super) account: usize,
     pub(super) key: usize,
     pub(super) scope: Scope,
     pub(super) expires_us: u64,
-    /// The connection that it dies with; none for tokens of sessions, and those that were given over HTTP.
+    /// Connection with which it ends; none for tokens of sessions and tokens issued over HTTP.
     pub(super) connection: Option<u64>,
-    /// Digest of the token that it was given with.
+    /// Digest of the token issued together with it.
     pub(super) other: String,
     pub(super) is_refresh: bool,
 }
 
 impl Grant {
-    /// Whether somebody has said for how long he wants it: by a connection that stands, or by a session's name. The others are
-    /// those of requests over HTTP, of which some clients ask for new ones each time.
+    /// Returns true for tokens with a defined lifetime: that of a connection or of a named session. The
+    /// others were issued over HTTP, where some clients request new ones each time.
     const fn is_held(&self) -> bool {
         self.connection.is_some() || self.scope.session.is_some()
     }
 }
 
-/// A grant and where it stands in the orders of [`Tokens`].
+/// A grant and its position in the indices of [`Tokens`].
 struct Kept {
     grant: Grant,
     given: u64,
 }
 
 impl Kept {
-    /// By the key; first those that go first where the key has too many.
+    /// Sort key: by API key, then in the order of removal when the key has too many.
     const fn place(&self) -> (usize, bool, u64) {
         (self.grant.key, self.grant.is_held(), self.given)
     }
@@ -51,30 +51,30 @@ impl Kept {
 /// Tokens and nonces.
 pub(super) struct Tokens {
     pub(super) key: [u8; 32],
-    /// Tokens made so far.
+    /// Number of tokens created.
     made: u64,
-    /// Tokens kept so far.
+    /// Number of tokens stored.
     given: u64,
-    /// By the tokens' digests: what is kept shows no token.
+    /// Grants by digest, so that no stored data reveals a token.
     grants: HashMap<String, Kept>,
-    /// Digests by key, and as they go where it has too many.
+    /// Digests by key, in the order of removal.
     by_key: BTreeMap<(usize, bool, u64), String>,
-    /// How many a key has.
+    /// Number of tokens per key.
     counts: HashMap<usize, usize>,
-    /// Those that die with a connection.
+    /// Tokens that end with a connection.
     by_connection: BTreeSet<(u64, String)>,
-    /// By when they are over, in microseconds since 1970.
+    /// Tokens by expiry, in microseconds since 1970.
     by_end: BTreeSet<(u64, String)>,
-    /// By key.
+    /// Nonces by key.
     nonces: HashMap<usize, Nonces>,
 }
 
 /// Nonces of a key.
 #[derive(Default)]
 struct Nonces {
-    /// With the connection that may use it again, if one may.
+    /// Used nonces, with the connection that may repeat one, if any.
     used: HashMap<String, Option<u64>>,
-    /// With when they may be forgotten, in milliseconds.
+    /// Nonces with the time at which they may be forgotten, in milliseconds.
     order: VecDeque<(u64, String)>,
 }
 
@@ -102,13 +102,13 @@ impl Tokens {
         client_signature(&self.key, self.made, kind, "").as_str().to_owned()
     }
 
-    /// Keeps tokens of one key, by their digests, that are given together. Where the key has too many its oldest end, first
-    /// those that are of no session and no connection.
+    /// Stores tokens of one key that are issued together, by digest. If the key has too many, its oldest end,
+    /// starting with those without a session and connection.
     pub(super) fn keep(&mut self, grants: impl IntoIterator<Item = (String, Grant)>, now_us: u64) {
         let grants: Vec<_> = grants.into_iter().collect();
         let Some(key) = grants.first().map(|(_, grant)| grant.key) else { return };
         self.take_ended_away(grants.len() * ENDED_PER_TOKEN, now_us);
-        // Room for all of them first: one does not end the other.
+        // Makes space for all of them first, so that one does not end another.
         while self.counts.get(&key).is_some_and(|count| count + grants.len() > KEY_TOKENS_MAX) {
             let of_key = (key, false, 0)..=(key, true, u64::MAX);
             let Some(oldest) = self.by_key.range(of_key).next().map(|(_, digest)| digest.clone()) else {
@@ -158,12 +158,12 @@ impl Tokens {
         Some(kept.grant)
     }
 
-    /// Tokens that die with a connection, which is over.
+    /// Ends the tokens of an ended connection.
     pub(super) fn forget(&mut self, connection: u64) {
         self.end_where(connection, |_| true);
     }
 
-    /// Those of a connection end that are meant.
+    /// Ends the matching tokens of a connection.
     pub(super) fn end_where(&mut self, connection: u64, is_meant: impl Fn(&Grant) -> bool) {
         let of_connection = (connection, String::new())..(connection + 1, String::new());
         let own = self.by_connection.range(of_connection).map(|(_, digest)| digest.clone());
@@ -173,12 +173,12 @@ impl Tokens {
         }
     }
 
-    /// How many outlive their connections.
+    /// Number of tokens that outlive their connections.
     pub(super) fn lasting_count(&self) -> usize {
         self.grants.len() - self.by_connection.len()
     }
 
-    /// Those that outlive their connections and are good, with their digests, as they are to be kept again.
+    /// Returns the valid tokens that outlive their connections, with digests, in the order of storage.
     pub(super) fn lasting(&self, now_us: u64) -> impl Iterator<Item = (&String, &Grant)> {
         let all = self.by_key.values().filter_map(|digest| Some((digest, &self.grants.get(digest)?.grant)));
         all.filter(move |(_, grant)| grant.connection.is_none() && grant.expires_us > now_us)
@@ -188,27 +188,27 @@ impl Tokens {
         self.grants.contains_key(digest)
     }
 
-    /// Until when the token of a digest lets somebody act, in microseconds since 1970; none where it does not.
+    /// Returns the expiry of a valid access token, in microseconds since 1970; none for other tokens.
     pub(super) fn good_until(&self, digest: &str, now_us: u64) -> Option<u64> {
         let grant = &self.grants.get(digest)?.grant;
         (!grant.is_refresh && grant.expires_us > now_us).then_some(grant.expires_us)
     }
 
-    /// What a token grants at this time to a connection.
+    /// Returns the current grant of a token on a connection.
     pub(super) fn find(&self, token: &str, is_refresh: bool, connection: u64, now_us: u64) -> Option<&Grant> {
         let grant = &self.grants.get(&digest_of(token))?.grant;
         let is_here = grant.connection.is_none_or(|own| own == connection);
         (grant.is_refresh == is_refresh && grant.expires_us > now_us && is_here).then_some(grant)
     }
 
-    /// The token of a digest is good no more, nor the one that it was given with.
+    /// Ends the token with this digest and the token issued together with it.
     pub(super) fn end(&mut self, digest: &str) {
         if let Some(grant) = self.remove(digest) {
             self.remove(&grant.other);
         }
     }
 
-    /// Takes note of a nonce, which `connection` may use again; false when it was used, or when there are too many.
+    /// Records a nonce, which `connection` may repeat; returns false if it was used or there are too many.
     pub(super) fn use_nonce(
         &mut self,
         key: usize,
@@ -290,10 +290,10 @@ mod tests {
         assert_eq!(tokens.grants.len(), KEY_TOKENS_MAX + 1);
         assert!(!tokens.is_known("access 0") && !tokens.is_known("refresh 19000"), "the oldest went");
         assert!(["of anna", "of a session", "of a connection"].iter().all(|known| tokens.is_known(known)));
-        // A key without any is let in, whatever another has.
+        // A key without tokens is accepted, regardless of other keys.
         tokens.keep([("of bert".to_owned(), grant(2, ""))], 0);
         assert!(tokens.is_known("of bert"));
-        // One with sessions alone loses the oldest of them, and not what it is given.
+        // A key with session tokens only loses the oldest ones, not the new ones.
         for number in 0..3_000 {
             let held = |name: &str| Grant { connection: Some(7), ..grant(4, name) };
             let [access, refresh] = ["c", "d"].map(|kind| format!("{kind}{number}"));

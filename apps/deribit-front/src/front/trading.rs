@@ -1,4 +1,4 @@
-//! Orders that are entered and changed.
+//! Order entry and order edits.
 
 use tickpath_deribit::codes::{OrderState, OrderType, TimeInForce};
 use tickpath_deribit::error_code::ErrorCode;
@@ -22,18 +22,18 @@ use crate::order::{Extra, TRIGGER_BIT, Terms};
 use crate::pending::{Done, Intent, Origin, Pending, ReplyTo, Work};
 use crate::record::Record;
 
-/// Shown amounts are at least so many times the least amount, and this part of the whole.
+/// Minimum displayed amount: this many minimum amounts, and this fraction of the order.
 const SHOWN_STEPS_MIN: u64 = 100;
 const SHOWN_PART_MIN: u64 = 100;
 
-/// An open order as it is to be.
+/// New parameters of an open order.
 pub(super) struct NewTerms {
     pub(super) number: u64,
-    /// In all, with what is executed.
+    /// Total quantity, including the executed part.
     pub(super) qty: Qty,
     pub(super) price: Price,
     pub(super) terms: Terms,
-    /// What the book shows; none where that stays as it is.
+    /// Displayed quantity; none if it is unchanged.
     pub(super) display: Option<Qty>,
 }
 
@@ -51,7 +51,7 @@ impl Front {
         Ok(self.shown_order(account, done))
     }
 
-    /// An order that was done at once, for its reply; none where the log is waited for.
+    /// Writes the reply for an order that is done at once; none while the log must confirm it.
     fn shown_order(&self, account: usize, done: Done) -> Option<Vec<u8>> {
         match done {
             Done::Later => None,
@@ -59,7 +59,7 @@ impl Front {
         }
     }
 
-    /// Enters an order, however it was asked for.
+    /// Enters an order for JSON-RPC or FIX.
     pub(super) fn place_order(
         &mut self,
         account: usize,
@@ -70,7 +70,7 @@ impl Front {
         self.place_linked(account, side, order, None, to)
     }
 
-    /// The same with what is linked with it.
+    /// Enters an order together with its linked orders.
     fn place_linked(
         &mut self,
         account: usize,
@@ -153,7 +153,7 @@ impl Front {
         Ok(listing.qty(amount)?)
     }
 
-    /// The price for the engine: of a market order the end of the band, where what is left of it rests.
+    /// Returns the price for the engine: for a market order the limit of the band, where its remainder rests.
     pub(super) fn price_of(
         &self,
         place: usize,
@@ -189,7 +189,7 @@ impl Front {
         }
     }
 
-    /// As much of a quantity as the position has on the other side.
+    /// Limits a quantity to the opposite position.
     pub(super) fn reducing(
         &self,
         account: usize,
@@ -213,7 +213,7 @@ impl Front {
         if is_good { Ok(shown) } else { Err(ErrorCode::InvalidMaxShowAmount.into()) }
     }
 
-    /// Moves a post-only order that would take to the tick before the best price, or refuses it.
+    /// Moves a post-only order that would take to the tick before the best price, or rejects it.
     pub(super) fn keep_off_the_book(&self, intent: &mut Intent) -> Result<(), Fault> {
         let (listing, market) = self.listed(intent.listing);
         let Some((best, _)) = market.best(intent.side.opposite()) else { return Ok(()) };
@@ -228,7 +228,7 @@ impl Front {
         if is_possible { Ok(()) } else { Err(ErrorCode::PostOnlyPriceModificationNotPossible.into()) }
     }
 
-    /// Whether the account has what the order holds; `but` is the order that it takes the place of.
+    /// Checks the funds for an order; `but` is the order that it replaces.
     pub(super) fn check_funds(
         &self,
         account: usize,
@@ -240,7 +240,7 @@ impl Front {
         self.check_held(account, intent, leaves, but)
     }
 
-    /// The same of what is being closed too: an order that lowers nothing needs its margin.
+    /// The same without the liquidation check, for closing orders; only a part that opens needs margin.
     pub(super) fn check_held(
         &self,
         account: usize,
@@ -259,8 +259,8 @@ impl Front {
         if is_enough { Ok(()) } else { Err(ErrorCode::NotEnoughFunds.into()) }
     }
 
-    /// No order may come before the forced ones: with one in the book, or on its way, again and again the position would never
-    /// be closed.
+    /// Rejects orders during a liquidation. Otherwise repeated orders, resting or in flight, could keep the
+    /// position from being closed.
     pub(super) fn check_not_liquidated(&self, account: usize, listing: usize) -> Result<(), Fault> {
         let listing = &self.settings.listings[listing];
         let is_pair = listing.contract.style == tickpath_derivatives::Style::Spot;
@@ -270,7 +270,7 @@ impl Front {
         }
     }
 
-    /// Sends a new order on its way.
+    /// Sends a new order.
     pub(super) fn enter(
         &mut self,
         account: usize,
@@ -308,7 +308,7 @@ impl Front {
         )
     }
 
-    /// Sends an order on its way once more that a change took out of the book; it keeps its number.
+    /// Sends an order again that an edit removed from the book; it keeps its number.
     pub(super) fn enter_again(
         &mut self,
         account: usize,
@@ -330,7 +330,7 @@ impl Front {
     }
 
     fn engine_order(&mut self, account: usize, intent: &Intent) -> EnterOrder {
-        // The venue refuses 0 for want of numbers, once all are used.
+        // The venue rejects 0, which is sent once all numbers are used.
         let user_ref = UserRefNum(u32::try_from(self.accounts[account].next_ref).unwrap_or(0));
         self.accounts[account].next_ref += 1;
         let time_in_force = match intent.terms.time_in_force {
@@ -350,13 +350,13 @@ impl Front {
         }
     }
 
-    /// Hands a user's request to the venue, and remembers it until the log has it.
+    /// Sends a user's request to the venue, and stores it until the log confirms it.
     pub(super) fn send(&mut self, account: usize, pending: Pending) -> Result<(), Fault> {
         self.send_as(account, FrontRequestKind::Order(pending.request), pending)
     }
 
     fn send_as(&mut self, account: usize, kind: FrontRequestKind, mut pending: Pending) -> Result<(), Fault> {
-        // Nobody fills the queue of all; what takes orders away has the room of all.
+        // One account cannot fill the shared queue; cancels may use all of it.
         let is_crowded = self.accounts[account].pending.len() >= ACCOUNT_REQUESTS_MAX
             && !matches!(pending.work, Work::Cancel { .. });
         if is_crowded || self.requests.len() >= REQUESTS_MAX {
@@ -380,7 +380,7 @@ impl Front {
         Ok(self.shown_order(account, done))
     }
 
-    /// Changes an order, however it was asked for.
+    /// Changes an order for JSON-RPC or FIX.
     pub(super) fn edit_order(
         &mut self,
         account: usize,
@@ -399,7 +399,7 @@ impl Front {
         self.change(account, number, edit, to)
     }
 
-    /// Changes an order that waits for a price.
+    /// Changes an untriggered order.
     fn edit_waiting(&mut self, account: usize, number: u64, edit: &EditOrder<'_>) -> Result<(), Fault> {
         self.check_storage()?;
         let order = self.accounts[account].waiting.get(&number);
@@ -444,7 +444,7 @@ impl Front {
         Ok(self.shown_order(account, done))
     }
 
-    /// Changes an order of the book.
+    /// Changes an order in the book.
     fn change(
         &mut self,
         account: usize,
@@ -506,7 +506,7 @@ impl Front {
         }
     }
 
-    /// Sends the change of an open order on its way; false where there is nothing to change.
+    /// Sends the change of an open order; returns false if nothing changes.
     pub(super) fn send_change(
         &mut self,
         account: usize,
@@ -517,7 +517,7 @@ impl Front {
         let order = self.open_order(account, number)?.clone();
         let shown = order.display.unwrap_or(Qty::ZERO);
         let (listing, display) = (order.listing, display.unwrap_or(shown));
-        // Who moved it last is no change by itself.
+        // A different originator alone is no change.
         let is_auto_replaced = order.terms.is_auto_replaced;
         let same = Terms { is_auto_replaced, ..terms } == order.terms;
         let is_as_it_was = price == order.price && display == shown && same;
@@ -526,12 +526,12 @@ impl Front {
         }
         let mut intent = Intent { listing, side: order.side, qty, price, terms, display, moves: 0 };
         let sent_us = self.now_us;
-        // At the same price less keeps its place in the queue.
+        // A smaller quantity at the same price keeps its queue priority.
         let request = if is_as_it_was && qty < order.qty {
             OrderRequest::Cancel(EngineCancel { user_ref: UserRefNum(order.user_ref), qty })
         } else {
             match self.keep_off_the_book(&mut intent) {
-                // An edit that would take is not refused: the order goes.
+                // A post-only edit that would take is not rejected: the order is cancelled.
                 Err(fault) if fault.code == ErrorCode::PostOnlyReject && origin.group.is_none() => {
                     OrderRequest::Cancel(EngineCancel {
                         user_ref: UserRefNum(order.user_ref),
@@ -552,7 +552,7 @@ impl Front {
         Ok(true)
     }
 
-    /// An order that is open, or why it is not.
+    /// Returns an open order, or the reason why it is not open.
     pub(super) fn open_order(&self, account: usize, number: u64) -> Result<&crate::order::Order, Fault> {
         let account = &self.accounts[account];
         if let Some(order) = account.open.get(&number) {
@@ -565,7 +565,7 @@ impl Front {
         })
     }
 
-    /// An order and what it traded at once.
+    /// Writes an order and its immediate trades.
     pub(super) fn order_reply(
         &self,
         account: usize,
@@ -587,7 +587,7 @@ pub(super) fn check_terms(
     order_type: OrderType,
     time: TimeInForce,
 ) -> Result<(), Fault> {
-    // Of the venue's own orders, which no limit holds back: it is nobody else's to ask for.
+    // Only the venue itself may send liquidation orders, which no limit applies to.
     if order_type == OrderType::Liquidation {
         return Err(Fault::param("type", "liquidation is the venue's own"));
     }

@@ -1,6 +1,6 @@
-//! Orders that wait for a price: stops, takes and trailing stops.
+//! Untriggered orders: stop orders, take orders and trailing stops.
 //!
-//! They wait here, not in the engine, because they watch prices that the engine does not know. They are written down, and
+//! They wait in the front because they watch prices that the engine does not know. They are recorded, and
 //! wait again after a restart.
 
 use tickpath_deribit::codes::{CancelReason, OrderState, OrderType, Trigger};
@@ -19,14 +19,14 @@ use crate::order::{Extra, FillCondition, Order, TRIGGER_BIT, Terms, TriggerTerms
 use crate::pending::{Intent, ReplyTo};
 use crate::record::{Link, Record, WaitingOrder};
 
-/// Units of an index that an option's order may wait for at most: sums of two still are numbers.
+/// Maximum trigger price of an option's order in units of the index, so that the sum of two cannot overflow.
 const UNDERLYING_MAX: i64 = i64::MAX / 4;
 
-/// Orders of one account that may wait.
+/// Maximum number of untriggered orders of one account.
 pub(super) const WAITING_MAX: usize = 100;
 
 impl Front {
-    /// Takes an order that is to wait.
+    /// Accepts an untriggered order.
     pub(super) fn place_trigger(
         &mut self,
         account: usize,
@@ -78,21 +78,21 @@ impl Front {
         Ok(number)
     }
 
-    /// Takes an order that waits, new or changed, and writes it down.
+    /// Stores, records and publishes a new or changed untriggered order.
     pub(super) fn keep_waiting(&mut self, account: usize, order: Order) {
         let number = order.number;
         self.write_waiting(account, order, None);
         self.tell_of(account, number);
     }
 
-    /// The same before anybody is told; it may be a part of a linked order.
+    /// Stores and records it without publishing; `part_of` is set for a part of a linked order.
     pub(super) fn write_waiting(&mut self, account: usize, order: Order, part_of: Option<u64>) {
         let record = WaitingOrder { part_of, ..self.waiting_record(account, &order) };
         self.accounts[account].waiting.insert(order.number, order);
         self.write_down(Record::Waits(record));
     }
 
-    /// An order that waits as it is written down.
+    /// Returns the record of an untriggered order.
     pub(super) fn waiting_record(&self, account: usize, order: &Order) -> WaitingOrder {
         WaitingOrder {
             account: self.accounts[account].name.clone(),
@@ -111,7 +111,7 @@ impl Front {
         }
     }
 
-    /// The order that was written down, and its account.
+    /// Restores an order and its account from a record.
     pub(super) fn waiting_order(&self, record: &WaitingOrder, at_ms: u64) -> Option<(usize, Order)> {
         let (account, listing) = (self.account_named(&record.account)?, self.listing(&record.instrument)?);
         let mut terms = ClientOrderId([b' '; 14]);
@@ -141,7 +141,7 @@ impl Front {
         Some((account, order))
     }
 
-    /// An order waits, as it was written down.
+    /// Applies the record of an untriggered order.
     pub(super) fn take_waiting(&mut self, record: &WaitingOrder, at_ms: u64) {
         let Some((account, order)) = self.waiting_order(record, at_ms) else { return };
         self.next_trigger = self.next_trigger.max((record.number & !TRIGGER_BIT) + 1);
@@ -151,7 +151,7 @@ impl Front {
             known.overdue.insert(record.number);
         }
         known.note_label(order.terms.label);
-        // Its label is known by this number, although the log may never have it.
+        // Its label number is used, although the log may never contain it.
         self.labels.note(order.terms.label);
         let whole = record.part_of.and_then(|number| known.waiting.get_mut(&number));
         if let Some(extra) = whole.and_then(|whole| whole.extra.as_mut()) {
@@ -160,7 +160,7 @@ impl Front {
         known.waiting.insert(record.number, order);
     }
 
-    /// A trailing stop followed the market to a price.
+    /// Applies the recorded price of a trailing stop.
     pub(super) fn take_trail(&mut self, number: u64, price: Price) {
         for account in &mut self.accounts {
             if let Some(trigger) = account.waiting.get_mut(&number).and_then(|order| order.trigger.as_mut()) {
@@ -169,7 +169,7 @@ impl Front {
         }
     }
 
-    /// The price that fires an order, and its distance where it follows the market.
+    /// Returns the trigger price of an order, and its offset if it trails the market.
     fn trigger_price(
         &self,
         (listing, watched): (usize, Trigger),
@@ -191,7 +191,7 @@ impl Front {
         Ok((price, None))
     }
 
-    /// The price that fires a trailing stop so far behind the market now, and its distance.
+    /// Returns the current trigger price of a trailing stop, and its offset.
     fn trailing(
         &self,
         (listing, watched): (usize, Trigger),
@@ -203,7 +203,7 @@ impl Front {
         Ok((self.behind((listing, watched), side, offset, now)?, offset))
     }
 
-    /// The price so far behind the market now, where it is one that may be waited for.
+    /// Returns the price at the given offset from the market, if it is a valid trigger price.
     pub(super) fn behind(
         &self,
         (listing, watched): (usize, Trigger),
@@ -258,7 +258,7 @@ impl Front {
         })
     }
 
-    /// The price that is watched, in the instrument's units.
+    /// Returns the watched price, in units of the instrument.
     pub(super) fn watched(&self, listing: usize, watched: Trigger) -> Option<Price> {
         let (known, market) = self.listed(listing);
         match watched {
@@ -271,7 +271,7 @@ impl Front {
         }
     }
 
-    /// Enters the orders whose price has come.
+    /// Enters the orders whose trigger price is reached.
     pub(super) fn fire_triggers(&mut self) {
         for account in 0..self.accounts.len() {
             let mut due = Vec::new();
@@ -288,7 +288,7 @@ impl Front {
                     && let Some(order) = self.accounts[account].waiting.get_mut(&number)
                     && let Some(terms) = &mut order.trigger
                 {
-                    // A sale follows the market up, a purchase down.
+                    // A sell order trails a rising market, a buy order a falling one.
                     let followed = Price(now.0 + side.sign() * offset);
                     let price =
                         if side == Side::Buy { terms.price.min(followed) } else { terms.price.max(followed) };
@@ -306,7 +306,7 @@ impl Front {
         let Some(order) = self.accounts[account].waiting.get(&number).cloned() else { return };
         let Order { listing, side, qty, .. } = order;
         if let Some(extra) = order.extra.as_ref().filter(|extra| !extra.oco_ref.is_empty()) {
-            // They go first: what is entered now could trade with them.
+            // The others are cancelled first, because the new order could trade with them.
             self.cancel_others(account, number, &extra.oco_ref);
         }
         let is_limit = matches!(order.terms.order_type, OrderType::StopLimit | OrderType::TakeLimit);
@@ -336,7 +336,7 @@ impl Front {
         self.end_trigger(account, number, state, None);
     }
 
-    /// Takes an order that waits away.
+    /// Removes an untriggered order.
     pub(super) fn end_trigger(
         &mut self,
         account: usize,
@@ -353,7 +353,7 @@ impl Front {
         self.follow_link(account, number);
     }
 
-    /// Changes an order that waits.
+    /// Changes an untriggered order.
     pub(super) fn edit_trigger(
         &mut self,
         account: usize,
@@ -364,7 +364,7 @@ impl Front {
         let (listing, side, order_type) = (order.listing, order.side, order.terms.order_type);
         let terms = order.trigger.ok_or(Fault::because(
             ErrorCode::UnsupportedArgCombination,
-            "it waits for another order: cancel it and enter it anew",
+            "it waits for another order: cancel it and enter it again",
         ))?;
         if change.offset.is_some() != terms.offset.is_some()
             && (change.offset.is_some() || change.price.is_some())
@@ -411,24 +411,24 @@ impl Front {
         Ok(())
     }
 
-    /// Tells the account's channels of one order.
+    /// Publishes one order to the account's channels.
     pub(super) fn tell_of(&mut self, account: usize, number: u64) {
         let changes = Changes { orders: vec![number], ..Changes::default() };
         self.tell(&[], &[], &[(account, changes)].into());
     }
 }
 
-/// What is changed of an order that waits.
+/// Changes of an untriggered order.
 pub(super) struct TriggerChange {
     pub(super) qty: Option<Qty>,
     pub(super) price: Option<Decimal>,
     pub(super) limit: Option<Decimal>,
-    /// How far behind the market, from its price now.
+    /// New offset from the current market price.
     pub(super) offset: Option<Decimal>,
     pub(super) is_reduce_only: bool,
 }
 
-/// What an order watches, as it is written down.
+/// Returns the record of trigger terms.
 fn trigger_record(trigger: &TriggerTerms) -> (String, i64, Option<i64>, i64) {
     (trigger.watched.to_string(), trigger.price.0, trigger.offset, trigger.reference.0)
 }
@@ -441,7 +441,7 @@ fn trigger_of(record: &(String, i64, Option<i64>, i64)) -> Option<TriggerTerms> 
     Some(TriggerTerms { watched, price, offset: *offset, reference })
 }
 
-/// What an order is linked with, as it is written down.
+/// Returns the record of an order's links.
 pub(super) fn link_record(extra: &Extra) -> Link {
     Link {
         triggers: extra.triggers,
@@ -475,12 +475,12 @@ pub(super) fn extra_of(link: &Link) -> Box<Extra> {
     })
 }
 
-/// True where an option's order watches the index: that is priced otherwise, and has neither its range nor its ticks.
+/// Returns true if an option's order watches the index, which has other prices, ranges and ticks.
 fn is_underlying(listing: &Listing, watched: Trigger) -> bool {
     listing.contract.is_option() && !matches!(watched, Trigger::LastPrice | Trigger::MarkPrice)
 }
 
-/// A price of an option's index, or a distance from it, in the option's units.
+/// Converts a price or an offset of an option's index to units of the option.
 fn underlying_price(listing: &Listing, price: Decimal) -> Result<Price, Fault> {
     let units = price.units(listing.contract.price_decimals);
     match units.map_err(|error| match error {
@@ -493,13 +493,13 @@ fn underlying_price(listing: &Listing, price: Decimal) -> Result<Price, Fault> {
     }
 }
 
-/// Whether an order's price has come: a stop's when the market is worse for its side, a take's when it is better.
+/// Returns true if the trigger price is reached: a stop's in a worse market, a take's in a better one.
 fn is_reached(side: Side, order_type: OrderType, price: Price, now: Price) -> bool {
     let is_take = matches!(order_type, OrderType::TakeLimit | OrderType::TakeMarket);
     if (side == Side::Buy) == is_take { now <= price } else { now >= price }
 }
 
-/// True for the types that wait.
+/// Returns true for untriggered order types.
 pub(super) fn waits(order_type: OrderType) -> bool {
     !matches!(order_type, OrderType::Limit | OrderType::Market | OrderType::MarketLimit)
 }

@@ -1,8 +1,8 @@
-//! Logins that are put off: too many failed from their address as their key.
+//! Delayed logins: too many logins failed from their address for their key.
 //!
-//! A right secret is never refused for others' failures, as far as a bounded number of logins waits: each address may fail
-//! so often a second as each key, and logins beyond that are checked in the order in which they came. Where the secret was
-//! right before, none waits.
+//! A correct secret is never rejected because of others' failures while the number of delayed logins is
+//! within its limit. Failures are limited per second, address and key; further logins are checked in the
+//! order of arrival. An address that had the correct secret earlier is not delayed.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -19,27 +19,27 @@ use super::peers::PublicPool;
 use crate::fault::Fault;
 use crate::pending::ReplyTo;
 
-/// Logins that wait at a time; a further one is refused.
+/// Maximum number of delayed logins; further ones are rejected.
 const WAITING_MAX: usize = 256;
-/// The same of one address as one key. At two checks a second none waits longer than eight seconds, which is less than the
-/// ten that a FIX session has for its Logon.
+/// The same limit per address and key. At two checks per second, the delay is at most eight seconds, below
+/// the ten that a FIX session has for its Logon.
 const WAITING_OF_PAIR_MAX: usize = 16;
 
-/// Logins that are put off, the oldest first.
+/// Delayed logins, oldest first.
 #[derive(Default)]
 pub(super) struct WaitingLogins(VecDeque<Waiting>);
 
 struct Waiting {
     number: u64,
     peer: Ipv4Addr,
-    /// Place of the key that is named.
+    /// Place of the named key.
     named: Option<usize>,
     shown: Shown,
 }
 
-/// A login, kept.
+/// A stored login.
 pub(super) enum Shown {
-    /// `public/auth`: the frame, whether it is a query by HTTP, and where its reply goes.
+    /// `public/auth`: the frame, whether it is an HTTP query, and the destination of its reply.
     Auth(Vec<u8>, bool, ReplyTo),
     /// An `Authorization` header.
     Http(KeptCall),
@@ -48,7 +48,7 @@ pub(super) enum Shown {
 }
 
 impl WaitingLogins {
-    /// The connection is gone.
+    /// Removes the logins of an ended connection.
     pub(super) fn forget(&mut self, number: u64) {
         self.0.retain(|waiting| waiting.number != number);
     }
@@ -59,16 +59,16 @@ impl WaitingLogins {
 }
 
 impl Front {
-    /// Whether a login of a connection is put off.
+    /// Returns true while a login of the connection is delayed.
     #[must_use]
     pub fn is_login_waiting(&self, number: u64) -> bool {
         self.waiting_logins.0.iter().any(|waiting| waiting.number == number)
     }
 
-    /// Puts a login off where it must wait, as the key that it names or as none; false where it is checked now.
+    /// Delays a login for the named key, or for no key; returns false if it must be checked now.
     ///
     /// # Errors
-    /// As many wait as may: the client is sent away.
+    /// The limit is reached, and the client is disconnected.
     pub(super) fn put_off(
         &mut self,
         number: u64,
@@ -79,7 +79,7 @@ impl Front {
             return Ok(false);
         };
         let count = self.waiting_logins.of_pair(peer, named);
-        // None overtakes those that wait.
+        // A login must not overtake delayed ones.
         if self.is_trusted(named, peer) || (count == 0 && self.has_failures_left(peer, named)) {
             return Ok(false);
         }
@@ -92,7 +92,7 @@ impl Front {
         Ok(true)
     }
 
-    /// The same for `public/auth`. A token that renews is nothing that can be guessed.
+    /// The same for `public/auth`. Refresh tokens are never delayed, because they cannot be guessed.
     pub(super) fn put_off_auth(
         &mut self,
         request: &Request<'_>,
@@ -108,7 +108,7 @@ impl Front {
         self.put_off(to.connection, named, shown)
     }
 
-    /// Checks the logins that need not wait any more.
+    /// Checks the logins that are no longer delayed.
     pub(super) fn check_waiting_logins(&mut self) {
         for _ in 0..self.waiting_logins.0.len() {
             let Some(waiting) = self.waiting_logins.0.pop_front() else { return };
@@ -151,7 +151,7 @@ impl Front {
         self.peers.has_any(peer, PublicPool::RefusedLogin(named), now)
     }
 
-    /// The secret of a key was right.
+    /// Records that the secret of a key was correct.
     pub(super) fn trust(&mut self, number: u64, key: usize) {
         if let Some(connection) = self.connections.get(&number) {
             self.trusted.record(key, connection.peer);
@@ -159,23 +159,23 @@ impl Front {
         }
     }
 
-    /// The addresses where each key's secret was right, by the places of the keys.
+    /// Returns the addresses from which each key's secret was correct, by the place of the key.
     #[must_use]
     pub fn trusted(&self) -> &TrustedPeers<Ipv4Addr> {
         &self.trusted
     }
 
-    /// The next pair of key and address where the key's secret was right.
+    /// Returns the next pair of key and address with a correct secret.
     pub fn poll_trusted(&mut self) -> Option<(u32, Ipv4Addr)> {
         self.new_trust.pop_front()
     }
 
-    /// Takes the pairs of before a restart.
+    /// Restores the pairs from before a restart.
     pub fn recall_trusted(&mut self, trusted: TrustedPeers<Ipv4Addr>) {
         self.trusted = trusted;
     }
 
-    /// The ids of the keys, by their places.
+    /// Returns the ids of the keys, by place.
     #[must_use]
     pub fn key_ids(&self) -> Vec<String> {
         self.settings.keys.iter().map(|key| key.client_id.clone()).collect()

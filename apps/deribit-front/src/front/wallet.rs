@@ -1,5 +1,5 @@
-//! Money that accounts send each other and out of the venue. There are no chains behind it: an address is a name, and what is
-//! withdrawn is gone.
+//! Transfers between accounts, and withdrawals. There is no blockchain behind them: an address is a name, and
+//! withdrawn amounts leave the venue.
 
 use tickpath_deribit::error_code::ErrorCode;
 use tickpath_deribit::field::Field;
@@ -17,15 +17,15 @@ use crate::ledger::{Cause, Entry};
 use crate::listing::{decimal_money, figure};
 use crate::record::{Exact, Record, Transfer};
 
-/// Default and greatest number of elements in an answer.
+/// Default and maximum number of elements in an answer.
 const COUNT_DEFAULT: u64 = 10;
 const COUNT_MAX: u64 = 1_000;
-/// Transfers that are kept; the oldest goes first.
+/// Maximum number of transfers kept; the oldest is dropped.
 const TRANSFERS_MAX: usize = 10_000;
-/// Bytes of an address at most.
+/// Maximum length of an address, in bytes.
 const ADDRESS_LEN_MAX: usize = 128;
 
-/// A transfer that was done.
+/// A completed transfer.
 pub(super) struct Done {
     number: u64,
     at_ms: u64,
@@ -42,7 +42,7 @@ impl Front {
         }
     }
 
-    /// The deposit address of an account: a name that no chain accepts, as the venue has no wallet.
+    /// Returns the deposit address of an account: a name that no chain accepts, as the venue has no wallet.
     pub(super) fn deposit_address(&self, account: usize, request: &Request<'_>) -> Answer {
         let currency = self.currency_of(account, &request.params()?)?;
         let address = format!("simulated-{}-{}", currency, self.accounts[account].name);
@@ -56,7 +56,7 @@ impl Front {
         Ok(Some(address.end()))
     }
 
-    /// Deposits and withdrawals, the latest first.
+    /// Returns deposits or withdrawals, latest first.
     pub(super) fn payments(&self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let currency = self.currency_of(account, &params)?;
@@ -104,7 +104,7 @@ impl Front {
             .write(out);
     }
 
-    /// Money goes to another account, named or by its number, or out of the venue.
+    /// Transfers an amount to another account, given by name or number, or out of the venue.
     pub(super) fn send_money(&mut self, account: usize, request: &Request<'_>) -> Answer {
         let params: Value<'_> = request.params()?;
         let currency = self.currency_of(account, &params)?;
@@ -156,7 +156,7 @@ impl Front {
         Ok(Some(out))
     }
 
-    /// An account by its user's name, or by its number.
+    /// Finds an account by its user's name or by its number.
     fn account_of(&self, target: &str) -> Option<usize> {
         let is_meant = |account: &crate::account::Account| {
             account.name == *target || account.session.0.to_string() == *target
@@ -182,7 +182,7 @@ impl Front {
     }
 }
 
-/// A deposit or a withdrawal; the latter has a fee, of 0.
+/// Writes a deposit or a withdrawal; a withdrawal has a fee of 0.
 fn payment(
     number: u64,
     address: &str,
@@ -206,7 +206,7 @@ fn payment(
         .with("updated_timestamp", at_ms)
 }
 
-/// A page of elements, `count` of them after `offset`, and their total number.
+/// Writes a page of `count` elements after `offset`, and the total number.
 fn page<T>(params: &Value<'_>, all: &[T], mut write: impl FnMut(&T, &mut Vec<u8>)) -> Answer {
     let count = param::<u64>(params, "count")?.unwrap_or(COUNT_DEFAULT);
     if !(1..=COUNT_MAX).contains(&count) {

@@ -1,5 +1,5 @@
-//! Clients over sockets, and venues for them.
-#![allow(dead_code)] // each test uses what it needs
+//! Socket clients, and venues for them.
+#![allow(dead_code)] // each test uses only a part
 
 use std::net::SocketAddrV4;
 use std::path::Path;
@@ -20,11 +20,11 @@ use tickpath_web::{Target, TlsClient, WebEvent, WebLimits, WebSocketClient};
 
 use crate::running::Running;
 
-/// Between two questions, so that their rate is no reason to be sent away.
+/// Pause between two requests, so that the rate limit is not reached.
 pub const BETWEEN: Duration = Duration::from_millis(60);
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 
-/// A venue whose clients may be quick.
+/// Starts a venue with a high rate limit.
 pub fn start(folder: &Path) -> Running {
     start_with(folder, |text| text)
 }
@@ -34,7 +34,7 @@ pub fn start_with(folder: &Path, change: impl Fn(String) -> String) -> Running {
     Running::start(folder, |text| change(text.replace("[deribit]\n", quick)))
 }
 
-/// The same where clients speak TLS, and what they are to trust: it is for `localhost`.
+/// Starts a venue with TLS for `localhost`; also returns the certificates to trust.
 pub fn start_with_tls(folder: &Path) -> (Running, TlsClient) {
     let files = Certificates::write(folder);
     let tls = "[deribit]\ntls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
@@ -42,7 +42,7 @@ pub fn start_with_tls(folder: &Path) -> (Running, TlsClient) {
     (venue, TlsClient::with_ca_file(&files.ca).unwrap())
 }
 
-/// A client: the protocol's own session over a WebSocket.
+/// A client: the protocol's session over a WebSocket.
 pub struct Client {
     pub web: WebSocketClient,
     session: Session,
@@ -76,7 +76,7 @@ impl Client {
         client
     }
 
-    /// The instruments open a moment after the start.
+    /// Waits until the instruments are open, shortly after the start.
     fn wait_for_market(&mut self) {
         let deadline = Deadline::start();
         let asked = GetInstrument { instrument_name: Text::new(PERPETUAL) };
@@ -87,7 +87,7 @@ impl Client {
         }
     }
 
-    /// Does what is to be done until something is so.
+    /// Processes messages until the condition holds.
     pub fn wait(&mut self, what: &str, is_so: impl Fn(&mut Client) -> bool) {
         wait_for(what, || {
             let found = is_so(self);

@@ -1,7 +1,7 @@
-//! Silent connections from one address, replenished without end, and logins meanwhile: at every endpoint of a venue.
+//! Logins during a constantly replenished flood of silent connections from one address, at every endpoint.
 //!
-//! `cargo xtask flood-test` runs it with 2,000 connections for a minute at each endpoint and judges the times; as a test
-//! it is smaller, and judges whether logins succeed.
+//! `cargo xtask flood-test` runs it with 2,000 connections for a minute at each endpoint and checks the login
+//! times. The test itself is smaller and checks only that logins succeed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -18,19 +18,19 @@ use crate::client::start_with;
 use crate::loopback::FixClient;
 use crate::running::Running;
 
-/// The source address of the silent connections.
+/// Source address of the silent connections.
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Between the beginnings of two logins.
+/// Interval between the starts of two logins.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Connections whose end one look of the flood reports.
+/// Maximum number of connection ends reported per poll of the flood.
 const EVENTS_MAX: usize = 256;
 
-/// A number that the full run gives.
+/// Reads a number that the full run sets in the environment.
 fn given(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Connections that say nothing; one that the endpoint closes is made again at once.
+/// Silent connections; one that the endpoint closes is reopened at once.
 struct Flood {
     stop: Arc<AtomicBool>,
     made: Arc<AtomicU64>,
@@ -47,7 +47,7 @@ impl Flood {
                 let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
                 socket.bind(&SocketAddrV4::new(FLOOD, 0).into()).unwrap();
                 socket.set_nonblocking(true).unwrap();
-                // It is made in the background; the poller reports its end.
+                // The connection is made in the background; the poller reports its end.
                 let _ = socket.connect(&address.into());
                 poller.add(&socket, key as u64, Interest::Read).unwrap();
                 count.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +89,7 @@ fn connect(from: Ipv4Addr, address: SocketAddrV4) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Reads until the predicate holds; false when the endpoint closes before.
+/// Reads until the predicate holds; returns false if the endpoint closes first.
 fn hears(stream: &mut TcpStream, is_so: impl Fn(&[u8]) -> bool) -> bool {
     let (mut received, mut buffer) = (Vec::new(), [0; 4_096]);
     loop {
@@ -105,18 +105,18 @@ fn hears(stream: &mut TcpStream, is_so: impl Fn(&[u8]) -> bool) -> bool {
     }
 }
 
-/// SoupBinTCP: true when the login is accepted.
+/// Returns true when a SoupBinTCP login is accepted.
 fn soup_login(from: Ipv4Addr, address: SocketAddrV4, user: &str) -> bool {
     let Some(mut stream) = connect(from, address) else { return false };
     let login = soup::login(user, "test", "", 0);
     let is_in = stream.write_all(&login).is_ok() && hears(&mut stream, |bytes| bytes.get(2) == Some(&b'A'));
-    // The endpoint has let go of the user when it closes.
+    // The endpoint has released the user when it closes.
     let _ = stream.write_all(&[0, 1, b'O']);
     hears(&mut stream, |_| false);
     is_in
 }
 
-/// JSON-RPC over HTTP: true when a token comes.
+/// Returns true when JSON-RPC over HTTP issues a token.
 fn http_login(from: Ipv4Addr, address: SocketAddrV4) -> bool {
     let Some(mut stream) = connect(from, address) else { return false };
     let target = "/api/v2/public/auth?grant_type=client_credentials&client_id=bert&client_secret=test";
@@ -125,7 +125,7 @@ fn http_login(from: Ipv4Addr, address: SocketAddrV4) -> bool {
     stream.write_all(request.as_bytes()).is_ok() && hears(&mut stream, has_token)
 }
 
-/// FIX: true when the Logon is accepted. Each address has a key of its own, whose timestamps are one in a millisecond.
+/// Returns true when a FIX Logon is accepted. Each address has a separate key, with unique timestamps.
 fn fix_login(from: Ipv4Addr, address: SocketAddrV4) -> bool {
     let key = if from == FLOOD { "bert" } else { "anna" };
     let Some(stream) = connect(from, address) else { return false };
@@ -134,12 +134,12 @@ fn fix_login(from: Ipv4Addr, address: SocketAddrV4) -> bool {
     client.is_open_until("the Logon", |got| got.is_up)
 }
 
-/// Logins under a flood, one after the other.
+/// Logs in repeatedly during a flood.
 fn attack(name: &str, address: SocketAddrV4, venue: &Running, mut login: impl FnMut(Ipv4Addr) -> bool) {
     let connections = given("FLOOD_CONNECTIONS", 200) as usize;
     let (seconds, least) = (given("FLOOD_SECONDS", 0), 20);
     let flood = Flood::start(address, connections);
-    // Before anybody is let in there are more of them than may be.
+    // Logins start once there are more connections than the limit.
     let what = format!("{name}: the end of connections");
     wait_until(&what, || flood.made() >= connections as u64 + 200);
     let mut times = Vec::new();

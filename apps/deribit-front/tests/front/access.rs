@@ -1,4 +1,4 @@
-//! What a login may do, and when it is over.
+//! Scopes and lifetime of logins.
 
 use std::net::Ipv4Addr;
 
@@ -85,7 +85,7 @@ fn a_renewed_login_cancels_on_disconnect_as_it_did() {
     let renewal =
         |granted: Value| json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
     let anna = venue.connect();
-    // The tokens of the connection that is gone went with it.
+    // The tokens ended with their connection.
     assert_eq!(venue.refused(anna, "public/auth", renewal(granted)), 13009);
     let granted = login(&mut venue, anna, "anna", "");
     venue.ok(anna, "private/disable_cancel_on_disconnect", json!({ "scope": "connection" }));
@@ -123,7 +123,7 @@ fn nobody_is_told_of_an_account_that_he_is_not_logged_in_to() {
     let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_000 });
     venue.ok(anna, "private/buy", order.clone());
     assert!(venue.news(connection, channel).is_empty(), "he is another now");
-    // A login that is over.
+    // An expired login.
     venue.ok(connection, "private/subscribe", channels.clone());
     let bert = venue.login("bert");
     venue.ok(bert, "private/buy", order.clone());
@@ -164,7 +164,7 @@ fn tokens_are_kept_in_bounded_room() {
     assert!(venue.tokens.len() < 10_000, "the expired are gone: {}", venue.tokens.len());
 }
 
-/// A request over HTTP with anna's id and secret.
+/// Sends an HTTP request with anna's id and secret.
 fn send_basic(venue: &mut Venue) -> u64 {
     let number = venue.front.open(Transport::Http, venue.now_us);
     let path = "/api/v2/private/get_positions";
@@ -181,7 +181,7 @@ fn send_basic(venue: &mut Venue) -> u64 {
     number
 }
 
-/// Its error.
+/// Returns the error of its reply.
 fn basic(venue: &mut Venue) -> Value {
     let number = send_basic(venue);
     let reply = venue.frames(number).remove(0);
@@ -193,21 +193,21 @@ fn credentials(id: &str, secret: &str) -> Value {
     json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret })
 }
 
-/// A login from an address of this machine, and its reply; none where it waits.
+/// Logs in from an address of this machine; returns null while the login is delayed.
 fn guess(venue: &mut Venue, id: &str, secret: &str) -> (u64, Value) {
     let number = venue.connect();
     let reply = venue.call(number, "public/auth", credentials(id, secret));
     (number, reply["error"]["code"].clone())
 }
 
-/// Logins of anna that fail: all that are checked without a wait.
+/// Uses up the failed logins of anna that are checked without a delay.
 fn fail_20_times(venue: &mut Venue) {
     for _ in 0..20 {
         assert_eq!(guess(venue, "anna", "wrong").1, json!(13_004));
     }
 }
 
-/// Time between two checks.
+/// Interval between two checks of delayed logins.
 const CHECK_US: u64 = 500_000;
 
 #[test]
@@ -226,16 +226,16 @@ fn where_an_address_guesses_a_key_the_right_secret_waits_and_is_not_refused() {
     let mut fix = Client::login_as(&mut venue, "anna", "late", |_| {});
     let http = send_basic(&mut venue);
     assert!(!fix.got.is_up && fix.got.logout.is_none() && venue.frames(http).is_empty());
-    // Keys of others on the same machine are looked at as ever, and so is theirs who have logged in.
+    // Other keys on the same machine are not delayed, nor are existing logins.
     venue.login("bert");
     assert!(Client::login(&mut venue, "bert").got.is_up);
-    // Who has shown elsewhere who he is goes on, renews, and logs in again.
+    // An address with an earlier correct login keeps its session, renews it, and logs in again.
     let again = venue.front.open_from(elsewhere, Transport::WebSocket, venue.now_us);
     login(&mut venue, again, "anna", "");
     venue.ok(known, "private/get_positions", json!({}));
     let renewal = json!({ "grant_type": "refresh_token", "refresh_token": granted["refresh_token"] });
     venue.ok(known, "public/auth", renewal);
-    // In the order in which they came; behind the right one none waits.
+    // Checks follow the order of arrival; after the correct secret no login is delayed.
     venue.wait(CHECK_US);
     assert_eq!(venue.frames(late[0])[0]["error"]["code"], 13_004);
     assert!(venue.front.is_login_waiting(late[1]));
@@ -314,7 +314,7 @@ fn an_address_without_credits_logs_in() {
     venue.login("anna");
     assert_eq!(basic(&mut venue), Value::Null);
     assert!(Client::login(&mut venue, "bert").got.is_up);
-    // What is no login at all costs the address as before.
+    // A malformed login is still charged to the address.
     let number = venue.connect();
     assert_eq!(venue.refused(number, "public/auth", json!({ "grant_type": 1 })), 10_028);
 }
@@ -351,7 +351,7 @@ fn a_key_that_logs_in_without_end_keeps_out_no_other() {
     let mut venue = Venue::new();
     let desk = venue.connect();
     let session = login(&mut venue, desk, "anna", "session:desk");
-    // By HTTP before each request, as some clients do: each of the tokens is good for a quarter of an hour.
+    // An HTTP login before each request, as some clients do: each token is valid for a quarter of an hour.
     for _ in 0..9_000 {
         venue.now_us += 50_000;
         let number = venue.front.open(Transport::Http, venue.now_us);
@@ -367,7 +367,7 @@ fn a_key_that_logs_in_without_end_keeps_out_no_other() {
     }
     venue.login("bert");
     venue.login("anna");
-    // Nor does it end what it holds by a session's name.
+    // Tokens of a named session do not end either.
     let shown = json!({ "access_token": session["access_token"] });
     let other = venue.connect();
     venue.ok(other, "private/get_positions", shown);

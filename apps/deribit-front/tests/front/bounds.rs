@@ -1,4 +1,4 @@
-//! Bounds that clients meet, and answers that few ask for.
+//! Limits for clients, and rarely used methods.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::{HttpCall, Transport};
@@ -25,11 +25,11 @@ fn the_five_hundred_and_first_channel_is_left_out() {
     assert_eq!(venue.ok(anna, "public/subscribe", json!({ "channels": first })), json!(first));
     let told = venue.ok(anna, "public/subscribe", json!({ "channels": second }));
     assert_eq!(told, json!(second[..250]), "all but the last");
-    // One that ends makes room for another.
+    // An ended subscription frees capacity for another.
     venue.ok(anna, "public/unsubscribe", json!({ "channels": [names[0]] }));
     assert_eq!(venue.ok(anna, "public/subscribe", json!({ "channels": [names[500]] })), json!([names[500]]));
     let long: Vec<String> = (0..1100).map(|number| format!("book.{PERPETUAL}.{number}.10.100ms")).collect();
-    // What is too long is not read: the refusal has no id.
+    // A message that is too long is not parsed, so its rejection has no id.
     assert_eq!(venue.call(anna, "public/subscribe", json!({ "channels": long })), Value::Null);
     let refusals = venue.told.remove(&anna).unwrap_or_default();
     let codes: Vec<_> = refusals.iter().filter_map(|frame| frame["error"]["code"].as_i64()).collect();
@@ -148,7 +148,7 @@ fn instruments_have_numbers_and_perpetuals_have_interest() {
     assert_eq!((&book["bids"], &book["instrument_name"]), (&json!([[59_000, 10]]), &json!(PERPETUAL)));
     let unknown = json!({ "instrument_id": 99 });
     assert_eq!(venue.refused(bert, "public/get_order_book_by_instrument_id", unknown), -32602);
-    // What a ticker says a book says.
+    // A book contains the same values as a ticker.
     let ticker = venue.ok(bert, "public/ticker", json!({ "instrument_name": PERPETUAL }));
     for name in ["estimated_delivery_price", "current_funding", "funding_8h", "interest_value", "mark_price"]
     {
@@ -231,7 +231,7 @@ fn a_full_disk_takes_no_order_that_it_would_have_to_remember() {
         assert_eq!(reply["error"]["code"], 13028, "{reply}");
         assert!(reply["error"]["data"]["reason"].as_str().unwrap().contains("disk is full"), "{reply}");
     }
-    // What needs no room goes on.
+    // Orders that need no storage are accepted.
     venue.ok(anna, "private/buy", labelled("known"));
     venue.ok(anna, "private/buy", order(59_000));
     assert_eq!(venue.ok(anna, "private/cancel_all", json!({})), 4);

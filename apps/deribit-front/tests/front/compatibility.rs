@@ -1,5 +1,5 @@
-//! Requests and answers that clients of the real venue rely on: queries by HTTP, members that are always present, methods
-//! beside the market.
+//! Compatibility with clients of the real venue: HTTP queries, members that are always present, and methods
+//! besides trading.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::{HttpCall, Transport};
@@ -9,7 +9,7 @@ use crate::front::support::Venue;
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const OPTION: &str = "BTC-25DEC26-60000-C";
 
-/// A GET with a query; its answer.
+/// Sends a GET with a query; returns the reply.
 fn get(venue: &mut Venue, id: &str, method: &str, query: &[(&str, &str)]) -> Value {
     let number = venue.front.open(Transport::Http, venue.now_us);
     let secret = format!("{id}:{id}-secret");
@@ -33,7 +33,7 @@ fn get(venue: &mut Venue, id: &str, method: &str, query: &[(&str, &str)]) -> Val
     reply
 }
 
-/// By hand, as nothing else here needs it.
+/// Encodes base64 without a crate, because nothing else here needs one.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let triple = |chunk: &[u8]| {
@@ -74,7 +74,7 @@ fn values_of_a_query_are_what_the_method_has_there() {
         let chart = get(&mut venue, "anna", "public/get_tradingview_chart_data", &query);
         assert_eq!(chart["result"]["status"], "no_data", "{resolution}: {chart}");
     }
-    // A label that looks like a list of JSON is a text as well.
+    // A label that looks like a JSON list is a text too.
     let labelled = get(&mut venue, "anna", "private/buy", &[&order[..4], &[("label", "[1]")]].concat());
     assert_eq!(labelled["result"]["order"]["label"], "[1]");
     let cancelled =
@@ -95,7 +95,7 @@ fn values_of_a_query_are_what_the_method_has_there() {
             (&json!(-32602), &json!(name))
         );
     }
-    // In a message of JSON a number is a number.
+    // In JSON messages, numbers must be numbers.
     let anna = venue.login("anna");
     let text = json!({ "instrument_name": PERPETUAL, "amount": "10", "price": 59000 });
     assert_eq!(venue.refused(anna, "private/buy", text), -32602);
@@ -112,7 +112,7 @@ fn a_request_that_waits_is_read_as_the_query_that_it_is() {
     assert_eq!(edited["result"]["order"]["amount"], 20, "{edited}");
 }
 
-/// The real venue always has them; `cryptofeed` takes no ticker without.
+/// The real venue always sends them, and `cryptofeed` requires them in tickers.
 #[test]
 fn prices_of_an_empty_side_are_there() {
     let mut venue = Venue::new();
@@ -237,7 +237,7 @@ fn prices_of_the_past_are_told() {
         let candles = index["data"].as_array().unwrap();
         assert!(candles.len().abs_diff(count) <= 1, "{resolution}: {}", candles.len());
         assert_eq!((candles[0].as_array().unwrap().len(), &index["continuation"]), (5, &Value::Null));
-        // The option is priced by its volatility of 60 percent.
+        // The option is priced at its volatility of 60 percent.
         assert!((59.0..61.0).contains(&candles[0][4].as_f64().unwrap()), "{candles:?}");
     }
     let asked = json!({ "currency": "BTC", "resolution": "5" });
@@ -355,7 +355,7 @@ fn money_that_was_sent_is_where_it_was_sent_after_a_restart_too() {
     assert_eq!(ask(&mut venue, anna, bert), before);
 }
 
-/// A cancel by label would take somebody else's order else.
+/// Otherwise a cancel by label would cancel an order with another label.
 #[test]
 fn the_number_of_a_lost_label_is_nobody_elses() {
     let mut venue = Venue::new();

@@ -1,4 +1,4 @@
-//! What cannot be set up is refused in one line.
+//! Errors of the configuration: one line each.
 
 use crate::front::support::{changed, settings};
 
@@ -22,7 +22,7 @@ fn what_cannot_run_is_refused_in_one_line() {
         ("option_type = \"call\", ", "", "option_type and strike"),
         ("min_trade_amount = \"10\"", "min_trade_amount = \"0\"", "above 0"),
         ("taker_commission = \"0.0005\"", "taker_commission = \"7\"", "must be -1 to 1"),
-        ("client_id = \"bert\"", "client_id = \"anna\"", "an id of its own"),
+        ("client_id = \"bert\"", "client_id = \"anna\"", "a separate id"),
         ("client_secret = \"anna-secret\"", "client_secret = \"\"", "has no secret"),
         ("client_secret = \"anna-secret\"", "client_secret = \"env:NOT_SET_ANYWHERE\"", "NOT_SET_ANYWHERE"),
         ("user = \"ANNA\" }", "user = \"CLEO\" }", "no user 'CLEO'"),

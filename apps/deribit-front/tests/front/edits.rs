@@ -1,4 +1,4 @@
-//! Orders that are edited whole, and what a request may be refused with for a while.
+//! Order edits, and temporary rejections of requests.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::FaultKind;
@@ -30,7 +30,7 @@ fn what_the_book_shows_and_what_protects_an_order_are_edited() {
     assert_eq!((&shown["replaced"], &shown["order_id"]), (&json!(true), &id));
     let book = venue.ok(anna, "public/get_order_book", json!({ "instrument_name": PERPETUAL }));
     assert_eq!(book["bids"], json!([[59000, 1000]]));
-    // What is not given stays.
+    // Values that are not given remain unchanged.
     let moved = edit(&mut venue, json!({ "price": 59010 }))["result"]["order"].clone();
     assert_eq!((&moved["display_amount"], &moved["price"]), (&json!(1000), &json!(59010)));
     for (code, more) in [
@@ -47,7 +47,7 @@ fn what_the_book_shows_and_what_protects_an_order_are_edited() {
     venue.ok(anna, "private/set_mmp_config", protection);
     let protected = edit(&mut venue, json!({ "mmp": true }))["result"]["order"].clone();
     assert_eq!(protected["mmp"], true);
-    // It stays, also where nothing else changes.
+    // It stays set, even if nothing else changes.
     assert_eq!(edit(&mut venue, json!({ "amount": 2000 }))["result"]["order"]["mmp"], true);
 }
 
@@ -83,7 +83,7 @@ fn orders_that_wait_are_edited_by_their_label() {
     assert_eq!(venue.refused(anna, "private/edit_by_label", trigger), 11047);
     let shown = by_label(json!({ "display_amount": 10 }));
     assert_eq!(venue.refused(anna, "private/edit_by_label", shown), 11047);
-    // With another of the label it is not one order.
+    // With a second order, the label is ambiguous.
     place(&mut venue, anna, json!({}));
     assert_eq!(venue.refused(anna, "private/edit_by_label", by_label(json!({ "amount": 20 }))), 13032);
     venue.ok(anna, "private/cancel_all", json!({}));
@@ -109,7 +109,7 @@ fn an_order_by_volatility_is_edited_by_volatility() {
     let dollars = venue.ok(anna, "private/edit", edit(json!(2100), Some("usd")))["order"].clone();
     assert_eq!((&dollars["usd"], &dollars["price"]), (&json!(2100), &json!(0.035)));
     assert!(dollars.get("implv").is_none());
-    // Without it the order is a plain one.
+    // Without `advanced` the order becomes a plain one.
     let plain = venue.ok(anna, "private/edit", edit(json!(0.03), None))["order"].clone();
     assert_eq!((&plain["price"], plain.get("advanced")), (&json!(0.03), None));
     assert_eq!(venue.refused(anna, "private/edit", edit(json!(40), Some("implv"))), 11041);
@@ -148,7 +148,7 @@ fn requests_are_refused_for_a_while_and_nothing_of_them_is_done() {
     assert_eq!(venue.ok(anna, "private/get_open_orders", json!({})), json!([]));
     venue.ok(anna, "private/buy", buy);
 
-    // For ten seconds after 08:00 UTC the venue settles.
+    // The venue settles for ten seconds after 08:00 UTC.
     let settles = "matching_rate = 1000\nfaults = { settlement_for = \"10s\" }";
     let mut venue = Venue::of(changed(&[("matching_rate = 1000", settles)]).unwrap());
     let buy = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59000 });
@@ -182,12 +182,12 @@ fn an_edit_of_what_only_reduces_does_not_turn_the_position_round() {
     };
     let larger = venue.ok(bert, "private/edit", edit(json!({ "amount": 10_000 })))["order"].clone();
     assert_eq!((&larger["amount"], &larger["reduce_only"]), (&json!(100), &json!(true)));
-    // A part of it is executed: what is left of the position is what may be left of the order.
+    // After a partial fill, the order's remainder is limited to the remaining position.
     venue.ok(anna, "private/buy", at(40, 60_500));
     let larger = venue.ok(bert, "private/edit", edit(json!({ "amount": 500 })))["order"].clone();
     assert_eq!((&larger["amount"], &larger["filled_amount"]), (&json!(100), &json!(40)));
     venue.ok(bert, "private/cancel_all", json!({}));
-    // One that becomes one.
+    // A plain order that becomes reduce-only.
     let plain = venue.ok(bert, "private/sell", at(500, 60_500))["order"]["order_id"].clone();
     let becomes = json!({ "order_id": plain, "amount": 500, "price": 60_600, "reduce_only": true });
     assert_eq!(venue.ok(bert, "private/edit", becomes)["order"]["amount"], 60);
@@ -195,7 +195,7 @@ fn an_edit_of_what_only_reduces_does_not_turn_the_position_round() {
     let wrong = json!({ "order_id": wrong, "amount": 20, "reduce_only": true });
     assert_eq!(venue.refused(bert, "private/edit", wrong), 11030);
 
-    // It waits for what is on its way and changes the position.
+    // It waits for an in-flight order that changes the position.
     venue.ok(anna, "private/buy", at(50, 60_400));
     let mut sale = at(50, 60_400);
     sale["label"] = json!("fast");
@@ -210,7 +210,7 @@ fn an_edit_of_what_only_reduces_does_not_turn_the_position_round() {
     assert_eq!(edited["result"]["order"]["amount"], 10, "{edited}");
 }
 
-/// Asks for an edit; before the engine has it somebody offers by another door.
+/// Sends an edit; offers from another port reach the engine before it.
 fn edit_behind_an_offer(venue: &mut Venue, connection: u64, edit: &Value, prices: &[i64]) -> Option<Value> {
     let frame = json!({ "jsonrpc": "2.0", "id": 77, "method": "private/edit", "params": edit }).to_string();
     venue.front.handle_frame(connection, frame.as_bytes(), venue.now_us);
@@ -255,7 +255,7 @@ fn a_post_only_edit_that_loses_a_race_is_moved_and_the_order_lives() {
     let book = venue.ok(anna, "public/get_order_book", json!({ "instrument_name": PERPETUAL }));
     assert_eq!(book["bids"], json!([[59_299.5, 1000]]));
 
-    // It is the same order after a restart, and is edited and cancelled by its number.
+    // After a restart it is the same order, and its number is valid for edits and cancels.
     let mut venue = venue.restarted(vec!["own".to_owned()]);
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     let open = venue.ok(anna, "private/get_open_orders", json!({}));
@@ -312,7 +312,7 @@ fn a_stop_of_the_venue_between_the_two_leaves_no_order_and_no_number() {
     venue.order(2, OrderRequest::Enter(offer));
     let asked = venue.front.poll_request().unwrap();
     venue.command(asked.session, asked.command());
-    // The order again is written down and never comes into the log; the next has its number of the engine's.
+    // The re-entry is recorded but never reaches the log; the next order gets its engine number.
     for _ in 0..2 {
         venue = venue.restarted(vec!["own".to_owned()]);
         let anna = venue.login("anna");
@@ -330,7 +330,7 @@ fn a_cancel_behind_a_change_on_its_way_finds_the_order() {
     let id = place(&mut venue, anna, json!({ "time_in_force": "good_til_day" }))["order_id"].clone();
     let edit = json!({ "jsonrpc": "2.0", "id": 5, "method": "private/edit",
         "params": { "order_id": id, "price": 58_000 } });
-    // The day ends while the change is on its way.
+    // The day ends while the edit is in flight.
     venue.wait(20 * 3_600_000_000 - 1_000_000);
     let other_login = venue.login("anna");
     venue.front.handle_frame(other_login, edit.to_string().as_bytes(), venue.now_us);
@@ -339,7 +339,7 @@ fn a_cancel_behind_a_change_on_its_way_finds_the_order() {
     venue.settle();
     assert_eq!(venue.engine.open_order_count(), 0, "no further second is needed");
 
-    // A change that never comes leaves the order its number of the engine's: the cancel goes again.
+    // If an edit is never confirmed, the order keeps its engine number, and the cancel is sent again.
     let (anna, other) = (venue.login("anna"), venue.login("anna"));
     let stays = place(&mut venue, other, json!({}))["order_id"].clone();
     venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
@@ -368,7 +368,7 @@ fn an_advanced_order_does_not_become_post_only() {
     assert_eq!(venue.refused(anna, "private/edit", edit), 11039);
     let edit = json!({ "order_id": id, "amount": 2, "post_only": true });
     assert_eq!(venue.refused(anna, "private/edit", edit), 11039);
-    // A plain one may.
+    // A plain order may.
     let plain = json!({ "order_id": id, "price": 0.02, "post_only": true });
     assert_eq!(venue.ok(anna, "private/edit", plain)["order"]["post_only"], true);
 }

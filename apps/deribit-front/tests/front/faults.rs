@@ -1,4 +1,4 @@
-//! Faults on demand: each does what it says, is counted, and nothing happens without being switched on.
+//! Fault injection: each fault works as documented and is counted, and none happens unless enabled.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::{FaultKind, Outage};
@@ -19,7 +19,7 @@ fn open_labels(venue: &mut Venue, connection: u64) -> Vec<String> {
     labels
 }
 
-/// A venue and two connections of one user.
+/// Creates a venue and two connections of one user.
 fn venue() -> (Venue, u64, u64) {
     let mut venue = Venue::new();
     let (anna, again) = (venue.login("anna"), venue.login("anna"));
@@ -83,7 +83,7 @@ fn a_slow_reply_comes_when_its_time_is_over() {
     assert_eq!((frames.len(), &frames[0]["result"]["order"]["label"]), (1, &json!("slow")));
 }
 
-/// The settings with `[faults]` behind everything else.
+/// Adds `[faults]` to the settings.
 fn tables(faults: &str) -> tickpath_deribit_front::FrontSettings {
     let (_, table) = faults.split_once("[faults]\n").unwrap();
     let inline: Vec<&str> = table.lines().collect();
@@ -124,7 +124,7 @@ fn a_token_that_is_over_is_renewed_and_one_that_is_taken_back_is_not() {
     venue.ok(connection, "public/auth", login.clone());
     venue.ok(connection, "private/get_positions", json!({}));
 
-    // Without a fault, after the time that the venue gives: 900 s. The connection stays, its login does not.
+    // Without a fault, after the normal 900 s: the connection stays, and its login expires.
     let tokens = venue.ok(connection, "public/auth", login);
     for _ in 0..9 {
         venue.wait(100_000_000);
@@ -170,7 +170,7 @@ fn changes_of_a_book_come_twice_out_of_order_or_not_at_all() {
     let swapped = ids(&mut venue, Some(FaultKind::BookSwapped), 3);
     assert!(swapped.len() == 3 && swapped[1] < swapped[0] && swapped[0] < swapped[2], "{swapped:?}");
     assert_eq!(ids(&mut venue, Some(FaultKind::BookDropped), 3).len(), 2);
-    // A snapshot comes as it should.
+    // A snapshot is not affected.
     faults.set(FaultKind::BookDropped, 1_000_000);
     venue.ok(anna, "private/unsubscribe", json!({ "channels": [channel] }));
     venue.ok(anna, "private/subscribe", json!({ "channels": [channel] }));
@@ -196,7 +196,7 @@ fn cables_are_pulled_and_connections_stand_still() {
     faults.happen_next(FaultKind::Cut, 1);
     venue.wait(100_001);
     assert_eq!(venue.front.poll_outage(other), Some(Outage::Cut));
-    // By chance, in each second: one in two of many.
+    // By chance, in each second: half of many connections.
     faults.set(FaultKind::Cut, 500_000);
     let many: Vec<u64> = (0..200).map(|_| venue.connect()).collect();
     venue.wait(1_000_001);

@@ -1,4 +1,4 @@
-//! Orders, markets and money by FIX: what clients are told, and that they trade with those of JSON-RPC.
+//! Orders, market data and account data over FIX, with trades between FIX and JSON-RPC clients.
 
 use serde_json::json;
 use tickpath_fix::deribit::{
@@ -40,7 +40,7 @@ fn an_order_by_fix_is_seen_by_json_rpc_and_the_other_way_round() {
     assert_eq!((&open[0]["order_id"], &open[0]["amount"]), (&json!(id), &json!(1000)));
     assert_eq!((&open[0]["label"], &open[0]["price"]), (&json!("desk"), &json!(60000.5)));
 
-    // Somebody takes a part over JSON-RPC.
+    // A JSON-RPC client takes a part.
     let take = json!({ "instrument_name": PERPETUAL, "amount": 400, "price": 60500 });
     venue.ok(bert, "private/buy", take);
     let bytes = anna.report(&mut venue);
@@ -51,7 +51,7 @@ fn an_order_by_fix_is_seen_by_json_rpc_and_the_other_way_round() {
     let fill = report.fills.iter().next().unwrap().unwrap();
     assert_eq!((fill.fill_exec_id, fill.fill_qty), ("BTC-PERPETUAL#1", Decimal::from(40)));
 
-    // The same account changes and cancels it over JSON-RPC: the client by FIX is told.
+    // The same account changes and cancels it over JSON-RPC; the FIX client gets reports.
     venue.ok(web, "private/edit", json!({ "order_id": id, "amount": 900, "price": 60001 }));
     let bytes = anna.report(&mut venue);
     let report: ExecutionReport<'_> = read(&bytes);
@@ -61,7 +61,7 @@ fn an_order_by_fix_is_seen_by_json_rpc_and_the_other_way_round() {
     let report: ExecutionReport<'_> = read(&bytes);
     assert_eq!((report.ord_status, report.leaves_qty), (OrdStatus::CANCELLED, Some(Decimal::ZERO)));
 
-    // And an order of JSON-RPC is told, changed and cancelled by FIX.
+    // A JSON-RPC order is reported, changed and cancelled over FIX.
     let placed = venue.ok(
         web,
         "private/buy",
@@ -123,7 +123,7 @@ fn orders_are_refused_with_deribits_words_and_codes() {
         assert_eq!((report.ord_status, report.orig_cl_ord_id), (OrdStatus::REJECTED, Some("1")));
         assert_eq!((report.ord_rej_reason, report.text), (Some(reason), Some(words)));
     }
-    // What is written wrongly is a Reject with the number of the message.
+    // A malformed message gets a Reject with its sequence number.
     let sequence = anna.session.next_out();
     anna.send(&mut venue, &NewOrderSingle { side: SideCode(b'9'), ..good });
     let bytes = anna.next(&mut venue, MsgType::REJECT);
@@ -142,7 +142,7 @@ fn orders_are_refused_with_deribits_words_and_codes() {
     let reject: OrderCancelReject<'_> = read(&bytes);
     assert_eq!((reject.cxl_rej_reason, reject.text), (Some(1), Some("order_not_found")));
     assert_eq!(reject.orig_cl_ord_id, Some("999"));
-    // Messages that the venue has not.
+    // Unsupported message types.
     anna.session
         .send_with(Nanos::from_micros(venue.now_us), MsgType::new("R"), |writer| {
             writer.value(tag::TEXT, "a quote, please")
@@ -152,7 +152,7 @@ fn orders_are_refused_with_deribits_words_and_codes() {
     let reject: Reject<'_> = read(&bytes);
     assert_eq!((reject.ref_msg_type, reject.reason), (Some("R"), Some(11)));
 
-    // A key that may only read.
+    // A read-only key.
     let mut reader = Client::login(&mut venue, "reader");
     reader.send(&mut venue, &good);
     let bytes = reader.next(&mut venue, MsgType::REJECT);
@@ -280,7 +280,7 @@ fn all_orders_are_told_and_cancelled_at_once() {
     let first: ExecutionReport<'_> = read(&bytes);
     assert_eq!((first.mass_status_req_id, first.tot_num_reports), (Some("all"), Some(4)));
     assert_eq!(first.text, Some("4"), "the number of reports that follow");
-    // A time has milliseconds: `YYYYMMDD-HH:MM:SS.sss`.
+    // Times have milliseconds: `YYYYMMDD-HH:MM:SS.sss`.
     for tag in [52, 60] {
         let field =
             bytes.split(|byte| *byte == 1).find(|field| field.starts_with(format!("{tag}=").as_bytes()));
@@ -423,13 +423,13 @@ fn books_are_followed_change_by_change() {
         entry(MdUpdateAction::NEW, MdEntryType::TRADE, "60000.5", "40"),
     ];
     assert_eq!(told(&mut anna, &mut venue), expected);
-    // It was her own order that was filled.
+    // Her own order was filled.
     anna.report(&mut venue);
     venue.ok(bert, "private/cancel", json!({ "order_id": id }));
     assert_eq!(told(&mut anna, &mut venue), [entry(MdUpdateAction::DELETE, MdEntryType::BID, "59000", "0")]);
     anna.is_told_nothing(&mut venue);
 
-    // Who wants the best levels has them ten times a second, with what was traded meanwhile.
+    // A subscriber of the best levels gets them ten times a second, with the trades since the last message.
     bert_fix.pump(&mut venue);
     bert_fix.got.messages.clear();
     venue.wait(110_000);
@@ -474,7 +474,7 @@ fn refused_requests_for_market_data_say_why() {
         let reject: MarketDataReject<'_> = read(&bytes);
         assert_eq!(reject.reason, Some(reason), "{request:?}");
     }
-    // After the end of the subscription nothing comes.
+    // No messages follow the end of the subscription.
     anna.send(&mut venue, &MarketDataRequest { subscription: SubscriptionRequestType::UNSUBSCRIBE, ..good });
     let bert = venue.login("bert");
     venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59000 }));
@@ -650,7 +650,7 @@ fn the_index_is_followed_where_it_is_asked_for() {
     assert_ne!(change.price, Some(decimal("60000")));
 }
 
-/// A request that changes nothing is answered, and what happens to the order then is told all the same.
+/// A request without effect gets a reply, and later changes of the order are still reported.
 #[test]
 fn an_answer_without_a_change_hides_nothing() {
     let mut venue = Venue::new();
@@ -671,7 +671,7 @@ fn an_answer_without_a_change_hides_nothing() {
     assert_eq!(read::<ExecutionReport<'_>>(&anna.report(&mut venue)).text, Some("success"));
     venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 60000 }));
     assert_eq!(read::<ExecutionReport<'_>>(&anna.report(&mut venue)).ord_status, OrdStatus::FILLED);
-    // The wrong side, and an order that is over.
+    // A wrong side, and a closed order.
     anna.send(&mut venue, &OrderCancelReplaceRequest { side: SideCode::BUY, ..same });
     anna.next(&mut venue, MsgType::ORDER_CANCEL_REJECT);
     anna.send(&mut venue, &same);
@@ -683,7 +683,7 @@ fn an_answer_without_a_change_hides_nothing() {
     );
 }
 
-/// When the log does not answer, nobody is told that an order was refused: it may still be entered.
+/// Without a confirmation in the log the order is not reported as rejected: it may still be entered.
 #[test]
 fn an_order_without_an_answer_is_not_called_refused() {
     let mut venue = Venue::new();

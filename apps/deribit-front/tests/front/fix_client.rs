@@ -1,4 +1,4 @@
-//! A client by FIX whose bytes go to the front directly.
+//! A FIX client connected directly to the front.
 
 use tickpath_deribit_front::Transport;
 use tickpath_fix::deribit::{Credentials, NewOrderSingle, RAW_DATA_LEN_MAX, SideCode, password, raw_data};
@@ -11,7 +11,7 @@ use crate::front::support::Venue;
 pub const PERPETUAL: &str = "BTC-PERPETUAL";
 pub const OPTION: &str = "BTC-25DEC26-60000-C";
 
-/// What came: whole messages, oldest first, and why the venue let go.
+/// Received messages, oldest first, and the venue's Logout text.
 #[derive(Default)]
 pub struct Received {
     pub messages: Vec<Vec<u8>>,
@@ -41,7 +41,7 @@ impl Listener for Received {
     }
 }
 
-/// A client by FIX whose bytes go to the front directly.
+/// A FIX client connected directly to the front.
 pub struct Client {
     pub number: u64,
     pub session: Session<NoStore>,
@@ -49,7 +49,7 @@ pub struct Client {
     pub unsent: Vec<u8>,
 }
 
-/// A nonce and a time for a logon, and who logs on.
+/// Returns the credentials of a Logon with a nonce and a timestamp.
 pub fn logon<'a>(
     id: &'a str,
     timestamp_ms: u64,
@@ -80,7 +80,7 @@ impl Client {
         Client::login_as(venue, id, id, |_| {})
     }
 
-    /// Logs on; `change` adds to what the Logon says.
+    /// Logs on; `change` modifies the credentials.
     pub fn login_as(
         venue: &mut Venue,
         id: &str,
@@ -97,7 +97,7 @@ impl Client {
         client
     }
 
-    /// Lets bytes go both ways until none are left.
+    /// Passes bytes in both directions until none are left.
     pub fn pump(&mut self, venue: &mut Venue) {
         let now = Nanos::from_micros(venue.now_us);
         loop {
@@ -121,7 +121,7 @@ impl Client {
         self.pump(venue);
     }
 
-    /// The oldest message that was not looked at; its type must be this.
+    /// Returns the oldest unread message, which must have this type.
     #[track_caller]
     pub fn next(&mut self, venue: &mut Venue, msg_type: MsgType) -> Vec<u8> {
         self.pump(venue);

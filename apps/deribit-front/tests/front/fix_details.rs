@@ -1,4 +1,4 @@
-//! What messages by FIX say beside the main thing, and whom they are told.
+//! Optional fields of FIX messages, and their recipients.
 
 use serde_json::json;
 use tickpath_fix::deribit::{
@@ -44,7 +44,7 @@ fn instruments_are_told_with_their_ids_and_indices_are_instruments() {
     let web = venue.login("anna");
     let instrument = venue.ok(web, "public/get_instrument", json!({ "instrument_name": OPTION }));
     assert_eq!((id.id, id.source), (instrument["instrument_id"].to_string().as_str(), Some(101)));
-    // Who does not ask for ids is not told of them.
+    // Ids are only sent on request.
     anna.send(&mut venue, &list_of("p", "OPT"));
     let bytes = anna.next(&mut venue, MsgType::SECURITY_LIST);
     assert!(!shown(&bytes).contains("|454="), "{}", shown(&bytes));
@@ -82,7 +82,7 @@ fn an_index_is_followed_by_its_own_name() {
     let snapshot: MarketDataSnapshot<'_> = read(&bytes);
     assert_eq!((snapshot.symbol, snapshot.md_req_id, snapshot.entries.len()), (INDEX, Some("c"), 2));
     assert!(snapshot.entries.iter().all(|entry| entry.unwrap().price == Some(decimal("60000"))));
-    // The same id again, and once more under another, whole each time.
+    // The same id again, and another one with snapshots each time.
     anna.send(&mut venue, &changes);
     let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_REJECT);
     assert_eq!(read::<MarketDataReject<'_>>(&bytes).reason, Some("1"));
@@ -105,7 +105,7 @@ fn an_index_is_followed_by_its_own_name() {
     let again: MarketDataSnapshot<'_> = read(&bytes);
     assert_eq!(again.entries.iter().next().unwrap().unwrap().price, change.price);
 
-    // It has no bids.
+    // An index has no bids.
     let bids = [EntryType { entry_type: MdEntryType::BID, ..EntryType::default() }];
     anna.send(&mut venue, &MarketDataRequest { md_req_id: "b", entry_types: Group::of(&bids), ..changes });
     let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_REJECT);
@@ -221,7 +221,7 @@ fn who_may_not_ask_for_orders_is_not_told_of_them() {
     bert.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
     bert.report(&mut venue);
     reader.is_told_nothing(&mut venue);
-    // The key that may is told.
+    // A key with read access to the account gets a reply.
     let mut venue = Venue::new();
     let mut reader = Client::login(&mut venue, "reader");
     let mut bert = Client::login(&mut venue, "bert");
@@ -248,7 +248,7 @@ fn what_is_refused_costs_credits_too() {
                 rejects += 1;
             }
         }
-        // The pool of what the engine has no part in.
+        // The pool for requests without the engine.
         assert_eq!((rejects, client.got.logout.as_deref()), (100, Some("too_many_requests")), "{msg_type}");
         assert_eq!(venue.front.counters().over_rate.read(), 1);
     }
@@ -295,10 +295,10 @@ fn trades_of_the_market_say_which_orders_are_the_clients_own() {
     let other = change_of(&mut venue, &mut bert);
     assert!(other.0 != own && !other.0.is_empty() && other.1.is_empty(), "{other:?}");
     assert_eq!((other.2, other.3.as_str()), (Some(OrdStatus::FILLED), ""));
-    // Who may not ask for orders is told what anyone is.
+    // Without read access to orders, only public data is sent.
     let anyone = change_of(&mut venue, &mut reader);
     assert_eq!(anyone, (String::new(), String::new(), None, String::new()));
-    // Who trades with himself is told of both orders; a snapshot says the same.
+    // A trade with oneself has both order ids; a snapshot has the same.
     anna.send(&mut venue, &order("3", SideCode::SELL, 20, "59000"));
     let once =
         MarketDataRequest { md_req_id: "s", subscription: SubscriptionRequestType::SNAPSHOT, ..follow };

@@ -1,4 +1,4 @@
-//! The dictionary that a stranger's FIX engine reads: it has to know whatever the venue sends, message by message.
+//! The data dictionary for clients' FIX engines must cover every message that the venue sends.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::front::fix_client::shown;
 
 const XML: &str = include_str!("../../../../tests/interop/java/src/main/resources/deribit.xml");
 
-/// Tags by message type; those of the header by an empty one.
+/// Tags by message type; those of the header have an empty type.
 static TAGS: LazyLock<HashMap<&str, HashSet<u32>>> = LazyLock::new(|| {
     let value = |line: &'static str, name: &str| -> Option<&'static str> {
         let (_, rest) = line.split_once(&format!(" {name}=\""))?;
@@ -35,7 +35,7 @@ static TAGS: LazyLock<HashMap<&str, HashSet<u32>>> = LazyLock::new(|| {
     tags
 });
 
-/// A message of the venue has no field that the dictionary does not give its type.
+/// Checks that a message of the venue has only fields that the dictionary lists for its type.
 #[track_caller]
 pub fn check(message: &Message<'_>) {
     let msg_type = message.msg_type();

@@ -1,4 +1,4 @@
-//! Faults on demand of clients by FIX: the same as those of WebSockets, where FIX has them.
+//! Fault injection for FIX clients: the same faults as for WebSockets, where they apply.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::{FaultKind, Outage};
@@ -37,7 +37,7 @@ fn a_reply_is_lost_and_the_order_is_found_by_its_name() {
     let report: ExecutionReport<'_> = read(&bytes);
     assert_eq!((report.orig_cl_ord_id, report.ord_status), (Some("lost"), OrdStatus::NEW));
 
-    // The reply to a cancel is lost, and what became of the order is told.
+    // The reply to a cancel is lost, but the order's report is sent.
     faults.happen_next(FaultKind::ReplyLost, 1);
     let cancel = OrderCancelRequest {
         cl_ord_id: Some("lost"),
@@ -49,7 +49,7 @@ fn a_reply_is_lost_and_the_order_is_found_by_its_name() {
     let report: ExecutionReport<'_> = read(&bytes);
     assert_eq!((report.ord_status, report.text), (OrdStatus::CANCELLED, Some("notification")));
     anna.is_told_nothing(&mut venue);
-    // And so is a refusal.
+    // A rejection is lost too.
     faults.happen_next(FaultKind::ReplyLost, 1);
     anna.send(&mut venue, &order("bad", SideCode::BUY, 1, "59000.3"));
     anna.is_told_nothing(&mut venue);
@@ -68,7 +68,7 @@ fn a_session_is_cut_before_the_request_or_after_it() {
         anna.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
         anna.is_told_nothing(&mut venue);
         assert_eq!(venue.front.poll_outage(anna.number), Some(Outage::Cut));
-        // What comes behind it is not read any more.
+        // Later messages are not read any more.
         let late = order("2", SideCode::BUY, 1, "59000");
         anna.send(&mut venue, &late);
         assert_eq!(open(&mut venue, web).len(), left);
@@ -125,7 +125,7 @@ fn sessions_are_cut_stand_still_and_are_ended_by_maintenance() {
     faults.happen_next(FaultKind::HalfOpen, 1);
     venue.wait(100_001);
     assert_eq!(venue.front.poll_outage(anna.number), Some(Outage::Silent));
-    // Nothing is read: a request does nothing.
+    // Nothing is read, so a request has no effect.
     anna.send(&mut venue, &order("2", SideCode::BUY, 1, "59000"));
     assert_eq!(venue.engine.open_order_count(), 1);
     venue.wait(61_000_000);

@@ -1,4 +1,4 @@
-//! What must be refused by FIX, with Deribit's words and codes, and counted.
+//! FIX requests that must be rejected with Deribit's texts and codes, and counted.
 
 use serde_json::json;
 use tickpath_deribit_front::Transport;
@@ -13,21 +13,21 @@ use tickpath_types::Nanos;
 use crate::front::fix_client::{Client, OPTION, decimal, logon, message, order, read, shown};
 use crate::front::support::Venue;
 
-/// A message of a client, whole whatever it says; `|` separates.
+/// Frames a client message with any content; `|` is the separator.
 fn raw(sequence: u64, msg_type: &str, rest: &str) -> Vec<u8> {
     let head = format!("35={msg_type}|49=anna|56=DERIBITSERVER|34={sequence}|52=20261122-12:00:00.000|");
     let body = format!("{head}{rest}").replace('|', "\u{1}");
     framed(&body, body.len(), 0)
 }
 
-/// With a length that may be wrong and a sum that is off by so much.
+/// Frames a body with a given length, and a checksum that is off by `off`.
 fn framed(body: &str, len: usize, off: u8) -> Vec<u8> {
     let start = format!("8=FIX.4.4\u{1}9={len}\u{1}{body}");
     let sum = start.bytes().fold(off, u8::wrapping_add);
     format!("{start}10={sum:03}\u{1}").into_bytes()
 }
 
-/// What the venue answers to bytes of a client.
+/// Returns the venue's reply to bytes of a client.
 fn answer(venue: &mut Venue, client: &Client, bytes: &[u8]) -> String {
     venue.front.handle_fix(client.number, bytes, venue.now_us);
     venue.settle();
@@ -37,7 +37,7 @@ fn answer(venue: &mut Venue, client: &Client, bytes: &[u8]) -> String {
     out
 }
 
-/// Of a message with these fields: the reason, and the field that is named.
+/// Checks the reason and the named field of the Reject of a message with these fields.
 #[track_caller]
 fn rejected(
     venue: &mut Venue,
@@ -74,7 +74,7 @@ fn what_is_no_message_is_counted_and_ends_the_session() {
     for (place, bytes) in cases.iter().enumerate() {
         let client = Client::login(&mut venue, "anna");
         let before = venue.front.counters().malformed.read();
-        // What comes behind shows the end of the one before, where its length said too much.
+        // The next message reveals the end of this one if its length was too large.
         let out = answer(&mut venue, &client, &[bytes.as_slice(), &good, &good].concat());
         assert!(venue.front.counters().malformed.read() > before, "{place}: {out}");
         assert!(venue.front.is_fix_over(client.number), "{place}: {out}");
@@ -93,11 +93,11 @@ fn what_is_wrong_in_a_message_is_named() {
     let refused = venue.front.counters().refused.read();
     let whole = "11=a|54=1|38=1|44=59000|55=BTC-PERPETUAL|";
     for (msg_type, rest, expected) in [
-        // Types that the venue does not take, and those that only it sends.
+        // Unsupported types, and types that only the venue sends.
         ("ZZ", "58=x|", (11, 0)),
         ("8", "39=0|", (11, 0)),
         ("R", "131=x|", (11, 0)),
-        // Fields that are missing.
+        // Missing fields.
         ("D", "54=1|38=1|44=59000|55=BTC-PERPETUAL|", (99, 11)),
         ("D", "11=a|38=1|44=59000|55=BTC-PERPETUAL|", (99, 54)),
         ("D", "11=a|54=1|44=59000|55=BTC-PERPETUAL|", (99, 38)),
@@ -118,7 +118,7 @@ fn what_is_wrong_in_a_message_is_named() {
         ("MM", "20114=a|15=BTC|20116=5|", (99, 20112)),
         ("AD", "568=a|569=0|", (99, 55)),
         ("c", "320=a|321=3|", (99, 15)),
-        // Values that are none.
+        // Invalid values.
         ("D", "11=a|54=9|38=1|44=59000|55=BTC-PERPETUAL|", (6, 54)),
         ("D", "11=a|54=1|38=x|44=59000|55=BTC-PERPETUAL|", (6, 38)),
         ("D", "11=a|54=1|38=1e3|44=59000|55=BTC-PERPETUAL|", (6, 38)),
@@ -147,7 +147,7 @@ fn what_is_wrong_in_a_message_is_named() {
         ("MM", "20114=a|15=BTC|20116=99999999|20112=1|", (6, 20116)),
         ("MM", "20114=a|15=BTC|20116=5|20112=1|20110=-1|", (6, 20110)),
         ("c", "320=a|321=9|", (6, 321)),
-        // A field that comes twice, and a group that is not what its count says.
+        // A duplicate field, and a group that does not match its count.
         ("D", &format!("{whole}38=2|"), (99, 38)),
         ("i", "117=q|9019=g|296=2|302=s|295=0|", (99, 296)),
     ] {
@@ -156,7 +156,7 @@ fn what_is_wrong_in_a_message_is_named() {
     assert!(!venue.front.is_fix_over(client.number));
     assert_eq!(venue.front.counters().refused.read() - refused, next - 2, "each is counted");
     assert_eq!(venue.engine.open_order_count(), 0);
-    // And the session goes on.
+    // The session continues.
     assert!(answer(&mut venue, &client, &raw(next, "D", whole)).contains("|58=success|"));
 }
 
@@ -215,7 +215,7 @@ fn nothing_is_done_before_a_logon() {
     }
 }
 
-/// A Logon of anna's with this timestamp.
+/// Encodes a Logon of anna with this timestamp.
 fn logon_at(venue: &Venue, timestamp_ms: u64) -> Vec<u8> {
     let mut session = Session::new(SessionConfig::deribit_client("anna"), NoStore);
     let (mut raw, mut word) = ([0; RAW_DATA_LEN_MAX], [0; 44]);
@@ -261,7 +261,7 @@ fn an_application_that_is_not_registered_is_refused() {
 fn what_one_client_follows_has_a_bound() {
     let mut venue = Venue::new();
     let mut anna = Client::login(&mut venue, "anna");
-    // The same again takes no more room.
+    // A repeated subscription needs no further capacity.
     let follow = |id| TradeCaptureRequest {
         request_id: id,
         request_type: 0,
@@ -273,7 +273,7 @@ fn what_one_client_follows_has_a_bound() {
         let bytes = anna.next(&mut venue, MsgType::TRADE_CAPTURE_ACK);
         assert_eq!(read::<TradeCaptureAck<'_>>(&bytes).result, 0);
     }
-    // Each subscription of market data has an id of its own, until there are 500.
+    // Each market data subscription has a separate id, up to 500.
     let mut number = 0;
     loop {
         number += 1;
@@ -303,7 +303,7 @@ fn what_one_client_follows_has_a_bound() {
     assert_eq!(number, 501);
 }
 
-/// Requests of every kind, damaged at random: the venue answers or ends the session, and what waits is bounded.
+/// Random damage to requests of every kind: the venue replies or ends the session, with bounded output.
 #[test]
 fn damaged_requests_break_nothing() {
     let mut venue = Venue::new();
@@ -367,7 +367,7 @@ fn damaged_requests_break_nothing() {
             (next, sessions) = (2, sessions + 1);
         }
     }
-    // Numbers alone are looked at before a type: a few sessions end by garbage in the header, no more.
+    // Only the sequence number is checked before the type, so few sessions end by damage to the header.
     assert!(sessions < 300, "{sessions}");
     venue.front.close(client.number, venue.now_us);
     venue.settle();
@@ -407,7 +407,7 @@ fn a_heartbeat_in_a_second_costs_nothing() {
         venue.now_us += 1_000_000;
         answer(&mut venue, &client, &raw(sequence, "0", ""));
     }
-    // All credits are there: of a hundred and one that come at once one is free.
+    // All credits are left: of 101 simultaneous Heartbeats, one is free.
     let all: Vec<u8> = (302..402).flat_map(|sequence| raw(sequence, "0", "")).collect();
     answer(&mut venue, &client, &all);
     assert_eq!(venue.front.counters().over_rate.read(), 0);

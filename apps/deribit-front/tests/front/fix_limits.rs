@@ -1,5 +1,4 @@
-//! What clients by FIX cannot have, and must not try without end: messages that are too long, and keys that are
-//! guessed.
+//! Limits of FIX clients: messages that are too long, and guessed keys.
 
 use tickpath_deribit_front::Transport;
 use tickpath_fix::MsgType;
@@ -15,11 +14,11 @@ use tickpath_types::{EnterOrder, InstrumentId, Nanos, OrderRequest, Price, Qty, 
 use crate::front::fix_client::{Client, PERPETUAL, logon, message, read, shown};
 use crate::front::support::Venue;
 
-/// Prices of a book that fits into a message, and of one that does not.
+/// Levels of a book that fits into a message, and of one that does not.
 const LEVELS_MANY: u32 = 10_000;
 const LEVELS_TOO_MANY: u32 = 25_000;
 
-/// Somebody else's orders, one of each price.
+/// Enters orders of another user, one at each price.
 fn deepen(venue: &mut Venue, levels: u32) {
     for number in 0..levels {
         let price = Price(600_000_000 + 5_000 * i64::from(number));
@@ -58,7 +57,7 @@ fn a_book_that_is_too_long_for_a_message_is_refused_in_words() {
     assert_eq!((reject.md_req_id, reject.reason), ("deep", Some("2")));
     assert!(reject.text.unwrap().contains("1 MiB"), "{}", shown(&bytes));
     assert_eq!(venue.front.counters().too_long.read(), 1);
-    // It is followed by nobody, and its id is free.
+    // It is not subscribed, and its id is free.
     anna.send(&mut venue, &book("deep", &entries, 20, MdUpdateType::FULL_REFRESH));
     let bytes = anna.next(&mut venue, MsgType::MARKET_DATA_SNAPSHOT);
     let snapshot: MarketDataSnapshot<'_> = read(&bytes);
@@ -98,7 +97,7 @@ fn the_states_of_thousands_of_orders_come_as_the_client_takes_them() {
     let all =
         |id| OrderMassStatusRequest { request_id: id, request_type: 7, ..OrderMassStatusRequest::default() };
     let now = Nanos::from_micros(venue.now_us);
-    // More than any output holds, asked for at once, while nothing is read.
+    // More reports than any output buffer holds, requested at once, while nothing is read.
     anna.session.send(now, &all("first")).unwrap();
     anna.session.send(now, &all("second")).unwrap();
     let asked = anna.session.output().to_vec();
@@ -124,7 +123,7 @@ fn the_states_of_thousands_of_orders_come_as_the_client_takes_them() {
         assert_eq!(count(&anna), ORDERS, "{id}");
     }
     assert_eq!((anna.got.logout.clone(), venue.front.counters().slow_clients.read()), (None, 0));
-    // What would wait on top of too many is refused in words.
+    // A request beyond the limit of queued reports is rejected with a text.
     let now = Nanos::from_micros(venue.now_us);
     anna.got.messages.clear();
     (0..12).for_each(|_| _ = anna.session.send(now, &all("more")).unwrap());
@@ -139,7 +138,7 @@ fn the_states_of_thousands_of_orders_come_as_the_client_takes_them() {
     assert_eq!(anna.got.logout, None);
 }
 
-/// A Logon from an address, and what the venue answers: nothing where it waits.
+/// Sends a Logon from an address; returns the venue's reply, which is empty while the Logon is delayed.
 fn log_on_from(venue: &mut Venue, address: [u8; 4], secret: &str) -> String {
     let number = venue.front.open_from(address.into(), Transport::Fix, venue.now_us);
     let mut session = Session::new(SessionConfig::deribit_client("guesser"), NoStore);
@@ -170,7 +169,7 @@ fn keys_are_not_guessed_without_end() {
     assert!(refused[..20].iter().all(|answer| answer.contains("invalid_credentials")), "{refused:?}");
     assert!(refused[20..].iter().all(String::is_empty), "{refused:?}");
     assert_eq!(venue.front.counters().logins_delayed.read(), 5);
-    // A right guess waits as well, so that the delay reveals nothing about keys.
+    // A correct guess is delayed too, so that the delay reveals nothing about keys.
     assert_eq!(log_on_from(&mut venue, address, ""), "");
     assert!(log_on_from(&mut venue, [10, 0, 0, 2], "").starts_with("A "), "another address may");
     venue.now_us += 1_000_000;

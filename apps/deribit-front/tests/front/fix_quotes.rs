@@ -1,4 +1,4 @@
-//! Quotes of market makers by FIX, their protection, and trades as they happen.
+//! Market maker quotes and protection over FIX, and trade capture reports.
 
 use serde_json::json;
 use tickpath_fix::deribit::{
@@ -13,7 +13,7 @@ use tickpath_types::Nanos;
 use crate::front::fix_client::{Client, OPTION, PERPETUAL, decimal, order, read};
 use crate::front::support::Venue;
 
-/// Of a side that a message has twice.
+/// Error code of a duplicate side in a message.
 const INVALID_ARGUMENTS: u64 = 11029;
 
 fn limits<'a>() -> ProtectionLimits<'a> {
@@ -50,7 +50,7 @@ fn market_maker(venue: &mut Venue) -> Client {
     anna
 }
 
-/// Sends quotes of one set and gives what was said of each: its kind, its id, and its state or its error.
+/// Sends one set of quotes; returns the kind, the id, and the status or error of each result.
 fn quote(
     client: &mut Client,
     venue: &mut Venue,
@@ -105,7 +105,7 @@ fn quotes_are_entered_changed_and_cancelled() {
     assert_eq!(quote(&mut anna, &mut venue, "q4", &[none]), []);
     assert_eq!(book(&mut venue).1, json!([]));
 
-    // What is wrong with one does not stop the others.
+    // An invalid quote does not affect the others.
     anna.got.messages.clear();
     let wrong = quote(
         &mut anna,
@@ -132,7 +132,7 @@ fn quotes_are_entered_changed_and_cancelled() {
         assert!(errors.contains(&expected), "{expected:?}: {errors:?}");
     }
 
-    // Somebody takes: the acknowledgement of a quote that trades says so.
+    // A trade of a quote appears in its acknowledgement.
     let mut bert = Client::login(&mut venue, "bert");
     bert.send(&mut venue, &order("b", SideCode::SELL, 4, "60015"));
     let traded = quote(&mut anna, &mut venue, "q6", &[entry("e6", Some(("60015", 4)), None)]);
@@ -163,7 +163,7 @@ fn quotes_are_refused_as_a_whole() {
     assert_eq!(refused(&mut anna, &mut venue, &MassQuote { sets: Group::of(&many), ..request }).0, 3);
     let nothing = MassQuote { sets: Group::default(), ..request };
     assert_eq!(refused(&mut anna, &mut venue, &nothing).0, 99);
-    // Of a group that nobody watches each quote is refused.
+    // Quotes of a group without protection are rejected one by one.
     anna.send(&mut venue, &MassQuote { mmp_group: "other", ..request });
     let bytes = anna.next(&mut venue, MsgType::MASS_QUOTE_ACK);
     let ack: MassQuoteAck<'_> = read(&bytes);
@@ -249,7 +249,7 @@ fn protection_is_set_asked_for_triggered_and_reset() {
     assert!(!result(&mut venue, ProtectionLimits { currency: "XRP", ..limits() }).0);
     let vega = ProtectionLimits { vega_limit: Some(Decimal::from(1)), ..limits() };
     assert!(result(&mut venue, vega).1.contains("vega"));
-    // A quarter of a bitcoin trades: 15 000 USD at 60 000.
+    // A trade of a quarter bitcoin: 15 000 USD at 60 000.
     assert!(result(&mut venue, ProtectionLimits { qty_limit: Some(decimal("0.2")), ..limits() }).0);
     let offer = entry("e", Some(("59000", 10)), Some(("60000", 1500)));
     assert_eq!(quote(&mut anna, &mut venue, "q", &[offer]).len(), 2);
@@ -271,7 +271,7 @@ fn protection_is_set_asked_for_triggered_and_reset() {
     let bytes = anna.next(&mut venue, MsgType::PROTECTION_RESULT);
     assert!(read::<ProtectionResult<'_>>(&bytes).is_done);
     assert_eq!(quote(&mut anna, &mut venue, "q3", &[offer]).len(), 2);
-    // A key that may only read sets nothing.
+    // A read-only key cannot set limits.
     let mut reader = Client::login(&mut venue, "reader");
     reader.send(&mut venue, &limits());
     let bytes = reader.next(&mut venue, MsgType::REJECT);

@@ -1,4 +1,4 @@
-//! Sessions by FIX: who may log on, how sessions end, and that no bytes break them.
+//! FIX sessions: Logons, session ends and malformed input.
 
 use serde_json::json;
 use tickpath_deribit_front::Transport;
@@ -26,7 +26,7 @@ fn logons_are_refused_that_are_forged_or_come_again() {
         venue.front.close(client.number, venue.now_us);
         client.got.logout.unwrap()
     };
-    assert_eq!(refused(&mut venue, &|own| own.username = Some("nobody"), now_ms), "invalid_credentials");
+    assert_eq!(refused(&mut venue, &|own| own.username = Some("absent"), now_ms), "invalid_credentials");
     assert_eq!(refused(&mut venue, &|own| own.username = None, now_ms), "Username (553) is missing");
     assert_eq!(refused(&mut venue, &|own| own.password = Some("secret"), now_ms), "invalid_credentials");
     assert!(refused(&mut venue, &|own| own.raw_data = Some("12.AAAA"), now_ms).contains("32 to 512"));
@@ -35,7 +35,7 @@ fn logons_are_refused_that_are_forged_or_come_again() {
     assert!(refused(&mut venue, &|_| {}, now_ms + 120_000).contains("future"));
     assert!(refused(&mut venue, &|_| {}, now_ms - 120_000).contains("a minute old"));
 
-    // The same Logon again, and one with an older time.
+    // A repeated Logon, and one with an older timestamp.
     let first = Client::login(&mut venue, "anna");
     assert!(first.got.is_up);
     let used_ms = venue.now_us / 1_000;
@@ -57,7 +57,7 @@ fn one_name_has_one_session_and_others_go_on() {
     let open =
         |venue: &mut Venue| venue.ok(web, "private/get_open_orders", json!({})).as_array().unwrap().len();
 
-    // A wrong key, another key of the account, and the Logon that was recorded: none ends it.
+    // A wrong key, another key of the account, and a replayed Logon do not end it.
     let wrong = Client::login_as(&mut venue, "anna", "DESK", |own| own.password = Some("guess"));
     assert_eq!(wrong.got.logout.as_deref(), Some("invalid_credentials"));
     let another = Client::login_as(&mut venue, "reader", "DESK", |_| {});
@@ -71,7 +71,7 @@ fn one_name_has_one_session_and_others_go_on() {
     assert!(!venue.front.is_fix_over(first.number) && !venue.front.is_fix_over(same_name.number));
     assert_eq!(open(&mut venue), 1);
 
-    // The right one is let in at once, and the session before is over, with its orders.
+    // A correct Logon is accepted at once and ends the previous session with its orders.
     let mut second = Client::login_as(&mut venue, "anna", "DESK", |_| {});
     assert!(second.got.is_up && venue.front.is_fix_over(first.number));
     assert_eq!(open(&mut venue), 0);
@@ -80,7 +80,7 @@ fn one_name_has_one_session_and_others_go_on() {
     second.got.messages.clear();
     second.send(&mut venue, &order("1", SideCode::BUY, 1, "59000"));
     second.report(&mut venue);
-    // When its connection goes at last, nothing of the new one goes with it.
+    // The end of the old connection does not affect the new session.
     venue.front.close(first.number, venue.now_us);
     venue.settle();
     assert_eq!(open(&mut venue), 1);
@@ -109,7 +109,7 @@ fn orders_go_with_their_connection_where_the_client_says_so() {
     venue.settle();
     assert_eq!(open(&mut venue), 1, "those of this connection");
 
-    // A logout cancels too, unless it says otherwise.
+    // A Logout cancels too, unless it declines.
     for (keeps, left) in [(None, 1), (Some(true), 2)] {
         let mut client = Client::login_as(&mut venue, "anna", "A", goes);
         client.send(&mut venue, &NewOrderSingle { cl_ord_id: "3", ..buy });
@@ -135,7 +135,7 @@ fn who_is_silent_is_asked_and_then_left() {
     venue.wait(6_000_000);
     let out = shown(venue.front.fix_output(anna.number));
     assert!(out.contains("|35=1|") && out.contains("|112=1|"), "{out}");
-    // An answer keeps it.
+    // A reply keeps the session alive.
     anna.pump(&mut venue);
     venue.wait(10_000_000);
     assert!(!venue.front.is_fix_over(anna.number));
@@ -170,17 +170,17 @@ fn sequence_numbers_are_kept_as_deribit_keeps_them() {
     let client = Client::login_as(&mut venue, "anna", "A", |_| {});
     let out = answer(&mut venue, &client, &raw(2, "1", "112=hello\u{1}"));
     assert!(out.contains("|35=0|") && out.contains("|112=hello|"), "{out}");
-    // A gap is asked for, and a reset answered with the number that is expected.
+    // A gap causes a resend request, and a reset is handled with the expected number.
     let out = answer(&mut venue, &client, &raw(9, "0", ""));
     assert!(out.contains("|35=2|") && out.contains("|7=3|16=0|"), "{out}");
     let out = answer(&mut venue, &client, &raw(1, "4", "36=20\u{1}"));
     assert!(out.contains("|35=2|") && out.contains("|7=20|16=20|"), "{out}");
     let out = answer(&mut venue, &client, &raw(1, "4", "36=10\u{1}"));
     assert!(out.contains("|7=20|16=20|"), "only upward: {out}");
-    // Nothing is sent again.
+    // Messages are not resent.
     let out = answer(&mut venue, &client, &raw(20, "2", "7=1\u{1}16=0\u{1}"));
     assert!(out.contains("|35=4|") && out.contains("|123=Y|"), "{out}");
-    // A number that was used ends the session.
+    // A used sequence number ends the session.
     let out = answer(&mut venue, &client, &raw(5, "0", ""));
     assert!(
         out.contains("|35=5|") && out.contains("MsgSeqNum too low, expecting 21 but received 5"),
@@ -192,7 +192,7 @@ fn sequence_numbers_are_kept_as_deribit_keeps_them() {
 #[test]
 fn garbage_huge_messages_and_who_does_not_read_are_sent_away() {
     let mut venue = Venue::new();
-    // Before a Logon and after it.
+    // Before and after a Logon.
     let number = venue.front.open(Transport::Fix, venue.now_us);
     assert_eq!(venue.front.handle_fix(number, b"GET / HTTP/1.1\r\n\r\n", venue.now_us), 18);
     assert!(venue.front.is_fix_over(number));
@@ -204,12 +204,12 @@ fn garbage_huge_messages_and_who_does_not_read_are_sent_away() {
     venue.front.handle_fix(client.number, b"8=FIX.4.4\x019=99999999\x01", venue.now_us);
     assert!(venue.front.is_fix_over(client.number));
     assert!(venue.front.counters().malformed.read() >= 2);
-    // Nobody waits for a Logon for ever.
+    // The wait for a Logon is limited.
     let silent = Client::connect(&mut venue, "A");
     venue.wait(11_000_000);
     assert!(venue.front.is_fix_over(silent.number));
 
-    // A client that asks and does not read: what waits for it is bounded.
+    // The output of a client that sends requests and does not read is bounded.
     let mut slow = Client::login(&mut venue, "bert");
     let mut asked = 0;
     while !venue.front.is_fix_over(slow.number) {
@@ -245,7 +245,7 @@ fn too_many_requests_end_the_session() {
     assert_eq!(venue.front.counters().over_rate.read(), 1);
 }
 
-/// Every message of a client, cut short and with each byte changed: nothing breaks, and what is wrong is counted.
+/// Truncates every client message and changes each byte: nothing fails, and errors are counted.
 #[test]
 fn no_bytes_break_the_front() {
     let mut venue = Venue::of(settings());

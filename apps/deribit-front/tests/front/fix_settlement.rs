@@ -1,4 +1,4 @@
-//! What the venue does itself and clients by FIX are told: settlement, delivery, funding.
+//! Settlement, delivery and funding as published to FIX clients.
 
 use serde_json::json;
 use tickpath_fix::deribit::{
@@ -13,7 +13,7 @@ use crate::front::support::{START_US, Venue, changed};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Lets the clock go on, and the client answer.
+/// Advances the clock; the client sends its heartbeats.
 fn pass(client: &mut Client, venue: &mut Venue, seconds: u64) {
     for _ in 0..seconds / 10 {
         venue.wait(10 * SECOND_US);
@@ -26,7 +26,7 @@ fn of_type(client: &Client, msg_type: MsgType) -> Vec<Vec<u8>> {
     client.got.messages.iter().filter(|bytes| message(bytes).msg_type() == msg_type).cloned().collect()
 }
 
-/// Where the option expires in an hour.
+/// Creates a venue whose option expires in an hour.
 fn expiring() -> Venue {
     let end_ms = START_US / 1_000 + 3_600_000;
     let change = format!("expiration_timestamp = {end_ms}");
@@ -94,7 +94,7 @@ fn the_settlement_price_is_told_and_funding_is_in_the_money() {
     anna.send(&mut venue, &order("1", SideCode::BUY, 6_000, "60300"));
     let sell = json!({ "instrument_name": PERPETUAL, "amount": 60_000, "price": 60_300 });
     venue.ok(bert, "private/sell", sell);
-    // The book is half a percent above the index, so that who is long pays.
+    // The book is half a percent above the index, so long positions pay.
     for (side, price) in [("buy", 60_300), ("sell", 60_301)] {
         let quote = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": price });
         venue.ok(bert, &format!("private/{side}"), quote);
@@ -133,7 +133,7 @@ fn the_settlement_price_is_told_and_funding_is_in_the_money() {
     }
     assert_ne!(money.realized_pl.unwrap().normalized(), Decimal::ZERO, "there was funding");
 
-    // It is noon: the settlement is at eight.
+    // The time is noon, and settlement is at 08:00.
     pass(&mut anna, &mut venue, 20 * 3_600);
     let news = of_type(&anna, MsgType::MARKET_DATA_INCREMENTAL);
     assert_eq!(news.len(), 1);
@@ -191,7 +191,7 @@ fn all_orders_of_a_label_are_told_and_flags_that_an_order_has_are_no_change() {
     };
     let both = [(Some(2), String::new()), (Some(2), "1".to_owned()), (Some(2), "2".to_owned())];
     assert_eq!(told(&mut anna, &mut venue), both);
-    // Where none is open any more those that were are told.
+    // If none is open, the closed orders are reported.
     venue.ok(web, "private/cancel_all", json!({}));
     anna.pump(&mut venue);
     anna.got.messages.clear();

@@ -1,4 +1,4 @@
-//! What must be refused, by Deribit's own codes, and counted.
+//! Requests that must be rejected with Deribit's codes, and counted.
 
 use serde_json::{Value, json};
 use tickpath_deribit::sign::client_signature;
@@ -121,7 +121,7 @@ fn nobody_enters_an_order_that_no_limit_holds_back() {
     ] {
         assert_eq!(venue.refused(anna, method, params.clone()), -32602, "{method} {params}");
     }
-    // Other ways to say it are passed over, and the order is one as all others are.
+    // Unknown params are ignored, and the order is a normal one.
     let placed = venue.ok(anna, "private/buy", with(json!({ "is_liquidation": true, "force": true })));
     let id = placed["order"]["order_id"].clone();
     venue.ok(
@@ -150,7 +150,7 @@ fn signatures_are_good_once_and_for_a_minute() {
     assert_eq!(venue.refused(client, "public/auth", signed("anna-secret", now_ms - 60_001, "three")), 13009);
     let credentials = |id: &str, secret: &str| json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret });
     assert_eq!(venue.refused(client, "public/auth", credentials("anna", "wrong")), 13004);
-    assert_eq!(venue.refused(client, "public/auth", credentials("nobody", "wrong")), 13004);
+    assert_eq!(venue.refused(client, "public/auth", credentials("absent", "wrong")), 13004);
     assert_eq!(venue.refused(client, "public/auth", json!({ "grant_type": "password" })), -32602);
     assert_eq!(venue.front.counters().logins_refused.read(), 5);
 }
@@ -358,11 +358,11 @@ fn a_label_that_is_lost_leaves_its_number_to_nobody() {
 fn an_answer_that_is_too_long_is_refused_and_the_connection_goes_on() {
     let mut venue = Venue::new();
     let anna = venue.login("anna");
-    // More than may be on their way at once.
+    // More than the maximum number of in-flight requests.
     venue.enter_bids(1..12_001);
     assert_eq!(venue.refused(anna, "private/get_open_orders", json!({})), 11031);
     assert_eq!(venue.front.poll_end(anna), None);
-    // What is done is told by its number.
+    // The reply contains only the number of cancelled orders.
     let cancelled = venue.ok(anna, "private/cancel_all", json!({ "detailed": true }));
     assert_eq!((cancelled, venue.engine.open_order_count()), (json!(12_000), 0));
 }

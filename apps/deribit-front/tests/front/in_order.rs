@@ -1,4 +1,4 @@
-//! Requests right behind an order that is on its way: done in the order in which they came, and answered by what became of it.
+//! Requests that depend on an in-flight order: executed in the order of arrival, with its outcome.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::Transport;
@@ -17,7 +17,7 @@ fn buy(label: &str) -> Value {
     json!({ "instrument_name": PERPETUAL, "amount": 100, "price": 59000, "label": label })
 }
 
-/// Sends requests one behind the other, with ids from 1, before the engine has any of them.
+/// Sends consecutive requests with ids from 1, before the engine processes any of them.
 fn send(venue: &mut Venue, connection: u64, requests: &[(&str, Value)]) {
     for (id, (method, params)) in (1..).zip(requests) {
         let frame =
@@ -26,7 +26,7 @@ fn send(venue: &mut Venue, connection: u64, requests: &[(&str, Value)]) {
     }
 }
 
-/// The replies to so many requests: one each, in their order.
+/// Returns the replies to `count` requests: one each, in order.
 #[track_caller]
 fn replies(venue: &mut Venue, connection: u64, count: u64) -> Vec<Value> {
     venue.settle();
@@ -102,7 +102,7 @@ fn an_order_whose_change_is_on_its_way_is_cancelled_by_its_id() {
     let replies = replies(&mut venue, anna, 3);
     assert_eq!(replies[1]["result"]["order"]["price"], 59300);
     assert_eq!(replies[2]["result"]["order_state"], "cancelled");
-    // One that looks at another order waits for nothing.
+    // A request about another order does not wait.
     let id = venue.ok(anna, "private/buy", buy("a"))["order"]["order_id"].clone();
     let waited = venue.front.counters().waited.read();
     send(&mut venue, anna, &[("buy", buy("b")), ("cancel", json!({ "order_id": id }))]);
@@ -140,7 +140,7 @@ fn what_waits_has_bounds_and_an_end() {
     send(&mut venue, anna, &cancels);
     let full = venue.frames(anna);
     assert_eq!((full.len(), &full[0]["error"]["code"], &full[0]["id"]), (1, &json!(10047), &json!(257)));
-    // The venue does not answer: nobody is told what is not known.
+    // The venue does not answer: requests with an unknown outcome get no result.
     venue.now_us += 31_000_000;
     venue.front.handle_time(venue.now_us);
     let codes: Vec<i64> =
@@ -161,7 +161,7 @@ fn what_waits_is_done_though_its_client_is_gone() {
     venue.settle();
     let open = venue.ok(other, "private/get_open_orders", json!({}));
     assert_eq!((open.as_array().unwrap().len(), &open[0]["label"]), (1, &json!("b")));
-    // With cancel on disconnect what it entered goes too.
+    // With cancel on disconnect, the orders that it entered are cancelled too.
     let gone = venue.login("anna");
     venue.ok(gone, "private/enable_cancel_on_disconnect", json!({}));
     send(
@@ -194,7 +194,7 @@ fn over_http_an_order_on_its_way_is_waited_for() {
     assert_eq!(replies(&mut venue, web, 1)[0]["result"], 1);
 }
 
-/// Sends messages by FIX before the engine has any of them.
+/// Sends FIX messages before the engine processes any of them.
 fn pass<'a>(venue: &mut Venue, client: &mut Client, body: &impl Body<'a>) {
     let now = Nanos::from_micros(venue.now_us);
     client.session.send(now, body).unwrap();
@@ -221,7 +221,7 @@ fn by_fix_an_order_on_its_way_is_changed_and_cancelled_by_its_names() {
     let cancel =
         OrderCancelRequest { label: Some("x"), symbol: Some(PERPETUAL), ..OrderCancelRequest::default() };
     pass(&mut venue, &mut anna, &cancel);
-    // The name is good again behind the cancel, and not twice.
+    // After the cancel the ClOrdID may be reused, but only once.
     pass(&mut venue, &mut anna, &labelled("a", "y"));
     pass(&mut venue, &mut anna, &labelled("a", "z"));
     let all = OrderMassCancelRequest { cl_ord_id: "m", request_type: 7, ..OrderMassCancelRequest::default() };
@@ -235,7 +235,7 @@ fn by_fix_an_order_on_its_way_is_changed_and_cancelled_by_its_names() {
         })
         .collect();
     let status: Vec<OrdStatus> = states.iter().map(|(status, _)| *status).collect();
-    // A cancel has a short answer and the order's report.
+    // A cancel gets a short reply and the order's report.
     let expected = [
         OrdStatus::NEW,
         OrdStatus::NEW,

@@ -1,4 +1,4 @@
-//! Orders that trigger others, and orders of which one cancels the other.
+//! Linked orders: one order triggers others, or cancels the other.
 
 use serde_json::{Value, json};
 use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
@@ -76,7 +76,7 @@ fn the_first_fill_lets_both_go_and_one_of_them_cancels_the_other() {
         (&stops[0]["trigger_price"], &stops[0]["order_state"]),
         (&json!(59_000), &json!("untriggered"))
     );
-    // The take trades: nothing is to be stopped any more.
+    // The take order trades, so the stop is cancelled.
     venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 60_500 }));
     assert_eq!(labels(&mut venue, anna), ["first", "take"]);
     let closed = state(&mut venue, anna, &stops[0]["order_id"]);
@@ -116,7 +116,7 @@ fn what_is_to_be_triggered_goes_with_its_primary() {
     venue.ok(anna, "private/cancel", json!({ "order_id": first["order_id"] }));
     assert_eq!(labels(&mut venue, anna), ["take", "take"], "what was let go stays");
 
-    // Filled at once: nothing waits.
+    // Filled at once, so nothing waits.
     venue.ok(anna, "private/cancel_all", json!({}));
     sell(&mut venue, bert, 100, 59_900);
     let filled = place(&mut venue, "first_hit");
@@ -143,7 +143,7 @@ fn of_two_orders_one_cancels_the_other() {
     venue.ok(anna, "private/cancel", json!({ "order_id": first["order_id"] }));
     assert!(labels(&mut venue, anna).is_empty());
     assert_eq!(venue.engine.open_order_count(), 0);
-    // With a stop beside it, which fires.
+    // With a linked stop, which fires.
     let stop = json!({ "direction": "sell", "type": "stop_market", "trigger": "last_price", "trigger_price": 59_500, "label": "stop" });
     sell(&mut venue, bert, 10, 59_890);
     venue.ok(anna, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59_890 }));
@@ -264,7 +264,7 @@ fn parts_that_were_let_go_are_not_let_go_again() {
     assert_eq!(sum(&mut venue, anna), 40);
     sell(&mut venue, bert, 10, 59_900);
     assert_eq!(sum(&mut venue, anna), 50);
-    // The venue stops as another part is on its way.
+    // The venue stops while another part is in flight.
     venue.call_and_stop(
         bert,
         "private/sell",
@@ -278,7 +278,7 @@ fn parts_that_were_let_go_are_not_let_go_again() {
 
 #[test]
 fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
-    // The log has the order, and nobody was told: what it triggers begins to wait.
+    // The log has the order, but nothing was published: the order that it triggers starts to wait.
     let mut venue = Venue::new();
     let anna = venue.login("anna");
     let pair = linked("one_triggers_other", "first_hit", json!([take()]));
@@ -291,7 +291,7 @@ fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
     venue.front.poll_records();
     let (mut venue, anna, bert) = restarted(venue, &["take", "first", "second"]);
     assert_eq!(labels(&mut venue, anna), ["first", "take"]);
-    // One of two is filled, the other is not cancelled yet.
+    // One of two orders is filled, and the other is not cancelled yet.
     sell(&mut venue, bert, 100, 59_900);
     assert_eq!(labels(&mut venue, anna), ["take"]);
     venue.ok(anna, "private/cancel_all", json!({}));
@@ -308,13 +308,13 @@ fn what_was_due_as_the_venue_stopped_is_done_after_the_restart() {
     assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
 }
 
-/// Sends a request; what the front asks for is not carried out yet.
+/// Sends a request without executing the front's requests.
 fn send(venue: &mut Venue, connection: u64, method: &str, params: Value) {
     let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
     venue.front.handle_frame(connection, frame.as_bytes(), venue.now_us);
 }
 
-/// Another door's order of the user of `bert` on the perpetual.
+/// Enters an order of bert's user on the perpetual through another port.
 fn beside(venue: &mut Venue, user_ref: u32, side: Side, price: i64) {
     let enter = EnterOrder::limit(UserRefNum(user_ref), InstrumentId(1), side, Qty(1), Price(price * 10_000));
     venue.order(2, OrderRequest::Enter(enter));
@@ -330,7 +330,7 @@ fn post_only(kind: &str, configs: Value) -> Value {
 fn an_order_that_is_moved_behind_the_book_is_linked_once() {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
-    // An offer comes before the order: the engine lets that go, and it is entered again below.
+    // An offer precedes the order: the engine removes the order, and it is entered again at a lower price.
     send(&mut venue, anna, "private/buy", post_only("one_triggers_other", json!([take()])));
     beside(&mut venue, 1_000, Side::Sell, 59_900);
     venue.settle();
@@ -366,7 +366,7 @@ fn nothing_is_linked_with_an_order_that_is_refused() {
         let (mut venue, anna, _) = restarted(venue, &["take", "first", "second"]);
         assert_eq!((labels(&mut venue, anna).len(), venue.engine.open_order_count()), (1, 1), "{kind}");
 
-        // A post-only order that the book has no room for any more.
+        // A post-only order that cannot be moved behind the book.
         let mut params = post_only(kind, json!([config]));
         (params["reject_post_only"], params["price"]) = (json!(true), json!(59_895));
         send(&mut venue, anna, "private/buy", params);
@@ -380,7 +380,7 @@ fn nothing_is_linked_with_an_order_that_is_refused() {
 fn what_is_on_its_way_goes_too_where_another_trades_first() {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
-    // The first trades at once: the other is not entered at all.
+    // The first trades at once, so the other is not entered.
     sell(&mut venue, bert, 40, 59_890);
     let other = json!({ "direction": "buy", "type": "limit", "price": 59_800, "label": "second" });
     let placed = venue.ok(anna, "private/buy", linked("one_cancels_other", "first_hit", json!([other])));
@@ -388,7 +388,7 @@ fn what_is_on_its_way_goes_too_where_another_trades_first() {
     assert_eq!((labels(&mut venue, anna), venue.engine.open_order_count()), (vec!["first".to_owned()], 1));
     venue.ok(anna, "private/cancel_all", json!({}));
 
-    // Both are let go at once, and the first of them trades as it comes.
+    // Both are released at once, and the first of them trades immediately.
     let bid = |price: u64| json!({ "instrument_name": PERPETUAL, "amount": 100, "price": price });
     let near = json!({ "direction": "sell", "type": "limit", "price": 59_880, "label": "near" });
     let both = json!([near, take()]);
@@ -401,7 +401,7 @@ fn what_is_on_its_way_goes_too_where_another_trades_first() {
     let taken = venue.ok(anna, "private/get_order_state_by_label", history);
     assert_eq!(taken.as_array().unwrap().last().unwrap()["cancel_reason"], "oco_other_closed");
 
-    // A stop fires while the other is on its way.
+    // A stop fires while the other is in flight.
     let stop = json!({ "direction": "sell", "type": "stop_market", "trigger": "last_price", "trigger_price": 59_500, "label": "stop" });
     let both = json!([take(), stop]);
     venue.ok(anna, "private/buy", linked("one_triggers_one_cancels_other", "complete_fill", both));
@@ -424,7 +424,7 @@ fn orders_on_their_way_bring_no_more_that_wait_than_there_may_be() {
         params
     };
     (0..51).for_each(|_| send(&mut venue, anna, "private/buy", far(10)));
-    // A stop beside them is one too many as well.
+    // A further stop order exceeds the limit too.
     let stop = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price", "trigger_price": 61_000 });
     send(&mut venue, anna, "private/buy", stop);
     let refused: Vec<i64> =
@@ -461,7 +461,7 @@ fn what_the_log_brings_late_is_what_was_asked_for() {
         let frames = venue.frames(connection);
         assert!(frames.iter().any(|frame| frame["error"]["code"] == 13888), "{frames:?}");
     };
-    // What it is linked with waits for it.
+    // A linked order waits for it.
     send(&mut venue, anna, "private/buy", linked("one_triggers_other", "first_hit", json!([take()])));
     gives_up(&mut venue, anna);
     venue.settle();
@@ -469,7 +469,7 @@ fn what_the_log_brings_late_is_what_was_asked_for() {
     sell(&mut venue, bert, 10, 59_900);
     assert_eq!(venue.engine.open_order_count(), 2, "the take is in the book");
     venue.ok(anna, "private/cancel_all", json!({}));
-    // It goes with its connection, whether that goes before or after.
+    // It is cancelled with its connection, whether that ends before or after the confirmation.
     for is_gone in [false, true] {
         let quick = venue.login("anna");
         venue.ok(quick, "private/enable_cancel_on_disconnect", json!({}));

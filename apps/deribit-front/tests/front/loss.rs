@@ -1,4 +1,4 @@
-//! The front after the log lost its end, which was accepted.
+//! Restarts after an accepted loss of the end of the log.
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,14 +8,14 @@ use crate::front::support::{Venue, changed};
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 const LABELS: [&str; 4] = ["plain", "first", "take", "stop"];
-/// Time for the next prices, and for what follows from them.
+/// Time for the next price update and its consequences.
 const SECOND_US: u64 = 1_000_001;
 
 fn labels() -> Vec<String> {
     LABELS.iter().map(|label| (*label).to_owned()).collect()
 }
 
-/// A venue that knows the labels by the same numbers after each restart.
+/// Creates a venue that keeps the label numbers over restarts.
 fn venue() -> (Venue, u64, u64) {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
@@ -53,7 +53,7 @@ fn sell(venue: &mut Venue, connection: u64, amount: u64, price: u64) {
     venue.ok(connection, "private/sell", order);
 }
 
-/// A purchase as soon as somebody has paid 59 500.
+/// Enters a stop order that buys once the last price reaches 59 500.
 fn stop_order(venue: &mut Venue, connection: u64, amount: u64) -> Value {
     let order = json!({
         "instrument_name": PERPETUAL, "amount": amount, "type": "stop_limit", "price": 59_000, "label": "stop",
@@ -81,7 +81,7 @@ fn stop() -> Value {
     })
 }
 
-/// Label, state and amount of each open order.
+/// Returns label, state and amount of each open order.
 fn open(venue: &mut Venue, connection: u64) -> Vec<(String, String, u64)> {
     let open = venue.ok(connection, "private/get_open_orders", json!({}));
     let text = |order: &Value, name: &str| order[name].as_str().unwrap().to_owned();
@@ -97,7 +97,7 @@ fn entries(entries: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {
     entries.iter().map(|(label, state, amount)| ((*label).to_owned(), (*state).to_owned(), *amount)).collect()
 }
 
-/// Places of the records in the log, as the file has them.
+/// Returns the places of the records in the log, as stored in the file.
 fn places(venue: &Venue) -> Vec<u64> {
     let text = std::str::from_utf8(&venue.records).unwrap();
     let after = |line: &str| serde_json::from_str::<Value>(line).unwrap()["after"].as_u64().unwrap();
@@ -140,14 +140,14 @@ fn a_stop_that_was_entered_by_a_lost_command_waits_again() {
     let end = venue.log.len();
     buy(&mut venue, bert, 10, 59_500);
     assert_eq!(open(&mut venue, anna), entries(&[("stop", "open", 30)]));
-    // The venue stops again and again before its next prices.
+    // The venue stops repeatedly before its next price update.
     let mut venue = venue.restarted_with(end, labels());
     for _ in 0..2 {
         let anna = venue.login("anna");
         assert!(open(&mut venue, anna).contains(&("stop".to_owned(), "untriggered".to_owned(), 30)));
         venue = venue.restarted(labels());
     }
-    // Its price had come: it is entered although the trade is lost.
+    // Its trigger price was reached: it is entered although the trade is lost.
     let entered = entries(&[("", "open", 10), ("stop", "open", 30)]);
     for _ in 0..3 {
         let (next, anna, _) = restarted(venue);
@@ -163,7 +163,7 @@ fn balances_after_a_loss_are_the_same_after_every_restart() {
     buy(&mut venue, bert, 10_000, 59_000);
     let end = venue.log.len();
     (0..10).for_each(|_| drop(buy(&mut venue, anna, 10, 50_000)));
-    // Settled at 08:00, with money that was sent and a trade that is lost.
+    // The settlement at 08:00, after a transfer and a trade that is lost.
     while venue.now_us % 86_400_000_000 != 8 * 3_600_000_000 {
         venue.wait(600_000_000);
     }
@@ -207,7 +207,7 @@ fn balances_after_a_loss_are_the_same_after_every_restart() {
         venue = venue.restarted(labels());
         assert_eq!(money(&mut venue), first);
     }
-    // Trades that come later do not change the places of what was before.
+    // Later trades do not move the earlier records.
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     sell(&mut venue, anna, 20_000, 60_500);
     buy(&mut venue, bert, 20_000, 60_500);
@@ -240,7 +240,7 @@ fn links_of_lost_orders_are_no_other_orders() {
         .collect();
     assert_eq!((open(&mut venue, anna).len(), children.len()), (7, 3));
 
-    // The first order is lost, or its links alone are in the log.
+    // The first order is lost, or only its links are recorded.
     let (mut venue, anna, bert) = lost(venue, end);
     assert!(venue.notice.as_ref().unwrap().contains("linked orders were cancelled"), "{:?}", venue.notice);
     assert!(open(&mut venue, anna).is_empty(), "what is linked with a lost order ends");
@@ -251,7 +251,7 @@ fn links_of_lost_orders_are_no_other_orders() {
             (&json!("cancelled"), &json!("oto_primary_closed"))
         );
     }
-    // New orders get the numbers of the lost ones, and are what they are asked to be.
+    // New orders reuse the numbers of the lost ones, without their properties.
     let plain: Vec<Value> = (0..7).map(|_| buy(&mut venue, anna, 10, 59_000)["order_id"].clone()).collect();
     assert!(placed.iter().all(|order| plain.contains(&order["order_id"])));
     for round in 0..3 {
@@ -269,12 +269,12 @@ fn links_of_lost_orders_are_no_other_orders() {
     sell(&mut venue, bert, 30, 59_000);
     venue.wait(SECOND_US);
     assert_eq!(open(&mut venue, anna).len(), 4, "nothing follows from their fills");
-    // Numbers of the orders that ended are not given again.
+    // The numbers of the cancelled orders are not reused.
     let stop = stop_order(&mut venue, anna, 10);
     assert!(children.iter().all(|id| number_of(id) < number_of(&stop["order_id"])), "{stop} {children:?}");
 }
 
-/// The number in the id of an order that waits.
+/// Returns the number in the id of an untriggered order.
 fn number_of(id: &Value) -> u64 {
     id.as_str().unwrap().rsplit('-').next().unwrap().parse().unwrap()
 }
@@ -290,7 +290,7 @@ fn links_are_as_they_were_at_the_end_of_the_log() {
     let before = ids(&mut venue, anna);
     assert_eq!(before.len(), 3);
     let end = venue.log.len();
-    // Its fill, which lets both go, is lost.
+    // The fill that releases both is lost.
     sell(&mut venue, bert, 100, 59_000);
     assert_eq!(open(&mut venue, anna), entries(&[("stop", "untriggered", 100), ("take", "open", 100)]));
     let (mut venue, anna, bert) = lost(venue, end);
@@ -300,7 +300,7 @@ fn links_are_as_they_were_at_the_end_of_the_log() {
         venue = next;
         assert_eq!((ids(&mut venue, again), again), (before.clone(), anna));
     }
-    // The restarts had `anna` and `bert` log in alike.
+    // After the restarts `anna` and `bert` have logged in the same way.
     sell(&mut venue, bert, 100, 59_000);
     let after = entries(&[("stop", "untriggered", 100), ("take", "open", 100)]);
     assert_eq!(open(&mut venue, anna), after);
@@ -313,7 +313,7 @@ fn links_are_as_they_were_at_the_end_of_the_log() {
 #[test]
 fn links_that_were_asked_for_with_a_lost_order_are_not_the_next_orders() {
     let (mut venue, anna, _) = venue();
-    // Written before the log has the order: the record is before the end of the log.
+    // Recorded before the log has the order: the record is before the end of the log.
     linked(&mut venue, anna, "one_triggers_other", json!([take()]));
     let end = venue.log.len() - 1;
     let (mut venue, anna, bert) = lost(venue, end);
@@ -341,7 +341,7 @@ fn tokens_from_before_a_loss_are_refused() {
     let (mut venue, ..) = restarted(venue);
     let connection = venue.connect();
     venue.ok(connection, "private/get_open_orders", shown(&token));
-    // No command is missing, and nothing says so: the log was continued after a loss was accepted.
+    // No command is missing: the log was continued after an accepted loss, and only its generation differs.
     for is_short in [true, false] {
         let end = venue.log.len() - usize::from(is_short);
         let (next, anna, _) = lost(venue, end);
@@ -390,7 +390,7 @@ fn what_was_delivered_before_a_loss_is_not_traded_again() {
     }
 }
 
-/// Orders, balances and positions of both accounts, without their times.
+/// Returns orders, balances and positions of both accounts, without times.
 fn state(venue: &mut Venue) -> Vec<Value> {
     let mut all = Vec::new();
     for name in ["anna", "bert"] {
@@ -406,7 +406,7 @@ fn state(venue: &mut Venue) -> Vec<Value> {
     all
 }
 
-/// One request of a seed.
+/// Sends one random request.
 fn act(venue: &mut Venue, rng: &mut Xoshiro256PlusPlus) {
     let mut below = |end: u64| rng.next_u64() % end;
     let name = ["anna", "bert"][below(2) as usize];
@@ -441,7 +441,7 @@ fn act(venue: &mut Venue, rng: &mut Xoshiro256PlusPlus) {
             let transfer = json!({ "currency": "BTC", "amount": 0.01, "destination": to });
             venue.ok(connection, "private/submit_transfer_to_user", transfer);
         }
-        // A stop whose price has come already is refused.
+        // A stop whose trigger price is already reached is rejected.
         _ => drop(venue.call(connection, side, params)),
     }
     venue.front.close(connection, venue.now_us);

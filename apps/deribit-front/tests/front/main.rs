@@ -1,4 +1,4 @@
-//! The front without sockets: what clients ask and are told.
+//! Tests of the front without sockets.
 #![allow(clippy::unwrap_used)]
 
 mod access;

@@ -1,4 +1,4 @@
-//! What orders hold, and what is closed by force.
+//! Margin of orders, and liquidation.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::{HttpCall, Transport};
@@ -29,7 +29,7 @@ fn orders_that_lower_a_position_hold_nothing_together_as_far_as_it_goes() {
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     order(&mut venue, anna, "sell", 60_000, json!({}));
     order(&mut venue, bert, "buy", 60_000, json!({}));
-    // Long of 1 BTC; margin is a fiftieth.
+    // Long 1 BTC; the margin is a fiftieth.
     let close = |venue: &mut Venue, more: Value| {
         let placed = order(venue, bert, "sell", 60_000, more);
         assert!(placed.get("error").is_none(), "{placed}");
@@ -42,7 +42,7 @@ fn orders_that_lower_a_position_hold_nothing_together_as_far_as_it_goes() {
     assert!((three - 2.0 * two).abs() < 1e-8, "whatever it is called: {three}");
     let position = venue.ok(bert, "private/get_position", json!({ "instrument_name": PERPETUAL }));
     assert!((position["open_orders_margin"].as_f64().unwrap() - three).abs() < 1e-8, "{position}");
-    // With 10 BTC there is no margin for more than 500 of it, however it is cut.
+    // 10 BTC are margin for at most 500 BTC, however the orders are split.
     for _ in 0..3 {
         order(&mut venue, bert, "sell", 9_600_000, json!({ "price": 61_000 }));
     }
@@ -58,7 +58,7 @@ fn who_buys_must_have_the_fee_as_well() {
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     let pair = |amount: f64| json!({ "instrument_name": "BTC_USDC", "amount": amount, "price": 60_000 });
     venue.ok(anna, "private/sell", pair(2.0));
-    // There are 100 000 USDC: 1.6666 are paid by them, and the fee of 100 is not.
+    // 100 000 USDC pay for 1.6666 BTC, but not for the fee of 100 in addition.
     assert_eq!(venue.refused(bert, "private/buy", pair(1.6666)), 10009);
     venue.ok(bert, "private/buy", pair(1.665));
     let summary = venue.ok(bert, "private/get_account_summary", json!({ "currency": "USDC" }));
@@ -75,14 +75,14 @@ fn what_is_larger_than_the_position_holds_margin_for_the_rest() {
     order(&mut venue, bert, "sell", 120_000, json!({ "price": 61_000 }));
     let one = 0.02 * 60.0 / 61.0;
     assert!((held(&mut venue, bert) - one).abs() < 1e-8);
-    // A change holds what it will hold.
+    // An in-flight edit holds its new amount.
     let open = venue.ok(bert, "private/get_open_orders", json!({}));
     let edit = json!({ "order_id": open[0]["order_id"], "amount": 180_000, "price": 61_000 });
     venue.ok(bert, "private/edit", edit);
     assert!((held(&mut venue, bert) - 2.0 * one).abs() < 1e-8);
 }
 
-/// A venue in which Bert cannot keep his position, and Anna bids.
+/// Creates a venue in which bert cannot keep his position, and anna has the other side.
 fn short_of_margin() -> (Venue, u64) {
     let mut poor = settings();
     poor.listings[0].contract.initial_margin_ppm = 10_000;
@@ -114,7 +114,7 @@ fn a_position_is_closed_whatever_the_users_limits_and_kill_switch_say() {
     assert!(forced.liquidations.read() > 0, "the index moved against somebody");
     let told = venue.log.iter().filter(|command| matches!(command.kind, CommandKind::Force(_))).count();
     assert_eq!(told as u64, forced.liquidations.read(), "the log says that the venue did it");
-    // Both are killed, so nobody bids; with somebody on the other side it trades.
+    // The kill switch stops both, so there are no bids; with a counterparty the liquidation order trades.
     let bert = venue.login("bert");
     for _ in 0..500 {
         if is_forced(&mut venue, anna) {
@@ -129,7 +129,7 @@ fn a_position_is_closed_whatever_the_users_limits_and_kill_switch_say() {
         let free =
             CommandKind::SetLimits { open_orders: 9, order_qty: Qty(u64::MAX), order_notional: u64::MAX };
         venue.command(SessionId(other.1), free);
-        // Well within what the forced order takes, wherever the index goes meanwhile.
+        // Well within the price limit of the liquidation order, however the index moves meanwhile.
         let ticker = venue.ok(anna, "public/ticker", json!({ "instrument_name": PERPETUAL }));
         let price = (ticker["mark_price"].as_f64().unwrap() * 2.0).round() / 2.0;
         let params = json!({ "instrument_name": PERPETUAL, "amount": 1_000, "price": price });
@@ -146,7 +146,7 @@ fn is_forced(venue: &mut Venue, connection: u64) -> bool {
     last["trades"][0]["liquidation"] == "T"
 }
 
-/// The session of the account that is short of margin, and the direction of its position.
+/// Returns the session of the account that is short of margin, and the direction of its position.
 fn short(venue: &mut Venue, accounts: &[(u64, u16)]) -> Option<(u16, String)> {
     for (connection, session) in accounts {
         let asked = json!({ "instrument_name": PERPETUAL });
@@ -166,7 +166,7 @@ fn get<'a>(path: &'a str, authorization: Option<&'a str>) -> HttpCall<'a> {
 
 #[test]
 fn requests_over_http_without_a_login_share_the_credits_of_their_address() {
-    /// In place of a code: there is no reply yet.
+    /// Replaces a code while there is no reply yet.
     const WAITS: i64 = -1;
     let mut venue = Venue::new();
     let ask = |venue: &mut Venue, peer: [u8; 4], authorization: Option<&str>| {
@@ -182,7 +182,7 @@ fn requests_over_http_without_a_login_share_the_credits_of_their_address() {
     venue.now_us += 1_000_000;
     let later = (0..150).filter(|_| ask(&mut venue, [10, 0, 0, 1], None) == 0).count();
     assert_eq!(later, 20, "twenty a second");
-    // Secrets are not tried without end.
+    // The number of guessed secrets is limited.
     let wrong = Some("Basic YW5uYTp3cm9uZw==");
     let tried: Vec<i64> = (0..40).map(|_| ask(&mut venue, [10, 0, 0, 3], wrong)).collect();
     assert_eq!((tried[19], tried[20], tried[39]), (13004, WAITS, WAITS));

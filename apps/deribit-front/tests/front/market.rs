@@ -6,7 +6,7 @@ use crate::front::support::Venue;
 
 const PERPETUAL: &str = "BTC-PERPETUAL";
 
-/// A book built from a channel, checked for continuity.
+/// A book built from a channel, with a continuity check.
 #[derive(Default)]
 struct Book {
     levels: [std::collections::BTreeMap<String, f64>; 2],
@@ -76,7 +76,7 @@ fn books_of_channels_are_the_engines() {
         assert!(books[0].is(&asked), "step {step}");
         assert_eq!(books[0].change_id, asked["change_id"].as_u64().unwrap());
         if step == 60 {
-            // Somebody else comes in the middle, and does not disturb the first.
+            // A new subscriber does not affect the first one.
             assert_eq!(
                 venue.ok(bert, "public/subscribe", json!({ "channels": channels })).as_array().unwrap().len(),
                 3

@@ -1,4 +1,4 @@
-//! The file changes: what was before stays what it was.
+//! Changes of the configuration leave the past unchanged.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn other_fees_and_balances_hold_from_the_restart_on() {
     let asked = json!({ "currency": "BTC", "start_timestamp": 0, "end_timestamp": 4_000_000_000_000_u64, "query": "deposit" });
     let log = venue.ok(anna, "private/get_transaction_log", asked)["logs"].clone();
     assert_eq!((log.as_array().unwrap().len(), &log[0]["change"]), (1, &json!(2.5)));
-    // Back to what it was: paid out again, and again from then on.
+    // The old values again: paid out, and in force from then on.
     let mut venue = venue.restarted_as(crate::front::support::settings(), Vec::new()).unwrap();
     assert_eq!(balances(&mut venue), ["10", "9.9985"]);
 }

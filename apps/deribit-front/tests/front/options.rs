@@ -1,4 +1,4 @@
-//! Options: steps of prices, volatilities and sensitivities, orders in dollars and by volatility.
+//! Options: tick steps, volatilities and greeks, orders in dollars and by volatility.
 
 use serde_json::{Value, json};
 use tickpath_fix::MsgType;
@@ -11,7 +11,7 @@ use crate::front::support::{Venue, changed, settings};
 
 const OPTION: &str = "BTC-25DEC26-60000-C";
 
-/// Prices above 0.01 are multiples of 0.0025, those below of 0.0005.
+/// Creates a venue with ticks of 0.0025 above a price of 0.01, and of 0.0005 below.
 fn stepped() -> Venue {
     let steps = "kind = \"option\", tick_size_steps = [{ above_price = \"0.01\", tick_size = \"0.0025\" }]";
     Venue::of(changed(&[("kind = \"option\"", steps)]).unwrap())
@@ -35,7 +35,7 @@ fn above_a_price_another_tick_counts() {
         venue.ok(anna, "private/sell", params(json!(0.1), json!(price)));
         venue.ok(anna, "private/cancel_all", json!({}));
     }
-    // One tick from the other side is another one on each side of the step.
+    // The tick next to the other side differs on each side of the step.
     let bert = venue.login("bert");
     for (ask, moved) in [(0.0125, 0.01), (0.015, 0.0125), (0.01, 0.0095)] {
         venue.ok(bert, "private/sell", params(json!(0.1), json!(ask)));
@@ -116,7 +116,7 @@ fn volatilities_and_sensitivities_are_those_of_the_prices() {
     is_near(&quiet["greeks"]["theta"], -65.5, 0.5);
     assert!(quiet["greeks"]["rho"].as_f64().unwrap() < 0.0);
     assert_eq!(quiet["interest_rate"], json!(0));
-    // What is bid and asked has volatilities of its own, and the mark price follows the middle.
+    // Bid and ask have separate volatilities, and the mark price follows the middle.
     venue.ok(anna, "private/buy", params(json!(1), json!(0.05)));
     venue.ok(bert, "private/sell", params(json!(1), json!(0.06)));
     venue.wait(1_000_000);
@@ -136,7 +136,7 @@ fn orders_in_dollars_and_by_volatility_have_a_price_on_a_tick() {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     let advanced = |price: Value, way: &str| json!({ "instrument_name": OPTION, "amount": 1, "price": price, "advanced": way, "label": "adv" });
-    // 3141 / 60000 = 0.05235: down for who buys, up for who sells.
+    // 3141 / 60000 = 0.05235: rounded down for a buyer, up for a seller.
     let bought = venue.ok(anna, "private/buy", advanced(json!(3141), "usd"));
     let order = &bought["order"];
     assert_eq!(
@@ -167,7 +167,7 @@ fn orders_in_dollars_and_by_volatility_have_a_price_on_a_tick() {
     ] {
         assert_eq!(venue.refused(anna, "private/buy", request.clone()), code, "{request}");
     }
-    // What it was priced by is known after a restart.
+    // The price source is known after a restart.
     let labels = vec!["adv".to_owned()];
     let mut venue = venue.restarted(labels);
     let anna = venue.login("anna");
@@ -175,7 +175,7 @@ fn orders_in_dollars_and_by_volatility_have_a_price_on_a_tick() {
     assert_eq!((&open[0]["implv"], &open[0]["price"]), (&json!(40.5), &json!(0.048)));
 }
 
-/// The index moves by up to half a percent in a second.
+/// Creates a venue whose index moves by up to half a percent per second.
 fn moving() -> Venue {
     Venue::of(changed(&[("price = \"60000\"", "price = \"60000\", step_ppm = 5000")]).unwrap())
 }
@@ -221,11 +221,11 @@ fn orders_in_dollars_and_by_volatility_follow_the_index() {
         (&json!(true), &json!(true), &json!(3141))
     );
     assert_ne!(state(&mut venue, anna, &by_volatility)["price"], by_volatility["price"]);
-    assert_eq!(state(&mut venue, anna, &plain), plain, "nobody moved it");
+    assert_eq!(state(&mut venue, anna, &plain), plain, "it was not changed");
     let told = venue.news(anna, "user.orders.any.any.raw");
     assert!(told.iter().filter(|told| told["order_id"] == bought["order_id"]).count() >= moves as usize);
 
-    // It goes on after a restart, and its client's edit is his.
+    // It continues after a restart, and an edit by the client is marked as such.
     let mut venue = venue.restarted(Vec::new());
     let anna = venue.login("anna");
     assert_eq!(state(&mut venue, anna, &bought)["auto_replaced"], true);
@@ -238,7 +238,7 @@ fn orders_in_dollars_and_by_volatility_follow_the_index() {
     });
     let after = state(&mut venue, anna, &bought);
     assert!(moved && after["auto_replaced"] == true && after["usd"] == 3000, "{after}");
-    // As a plain order it stays.
+    // A plain order keeps its price.
     let edit = json!({ "order_id": bought["order_id"], "amount": 2, "price": 0.03 });
     assert!(venue.ok(anna, "private/edit", edit)["order"].get("usd").is_none());
     venue.wait(1_000_000);
@@ -286,7 +286,7 @@ fn orders_of_an_account_that_has_thousands_follow_one_at_a_time() {
         let order = json!({ "instrument_name": OPTION, "amount": 0.1, "price": 9000, "advanced": "usd" });
         venue.ok(anna, "private/buy", order);
     }
-    // Others of the account, which are walked over for each of them.
+    // Other orders of the account, which are visited for each of them.
     venue.enter_bids(100..11_100);
     let (mut most, mut moved) = (0, 0);
     for _ in 0..400 {
@@ -319,7 +319,7 @@ fn quotes_are_cancelled_by_their_delta_and_stopped_by_their_vega() {
     assert_eq!(venue.ok(anna, "private/cancel_quotes", within(0.4, 0.6)), 2);
 
     venue.ok(anna, "private/mass_quote", quotes);
-    // One has a vega of 71, two of 143.
+    // One has a vega of 71, two have 143.
     venue.ok(bert, "private/buy", params(json!(1), json!(0.08)));
     let open = venue.ok(anna, "private/get_open_orders", json!({}));
     assert_eq!((open.as_array().unwrap().len(), &open[0]["quote_set_id"]), (2, &json!("s1")));
@@ -343,7 +343,7 @@ fn orders_of_options_wait_for_a_price_of_the_index() {
     for (price, code) in [(json!(0), 10035), (json!(-1), 10035), (json!(60_100.000_01), 10044)] {
         assert_eq!(venue.refused(anna, "private/buy", stop(price.clone())), code, "{price}");
     }
-    // The option's own prices still have its range.
+    // The price range of the option still applies to its own prices.
     let mut own = stop(json!(60_100));
     own["trigger"] = json!("mark_price");
     assert_eq!(venue.refused(anna, "private/buy", own), 10034);

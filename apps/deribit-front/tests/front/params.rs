@@ -1,4 +1,4 @@
-//! Params that are missing or of another type are refused, and nothing is done.
+//! Requests with missing params or params of a wrong type are rejected without any effect.
 
 use serde_json::{Value, json};
 
@@ -194,7 +194,7 @@ fn closed_orders_come_page_by_page() {
         if next.is_null() {
             break;
         }
-        // What closes meanwhile moves no page.
+        // Orders that close meanwhile do not move the pages.
         let order = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 58_000 });
         let id = venue.ok(anna, "private/buy", order)["order"]["order_id"].clone();
         venue.ok(anna, "private/cancel", json!({ "order_id": id }));

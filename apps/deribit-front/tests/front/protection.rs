@@ -1,4 +1,4 @@
-//! Market maker protection, quotes, and trades with oneself.
+//! Market maker protection, quotes, and self-trade prevention.
 
 use serde_json::{Value, json};
 use tickpath_types::{EnterOrder, InstrumentId, OrderRequest, Price, Qty, Side, UserRefNum};
@@ -39,7 +39,7 @@ fn protected_orders_go_when_too_much_of_them_trades() {
         assert_eq!(placed["order"]["mmp"], true);
     }
     let plain = order(&mut venue, anna, "sell", 30_000, 60_004, false);
-    // Half a bitcoin, and 11 seconds later another half.
+    // Half a bitcoin, and another half 11 seconds later.
     order(&mut venue, bert, "buy", 30_000, 60_004, false);
     venue.wait(11_000_000);
     order(&mut venue, bert, "buy", 30_000, 60_004, false);
@@ -63,7 +63,7 @@ fn protected_orders_go_when_too_much_of_them_trades() {
     venue.wait(20_000_000);
     order(&mut venue, anna, "buy", 10, 59_000, true);
 
-    // Without a time it stays frozen until it is reset.
+    // Without a frozen time it stays frozen until a reset.
     protect(&mut venue, anna, json!(0.1), 0);
     order(&mut venue, anna, "sell", 30_000, 60_003, true);
     order(&mut venue, bert, "buy", 30_000, 60_003, false);
@@ -71,7 +71,7 @@ fn protected_orders_go_when_too_much_of_them_trades() {
     assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({}))[0]["frozen_until"], 0);
     venue.ok(anna, "private/reset_mmp", json!({ "index_name": "btc_usd" }));
     assert_eq!(venue.ok(anna, "private/get_mmp_status", json!({})), json!([]));
-    // And it is so after a restart; a freeze lasts as well.
+    // The reset persists over a restart, and so does a freeze.
     let mut venue = venue.restarted(Vec::new());
     assert_eq!(venue.restarted_status(), json!([]));
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
@@ -105,7 +105,7 @@ fn orders_that_would_trade_with_their_own_account() {
     assert_eq!(
         order(&mut venue, anna, "buy", 10, 60_000, false)["order"]["order_state"],
         "filled",
-        "nothing is said"
+        "nothing is published"
     );
     assert_eq!(venue.ok(anna, "private/set_self_trading_config", mode("reject_taker")), "ok");
     let resting = order(&mut venue, anna, "sell", 10, 60_000, false);
@@ -165,7 +165,7 @@ fn quotes_are_changed_many_at_once() {
         (&bid["quote"], &bid["quote_set_id"], &bid["mmp_group"]),
         (&json!(true), &json!("s1"), &json!("desk"))
     );
-    // Again: the same orders at other prices, one refused alone.
+    // Again: the same orders at other prices; one is rejected alone.
     let moved = venue.ok(anna, "private/mass_quote", both(59_995.0, 59_990.0));
     assert_eq!((&moved["orders_count"], &moved["errors_count"]), (&json!(2), &json!(1)), "{moved}");
     assert_eq!(
@@ -177,7 +177,7 @@ fn quotes_are_changed_many_at_once() {
     let prices: Vec<_> = open.as_array().unwrap().iter().map(|order| order["price"].clone()).collect();
     assert_eq!(prices, [json!(59_995), json!(60_010)]);
     assert_eq!(open[0]["order_id"], bid["order_id"]);
-    // An amount of nothing takes a side away; too much of one is refused.
+    // A zero amount removes a side; a quantity above the limit is rejected.
     let one =
         |bid: Value| quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s1", "bid": bid })]);
     let gone = venue.ok(anna, "private/mass_quote", one(json!({ "amount": 0, "price": 1 })));
@@ -186,7 +186,7 @@ fn quotes_are_changed_many_at_once() {
     assert_eq!(large["errors"][0]["error"]["code"], 10021);
     let open = venue.ok(anna, "private/get_open_orders", json!({}));
     assert_eq!(open.as_array().unwrap().len(), 2);
-    // A trade of a group beyond its limit takes the group's other quotes away, of that index alone.
+    // A trade beyond a group's limit cancels the group's other quotes on that index only.
     venue.ok(anna, "private/mass_quote", both(59_980.0, 60_010.0));
     order(&mut venue, bert, "buy", 100, 60_010, false);
     let kept = venue.ok(anna, "private/get_open_orders", json!({}));
@@ -242,7 +242,7 @@ fn quotes_are_changed_many_at_once() {
         json!({ "quote_id": "q", "mmp_group": "desk", "wait_for_response": false, "quotes": [many[0]] });
     assert_eq!(venue.ok(anna, "private/mass_quote", at_once)["errors"], json!([]));
 
-    // Quotes do not outlive whoever makes them: neither the connection nor the venue.
+    // Quotes end with their connection and with the venue.
     venue.front.close(anna, venue.now_us);
     venue.settle();
     assert_eq!(venue.engine.open_order_count(), 0);
@@ -275,7 +275,7 @@ fn quotes_go_with_their_connection_whatever_it_says_of_its_orders() {
         venue.settle();
         assert_eq!(venue.engine.open_order_count(), 1, "{leaving}: the order stays, the quote goes");
     }
-    // One that is on its way as its connection goes.
+    // A quote that is in flight when its connection ends.
     let mut venue = Venue::new();
     let anna = venue.login("anna");
     let watched = json!({ "index_name": "btc_usd", "mmp_group": "desk", "interval": 10, "frozen_time": 1, "max_quote_quantity": 2 });
@@ -290,7 +290,7 @@ fn quotes_go_with_their_connection_whatever_it_says_of_its_orders() {
     venue.settle();
     venue.wait(200_000);
     assert_eq!(venue.engine.open_order_count(), 0);
-    // One that the venue stopped with: it is not there for long when it comes back.
+    // A quote that was open when the venue stopped: it is cancelled soon after the restart.
     let anna = venue.login("anna");
     venue.ok(anna, "private/enable_cancel_on_disconnect", json!({}));
     venue.ok(anna, "private/mass_quote", one());
@@ -310,7 +310,7 @@ fn quotes_whose_cancel_found_no_room_go_later() {
     let bid = json!({ "amount": 10, "price": 59_000 });
     let quote = quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })]);
     venue.ok(anna, "private/mass_quote", quote);
-    // All cancels of another account's orders take the room.
+    // The cancels of another account's orders fill the queue.
     for number in 0..9_000 {
         let (instrument, price) = (InstrumentId(1), Price(500_000_000));
         let bid = EnterOrder::limit(UserRefNum(number + 100), instrument, Side::Buy, Qty(1), price);
@@ -349,7 +349,7 @@ fn a_quote_has_the_texts_of_the_request_that_changed_it() {
         open[0]["quote_set_id"].as_str().unwrap().to_owned()
     };
     venue.ok(anna, "private/mass_quote", quote("s1", side(100, 59_000.0)));
-    // Refused: the quote is what it was.
+    // Rejected: the quote is unchanged.
     for (refused, code) in [(side(100, 59_000.3), 10043), (side(100, 90_000.0), 10007)] {
         let result = venue.ok(anna, "private/mass_quote", quote("s2", refused));
         assert_eq!(
@@ -361,12 +361,12 @@ fn a_quote_has_the_texts_of_the_request_that_changed_it() {
     order(&mut venue, bert, "sell", 100, 60_000, false);
     let crossing = venue.ok(anna, "private/mass_quote", quote("s2", side(100, 60_000.0)));
     assert_eq!((&crossing["errors_count"], set(&mut venue).as_str()), (&json!(1), "s1"));
-    // Changed, and as it is already.
+    // Changed, and repeated without a change.
     venue.ok(anna, "private/mass_quote", quote("s3", side(100, 59_100.0)));
     assert_eq!(set(&mut venue), "s3");
     venue.ok(anna, "private/mass_quote", quote("s4", side(100, 59_100.0)));
     assert_eq!(set(&mut venue), "s4");
-    // What it takes by the change has the new ones too.
+    // A trade caused by the change has the new texts too.
     let taking = venue.ok(anna, "private/mass_quote", quote("s5", json!({ "amount": 50, "price": 60_000 })));
     assert_eq!(taking["trades"][0]["quote_set_id"], "s5", "{taking}");
     let trades =
@@ -388,7 +388,7 @@ fn a_quote_that_the_engine_lets_go_is_none() {
             quotes(&[json!({ "instrument_name": PERPETUAL, "quote_set_id": "s", "bid": bid })])
         };
         venue.ok(anna, "private/mass_quote", quote(59_000));
-        // An offer comes before the change of the quote.
+        // An offer precedes the change of the quote.
         let frame =
             json!({ "jsonrpc": "2.0", "id": 77, "method": "private/mass_quote", "params": quote(59_500) });
         venue.front.handle_frame(anna, frame.to_string().as_bytes(), venue.now_us);
@@ -418,7 +418,7 @@ fn quotes_go_with_the_connection_that_keeps_them() {
     for number in [first, second] {
         venue.ok(number, "private/enable_cancel_on_disconnect", json!({ "scope": "connection" }));
     }
-    // Changed by the second connection, and said again by it as it is.
+    // Changed by the second connection, and repeated by it without a change.
     for prices in [[59_000, 59_100], [59_200, 59_200]] {
         for (number, price) in [first, second].into_iter().zip(prices) {
             assert_eq!(venue.ok(number, "private/mass_quote", quote(price))["orders_count"], 1);

@@ -1,4 +1,4 @@
-//! Funding, settlement, delivery, liquidation; and the same after a restart.
+//! Funding, settlement, delivery and liquidation, also after a restart.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::LogStart;
@@ -27,7 +27,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Lets the clock go on, minute by minute.
+/// Advances the clock, minute by minute.
 fn pass(venue: &mut Venue, us: u64) {
     let end = venue.now_us + us;
     while venue.now_us < end {
@@ -50,7 +50,7 @@ fn profit_of_futures_is_paid_at_eight_and_the_average_price_stays() {
     assert_eq!(position(&mut venue, bert, PERPETUAL)["settlement_price"], json!(0));
     let _ = venue.news(bert, "user.changes.any.any.raw");
 
-    // It is noon.
+    // The time is noon.
     pass(&mut venue, 20 * HOUR_US - 2 * SECOND_US);
     let bert = venue.login("bert");
     let waiting = summary(&mut venue, bert, "BTC");
@@ -100,7 +100,7 @@ fn who_is_long_of_a_dear_perpetual_pays_the_other_to_the_last_digit() {
         );
     }
     let begin_ms = venue.now_us / 1_000;
-    // Who says nothing for ten minutes is disconnected.
+    // A client that is silent for ten minutes is disconnected.
     for _ in 0..590 {
         venue.wait(SECOND_US);
     }
@@ -109,7 +109,7 @@ fn who_is_long_of_a_dear_perpetual_pays_the_other_to_the_last_digit() {
     assert!(number(&ticker["funding_8h"]) > 0.0 && number(&ticker["mark_price"]) > 60_200.0);
     let (long, short) = (position(&mut venue, bert, PERPETUAL), position(&mut venue, anna, PERPETUAL));
     let paid = number(&long["realized_funding"]);
-    // A bitcoin, ten minutes of eight hours, at most half a percent.
+    // One bitcoin, ten minutes of eight hours, at most half a percent.
     assert!(paid < -0.00005 && paid > -0.000_11, "{paid}");
     assert_eq!(number(&short["realized_funding"]), -paid);
     let range = json!({ "instrument_name": PERPETUAL, "start_timestamp": begin_ms, "end_timestamp": venue.now_us / 1_000 });
@@ -127,7 +127,7 @@ fn who_is_long_of_a_dear_perpetual_pays_the_other_to_the_last_digit() {
     assert_eq!(venue.refused(anna, "public/get_funding_rate_value", missing), -32602);
 }
 
-/// Where the option is worth a sixth of a bitcoin when the index is 60 000, and expires in an hour.
+/// Returns settings whose option is worth a sixth of a bitcoin at an index of 60 000 and expires in an hour.
 fn expiring() -> tickpath_deribit_front::FrontSettings {
     let end_ms = crate::front::support::START_US / 1_000 + 3_600_000;
     changed(&[
@@ -233,12 +233,12 @@ fn every_change_of_the_balance_is_in_the_log_of_transactions() {
 fn an_account_without_margin_loses_its_orders_and_then_its_position() {
     let mut moving = settings();
     (moving.indices[0].2, moving.seed) = (10_000, 3);
-    // Nothing else keeps it from falling.
+    // Nothing else prevents the liquidation.
     moving.listings[0].contract.initial_margin_ppm = 10_000;
     moving.listings[0].contract.maintenance_margin_ppm = 5_000;
     let mut venue = Venue::of(moving);
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
-    // 10 bitcoins of equity, 900 of position.
+    // 10 bitcoins of equity, a position of 900.
     trade(&mut venue, anna, bert, PERPETUAL, json!(54_000_000), json!(60_000));
     venue.ok(bert, "private/buy", json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 57_500 }));
     let mut steps = 0;
@@ -249,7 +249,7 @@ fn an_account_without_margin_loses_its_orders_and_then_its_position() {
     }
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     let sizes = [anna, bert].map(|own| position(&mut venue, own, PERPETUAL)["size"].as_i64().unwrap());
-    assert_eq!(sizes[0], -sizes[1], "nobody trades with it: the book is empty");
+    assert_eq!(sizes[0], -sizes[1], "it finds no counterparty: the book is empty");
     let who = if number(&summary(&mut venue, anna, "BTC")["equity"])
         < number(&summary(&mut venue, bert, "BTC")["equity"])
     {
@@ -265,7 +265,7 @@ fn an_account_without_margin_loses_its_orders_and_then_its_position() {
     if who == 1 {
         assert!(closed.as_array().unwrap().iter().any(|order| order["cancel_reason"] == "autoliquidation"));
     }
-    // The winner takes the position back, as far as it is given up.
+    // The winner takes over the position as it is liquidated.
     let ticker = venue.ok(winner, "public/ticker", json!({ "instrument_name": PERPETUAL }));
     let (side, price) = if who == 1 { ("buy", &ticker["min_price"]) } else { ("sell", &ticker["max_price"]) };
     let (against, far) =
@@ -341,7 +341,7 @@ fn money_and_times_are_the_same_after_a_restart() {
     for (before, after) in before.iter().flatten().zip(after.iter().flatten()) {
         assert_eq!(before, after);
     }
-    // And it goes on: the next settlement comes once.
+    // Settlements continue: the next one happens once.
     pass(&mut venue, 24 * HOUR_US);
     let bert = venue.login("bert");
     let history = json!({ "currency": "BTC", "type": "settlement" });
@@ -402,7 +402,7 @@ fn what_clients_set_outlives_the_venue() {
     assert_eq!(before.as_array().unwrap().len(), 2);
     let scope = json!({ "scope": "connection" });
     assert_eq!(venue.ok(anna, "private/get_cancel_on_disconnect", scope)["enabled"], true);
-    // New numbers are not those of before.
+    // New numbers differ from the earlier ones.
     let another = json!({ "instrument_name": PERPETUAL, "amount": 10, "type": "stop_market", "trigger": "mark_price", "trigger_price": 59_100 });
     let another = venue.ok(anna, "private/sell", another)["order"]["order_id"].clone();
     assert!(before.as_array().unwrap().iter().all(|order| order["order_id"] != another) && another != gone);

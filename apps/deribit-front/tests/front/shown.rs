@@ -1,4 +1,4 @@
-//! What accounts and channels are shown: positions of options, candles, mark prices, expiries, portfolios.
+//! Displayed data: option positions, candles, mark prices, expiries and portfolios.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn positions_of_options_have_sensitivities_and_values_in_dollars() {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
     let bought = trade(&mut venue, anna, bert, OPTION, json!(2), json!(0.05));
-    // 0.05 of 60000 dollars is 41.8 %.
+    // 0.05 at an index of 60000 dollars corresponds to 41.8 %.
     is_near(&bought["trades"][0]["iv"], 41.8, 0.3);
     assert_eq!(bought["trades"][0]["underlying_price"], json!(60000));
     let public = venue.ok(anna, "public/get_last_trades_by_instrument", json!({ "instrument_name": OPTION }));
@@ -41,7 +41,7 @@ fn positions_of_options_have_sensitivities_and_values_in_dollars() {
     }
     assert_eq!((&long["average_price_usd"], &short["average_price_usd"]), (&json!(3000), &json!(3000)));
     assert_eq!(long["floating_profit_loss_usd"], json!(0));
-    // Sold again for more, half of it.
+    // Half of it is sold again at a higher price.
     trade(&mut venue, bert, anna, OPTION, json!(1), json!(0.06));
     venue.wait(1_000_000);
     let long = venue.ok(anna, "private/get_position", json!({ "instrument_name": OPTION }));
@@ -65,13 +65,13 @@ fn a_position_says_where_it_is_liquidated_and_an_account_how_near_that_is() {
     });
     // 10 bitcoins and a position of 20: 10 + 20 - x = 0.01 x, where x = 1 200 000 / price.
     is_near(&long["estimated_liquidation_price"], 1_200_000.0 * 1.01 / 30.0, 20.0);
-    // A sold position of 20 of 10: 10 - 20 + x = 0.01 x.
+    // A short position of 20 with 10 bitcoins: 10 - 20 + x = 0.01 x.
     is_near(&short["estimated_liquidation_price"], 1_200_000.0 * 0.99 / 10.0, 200.0);
     let summary = venue.ok(anna, "private/get_account_summary", json!({ "currency": "BTC" }));
     is_near(&summary["estimated_liquidation_ratio"], 0.02, 0.001);
     assert_eq!(summary["estimated_liquidation_ratio_map"]["btc_usd"], summary["estimated_liquidation_ratio"]);
     assert!(long.get("average_price_usd").is_none() && number(&long["interest_value"]) == 0.0);
-    // What pairs hold.
+    // Amount held by spot orders.
     let pair = json!({ "instrument_name": "BTC_USDC", "amount": 0.5, "price": 60000 });
     venue.ok(anna, "private/buy", pair);
     let summary = venue.ok(anna, "private/get_account_summary", json!({ "currency": "USDC" }));
@@ -112,7 +112,7 @@ fn candles_are_of_their_minutes() {
     assert_eq!(next["tick"].as_u64().unwrap(), now["tick"].as_u64().unwrap() + 60_000);
     let whole = venue.news(anna, day).pop().unwrap();
     assert_eq!((&whole["low"], &whole["cost"]), (&json!(59900), &json!(100)));
-    // What was, for who asks.
+    // Past candles on request.
     let begin = now["tick"].as_u64().unwrap();
     let asked = |start: u64, end: u64, resolution: &str| json!({ "instrument_name": PERPETUAL, "start_timestamp": start, "end_timestamp": end, "resolution": resolution });
     let method = "public/get_tradingview_chart_data";
@@ -121,7 +121,7 @@ fn candles_are_of_their_minutes() {
     assert_eq!((&data["open"], &data["close"]), (&json!([60000, 60050]), &json!([59900, 60050])));
     assert_eq!((&data["high"], &data["low"]), (&json!([60100, 60050]), &json!([59900, 60050])));
     assert_eq!(data["cost"], json!([80, 20]));
-    // A minute without a trade has the price before it.
+    // A minute without a trade repeats the price before it.
     venue.wait(60_000_000);
     let data = venue.ok(anna, method, asked(begin + 120_000, u64::MAX >> 11, "1"));
     assert_eq!((&data["ticks"], &data["open"]), (&json!([begin + 120_000]), &json!([60050])));
@@ -130,7 +130,7 @@ fn candles_are_of_their_minutes() {
         let data = venue.ok(anna, method, asked(start, end, "1"));
         assert_eq!((&data["status"], &data["ticks"]), (&json!("no_data"), &json!([])), "{start} {end}");
     }
-    // Of more than there may be in an answer the latest are told.
+    // The latest candles are returned if there are too many for one answer.
     venue.wait(2_000 * 60_000_000);
     let anna = venue.connect();
     let last = venue.now_us / 60_000_000 * 60_000;
@@ -179,7 +179,7 @@ fn mark_prices_of_options_and_expiries_are_told() {
     let told = venue.news(anna, expiry).pop().unwrap();
     assert_eq!(told["is_estimated"], true, "{told}");
     assert!(number(&told["seconds"]) < 1800.0);
-    // Of an index that nothing expires of the next settlement is told.
+    // An index without expiring instruments refers to the next settlement.
     venue.ok(anna, "public/subscribe", json!({ "channels": ["estimated_expiration_price.eth_usd"] }));
     let told = venue.news(anna, "estimated_expiration_price.eth_usd").pop().unwrap();
     assert_eq!(told["is_estimated"], false);

@@ -1,4 +1,4 @@
-//! A front and an engine in one thread: what the front asks for is a command at once.
+//! A front and an engine in one thread: the front's requests become commands at once.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use tickpath_types::{
     SessionId, Side, Symbol, TradingState, UserRefNum,
 };
 
-/// Where the tests begin: 2026-11-22, 12:00 UTC.
+/// Start time of the tests: 2026-11-22, 12:00 UTC.
 pub const START_US: u64 = 1_795_348_800_000_000;
 
 pub struct Venue {
@@ -22,17 +22,17 @@ pub struct Venue {
     pub engine: Box<VenueEngine>,
     pub log: Vec<Command>,
     pub now_us: u64,
-    /// What the front wrote down.
+    /// Records of the front.
     pub records: Vec<u8>,
-    /// The same of tokens.
+    /// Token lines of the front.
     pub tokens: Vec<u8>,
-    /// Of the log.
+    /// Generation of the log.
     generation: u32,
     /// Notice of a start on a log that lost commands.
     pub notice: Option<String>,
     settings: FrontSettings,
     next_id: i64,
-    /// Notifications by connection that were not asked for yet.
+    /// Unread notifications by connection.
     pub told: BTreeMap<u64, Vec<Value>>,
 }
 
@@ -48,7 +48,7 @@ pub fn instruments() -> Vec<Instrument> {
         collar_high: Price(reference * 4),
     };
     vec![
-        // Its prices are from a tenth of the reference, so that distances are below them.
+        // Prices start at a tenth of the reference, so distances are below the price range.
         Instrument { collar_low: Price(60_000_000), ..instrument(1, "BTCPERP", 5_000, 600_000_000) },
         instrument(2, "ETHUSDC", 500, 30_000_000),
         instrument(3, "BTCOPT", 5, 500),
@@ -77,12 +77,12 @@ account = [
 ]
 "#;
 
-/// The settings that the venue's file would give.
+/// Returns the settings of the standard configuration.
 pub fn settings() -> FrontSettings {
     settings_of(CONFIG)
 }
 
-/// The same with some of its text replaced.
+/// Returns these settings with some text of the configuration replaced.
 pub fn changed(changes: &[(&str, &str)]) -> Result<FrontSettings, ConfigError> {
     let mut text = CONFIG.to_owned();
     for (from, to) in changes {
@@ -98,7 +98,7 @@ fn settings_of(text: &str) -> FrontSettings {
     config.settings(&venue, None).unwrap()
 }
 
-/// The venue that the front belongs to: its users and instruments.
+/// Returns the venue's settings: users and instruments.
 fn venue_settings() -> tickpath_exchange::VenueSettings {
     let text = r#"
 instruments = "none"
@@ -142,13 +142,13 @@ impl Venue {
         venue
     }
 
-    /// The same venue after a restart: another front that reads the log from its beginning.
+    /// Restarts the venue: a new front reads the log from its beginning.
     pub fn restarted(self, labels: Vec<String>) -> Venue {
         let settings = self.settings.clone();
         self.restarted_as(settings, labels).unwrap()
     }
 
-    /// The same with another file.
+    /// Restarts the venue with another configuration.
     pub fn restarted_as(
         mut self,
         settings: FrontSettings,
@@ -187,14 +187,14 @@ impl Venue {
         Ok(venue)
     }
 
-    /// The same after the loss of all but the first commands of the log was accepted.
+    /// Restarts the venue after an accepted loss of all but the first commands.
     pub fn restarted_with(mut self, commands: usize, labels: Vec<String>) -> Venue {
         self.log.truncate(commands);
         self.generation += 1;
         self.restarted(labels)
     }
 
-    /// Keeps what the front writes of tokens.
+    /// Stores the token lines of the front.
     pub fn keep_tokens(&mut self) {
         if let Some((lines, is_anew)) = self.front.poll_tokens() {
             if is_anew {
@@ -210,7 +210,7 @@ impl Venue {
         self.apply(Command { sequence, session, ts, kind });
     }
 
-    /// Enters bids of anna's account with these numbers past the front, which checks no margin for them.
+    /// Enters bids of anna's account with these numbers, bypassing the front and its margin check.
     pub fn enter_bids(&mut self, user_refs: Range<u32>) {
         for number in user_refs {
             let price = Price(500_000_000 + 5_000 * i64::from(number % 5_000));
@@ -225,12 +225,12 @@ impl Venue {
         self.front.on_applied(&LogCommand::Engine(command), &self.engine);
     }
 
-    /// Another user's request, by another door.
+    /// Sends a user's request through another port.
     pub fn order(&mut self, session: u16, request: OrderRequest) {
         self.command(SessionId(session), CommandKind::Order(request));
     }
 
-    /// Carries out what the front asks for.
+    /// Executes the front's requests.
     pub fn settle(&mut self) {
         while let Some(request) = self.front.poll_request() {
             self.command(request.session, request.command());
@@ -247,7 +247,7 @@ impl Venue {
         self.front.open(Transport::WebSocket, self.now_us)
     }
 
-    /// A connection that is authenticated by id and secret.
+    /// Opens a connection and logs in with id and secret.
     pub fn login(&mut self, id: &str) -> u64 {
         let connection = self.connect();
         let params = json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": format!("{id}-secret") });
@@ -256,7 +256,7 @@ impl Venue {
         connection
     }
 
-    /// Everything that was sent to a connection.
+    /// Returns all frames sent to a connection.
     pub fn frames(&mut self, connection: u64) -> Vec<Value> {
         let mut frames = Vec::new();
         while let Some(frame) = self.front.poll_frame(connection) {
@@ -265,7 +265,7 @@ impl Venue {
         frames
     }
 
-    /// Sends a request, and carries out what the front asks for first alone: the venue stops there.
+    /// Sends a request and executes only the front's first request: the venue stops there.
     pub fn call_and_stop(&mut self, connection: u64, method: &str, params: Value) {
         let frame = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params }).to_string();
         self.front.handle_frame(connection, frame.as_bytes(), self.now_us);
@@ -273,7 +273,7 @@ impl Venue {
         self.command(request.session, request.command());
     }
 
-    /// Sends a request and gives its reply; notifications are kept.
+    /// Sends a request and returns its reply; stores notifications.
     pub fn call(&mut self, connection: u64, method: &str, params: Value) -> Value {
         let id = self.next_id;
         self.next_id += 1;
@@ -304,7 +304,7 @@ impl Venue {
         reply["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {reply}"))
     }
 
-    /// Data of a channel since it was asked for last.
+    /// Returns the data of a channel since the previous call.
     pub fn news(&mut self, connection: u64, channel: &str) -> Vec<Value> {
         let frames = self.frames(connection);
         let told = self.told.entry(connection).or_default();

@@ -1,4 +1,4 @@
-//! Orders, trades, positions and money.
+//! Orders, trades, positions and balances.
 
 use serde_json::{Value, json};
 use tickpath_deribit_front::Transport;
@@ -30,7 +30,7 @@ fn two_accounts_trade_and_each_knows_what_it_has() {
         (&json!(60000.5), &json!(400), &json!("T"))
     );
     assert_eq!(trade["fee_currency"], "BTC");
-    // 400 / 60000.5 BTC, of which 0.0005 are paid.
+    // 400 / 60000.5 BTC, with a fee of 0.0005 of it.
     assert_eq!(trade["fee"], json!(0.00000333));
 
     let open = venue.ok(anna, "private/get_open_orders", json!({}));
@@ -86,7 +86,7 @@ fn cash_and_positions_add_up_to_what_was_traded() {
         sizes += position["size"].as_i64().unwrap();
     }
     assert_eq!(sizes, 0);
-    // Figures are shown with eight digits.
+    // Amounts are displayed with eight decimals.
     assert!((sum - 20.0).abs() < 0.000_001, "{sum}");
 }
 
@@ -244,7 +244,7 @@ fn post_only_orders_never_take() {
     let moved = venue.ok(bert, "private/buy", post(false));
     assert_eq!((&moved["order"]["price"], &moved["order"]["order_state"]), (&json!(60009.5), &json!("open")));
 
-    // The book moves while the order is on its way.
+    // The book moves while the order is in flight.
     let frame = json!({ "jsonrpc": "2.0", "id": 77, "method": "private/buy", "params": { "instrument_name": PERPETUAL, "amount": 10, "price": 60005, "post_only": true } });
     venue.front.handle_frame(bert, frame.to_string().as_bytes(), venue.now_us);
     let instrument = tickpath_types::InstrumentId(1);
@@ -302,7 +302,7 @@ fn reduce_only_orders_do_not_turn_a_position_round() {
 fn margin_is_checked_before_an_order_is_sent() {
     let mut venue = Venue::new();
     let anna = venue.login("anna");
-    // 10 BTC at 2 % are 500 BTC of position, 30 million USD at 60 000.
+    // 10 BTC at 2 % are margin for 500 BTC, or 30 million USD at 60 000.
     assert_eq!(
         venue.refused(
             anna,
@@ -328,7 +328,7 @@ fn margin_is_checked_before_an_order_is_sent() {
         venue.ok(anna, "private/get_account_summary", json!({ "currency": "BTC", "extended": true }));
     assert!(summary["available_funds"].as_f64().unwrap() < 4.0, "{summary}");
     assert_eq!(summary["username"], "ANNA");
-    // A pair is paid at once.
+    // A spot order is paid at once.
     assert_eq!(
         venue.refused(
             anna,
@@ -378,7 +378,7 @@ fn orders_of_a_connection_that_is_gone_are_cancelled_where_it_wanted_so() {
     assert_eq!(venue.ok(first, "private/get_cancel_on_disconnect", json!({}))["enabled"], true);
     order(&mut venue, first, "buy", json!(10), json!(59000));
     let stays = order(&mut venue, second, "buy", json!(20), json!(59000));
-    // One more is on its way when the connection goes.
+    // Another order is in flight when the connection ends.
     let frame = json!({ "jsonrpc": "2.0", "id": 5, "method": "private/buy", "params": { "instrument_name": PERPETUAL, "amount": 30, "price": 59000 } });
     venue.front.handle_frame(first, frame.to_string().as_bytes(), venue.now_us);
     venue.front.close(first, venue.now_us);
@@ -460,13 +460,13 @@ fn a_position_is_closed_once() {
     let market = json!({ "instrument_name": PERPETUAL, "type": "market" });
     let first = venue.ok(bert, "private/close_position", far.clone())["order"].clone();
     assert_eq!((&first["amount"], &first["order_state"]), (&json!(1_000_000), &json!("open")));
-    // It is there already: more would turn the position round, without margin.
+    // The whole position is already being closed: more would open the opposite one, without margin.
     assert_eq!(venue.refused(bert, "private/close_position", far.clone()), 10010);
-    // What is not closed yet is.
+    // Only the rest is closed.
     venue.ok(bert, "private/edit", json!({ "order_id": first["order_id"], "amount": 300_000 }));
     let second = venue.ok(bert, "private/close_position", far.clone())["order"].clone();
     assert_eq!(second["amount"], 700_000);
-    // At the market it goes now, and what was to close it later with it.
+    // A market order closes it now and replaces the earlier close orders.
     let third = venue.ok(bert, "private/close_position", market.clone())["order"].clone();
     assert_eq!(third["amount"], 1_000_000, "it rests at the end of the band");
     for earlier in [&first, &second] {
@@ -477,7 +477,7 @@ fn a_position_is_closed_once() {
     assert_eq!((open.as_array().unwrap().len(), &open[0]["order_id"]), (1, &third["order_id"]));
     venue.ok(bert, "private/cancel_all", json!({}));
 
-    // Another order closes it as well as it may: one beside it needs what any order does.
+    // A plain order may close it too; the close order beside it then needs normal margin.
     order(&mut venue, bert, "sell", json!(1_000_000), json!(60500));
     assert_eq!(venue.ok(bert, "private/close_position", far.clone())["order"]["amount"], 1_000_000);
     venue.ok(bert, "private/cancel_all", json!({}));

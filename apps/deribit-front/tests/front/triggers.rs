@@ -1,4 +1,4 @@
-//! Orders that wait for a price.
+//! Untriggered orders.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn stops_and_takes_fire_when_their_price_comes() {
         (&made[0]["trigger_order_id"], &made[0]["original_order_type"], &made[0]["label"]),
         (&stop["order_id"], &json!("stop_market"), &json!("wait"))
     );
-    // It rests at the end of the band, where nobody bids.
+    // It rests at the limit of the band, where there are no bids.
     assert_eq!(made[0]["order_state"], "open");
     let states: Vec<_> = venue
         .news(anna, "user.orders.any.any.raw")
@@ -153,7 +153,7 @@ fn the_index_fires_orders_too() {
     assert!(venue.engine.open_order_count() > 0);
 }
 
-/// Two accounts, and a stop of the first that is to sell when the perpetual trades at 59 900.
+/// Creates two accounts, with a stop of the first that sells when the perpetual trades at 59 900.
 fn with_a_stop() -> (Venue, u64, u64) {
     let mut venue = Venue::new();
     let (anna, bert) = (venue.login("anna"), venue.login("bert"));
@@ -178,7 +178,7 @@ fn waiting(venue: &mut Venue, anna: u64) -> usize {
 fn a_stop_that_fired_as_the_venue_stopped_is_entered_after_the_restart_once() {
     let (mut venue, anna, _) = with_a_stop();
     let sale = json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 });
-    // The trade is in the log, what the stop made is not.
+    // The trade is in the log, but the order of the stop is not.
     venue.call_and_stop(anna, "private/sell", sale);
     assert_eq!(venue.engine.open_order_count(), 0);
     let mut venue = venue.restarted(vec!["wait".to_owned()]);
@@ -192,7 +192,7 @@ fn a_stop_that_fired_as_the_venue_stopped_is_entered_after_the_restart_once() {
         let anna = venue.login("anna");
         assert_eq!((waiting(&mut venue, anna), venue.engine.open_order_count()), (0, 1), "and not again");
     }
-    // Once more it is lost, and is entered once.
+    // It is lost again, and entered once.
     let (mut venue, anna, _) = with_a_stop();
     venue.call_and_stop(
         anna,
@@ -223,7 +223,7 @@ fn a_stop_that_must_not_take_is_not_lost_while_it_is_moved() {
         "private/sell",
         json!({ "instrument_name": PERPETUAL, "amount": 10, "price": 59900 }),
     );
-    // Another's bid comes before what the stop made: the engine lets that go.
+    // A bid of another user precedes the stop's order: the engine removes the order.
     let enter = tickpath_types::EnterOrder::limit(
         tickpath_types::UserRefNum(1_000),
         tickpath_types::InstrumentId(1),

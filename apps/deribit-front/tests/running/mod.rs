@@ -1,5 +1,5 @@
-//! A whole venue with its Deribit front, on threads of its own, at free addresses of the loopback interface.
-#![allow(dead_code)] // each test uses what it needs
+//! A whole venue with its Deribit front, on separate threads, at free addresses of the loopback interface.
+#![allow(dead_code)] // each test uses only a part
 
 use std::net::SocketAddrV4;
 use std::path::Path;
@@ -12,27 +12,27 @@ use tickpath_exchange::{Endpoints, ExchangeConfig, JournalThreads, Venue, VenueT
 use tickpath_test_venue::sample;
 use tickpath_timing::NoTrace;
 
-/// A venue that runs; ended by [`stop`](Running::stop).
+/// A running venue; [`stop`](Running::stop) ends it.
 pub struct Running {
     stop: StopSignal,
     runner: Runner,
     journal: Option<JournalThreads>,
     recovery: Option<tickpath_agent::BackgroundThread>,
     front: DeribitThread,
-    /// Where clients connect.
+    /// Address of the WebSocket and HTTP port.
     pub address: SocketAddrV4,
-    /// Where clients connect that speak FIX.
+    /// Address of the FIX port.
     pub fix_address: Option<SocketAddrV4>,
-    /// The venue's own.
+    /// Endpoints of the venue itself.
     pub endpoints: Endpoints,
-    /// What it counts.
+    /// Counters of the front.
     pub view: DeribitView,
-    /// Makes things go wrong.
+    /// Fault switch of the front.
     pub faults: FaultSwitch,
 }
 
 impl Running {
-    /// A venue as the sample's file describes it, in a folder; `change` may change the file's text.
+    /// Starts a venue with the sample configuration in a folder; `change` may modify its text.
     pub fn start(folder: &Path, change: impl Fn(String) -> String) -> Running {
         let path = folder.join("venue.toml");
         if !path.exists() {
@@ -41,7 +41,7 @@ impl Running {
         Running::start_again(folder, false)
     }
 
-    /// The venue that was started in a folder before; it may accept that its journal is damaged.
+    /// Restarts the venue of a folder; it may accept a damaged journal.
     pub fn start_again(folder: &Path, accepts_loss: bool) -> Running {
         let path = folder.join("venue.toml");
         let (config, mut settings) = ExchangeConfig::load(&path).unwrap();
@@ -71,7 +71,7 @@ impl Running {
         Running { endpoints, recovery, stop, runner, journal, front, address, fix_address, view, faults }
     }
 
-    /// The address of its WebSocket.
+    /// Returns the URL of its WebSocket.
     pub fn url(&self) -> String {
         format!("ws://{}/ws/api/v2", self.address)
     }

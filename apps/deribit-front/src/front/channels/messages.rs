@@ -1,4 +1,4 @@
-//! What channels say: each its message, or what is new of it.
+//! Channel messages: full content, or changes only.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::listing::figure;
 use crate::market::{Trade, best_of, price_amount};
 
 impl Front {
-    /// The messages that are due, of which there may be none.
+    /// Returns the due messages of a topic, if any.
     pub(super) fn news(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
         match topic.what.clone() {
             What::Book(listing) => self.book_change(topic, listing).into_iter().collect(),
@@ -79,7 +79,7 @@ impl Front {
             .collect()
     }
 
-    /// A message for each instrument.
+    /// Writes one message per instrument.
     fn user_changes(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
         let orders = std::mem::take(&mut topic.orders).in_order;
         let trades = std::mem::take(&mut topic.user_trades);
@@ -117,7 +117,7 @@ impl Front {
         places.into_iter().flat_map(of_listing).map(message).collect()
     }
 
-    /// The levels that are not as the listeners have them.
+    /// Writes the levels that differ from those known to the subscribers.
     fn book_change(&self, topic: &mut Topic, place: usize) -> Option<Vec<u8>> {
         let (listing, market) = self.listed(place);
         let mut sides = [Vec::new(), Vec::new()];
@@ -160,14 +160,14 @@ impl Front {
         changed
     }
 
-    /// Instruments whose state is another than it was told.
+    /// Writes the instruments whose state differs from the published one.
     fn state_changes(&self, topic: &mut Topic) -> Vec<Vec<u8>> {
         let places = std::mem::take(&mut topic.positions);
         let mut messages = Vec::new();
         for place in places {
             let (listing, market) = self.listed(place);
             let state = market.told_state();
-            // Levels are not used by this channel: they keep the states that were told.
+            // This channel does not use `published` for levels: it holds the published states.
             let told = match state {
                 InstrumentState::Halted => 0,
                 InstrumentState::Open => 1,
@@ -190,7 +190,7 @@ impl Front {
         messages
     }
 
-    /// The message of a channel that tells everything each time.
+    /// Writes the message of a channel that always publishes its full content.
     pub(super) fn render(&self, topic: &Topic) -> Option<Vec<u8>> {
         Some(match &topic.what {
             What::Grouped { listing, group, depth } => self.grouped(*listing, *group, *depth),
@@ -246,7 +246,7 @@ impl Front {
         })
     }
 
-    /// A summary of each currency of the account.
+    /// Writes one account summary per currency.
     pub(super) fn portfolios(&self, topic: &Topic) -> Vec<Vec<u8>> {
         let Some(account) = topic.account else { return Vec::new() };
         let written = |currency: String| {
@@ -257,7 +257,7 @@ impl Front {
         self.currencies_of(account).into_iter().map(written).collect()
     }
 
-    /// The best levels of prices put together by `group` units.
+    /// Writes the best levels, grouped by `group` units of price.
     fn grouped(&self, place: usize, group: i64, depth: usize) -> Vec<u8> {
         let (listing, market) = self.listed(place);
         let side = |side: Side| {

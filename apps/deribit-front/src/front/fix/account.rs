@@ -1,4 +1,4 @@
-//! Positions and money by FIX.
+//! Positions and account summaries over FIX.
 
 use tickpath_derivatives::{Money, Style};
 use tickpath_fix::deribit::{
@@ -13,14 +13,14 @@ use super::reports::contracts;
 use super::{Front, Outgoing, check_id, decimal_of, figure_of, out_of_range, text, written};
 use crate::account::Changes;
 
-/// PosReqType (724), PosReqResult (728): positions, done.
+/// PosReqType (724): positions. PosReqResult (728): done.
 const POSITIONS: u64 = 0;
 const DONE: u64 = 0;
 const NOT_SUPPORTED: u64 = 1;
-/// UserRequestType (924), UserStatus (926): how the account is, logged on.
+/// UserRequestType (924): account status. UserStatus (926): logged on.
 const STATUS: u64 = 4;
 const LOGGED_ON: u64 = 1;
-/// The currency of a request that names none.
+/// Default currency of a request.
 const CURRENCY_DEFAULT: &str = "BTC";
 const ANY: &str = "any";
 
@@ -66,7 +66,7 @@ impl Front {
         Ok(())
     }
 
-    /// Tells who follows its positions of those that a command changed, also of those that are flat now.
+    /// Publishes the positions that a command changed, flat ones included, to a subscribed client.
     pub(super) fn tell_positions(&mut self, number: u64, account: usize, changes: &Changes) {
         let Some((id, currency)) = self.link(number).and_then(|link| link.positions.clone()) else { return };
         let traded = changes.trades.iter().map(|trade| trade.listing);
@@ -98,7 +98,7 @@ impl Front {
         })
     }
 
-    /// `MAINTENANCE;INITIAL;FLOATING`.
+    /// Returns `MAINTENANCE;INITIAL;FLOATING`.
     fn margins_of(&self, account: usize, place: usize) -> String {
         let (listing, market) = self.listed(place);
         let position = self.accounts[account].position(place);
@@ -156,7 +156,7 @@ impl Front {
             return Err(out_of_range(tag::CURRENCY).into());
         }
         let figures = self.figures_of(account, &currency, None);
-        // As session_rpl of JSON-RPC.
+        // The same as session_rpl of JSON-RPC.
         let realized = figures.realized + figures.funding;
         let response = written(&UserResponse {
             request_id: request.request_id,
@@ -177,6 +177,6 @@ impl Front {
     }
 }
 
-/// Codes of sides as text.
+/// Side codes as text.
 const BUY: &str = "1";
 const SELL: &str = "2";

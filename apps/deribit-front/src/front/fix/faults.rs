@@ -1,11 +1,11 @@
-//! Faults of clients by FIX: replies that do not come as they should, and heartbeats that do not come.
+//! Faults of FIX clients: lost, cut and delayed replies, and missed heartbeats.
 
 use super::{Front, Outgoing};
 use crate::faults::{DELAYED_MAX, Fate, FaultKind};
 use crate::pending::ReplyTo;
 
 impl Front {
-    /// Sends a reply, unless a fault has it lost; one that is to be late waits.
+    /// Sends a reply, unless a fault loses or delays it.
     pub(super) fn send_fix_reply(&mut self, to: &ReplyTo, send: impl FnOnce(&mut Front)) {
         match self.faults.fate(to.connection, &to.id) {
             None => send(self),
@@ -19,7 +19,7 @@ impl Front {
         }
     }
 
-    /// Keeps a message for later where it is to be late and not too many wait; else it is given back.
+    /// Delays a message if a fault requires it and the queue has capacity; else returns it.
     pub(super) fn delay_fix(&mut self, number: u64, outgoing: Outgoing) -> Option<Outgoing> {
         if !self.fix.is_late || self.fix.delayed.len() >= DELAYED_MAX {
             return Some(outgoing);
@@ -29,7 +29,7 @@ impl Front {
         None
     }
 
-    /// Messages whose time has come.
+    /// Sends the delayed messages that are due.
     pub(in crate::front) fn send_delayed_fix(&mut self) {
         let now_us = self.now_us;
         while let Some((_, number, outgoing)) =
@@ -39,7 +39,7 @@ impl Front {
         }
     }
 
-    /// A heartbeat, or a question for a sign of life, that is due is put off where a fault says so.
+    /// Postpones a due heartbeat or test request if a fault requires it.
     pub(super) fn miss_fix_heartbeat(&mut self, number: u64) {
         if !self.faults.switch.is_armed() {
             return;

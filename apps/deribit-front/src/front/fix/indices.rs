@@ -1,6 +1,6 @@
-//! Indices by FIX: they are instruments of type INDEX whose names end in `-DERIBIT-INDEX`.
+//! Indices over FIX: instruments of type INDEX whose names end in `-DERIBIT-INDEX`.
 //!
-//! Source: Deribit, "FIX API", Security List and Market Data Request: index value, and estimated delivery price.
+//! Source: Deribit, "FIX API", Security List and Market Data Request: index value, estimated delivery price.
 
 use tickpath_derivatives::Money;
 use tickpath_fix::Group;
@@ -14,23 +14,23 @@ use super::{Front, Outgoing, figure_of, written};
 /// SecurityType (167).
 pub(super) const INDEX: &str = "INDEX";
 const ENDING: &str = "-DERIBIT-INDEX";
-/// The second currency that names leave out.
+/// Quote currency that names omit.
 const QUOTE_DEFAULT: &str = "USD";
 
-/// An index that a client follows.
+/// An index subscription of a client.
 pub(super) struct IndexFeed {
-    /// The request's.
+    /// Id of the request.
     pub(super) id: String,
     /// Place of the index.
     pub(super) index: usize,
     pub(super) kinds: Kinds,
-    /// Told whole each time, not as a change.
+    /// True if each update is a snapshot, not a change.
     pub(super) is_whole: bool,
-    /// What was told last.
+    /// Latest published value.
     pub(super) told: Money,
 }
 
-/// The name by FIX of an index that JSON-RPC calls `btc_usd` or `eth_usdc`.
+/// Returns the FIX name of an index such as `btc_usd` or `eth_usdc`.
 pub(super) fn symbol_of(index: &str) -> String {
     let (base, quote) = currencies_of(index);
     match quote.as_str() {
@@ -45,13 +45,13 @@ fn currencies_of(index: &str) -> (String, String) {
 }
 
 impl Front {
-    /// The place of the index with this name.
+    /// Returns the place of the index with this name.
     pub(super) fn index_of_symbol(&self, symbol: &str) -> Option<usize> {
         let is_index = symbol.ends_with(ENDING);
         self.indices.iter().position(|index| is_index && symbol_of(&index.name) == symbol)
     }
 
-    /// The indices of a currency and a second one, as instruments: their names, and of what.
+    /// Returns the matching indices as instruments: name, base and quote currency.
     pub(super) fn listed_indices(&self, base: Option<&str>, quote: Option<&str>) -> Vec<[String; 3]> {
         let is_wanted = |own: &str, wanted: Option<&str>| {
             wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(own) || wanted.eq_ignore_ascii_case("any"))
@@ -63,7 +63,7 @@ impl Front {
         names.filter(|[_, of, against]| is_wanted(of, base) && is_wanted(against, quote)).collect()
     }
 
-    /// What an index is, in one message.
+    /// Writes a snapshot of an index.
     pub(super) fn index_snapshot(&self, id: &str, index: usize, kinds: Kinds) -> Option<Outgoing> {
         let entries: Vec<MdEntry<'_>> = self
             .index_entries(index, kinds)
@@ -101,7 +101,7 @@ impl Front {
         })
     }
 
-    /// The value, and the delivery price that JSON-RPC tells of an index, which is the same.
+    /// Returns the index value and the estimated delivery price, which equals it as over JSON-RPC.
     fn index_entries(&self, index: usize, kinds: Kinds) -> impl Iterator<Item = (MdEntryType, Money)> {
         let price = self.indices[index].price;
         let value = kinds.has_index.then_some(MdEntryType::INDEX_VALUE);
@@ -109,7 +109,7 @@ impl Front {
         [value, delivery].into_iter().flatten().map(move |entry_type| (entry_type, price))
     }
 
-    /// Tells who follows indices themselves of those that are new.
+    /// Publishes changed indices to their subscribers.
     pub(super) fn tell_index_feeds(&mut self) {
         let mut due = Vec::new();
         for (number, connection) in &mut self.connections {
@@ -132,7 +132,7 @@ impl Front {
     }
 }
 
-/// An index as an instrument.
+/// Describes an index as an instrument.
 pub(super) fn index_security([symbol, base, quote]: &[String; 3]) -> Security<'_> {
     Security {
         symbol,

@@ -1,4 +1,4 @@
-//! Instruments by FIX: lists and states.
+//! Instruments over FIX: lists and states.
 
 use tickpath_fix::deribit::{
     Security, SecurityAltId, SecurityDefinition, SecurityDefinitionRequest, SecurityList,
@@ -19,7 +19,7 @@ use crate::market::Life;
 const ACTIVE: u64 = 1;
 const CLOSED: u64 = 4;
 const SETTLED: u64 = 12;
-/// SecurityRequestType (321): how one is, make one, which there are.
+/// SecurityRequestType (321): query one, create one, list all.
 const IS: u64 = 0;
 const MAKE: u64 = 1;
 const LIST: u64 = 3;
@@ -32,25 +32,25 @@ const NOT_AVAILABLE: u64 = 8;
 const UNKNOWN: u64 = 20;
 /// SecurityAltIDSource (456): the multicast feed.
 const MULTICAST: u64 = 101;
-/// Instruments whose states one client follows at most; the request is refused beyond.
+/// Maximum number of instrument states one client may subscribe to; further requests are rejected.
 const STATUSES_MAX: usize = 500;
 
-/// Texts of an instrument that are made for the message.
+/// Texts of an instrument for a message.
 struct Words {
     description: String,
     issued: String,
     matures: String,
-    /// When in the day it is settled for the last time.
+    /// Time of day of the final settlement.
     matures_at: String,
     /// Name of its index.
     underlying: String,
-    /// Its number in the venue's multicast feed; of clients that ask for it.
+    /// Number in the venue's multicast feed, if the client requests it.
     multicast_id: Option<String>,
-    /// Steps of prices by the price that they are above; of clients that ask for them.
+    /// Ticks by the price above which they apply, if the client requests them.
     ticks: Vec<TickRule<'static>>,
 }
 
-/// What a client wants to know of instruments beside what all are told.
+/// Optional details of instruments that a client requests.
 #[derive(Clone, Copy, Default)]
 struct Details {
     has_status: bool,
@@ -196,7 +196,7 @@ impl Front {
         }
     }
 
-    /// Combinations, of which the venue has none.
+    /// Handles requests for combinations; the venue has none.
     pub(super) fn security_definition(&mut self, number: u64, message: &Message<'_>) -> Result<(), Refusal> {
         let request = SecurityDefinitionRequest::decode(message)?;
         check_id(request.security_req_id, tag::SECURITY_REQ_ID)?;
@@ -268,7 +268,7 @@ impl Front {
         })
     }
 
-    /// From now on it is known which instruments are open, so that a change is seen.
+    /// Records the current states of the instruments, so that later changes are detected.
     fn note_states(&mut self) {
         for place in 0..self.markets.len() {
             let status = self.status_of(place);
@@ -276,7 +276,7 @@ impl Front {
         }
     }
 
-    /// Tells who follows instruments of those that have opened or closed.
+    /// Publishes instruments that opened or closed to their subscribers.
     pub(super) fn tell_states(&mut self, touched: &[usize]) {
         for &place in touched {
             let status = self.status_of(place);
@@ -304,7 +304,7 @@ impl Front {
     }
 }
 
-/// MaturityTime (1079) of a time as it is written: with its distance from UTC, which is none.
+/// Returns a MaturityTime (1079) with the UTC designator `Z`.
 fn time_of_day(time: &str) -> String {
     time.split_once('-').map_or(String::new(), |(_, of_day)| format!("{}Z", &of_day[..of_day.len().min(8)]))
 }

@@ -1,4 +1,4 @@
-//! Logon and logout by FIX.
+//! FIX Logon and Logout.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,18 +17,18 @@ use crate::record::Record;
 
 const BAD_FIELD: &str = "a field of the Logon is wrong";
 const TAKEN: &str = "a session of another key is logged on as this SenderCompID";
-/// To a session whose client logged on anew.
+/// Logout text for a session whose client logged on again.
 const TAKEN_OVER: &str = "another Logon has this SenderCompID (49): this session is over";
 
-/// Clocks that refuse what may have been used before the start: signatures are good for a minute.
+/// Creates clocks that reject timestamps possibly used before the start; signatures are valid for a minute.
 pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
     let first = (now_us / 1_000).saturating_sub(SIGNATURE_VALID_MS);
     vec![LogonClock::after(first); settings.keys.len()]
 }
 
-/// What a client shows of itself.
+/// Verified signer of a Logon.
 struct Signer {
-    /// Place of its key.
+    /// Place of the signing key.
     key: usize,
     timestamp: u64,
 }
@@ -43,7 +43,7 @@ impl Front {
         }
     }
 
-    /// Checks a Logon that is not put off, or not any more.
+    /// Checks a Logon that is not, or no longer, postponed.
     pub(in crate::front) fn check_fix_logon(&mut self, number: u64, message: &Message<'_>) {
         let decision = match self.log_on_by_fix(number, message, self.key_of_logon(message)) {
             Ok(()) => {
@@ -66,7 +66,7 @@ impl Front {
         Credentials::decode(message).ok().and_then(|shown| self.key_named(shown.username?))
     }
 
-    /// Who the client is, if it shows it; the connection then acts for its account.
+    /// Authenticates the client and logs the connection on to its account.
     fn log_on_by_fix(
         &mut self,
         number: u64,
@@ -79,7 +79,7 @@ impl Front {
         let Signer { key, timestamp } = match self.shown_key(message) {
             Ok(shown) => shown,
             Err(why) => {
-                // Nobody may try keys without end.
+                // A failed Logon costs credits, which bounds the number of guesses.
                 self.charge_refused(number, PublicPool::RefusedLogin(named))
                     .map_err(|fault| fault.code.message())?;
                 return Err(why);
@@ -124,7 +124,7 @@ impl Front {
         Ok(())
     }
 
-    /// Whose key signed a Logon.
+    /// Verifies the signature of a Logon; returns its key and timestamp.
     fn shown_key(&self, message: &Message<'_>) -> Result<Signer, &'static str> {
         let credentials = Credentials::decode(message).map_err(|_| BAD_FIELD)?;
         let username = credentials.username.ok_or("Username (553) is missing")?;
@@ -155,14 +155,14 @@ impl Front {
         Ok(Signer { key, timestamp })
     }
 
-    /// A client that logs on anew has lost its line, or does not want it any more: the session that it had is over, and
-    /// its orders with it where it wanted that.
+    /// Ends the previous session of a client that logs on again: its connection is lost or no longer needed.
+    /// With cancel on disconnect this cancels its orders.
     fn take_over(&mut self, holder: u64) {
         self.end_orders_of_fix(holder, false);
         self.with_session(holder, |session, now, _| session.end(now, TAKEN_OVER));
     }
 
-    /// A Logon of before a restart is not good again.
+    /// Restores the clock of a key, so that Logons from before a restart cannot be replayed.
     pub(in crate::front) fn take_fix_logon(&mut self, client_id: &str, timestamp_ms: u64) {
         let keys = self.settings.keys.iter();
         for (clock, _) in self.fix.clocks.iter_mut().zip(keys).filter(|(_, key)| key.client_id == client_id) {
@@ -170,14 +170,14 @@ impl Front {
         }
     }
 
-    /// A client logs out: with cancel on disconnect its orders go at once, unless it says otherwise.
+    /// Handles a Logout: cancel on disconnect applies at once, unless the client declines.
     pub(super) fn log_out_fix(&mut self, number: u64, message: &Message<'_>) {
         let keeps =
             Logout::decode(message).is_ok_and(|logout| logout.dont_cancel_on_disconnect == Some(true));
         self.end_orders_of_fix(number, keeps);
     }
 
-    /// A session is over: it is told nothing more, and what is to go with it goes at once.
+    /// Ends the subscriptions of a session and applies its cancel on disconnect.
     fn end_orders_of_fix(&mut self, number: u64, keeps: bool) {
         self.leave_fix(number);
         if let Some(connection) = self.connections.get_mut(&number) {

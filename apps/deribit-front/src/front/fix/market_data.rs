@@ -1,4 +1,4 @@
-//! Books and trades by FIX: snapshots, changes, and the best levels each time.
+//! Market data over FIX: snapshots, incremental changes and periodic best levels.
 
 use tickpath_derivatives::Money;
 use tickpath_fix::deribit::{
@@ -15,27 +15,27 @@ use super::{Front, Outgoing, check_id, decimal_of, figure_of, text, written};
 use crate::listing::Listing;
 use crate::market::{Levels, Trade};
 
-/// Instruments that one client follows at most; a request for a further one is rejected.
+/// Maximum number of instruments one client may subscribe to; a request for a further one is rejected.
 const FEEDS_MAX: usize = 500;
-/// Depths of the best levels.
+/// Supported depths of the best levels.
 const DEPTHS: [u64; 3] = [1, 10, 20];
-/// Trades of a snapshot where none are asked for, and at most.
+/// Default and maximum number of trades in a snapshot.
 const TRADES_DEFAULT: u64 = 20;
 const TRADES_MAX: u64 = 1_000;
-/// Trades that wait for the next message of the best levels at most; the oldest goes first.
+/// Maximum number of trades waiting for the next best-levels message; the oldest is dropped.
 const WAITING_MAX: usize = 1_000;
 /// MDReqRejReason (281).
 const UNKNOWN_SYMBOL: &str = "0";
 const DUPLICATE_ID: &str = "1";
 const INSUFFICIENT_BANDWIDTH: &str = "2";
-/// Changes that one message has at most; there are further messages of the others.
+/// Maximum number of changes in one message; further messages carry the rest.
 const CHANGES_MAX: usize = 2_000;
 const BAD_SUBSCRIPTION: &str = "4";
 const BAD_DEPTH: &str = "5";
 const BAD_UPDATE_TYPE: &str = "6";
 const BAD_ENTRY_TYPE: &str = "8";
 
-/// What a client wants of an instrument.
+/// Market data types that a client requests for an instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds {
     has_bids: bool,
@@ -54,40 +54,40 @@ impl Kinds {
     }
 }
 
-/// One instrument that a client follows.
+/// A client's subscription to one instrument.
 pub(super) struct Feed {
-    /// The request's.
+    /// Id of the request.
     id: String,
     listing: usize,
     kinds: Kinds,
-    /// Levels of a side; 0 for all of them, and then their changes.
+    /// Number of levels per side; 0 for all levels with incremental changes.
     depth: usize,
     is_changed: bool,
     trades: Vec<Trade>,
-    /// The index that was told last.
+    /// Latest published index.
     index: Money,
-    /// The same of the price of the last settlement.
+    /// Latest published settlement price.
     settled: Option<Price>,
 }
 
-/// What an instrument did, in contracts.
+/// Statistics of an instrument, in contracts.
 struct Figures {
     volume_24h: FixDecimal,
     open_interest: FixDecimal,
 }
 
-/// Of a snapshot.
+/// Reject text of a snapshot.
 const BOOK_TOO_LONG: &str = "the book is longer than 1 MiB: ask for a MarketDepth (264) of it";
 
-/// What a request names.
+/// Listings and indices named in a request.
 #[derive(Default)]
 struct Followed {
-    /// Of listings.
+    /// Places of the listings.
     places: Vec<usize>,
     indices: Vec<usize>,
 }
 
-/// Why a request for market data is not done.
+/// Code and text of a market data reject.
 type Rejected = (&'static str, &'static str);
 
 impl Front {
@@ -210,7 +210,7 @@ impl Front {
         Ok(())
     }
 
-    /// Books that nobody follows any more are not kept.
+    /// Removes published books without subscribers.
     pub(super) fn forget_books(&mut self) {
         let links = self.connections.values().filter_map(|connection| connection.fix.as_deref());
         let followed: std::collections::HashSet<usize> = links
@@ -239,7 +239,7 @@ impl Front {
         if found.places.is_empty() && found.indices.is_empty() { Err(unknown) } else { Ok(found) }
     }
 
-    /// The latest trades of an instrument, oldest first.
+    /// Returns the latest trades of an instrument, oldest first.
     fn latest_trades(&self, place: usize, count: usize, since_ms: u64) -> Vec<Trade> {
         let trades = &self.markets[place].trades;
         let recent = trades.iter().rev().take_while(|trade| trade.at_ms >= since_ms).take(count);
@@ -248,7 +248,7 @@ impl Front {
         found
     }
 
-    /// A book as a client has it, and what was traded.
+    /// Writes a snapshot of a book in the requested depth, with trades.
     fn snapshot(
         &self,
         number: u64,
@@ -325,7 +325,7 @@ impl Front {
         })
     }
 
-    /// What is reckoned anew for each message, but for those of one command once.
+    /// Calculates the statistics of a message, once for all messages of a command.
     fn reckoned(&self, place: usize) -> Figures {
         let (listing, market) = self.listed(place);
         Figures {
@@ -334,13 +334,13 @@ impl Front {
         }
     }
 
-    /// What all positions that were bought come to, in contracts.
+    /// Returns the sum of all long positions, in contracts.
     fn open_interest(&self, place: usize) -> FixDecimal {
         let sizes = self.accounts.iter().map(|account| account.position(place).size.max(0).unsigned_abs());
         contracts(&self.settings.listings[place], Qty(sizes.sum()))
     }
 
-    /// Tells who follows books what a command changed in them.
+    /// Publishes the book changes by a command to subscribers.
     pub(super) fn tell_feeds(&mut self, touched: &[usize], trades: &[(usize, Trade)]) {
         for &place in touched {
             let own: Vec<Trade> =
@@ -374,7 +374,7 @@ impl Front {
         }
     }
 
-    /// Tells who follows indices and settlements of those that are new.
+    /// Publishes new index and settlement prices to subscribers.
     pub(in crate::front) fn tell_indices(&mut self) {
         self.tell_index_feeds();
         let mut outgoing = Vec::new();
@@ -417,7 +417,7 @@ impl Front {
         }
     }
 
-    /// What is not as clients have it: side, price, what happened, and what is there now. They have it from now on.
+    /// Returns the unpublished level changes: side, price, action and quantity. Marks them as published.
     fn changed_levels(&mut self, place: usize) -> Vec<(Side, i64, MdUpdateAction, u64)> {
         let market = &self.markets[place];
         let Some(published) = self.fix.published.get_mut(&place) else { return Vec::new() };
@@ -508,7 +508,7 @@ impl Front {
         })
     }
 
-    /// Sends a client the best levels of what has changed since the last time.
+    /// Publishes the best levels of changed instruments to a client.
     pub(super) fn flush_feeds(&mut self, number: u64) {
         let Some(link) = self.link(number) else { return };
         let due: Vec<_> = link

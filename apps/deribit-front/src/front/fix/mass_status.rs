@@ -1,4 +1,4 @@
-//! Mass status by FIX: how many orders there are, and then a report of each, as the client takes them.
+//! Mass status over FIX: first the number of orders, then a report of each as fast as the client reads.
 
 use std::collections::VecDeque;
 
@@ -20,19 +20,19 @@ const ONE_ORDER: u64 = 1;
 const BY_ORDER_ID: u64 = 0;
 const BY_CLIENT_ID: u64 = 1;
 const BY_LABEL: u64 = 2;
-/// Reports that wait for room at most, as many as an account has orders; a request that comes on top of others is refused.
+/// Maximum number of queued reports, as many as an account has orders; a request beyond it is rejected.
 const WAITING_MAX: usize = 1 << 17;
-/// As much of the output as these reports fill: the other half is for news.
+/// Output bytes that these reports may fill; the other half is for notifications.
 const OUTPUT_SHARE: usize = OUT_BYTES_MAX / 2;
-/// Reports that are written at once.
+/// Maximum number of reports written at once.
 const REPORTS_PER_TURN: usize = 256;
 
-/// Reports that a request waits for.
+/// Reports still to be sent for one request.
 pub(super) struct StatusReports {
     account: usize,
     request_id: String,
     request_type: u64,
-    /// All of them, those that are sent too.
+    /// Total number of reports, including those already sent.
     count: u64,
     orders: VecDeque<u64>,
 }
@@ -53,7 +53,7 @@ impl Front {
                 let meant = self.live(account).filter(|order| self.is_selected(&selection, order));
                 meant.map(|order| order.number).collect()
             }
-            // Deribit asks for those of a name by either type.
+            // Deribit accepts either type for a single name.
             ALL | ONE_ORDER => {
                 let id = Some(request.request_id);
                 let mut name = Name { symbol: request.symbol, currency: request.currency, ..Name::default() };
@@ -70,7 +70,7 @@ impl Front {
         self.begin_mass_status(caller, &request, orders)
     }
 
-    /// The orders that a client means: of a label all that are open, or were where none is.
+    /// Returns the named orders: for a label all open ones, or the closed ones if none is open.
     fn orders_named(&self, account: usize, name: &Name<'_>) -> Vec<u64> {
         let Some(label) = name.label else {
             return self.find_order(account, name).into_iter().collect();
@@ -86,7 +86,7 @@ impl Front {
         }
     }
 
-    /// Answers with the number of orders; their reports follow as there is room for them.
+    /// Replies with the number of orders; their reports follow as the output has capacity.
     fn begin_mass_status(
         &mut self,
         caller: Caller,
@@ -124,7 +124,7 @@ impl Front {
         Ok(())
     }
 
-    /// Sends reports that wait, as far as there is room: each of an order as it is now.
+    /// Sends queued reports while the output has capacity, each with the current state of its order.
     pub(super) fn send_status_reports(&mut self, number: u64) {
         for _ in 0..REPORTS_PER_TURN {
             let Some(link) = self.link(number) else { return };
@@ -146,7 +146,7 @@ impl Front {
         if let Some(order) = self.accounts[asked.account].order(number).cloned() {
             return self.status_report(&order, mass_status);
         }
-        // It has ended meanwhile, and so many after it that it is no longer told.
+        // The order has ended and is no longer stored, because too many others ended after it.
         written(&ExecutionReport {
             ord_status: OrdStatus::REJECTED,
             exec_type: Some(ExecType::ORDER_STATUS),

@@ -1,4 +1,4 @@
-//! Orders by FIX: what is asked is made what JSON-RPC would have asked.
+//! Orders over FIX: requests are converted to the JSON-RPC form.
 
 use tickpath_deribit::codes::{Advanced, Kind, OrderType, TimeInForce, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
@@ -27,12 +27,12 @@ const OF_SECURITY_TYPE: u64 = 5;
 const ALL: u64 = 7;
 const OF_LABEL: u64 = 10;
 
-/// Of a SecurityType.
+/// Reject text for a SecurityType.
 pub(super) const UNKNOWN_KIND: &str = "no such kind";
-/// Of a ClOrdID.
+/// Reject text for a ClOrdID.
 pub(super) const DUPLICATE: &str = "an open order has this ClOrdID (11)";
 
-/// How an order of a client is found.
+/// Names by which a client identifies an order.
 #[derive(Default)]
 pub(super) struct Name<'a> {
     pub(super) order_id: Option<&'a str>,
@@ -43,14 +43,14 @@ pub(super) struct Name<'a> {
 }
 
 impl Name<'_> {
-    /// Whether the order is of the instrument and the currency.
+    /// Returns true if the order has the given instrument and currency.
     pub(super) fn has(&self, front: &Front, order: &Order) -> bool {
         let listing = &front.settings.listings[order.listing];
         self.symbol.is_none_or(|symbol| symbol == listing.name)
             && self.currency.is_none_or(|currency| listing.is_of(None, currency))
     }
 
-    /// A request about the order.
+    /// Describes a request about the order.
     fn request(&self, caller: Caller, kind: FixKind) -> FixRequest {
         let own = |text: Option<&str>| text.unwrap_or_default().to_owned();
         FixRequest {
@@ -63,13 +63,13 @@ impl Name<'_> {
     }
 }
 
-/// What became of a request, as far as it is known at once.
+/// Immediate outcome of a request.
 pub(super) enum Outcome {
-    /// The log's word is waited for.
+    /// The reply follows once the log confirms the request.
     Later,
-    /// It is done: the order as it is now.
+    /// Done; the number of the order.
     Order(u64),
-    /// Many are done.
+    /// A bulk request is done.
     Group(Group),
 }
 
@@ -88,7 +88,7 @@ impl From<Option<Group>> for Outcome {
     }
 }
 
-/// What a request looks at of the orders that are on their way.
+/// Returns the orders whose in-flight requests a request must wait for.
 pub(super) fn look_of(message: &Message<'_>) -> Look {
     let of = |order_id: Option<&str>, client_id: Option<&str>, label: Option<&str>| match (
         order_id, client_id, label,
@@ -99,7 +99,7 @@ pub(super) fn look_of(message: &Message<'_>) -> Look {
         (None, None, None) => Look::Nothing,
     };
     let look = match message.msg_type() {
-        // A name is good again once the order is over that had it.
+        // A ClOrdID may be reused once its order is closed.
         MsgType::NEW_ORDER_SINGLE => NewOrderSingle::decode(message).map(|order| {
             let reduces = order.exec_inst.is_some_and(|text| text.contains('E'));
             if reduces { Look::All } else { Look::ClientId(order.cl_ord_id.to_owned()) }
@@ -115,12 +115,12 @@ pub(super) fn look_of(message: &Message<'_>) -> Look {
         }
         _ => Ok(Look::Nothing),
     };
-    // What cannot be read is refused for that.
+    // A message that cannot be decoded is rejected later for that reason.
     look.unwrap_or(Look::Nothing)
 }
 
 impl Front {
-    /// Does what a client asks of its orders, and tells what was done at once, or why it was not.
+    /// Executes an order request and sends its reply if it is done or rejected at once.
     pub(super) fn do_by_fix<T: Into<Outcome>>(
         &mut self,
         caller: Caller,
@@ -141,7 +141,7 @@ impl Front {
             Err(fault) => Err(*fault),
         };
         self.answer_fix(caller.account, &to, asked, done);
-        // No command of the log tells of it as well.
+        // No log command reports this request again.
         self.fix.answered = None;
     }
 
@@ -165,7 +165,7 @@ impl Front {
         Ok(())
     }
 
-    /// An order as JSON-RPC would have it.
+    /// Converts a new order to its JSON-RPC form.
     fn place_of<'a>(&self, order: &NewOrderSingle<'a>) -> Result<PlaceOrder<'a>, FieldError> {
         let qty = number_of(order.order_qty, tag::ORDER_QTY)?;
         let is_units = is_in_units(order.qty_type)?;
@@ -199,7 +199,7 @@ impl Front {
         })
     }
 
-    /// A client's name for an order is good while no open order of the account has it.
+    /// Rejects a ClOrdID that is too long or belongs to an open order of the account.
     fn check_client_id(&self, account: usize, client_id: &str) -> Result<(), Fault> {
         if client_id.chars().count() > LABEL_LEN_MAX {
             return Err(Fault::because(ErrorCode::BadArgument, "ClOrdID (11) has more than 64 characters"));
@@ -260,7 +260,7 @@ impl Front {
             if known.side != side {
                 return Err(Fault::because(ErrorCode::BadArgument, "Side (54) is not the order's"));
             }
-            // What it has already is no change.
+            // A value that the order already has is no change.
             let listing = &front.settings.listings[known.listing];
             let has = |shown| known.display.is_some_and(|display| listing.amount(display) == shown);
             let edit = EditOrder {
@@ -292,7 +292,7 @@ impl Front {
         Ok(())
     }
 
-    /// The order that a client means: by the venue's id, by its own, or by a label that one order alone has.
+    /// Finds an order by the venue's id, by its ClOrdID, or by a label that only one order has.
     pub(super) fn find_order(&self, account: usize, name: &Name<'_>) -> Result<u64, Fault> {
         let not_found = || Fault::new(ErrorCode::OrderNotFound);
         let is_meant = |order: &&Order| name.has(self, order);
@@ -332,7 +332,7 @@ impl Front {
         self.do_by_fix(caller, asked, |front, to| {
             let selection = selection?;
             front.freeze_quotes_where(caller.account, cancel.freeze_quotes == Some(true));
-            // The list of orders is what the answer is made of.
+            // The reply is built from the list of orders.
             front.cancel_selected(caller.account, &selection, true, to)
         });
         Ok(())
@@ -369,7 +369,7 @@ impl Front {
         Ok(Ok(selection))
     }
 
-    /// A shown quantity as an amount.
+    /// Converts a displayed quantity to an amount.
     fn display_amount(
         &self,
         symbol: &str,
@@ -386,7 +386,7 @@ impl Front {
     }
 }
 
-/// What ExecInst (18) asks for: `6` post only, `6A` post only or reject, `E` reduce only, with blanks between or without.
+/// ExecInst (18): `6` post only, `6A` post only or reject, `E` reduce only; blanks between them are optional.
 #[derive(Default)]
 pub(super) struct Instructions {
     pub(super) is_post_only: bool,
@@ -414,7 +414,7 @@ fn side_of(side: SideCode) -> Result<Side, FieldError> {
     }
 }
 
-/// Whether a quantity is of units, not of contracts.
+/// Returns true for a quantity in units, false for contracts.
 fn is_in_units(qty_type: Option<QtyType>) -> Result<bool, FieldError> {
     match qty_type {
         None | Some(QtyType::CONTRACTS) => Ok(false),
@@ -423,7 +423,7 @@ fn is_in_units(qty_type: Option<QtyType>) -> Result<bool, FieldError> {
     }
 }
 
-/// `J` is a stop limit, which has a stop price, and `S` a stop market. For takes Deribit's FIX has no words.
+/// `J` is a stop limit, which has a stop price, and `S` a stop market. Deribit's FIX has no take orders.
 fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
     Ok(match order.ord_type.unwrap_or(OrdType::LIMIT) {
         OrdType::MARKET => OrderType::Market,
@@ -436,7 +436,7 @@ fn type_of(order: &NewOrderSingle<'_>) -> Result<OrderType, FieldError> {
     })
 }
 
-/// What belongs together comes together.
+/// Checks that dependent fields are present together.
 fn check_shape(order: &NewOrderSingle<'_>, order_type: OrderType) -> Result<(), FieldError> {
     let trails = order_type == OrderType::TrailingStop;
     let is_stop = matches!(order_type, OrderType::StopLimit | OrderType::StopMarket);
@@ -456,7 +456,7 @@ fn check_shape(order: &NewOrderSingle<'_>, order_type: OrderType) -> Result<(), 
     if order.peg_price_type.is_some_and(|kind| kind != PegPriceType::TRAILING_STOP || !trails) {
         return Err(out_of_range(tag::PEG_PRICE_TYPE));
     }
-    // What is shown anew is as much as was shown.
+    // The refresh quantity must equal the displayed quantity.
     if order.refresh_qty.is_some_and(|refresh| order.display_qty.is_none_or(|shown| !is_same(shown, refresh)))
     {
         return Err(out_of_range(tag::REFRESH_QTY));
@@ -497,7 +497,7 @@ fn trigger_of(code: TriggerCode) -> Result<Trigger, FieldError> {
     }
 }
 
-/// The kind of a SecurityType (167).
+/// Returns the kind of a SecurityType (167).
 pub(super) fn kind_of(security_type: &str) -> Option<Kind> {
     match security_type {
         "FUT" => Some(Kind::Future),

@@ -1,4 +1,4 @@
-//! Quotes of market makers by FIX, and their protection.
+//! Market maker quotes and market maker protection over FIX.
 
 use tickpath_deribit::codes::{CancelReason, OrderState};
 use tickpath_deribit::error_code::ErrorCode;
@@ -39,7 +39,7 @@ const REJECTED: u64 = 5;
 const ORDER: u64 = 0;
 const TRADE: u64 = 1;
 const ERROR: u64 = 2;
-/// The second currency of an index where none is named.
+/// Default quote currency of an index.
 const SECONDARY_DEFAULT: &str = "USD";
 
 impl Front {
@@ -66,7 +66,7 @@ impl Front {
         Ok(())
     }
 
-    /// What became of quotes.
+    /// Writes the outcome of a mass quote.
     pub(super) fn quote_ack(&self, account: usize, quote_id: &str, quoting: &Quoting) -> Option<Outgoing> {
         let known = &self.accounts[account];
         let orders: Vec<(&Order, String)> = quoting
@@ -183,7 +183,7 @@ impl Front {
         Ok(self.accounts[account].open.values().filter(is_meant).map(|order| order.number).collect())
     }
 
-    /// The index of two currencies.
+    /// Returns the index of two currencies.
     fn index_of(&self, currency: &str, secondary: Option<&str>) -> Result<usize, Fault> {
         let name = format!("{currency}_{}", secondary.unwrap_or(SECONDARY_DEFAULT)).to_lowercase();
         let place = self.indices.iter().position(|index| index.name == name);
@@ -290,7 +290,7 @@ fn protection_result(request_id: &str, done: Result<(), Fault>) -> Option<Outgoi
     })
 }
 
-/// The sides that are asked for, in their order.
+/// Returns the quoted sides in request order.
 fn quotes_of(request: &MassQuote<'_>) -> Result<Vec<Quote>, FieldError> {
     let checked = |text: &str, tag| match text.chars().count() <= LABEL_LEN_MAX {
         true => Ok(text.to_owned()),
@@ -318,7 +318,7 @@ fn quotes_of(request: &MassQuote<'_>) -> Result<Vec<Quote>, FieldError> {
     Ok(quotes)
 }
 
-/// One side of a quote; none that is not there.
+/// Returns one side of a quote, if present.
 fn side_of(entry: &QuoteEntry<'_>, side: Side, extra: &Extra) -> Result<Option<Quote>, FieldError> {
     let (price, size, price_tag, size_tag) = match side {
         Side::Buy => (entry.bid_px, entry.bid_size, tag::BID_PX, tag::BID_SIZE),

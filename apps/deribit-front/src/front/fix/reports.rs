@@ -1,4 +1,4 @@
-//! What clients by FIX are told of orders.
+//! Execution reports for FIX clients.
 
 use tickpath_deribit::codes::{Advanced, CancelReason, OrderState, OrderType, TimeInForce, Trigger};
 use tickpath_deribit::error_code::ErrorCode;
@@ -21,26 +21,26 @@ use crate::listing::Listing;
 use crate::order::{Order, UserTrade, hundredths};
 use crate::pending::{FixKind, FixRequest, ReplyTo};
 
-/// MassCancelRequestType (530) of an answer to a Quote Cancel.
+/// MassCancelRequestType (530) in the reply to a Quote Cancel.
 const OF_QUOTES: u64 = 11;
 const EXCHANGE: &str = "Deribit";
 pub(super) const SUCCESS: &str = "success";
 const NOTIFICATION: &str = "notification";
 /// BusinessRejectReason (380): the application is not available.
 const NOT_AVAILABLE: u64 = 4;
-/// Orders that a mass cancel names at most; all of them are counted.
+/// Maximum number of orders listed in a mass cancel report; all of them are counted.
 const NAMED_MAX: usize = 10_000;
 
-/// Which report it is.
+/// Kind and content of an execution report.
 #[derive(Clone, Copy)]
 struct Occasion<'a> {
     exec_type: ExecType,
     text: &'a str,
-    /// Fills to be listed.
+    /// Fills to list.
     fills: &'a [UserTrade],
-    /// The fill that it is about.
+    /// The reported fill.
     last: Option<&'a UserTrade>,
-    /// Id and kind of the mass status request that is answered, and how many reports answer it.
+    /// Id and type of the mass status request, and the number of its reports.
     mass_status: Option<(&'a str, u64, u64)>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Occasion<'a> {
 }
 
 impl Front {
-    /// Answers a request about orders.
+    /// Replies to an order request.
     pub(in crate::front) fn answer_fix(
         &mut self,
         account: usize,
@@ -81,7 +81,7 @@ impl Front {
                 front.send_reports(number, account, order, trades, SUCCESS);
             }
         });
-        // A reply that is lost is not told as news either.
+        // A lost reply is not sent as a notification either.
         if let FixDone::Order { number: order, .. } = done
             && asked.kind != FixKind::Cancel
         {
@@ -89,7 +89,7 @@ impl Front {
         }
     }
 
-    /// Says why a request about orders is not done.
+    /// Reports the rejection of an order request.
     pub(in crate::front) fn refuse_fix(&mut self, to: &ReplyTo, asked: &FixRequest, fault: Fault) {
         self.counters.refused.add(1);
         let words = words_of(&fault);
@@ -112,7 +112,7 @@ impl Front {
         self.send_fix_reply(to, |front| front.send_fix(to.connection, refusal));
     }
 
-    /// It is not known what became of a request: it may still be done, so this is no refusal of the order.
+    /// Reports an unknown outcome: the request may still be executed, so the order is not rejected.
     pub(in crate::front) fn give_up_fix(&mut self, number: u64, asked: &FixRequest) {
         let reject = written(&BusinessReject {
             ref_msg_type: match asked.kind {
@@ -131,7 +131,7 @@ impl Front {
         self.send_fix(number, reject);
     }
 
-    /// An order that was not taken.
+    /// Writes the rejection of a new order.
     fn rejected(&self, asked: &FixRequest, fault: &Fault, words: &str) -> Option<Outgoing> {
         let FixRequest { client_id, label, symbol, side, qty, price, .. } = asked;
         written(&ExecutionReport {
@@ -183,7 +183,7 @@ impl Front {
         })
     }
 
-    /// A cancel was done: the report of the order follows by itself.
+    /// Confirms a cancel; a full report of the order follows separately.
     fn brief_report(&self, account: usize, order: u64) -> Option<Outgoing> {
         let order = self.accounts[account].order(order)?;
         let listing = &self.settings.listings[order.listing];
@@ -214,7 +214,7 @@ impl Front {
         })
     }
 
-    /// Tells a client of its account's orders that have changed, but for the one that was just told as an answer.
+    /// Publishes changed orders of the account to a client, except the order that the current reply covers.
     pub(super) fn tell_reports(
         &mut self,
         number: u64,
@@ -238,7 +238,7 @@ impl Front {
         }
     }
 
-    /// One report with all fills, or one more of each fill before it, as the client wants it.
+    /// Sends one report with all fills, or first one report per fill if the client requested that.
     fn send_reports(&mut self, number: u64, account: usize, order: u64, trades: &[UserTrade], words: &str) {
         let is_apart = self.link(number).is_some_and(|link| link.has_fills_apart);
         if is_apart {
@@ -252,7 +252,7 @@ impl Front {
                 self.send_fix(number, report);
             }
         }
-        // A report has room for so many fills; of the others there are reports before the one that answers.
+        // A report has limited capacity for fills, so further reports precede the one that replies.
         let further = trades.len().saturating_sub(1) / ELEMENTS_MAX * ELEMENTS_MAX;
         let (first, trades) = if is_apart { (&[][..], trades) } else { trades.split_at(further) };
         for fills in first.chunks(ELEMENTS_MAX) {
@@ -270,7 +270,7 @@ impl Front {
         }
     }
 
-    /// The report of an order among those that answer a mass status request: its id and kind, and how many there are.
+    /// Writes the report of an order for a mass status request, given its id, type and number of reports.
     pub(super) fn status_report(&mut self, order: &Order, mass_status: (&str, u64, u64)) -> Option<Outgoing> {
         let occasion = Occasion { mass_status: Some(mass_status), ..Occasion::of(SUCCESS, &[]) };
         self.report_of(order, &occasion)
@@ -361,7 +361,7 @@ impl Front {
     }
 }
 
-/// What all answers to a cancel of many repeat of it.
+/// Returns the common fields of all mass cancel reports of a request.
 fn mass_cancel_report(asked: &FixRequest) -> OrderMassCancelReport<'_> {
     let (request_type, quote_cancel_type) = match asked.kind {
         FixKind::CancelQuotes(cancel_type) => (Some(OF_QUOTES), Some(cancel_type)),
@@ -385,12 +385,12 @@ fn fill<'a>(listing: &Listing, trade: &UserTrade, id: &'a str) -> Fill<'a> {
     }
 }
 
-/// A quantity in contracts, which are parts of one where a unit is less.
+/// Converts a quantity to contracts; a unit may be a fraction of a contract.
 pub(super) fn contracts(listing: &Listing, qty: Qty) -> FixDecimal {
     FixDecimal::parse(listing.contracts(qty).as_bytes()).unwrap_or(FixDecimal::ZERO).normalized()
 }
 
-/// What may still be executed.
+/// Returns the quantity that may still be executed.
 fn leaves(order: &Order) -> Qty {
     let lives = matches!(order.state, OrderState::Open | OrderState::Untriggered);
     if lives { order.leaves() } else { Qty::ZERO }
@@ -425,7 +425,7 @@ fn ord_type_of(order: &Order) -> OrdType {
         OrderType::Market => OrdType::MARKET,
         OrderType::MarketLimit => OrdType::MARKET_LIMIT,
         OrderType::StopMarket => OrdType::STOP_MARKET,
-        // Takes come by JSON-RPC alone, and have no word of their own.
+        // Take orders exist only over JSON-RPC and have no OrdType.
         OrderType::StopLimit | OrderType::TakeLimit | OrderType::TakeMarket => OrdType::MARKET_IF_TOUCHED,
         OrderType::TrailingStop => OrdType::TRAILING_STOP,
         _ => OrdType::LIMIT,

@@ -1,4 +1,4 @@
-//! Own trades by FIX, as they happen.
+//! Trade capture reports over FIX: own trades in real time.
 
 use tickpath_deribit::codes::OrderState;
 use tickpath_fix::deribit::{
@@ -25,27 +25,27 @@ const OTHER: u64 = 99;
 /// TradeRequestStatus (750).
 const ACCEPTED: u64 = 0;
 const REJECTED: u64 = 2;
-/// Instruments whose trades one client follows at most; a request for a further one is rejected.
+/// Maximum number of instruments with trade capture per client; a request for a further one is rejected.
 const CAPTURES_MAX: usize = 500;
-/// Characters of a time that are its day.
+/// Length of the date part of a timestamp, in characters.
 const DAY_LEN: usize = 8;
 
-/// A trade of market data as one client is told it.
+/// Client-specific texts of a public trade.
 #[derive(Default)]
 pub(super) struct TradeTexts {
     pub(super) id: String,
     pub(super) seq: String,
-    /// Of the client's own order; of both where both are.
+    /// The client's own order; `other_id` is set if both orders are its own.
     pub(super) order_id: Option<String>,
     pub(super) other_id: Option<String>,
-    /// What the trade made of the own order.
+    /// Status of the own order after the trade.
     pub(super) status: Option<OrdStatus>,
-    /// Empty for none.
+    /// Label of the own order; empty for none.
     pub(super) label: String,
 }
 
 impl Front {
-    /// What a client is told of an instrument's trades, oldest first: of its account's orders also which they are.
+    /// Returns the texts of an instrument's trades, oldest first; own trades include their order ids.
     pub(super) fn trade_texts(&self, number: u64, place: usize, trades: &[Trade]) -> Vec<TradeTexts> {
         let listing = &self.settings.listings[place];
         let text_of = |trade: &Trade| {
@@ -56,7 +56,7 @@ impl Front {
         let (Some(first), Some((account, _))) = (trades.first(), self.fix.up.get(&number)) else {
             return texts;
         };
-        // Who may not ask for orders is not told of them.
+        // Clients without read access to orders get no order ids.
         if !self.is_fix_allowed(number, Need::Trade(Access::Read)) {
             return texts;
         }
@@ -119,7 +119,7 @@ impl Front {
         Ok(())
     }
 
-    /// Tells who follows its account's trades of those that a command made.
+    /// Publishes trades by a command to a client with trade capture.
     pub(super) fn tell_captures(&mut self, number: u64, changes: &Changes) {
         for trade in &changes.trades {
             let capture = self
