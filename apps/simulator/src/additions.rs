@@ -1,27 +1,27 @@
-//! Instruments added while the venue runs, by draws of their own: the rest of a seed does not depend on them.
+//! Instruments added while the venue runs, from a separate random stream: the rest of a seed is independent.
 
 use tickpath_types::{Draw, Instrument, InstrumentTable, Nanos};
 
 use crate::faults::FaultEvent;
 use crate::venue::instrument;
 
-/// Their symbols: one more than the venue has room for.
+/// Symbols of the added instruments: one more than the venue has capacity for.
 const SYMBOLS: [&str; 2] = ["DELTA", "ECHO"];
-/// Added instruments that the venue has room for.
+/// Number of added instruments within the venue's capacity.
 const ROOM: u16 = 1;
-/// The order of the administrator that opens everything.
+/// The administrator's command that opens everything.
 const OPEN_ALL: u64 = 13;
 
-/// What is added when.
+/// The added instruments and the times of their addition.
 #[derive(Clone, Debug)]
 pub(crate) struct Additions {
-    /// Instruments that are there from the beginning.
+    /// Number of instruments at the start.
     first: u16,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
 }
 
 impl Additions {
-    /// In every other run nothing is added; in the others something once at least, and sometimes again.
+    /// Every other run adds no instruments; the others add at least one, and sometimes one twice.
     pub(crate) fn new(seed: u64, first: u16, active: Nanos) -> Additions {
         let draw = &mut Draw::new(seed ^ 0x61_6464);
         let mut fault_events = Vec::new();
@@ -36,7 +36,7 @@ impl Additions {
         Additions { first, fault_events }
     }
 
-    /// The greatest id that there may be.
+    /// Returns the maximum instrument id.
     pub(crate) fn max_id(&self) -> u16 {
         self.first + if self.fault_events.is_empty() { 0 } else { ROOM }
     }
@@ -45,7 +45,7 @@ impl Additions {
         instrument(self.first + 1 + place as u16, SYMBOLS[place])
     }
 
-    /// What clients know of: those that are there from the beginning, then those that may come.
+    /// Returns the instruments that clients know: those at the start, then those that may be added.
     pub(crate) fn table(&self, first: &InstrumentTable) -> InstrumentTable {
         let later =
             (0..SYMBOLS.len()).filter(|_| !self.fault_events.is_empty()).map(|place| self.instrument(place));

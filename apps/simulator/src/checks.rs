@@ -1,7 +1,7 @@
-//! Checkers that stand outside the code under test: from what a run has seen to what is wrong with it.
+//! Checkers independent of the code under test: they find the violations in the observations of a run.
 //!
-//! What should have been is found out by the plain engine from the log alone ([`Truth`]); everything else is compared with
-//! that, or with itself. Every checker is a pure function and knows nothing of the others.
+//! The reference engine computes the expected results from the log alone ([`Truth`]). All other observations
+//! are compared with these, or with each other. Every checker is a pure, independent function.
 
 mod client_orders;
 mod copies;
@@ -37,7 +37,7 @@ use report::Report;
 use truth::Truth;
 use views::Views;
 
-/// The run that the checkers judge, and their report.
+/// The run under check, and the report.
 struct Case<'a> {
     observed: &'a Observed,
     truth: Truth,
@@ -46,7 +46,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The violations that follow are about this; with nothing they say themselves what they are about.
+    /// Sets the subject of the following violations; empty if they state it themselves.
     fn about(&self, subject: String) {
         self.report.borrow_mut().subject = subject;
     }
@@ -55,7 +55,7 @@ impl Case<'_> {
         self.report.borrow_mut().say(text);
     }
 
-    /// Notes a violation unless something holds.
+    /// Reports a violation unless `holds`.
     fn expect(&self, holds: bool, text: impl FnOnce() -> String) {
         if !holds {
             self.say(text);
@@ -87,7 +87,7 @@ const CHECKERS: [(&str, Checker); 19] = [
     ("counters", counters::check),
 ];
 
-/// Everything that is wrong with a run; nothing when all promises were kept.
+/// Returns all violations of a run; none when all guarantees were kept.
 #[must_use]
 pub fn check(observed: &Observed) -> Vec<Violation> {
     let report = RefCell::new(Report::default());

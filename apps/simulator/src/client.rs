@@ -1,4 +1,4 @@
-//! A client of the venue at the level of bytes, which writes down all that it does and sees.
+//! A client of the venue at the byte level, which records all its actions and observations.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -12,16 +12,16 @@ use crate::hosts::PASSWORD;
 use crate::net::SimNetwork;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause};
 
-/// How long a connection and a login may take.
+/// Timeout of a connection and of a login.
 const PATIENCE: Nanos = Nanos::from_millis(2_000);
-/// How long a client waits at least before it connects again.
+/// Minimum wait before a client connects again.
 const BACKOFF_MIN: Nanos = Nanos::from_millis(2);
-/// The longest that it waits once nothing goes wrong any more.
+/// Maximum wait before a reconnect after the faults have ended.
 const CALM_BACKOFF_MAX: Nanos = Nanos::from_millis(50);
-/// The longest message of a client and its header.
+/// Maximum length of a client's message and its header.
 const PACKET_LEN_MAX: usize = 256;
-/// Refused logins in a row after which a client whose session, or messages that it wants, the venue has not got any more
-/// begins anew in the present one: they were lost with the power under a policy that allows it, or are too old.
+/// Consecutive refused logins after which a client restarts in the present session. The venue no longer has
+/// its session or messages, which are too old or were lost with the power under a policy that allows it.
 const REFUSALS_MAX: u32 = 20;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,24 +29,24 @@ pub(crate) struct Habits {
     /// Mean time between two bursts of requests.
     pub(crate) pause: Nanos,
     pub(crate) burst_max: u64,
-    /// Bursts, in a thousand, after which the client goes away, whether it says so or not.
+    /// Probability per burst of a disconnect, with or without a logout, in parts per thousand.
     pub(crate) leave_ppt: u64,
-    /// Bursts, in a thousand, after which it does not read for a while.
+    /// Probability per burst of a pause in reading, in parts per thousand.
     pub(crate) stall_ppt: u64,
-    /// For at most so long.
+    /// Maximum duration of the pause.
     pub(crate) stall_max: Nanos,
-    /// Logins, in a thousand, that ask for messages which were received already.
+    /// Probability per login of a request for messages already received, in parts per thousand.
     pub(crate) repeat_ppt: u64,
-    /// Logins, in a thousand, with a wrong password.
+    /// Probability per login of a wrong password, in parts per thousand.
     pub(crate) wrong_password_ppt: u64,
-    /// How long it stays away at most.
+    /// Maximum wait before a reconnect.
     pub(crate) backoff_max: Nanos,
-    /// After how long without a sign of the venue it gives the connection up.
+    /// Silence of the venue after which the connection is closed.
     pub(crate) peer_timeout: Nanos,
-    /// After how much silence of its own it sends a heartbeat.
+    /// Idle time after which it sends a heartbeat.
     pub(crate) heartbeat: Nanos,
-    /// Where it begins anew when its logins are refused again and again, for it accepts that messages are no more: with
-    /// the first, or with those that come next when 0.
+    /// First message after repeated login refusals, if the client accepts that messages are lost: 1 for the
+    /// first one, or 0 for new messages.
     pub(crate) begins_anew_at: Option<u64>,
 }
 
@@ -63,22 +63,22 @@ pub(crate) struct Client {
     name: String,
     habits: Habits,
     draw: Draw,
-    /// Of one that reads alone there is none.
+    /// The order flow; `None` for a client that only reads.
     flow: Option<Flow>,
     pub(crate) log: ClientLog,
     state: State,
     link: Link,
-    /// What the venue called the session that its messages are numbered in; blank before the first login.
+    /// The venue's name of the session that numbers the messages; blank before the first login.
     numbered_in: Session,
-    /// The next message that was never seen.
+    /// The next message that was never received.
     next: u64,
     /// The next message of this connection.
     cursor: u64,
     next_burst: Nanos,
     stalls_until: Nanos,
-    /// Refused logins in a row.
+    /// Consecutive refused logins.
     refusals: u32,
-    /// Nothing more is asked for from now on.
+    /// No more requests are made.
     is_quiet: bool,
 }
 
@@ -91,7 +91,7 @@ struct Link {
     /// The connections' numbers by their sockets.
     connections: BTreeMap<SocketId, u32>,
     received: Vec<u8>,
-    /// Bytes that the network has not taken yet.
+    /// Bytes that the network has not accepted yet.
     outgoing: Vec<u8>,
     last_heard: Nanos,
     last_sent: Nanos,
@@ -140,7 +140,7 @@ impl Link {
 }
 
 impl ClientLog {
-    /// Adds what the network noted of a connection, late, at its place in time.
+    /// Inserts a late note of the network on a connection, at its position in time.
     pub(crate) fn insert_note(&mut self, note: &StreamNote, connection: u32) {
         let kind = match &note.kind {
             StreamNoteKind::Read { kernel_ns, bytes } => {
@@ -181,7 +181,7 @@ impl Client {
         }
     }
 
-    /// Does what is to be done now; true when there was something. `time_of_day` by the venue's clock.
+    /// Does the work that is due; returns true if there was any. `time_of_day` is by the venue's clock.
     pub(crate) fn step(&mut self, now: Nanos, time_of_day: Nanos) -> bool {
         match self.state {
             State::Away { until } if now < until => false,
@@ -201,7 +201,7 @@ impl Client {
         }
     }
 
-    /// When something is to be done at the latest, if nothing arrives.
+    /// Returns the latest time for the next step, if nothing arrives.
     pub(crate) fn next_due(&self) -> Nanos {
         match self.state {
             State::Away { until } => until,
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Asks for nothing more, and behaves.
+    /// Stops requests and provoked faults.
     pub(crate) fn calm_down(&mut self) {
         self.is_quiet = true;
         self.stalls_until = Nanos::ZERO;
@@ -227,7 +227,7 @@ impl Client {
         }
     }
 
-    /// The process dies; what it has received it remembers.
+    /// Crashes the process; its received messages survive.
     pub(crate) fn crash(&mut self, now: Nanos, back_at: Nanos) {
         if self.link.socket.is_some() {
             self.leave(now, DisconnectCause::ClientCrash);
@@ -235,12 +235,12 @@ impl Client {
         self.state = State::Away { until: back_at };
     }
 
-    /// True when it is logged in and has nothing more to say.
+    /// Returns true if it is logged in and has nothing to send.
     pub(crate) fn is_settled(&self) -> bool {
         self.state == State::Active && self.link.outgoing.is_empty()
     }
 
-    /// Takes what the network noted of a connection of this client; false when it is none of its.
+    /// Handles the network's note on a connection of this client; returns false for another connection.
     pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
         let Some(connection) = self.link.connections.get(&note.peer).copied() else { return false };
         self.log.insert_note(note, connection);
@@ -297,7 +297,7 @@ impl Client {
         self.flush(now);
     }
 
-    /// Gives the network what it takes; true when it took something.
+    /// Sends bytes that the network accepts; returns true if there were any.
     fn flush(&mut self, now: Nanos) -> bool {
         let Some(socket) = self.link.socket.filter(|_| !self.link.outgoing.is_empty()) else { return false };
         let written = self.link.network.wires().network.write(socket, &self.link.outgoing);

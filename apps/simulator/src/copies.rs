@@ -1,4 +1,4 @@
-//! Who watches over users: a reader of drop copies, by draws of its own, so that the rest of a seed does not depend on them.
+//! A reader of drop copies, from a separate random stream, so that the rest of a seed does not depend on it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -18,16 +18,16 @@ use crate::{CopyReader, Timed};
 pub(crate) const HOST: HostId = HostId(200);
 const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_004);
 const NAME: &str = "CLERK";
-/// More messages than a run has.
+/// Upper bound of the messages of a run.
 const EVERYTHING: usize = 1 << 16;
 
-/// How drop copies are made in a run, and who reads them.
+/// The settings and the reader of drop copies in a run.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyProfile {
     settings: DropCopySettings,
-    /// Places of the users that are watched; `None` for everybody.
+    /// Indexes of the watched users; `None` for all users.
     copies_of: Option<Vec<usize>>,
-    /// Everything that there ever was can be asked for.
+    /// True if every past copy can be requested.
     is_log_whole: bool,
     habits: Habits,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
@@ -35,7 +35,7 @@ pub(crate) struct CopyProfile {
 }
 
 impl CopyProfile {
-    /// In every other run nobody reads copies.
+    /// Every other run has no reader of copies.
     pub(crate) fn new(seed: u64, fault_level: FaultLevel, clients: usize, active: Nanos) -> Option<Self> {
         let draw = &mut Draw::new(seed ^ 0x63_6f_70_69_65_73);
         let is_there = draw.below(2) == 0;
@@ -44,7 +44,7 @@ impl CopyProfile {
         let copies_of = (draw.below(3) == 0).then(|| vec![first, (first + 1) % clients]);
         let is_log_whole = draw.below(3) > 0;
         let habits = Habits {
-            // It comes and goes more often than others, and asks again for most that it has had.
+            // It reconnects more often than others, and requests most received copies again.
             leave_ppt: if fault_level == FaultLevel::Full { draw.below(100) } else { 0 },
             ..habits(draw, fault_level == FaultLevel::Full)
         };
@@ -62,7 +62,7 @@ impl CopyProfile {
         is_there.then_some(CopyProfile { settings, copies_of, is_log_whole, habits, fault_events, seed })
     }
 
-    /// The user that reads.
+    /// Returns the reading user.
     pub(crate) fn user(&self, users: &[UserSettings]) -> UserSettings {
         let names = |places: &Vec<usize>| places.iter().map(|place| users[*place].name.clone()).collect();
         UserSettings {
@@ -77,12 +77,12 @@ impl CopyProfile {
         JournalSettings { keep_snapshots, drop_copy: Some(self.settings.clone()), ..journal }
     }
 
-    /// The reader, who asks for nothing but copies.
+    /// Returns the reader, which requests only copies.
     pub(crate) fn reader(&self, network: &SimNetwork, policy: Policy, clients: usize) -> Client {
         let begins_anew_at = match (self.is_log_whole, policy) {
             (true, Policy::Async) => Some(1),
             (true, _) => None,
-            // What it missed may be gone.
+            // Copies that it missed may be unavailable.
             (false, _) => Some(0),
         };
         let habits = Habits { begins_anew_at, ..self.habits };

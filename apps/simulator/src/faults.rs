@@ -3,10 +3,10 @@
 use tickpath_simnet::HostId;
 use tickpath_types::Nanos;
 
-/// How bad a run may be.
+/// The intensity of faults in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FaultLevel {
-    /// Every kind of fault that the seed calls for.
+    /// Every kind of fault that the seed selects.
     #[default]
     Full,
     /// No faults at all.
@@ -15,50 +15,50 @@ pub enum FaultLevel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FaultEvent {
-    /// The venue's process dies.
+    /// The venue's process is killed.
     KillVenue,
-    /// The venue's machine loses power at once.
+    /// The venue's machine loses power immediately.
     CutPower,
     /// Power is lost after this number of further changes of its disk.
     CutPowerAfter(u64),
-    /// The venue is asked to stop, and started again.
+    /// The venue is stopped, and started again.
     StopVenue,
-    /// A client's process dies.
+    /// A client's process is killed.
     KillClient(usize),
-    /// A feed handler's process dies.
+    /// A feed handler's process is killed.
     KillFeed(usize),
-    /// The venue and a host cannot reach each other.
+    /// The connection between the venue and a host is cut.
     Cut(HostId, Nanos),
-    /// Everything that arrives is delayed, lost and so on by this much, of 8.
+    /// Arriving packets are delayed, lost and so on, at this level of 8.
     Network(u64),
     /// The disk fails.
     Disk(DiskTrouble, Nanos),
-    /// A part of the system gets no time.
+    /// A part of the system gets no CPU time.
     Starve(usize, Nanos),
-    /// The clock of the venue's machine or a trader's is set, in nanoseconds to either side.
+    /// The clock of the venue's machine or a trader's is stepped, in nanoseconds in either direction.
     StepClock(HostId, i64),
     /// This number of silent connections.
     Connects(u64, Nanos),
-    /// An order of the administrator.
+    /// A command of the administrator.
     Admin(u64),
     /// The administrator adds an instrument.
     AddInstrument(usize),
-    /// The process of who reads drop copies dies.
+    /// The process of the drop copy reader is killed.
     KillReader,
-    /// A trader's process dies, or its machine loses power.
+    /// A trader's process is killed, or its machine loses power.
     KillTrader(usize),
     /// The operator stops a trader, and starts it again.
     StopTrader(usize),
-    /// A trader gets no time.
+    /// A trader gets no CPU time.
     StallTrader(usize, Nanos),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiskTrouble {
-    /// Some writes do.
+    /// Some writes fail.
     Writes,
-    /// Some syncs do.
+    /// Some syncs fail.
     Syncs,
-    /// There is no room.
+    /// The disk is full.
     Full,
 }

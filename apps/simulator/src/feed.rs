@@ -1,4 +1,4 @@
-//! A feed handler, its lives, and what it handed on.
+//! A feed handler, its instances, and its output.
 
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::BooksById;
@@ -13,7 +13,7 @@ use tickpath_types::{BookHealth, InstrumentId, MarketUpdate, Nanos, Side};
 use crate::FeedLife;
 use crate::net::SimNetwork;
 
-/// Updates that one duty cycle can cause, with room to spare.
+/// Upper bound of the updates of one duty cycle.
 const UPDATES_MAX: usize = 1 << 14;
 
 pub(crate) struct Feed {
@@ -22,7 +22,7 @@ pub(crate) struct Feed {
     network: SimNetwork,
     settings: FeedSettings,
     life: Option<Life>,
-    /// When it starts again, while it is dead.
+    /// Restart time, while it is down.
     pub(crate) back_at: Nanos,
     pub(crate) lives: Vec<FeedLife>,
 }
@@ -34,7 +34,7 @@ struct Life {
 }
 
 impl Feed {
-    /// One that starts at `joins_at` for the first time.
+    /// Creates a feed handler that first starts at `joins_at`.
     pub(crate) fn new(
         number: u32,
         host: HostId,
@@ -49,18 +49,18 @@ impl Feed {
         self.life.is_some()
     }
 
-    /// True while messages are missing, or books of the instruments that there are cannot be believed: nobody heals one
-    /// that may be added and never was.
+    /// Returns true while messages are missing, or books of existing instruments cannot be trusted. An
+    /// instrument that may be added but never was has no snapshot to recover from.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         self.life.as_ref().is_none_or(|life| life.recorder.is_behind(published, instruments))
     }
 
-    /// True when its books will not become good any more.
+    /// Returns true if its books will not recover.
     pub(crate) fn is_stale(&self) -> bool {
         self.life.as_ref().is_some_and(|life| life.is_stale)
     }
 
-    /// True when the venue has gone over to another session than its books are of.
+    /// Returns true if the venue has another session than its books.
     pub(crate) fn is_foreign(&self) -> bool {
         self.life.as_ref().is_some_and(|life| life.recorder.is_foreign())
     }
@@ -76,7 +76,7 @@ impl Feed {
         Ok(())
     }
 
-    /// One duty cycle; how much was done.
+    /// Runs one duty cycle; returns the amount of work.
     pub(crate) fn step(&mut self) -> usize {
         let clock = self.network.wires().network.clock(self.host);
         let Some(life) = &mut self.life else { return 0 };
@@ -89,7 +89,7 @@ impl Feed {
         work.unwrap_or(0)
     }
 
-    /// It ends, and what it came to is kept; `ended_at` unless it lived to the end of the run.
+    /// Ends the instance and records its results; `ended_at` is `None` at the end of the run.
     pub(crate) fn end(&mut self, ended_at: Option<Nanos>) {
         let Some(mut life) = self.life.take() else { return };
         life.agent.on_close();
@@ -97,7 +97,7 @@ impl Feed {
     }
 }
 
-/// Writes down what a feed handler hands on and what it comes to.
+/// Records the output and the results of a feed handler.
 pub(crate) struct Recorder {
     view: FeedView,
     updates: broadcast::Receiver<MarketUpdate>,
@@ -117,7 +117,7 @@ impl Recorder {
         Recorder { view, updates, max_instrument, seen }
     }
 
-    /// Takes what was handed on since the last call.
+    /// Reads the updates since the last call.
     pub(crate) fn take_updates(&mut self) {
         loop {
             match self.updates.try_recv() {
@@ -128,8 +128,8 @@ impl Recorder {
         }
     }
 
-    /// True while messages are missing, or books of the instruments that there are cannot be believed: nobody heals one
-    /// that may be added and never was.
+    /// Returns true while messages are missing, or books of existing instruments cannot be trusted. An
+    /// instrument that may be added but never was has no snapshot to recover from.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         let absent = u64::from(self.max_instrument.0.saturating_sub(instruments));
         let counters = &self.view.counters;
@@ -138,17 +138,17 @@ impl Recorder {
             || counters.snapshots.waiting.read() > absent
     }
 
-    /// True when the venue has gone over to another session.
+    /// Returns true if the venue has another session.
     pub(crate) fn is_foreign(&self) -> bool {
         self.view.counters.foreign_sessions.read() > 0
     }
 
-    /// True when messages were given up.
+    /// Returns true if messages were given up as lost.
     pub(crate) fn has_lost(&self) -> bool {
         self.view.counters.messages_lost.read() > 0
     }
 
-    /// What there is to say of a feed handler that has closed; `ended_at` unless it lived to the end of the run.
+    /// Returns the results of a closed feed handler; `ended_at` is `None` at the end of the run.
     pub(crate) fn finish(mut self, ended_at: Option<Nanos>) -> FeedLife {
         self.take_updates();
         let Recorder { view, mut seen, max_instrument, .. } = self;

@@ -1,4 +1,4 @@
-//! What one client asks for: a mixed flow of orders that trades.
+//! The requests of one client: a mixed flow of orders that trades.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use tickpath_types::{
     SpecialTerms, TimeInForce, UserRefNum,
 };
 
-/// Open orders from which on cancels prevail.
+/// Number of open orders above which cancels prevail.
 const OPEN_ORDERS_TARGET: usize = 24;
-/// Ticks to either side of the reference price that orders are priced at.
+/// Maximum distance of order prices from the reference price, in ticks.
 const SPREAD_TICKS: u64 = 5;
 /// Largest quantity of an order, in lots.
 const LOTS_MAX: u64 = 60;
-/// Requests kept to be sent again.
+/// Number of requests kept for duplicate sends.
 const SENT_KEPT: usize = 8;
 
 /// An order as its owner knows it.
@@ -26,13 +26,13 @@ struct Open {
     leaves: u64,
 }
 
-/// The requests of one client, from its own random draws and what it was told.
+/// The requests of one client, from its own random draws and its received messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     instruments: InstrumentTable,
-    /// Those that are there from the beginning.
+    /// Number of instruments at the start.
     first: usize,
-    /// Those that are there, as far as is known.
+    /// The instruments known to exist.
     known: Vec<InstrumentId>,
     next_user_ref: u32,
     open: BTreeMap<u32, Open>,
@@ -41,7 +41,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// A flow in these instruments, of which so many are there from the beginning.
+    /// Creates a flow in these instruments, of which `first` exist at the start.
     pub(crate) fn new(instruments: InstrumentTable, first: usize) -> Flow {
         Flow {
             known: instruments.iter().take(first).map(|instrument| instrument.id).collect(),
@@ -54,7 +54,7 @@ impl Flow {
         }
     }
 
-    /// The next request, as OUCH has it; `time_of_day` by the venue's clock.
+    /// Returns the next request as OUCH bytes; `time_of_day` is by the venue's clock.
     pub(crate) fn next(&mut self, draw: &mut Draw, time_of_day: Nanos) -> Vec<u8> {
         let bytes = match draw.below(100) {
             0 => vec![b'Q'],
@@ -82,14 +82,14 @@ impl Flow {
         bytes
     }
 
-    /// Takes an answer that was not seen before.
+    /// Handles a new answer.
     pub(crate) fn hear(&mut self, message: &[u8]) {
         let Ok(answer) = ouch50::decode_event(message, |symbol| self.instruments.find(symbol)) else {
             return;
         };
         let answer = match answer {
             Answer::Order(answer) => answer,
-            // Numbers begin anew with the day.
+            // Numbers restart with the day.
             Answer::Other(Outbound::SystemEvent(event, _)) if event.event_code == EventCode::END_OF_DAY => {
                 self.next_user_ref = 1;
                 return;
@@ -110,7 +110,7 @@ impl Flow {
     }
 
     fn note(&mut self, order: &EnterOrder, state: OrderState) {
-        // Numbers may have been used that this client does not remember: those of a life before a crash.
+        // The instance before a crash may have used numbers that this client does not know.
         self.next_user_ref = self.next_user_ref.max(order.user_ref.0 + 1);
         if !self.known.contains(&order.instrument) {
             self.known.push(order.instrument);
@@ -131,7 +131,7 @@ impl Flow {
     }
 
     fn take_number(&mut self, draw: &mut Draw) -> UserRefNum {
-        // Numbers must rise; they need not follow each other.
+        // Numbers must increase, but not by one.
         let number = self.next_user_ref + if draw.below(20) == 0 { draw.below(5) as u32 } else { 0 };
         self.next_user_ref = number + 1;
         UserRefNum(number)
@@ -177,7 +177,7 @@ impl Flow {
         self.encode(&OrderRequest::Enter(order))
     }
 
-    /// Something about an order that is open, as far as is known.
+    /// Returns a request about an order that is open, as far as is known.
     fn change(&mut self, draw: &mut Draw) -> Vec<u8> {
         let place = draw.below(self.open.len() as u64) as usize;
         let Some((number, open)) = self.open.iter().nth(place).map(|(number, open)| (*number, *open)) else {
@@ -228,7 +228,7 @@ impl Flow {
 
     fn draw_instrument(&self, draw: &mut Draw) -> InstrumentId {
         let all = self.instruments.as_slice();
-        // Now and then one that may not be there yet.
+        // Occasionally one that may not exist yet.
         if all.len() > self.known.len() && draw.below(12) == 0 {
             return all[draw.below(all.len() as u64) as usize].id;
         }

@@ -6,7 +6,7 @@ use tickpath_simnet::HostId;
 use tickpath_types::Nanos;
 
 pub(crate) const VENUE: HostId = HostId(0);
-/// The longest time that a process stays down.
+/// Maximum downtime of a process.
 pub(crate) const DOWN_MAX: Nanos = Nanos::from_millis(150);
 pub(crate) const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 pub(crate) const RETRANSMISSION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_002);

@@ -1,8 +1,8 @@
-//! The native venue, its clients, feed handlers and traders in one thread under virtual time, with faults, and checkers that
-//! stand outside them. The Deribit front end and the gateway are not part of it.
+//! The native venue, its clients, feed handlers and traders in one thread under virtual time, with faults and
+//! independent checkers. The Deribit front end and the gateway are not part of it.
 //!
-//! A run fills [`Observed`]: what went over the wires at both ends, what was found on the disk, what the venue came to.
-//! [`check`] says what of it breaks a promise.
+//! A run fills [`Observed`]: the bytes on the wires at both ends, the contents of the disk, and the venue's
+//! final state. [`check`] returns the violated guarantees.
 
 mod additions;
 mod checks;

@@ -14,31 +14,31 @@ use tickpath_types::Nanos;
 
 use crate::Timed;
 
-/// Sees datagrams before the network has them.
+/// Records datagrams before the network accepts them.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
-    /// What went to a group: when, which, what.
+    /// Datagrams sent to a group: time, group, bytes.
     pub(crate) to_groups: Vec<(Nanos, SocketAddrV4, Vec<u8>)>,
-    /// What the venue's endpoint sent.
+    /// Datagrams that the venue's endpoint sent.
     pub(crate) answers: Vec<Timed<Vec<u8>>>,
-    /// Whose connections are tapped.
+    /// Hosts whose connections are tapped.
     pub(crate) hosts: BTreeSet<HostId>,
-    /// What went over those, at their end.
+    /// Events of those connections, at their end.
     pub(crate) streams: Vec<(SocketId, StreamPart)>,
 }
 
-/// What an end of a connection did.
+/// An event at one end of a connection.
 #[derive(Debug)]
 pub(crate) enum StreamPart {
-    /// It was begun, to this address.
+    /// The connection was started, to this address.
     Begun(SocketAddrV4),
-    /// It stands.
+    /// The connection is established.
     Stands,
-    /// The network took these bytes.
+    /// The network accepted these bytes.
     Sent(Vec<u8>),
-    /// It was given these.
+    /// These bytes were received.
     Received(Vec<u8>),
-    /// It was closed, after this had become of it.
+    /// The connection was closed; with its previous end, if any.
     Closed(Option<Gone>),
 }
 
@@ -62,11 +62,11 @@ pub struct Wires {
     /// The network.
     pub network: tickpath_simnet::Network,
     pub(crate) tap: Tap,
-    /// Whose endpoint is tapped.
+    /// The host whose endpoint is tapped.
     pub(crate) venue: HostId,
 }
 
-/// The simulated network in place of the kernel's, as one host has it. Clones are the same network.
+/// The simulated network in place of the kernel's, as seen by one host. Clones share one network.
 #[derive(Clone, Debug)]
 pub struct SimNetwork {
     wires: Arc<Mutex<Wires>>,
@@ -74,26 +74,26 @@ pub struct SimNetwork {
 }
 
 impl SimNetwork {
-    /// The network as `host` has it.
+    /// Creates the network as seen by `host`.
     #[must_use]
     pub fn new(network: tickpath_simnet::Network, host: HostId) -> SimNetwork {
         let wires = Wires { network, tap: Tap::default(), venue: host };
         SimNetwork { wires: Arc::new(Mutex::new(wires)), host }
     }
 
-    /// The same network as another host has it.
+    /// Returns the same network as seen by another host.
     #[must_use]
     pub fn of(&self, host: HostId) -> SimNetwork {
         SimNetwork { wires: Arc::clone(&self.wires), host }
     }
 
-    /// The network itself, of which nobody else has anything meanwhile.
+    /// Locks and returns the network itself.
     pub fn wires(&self) -> MutexGuard<'_, Wires> {
-        // One thread has all of it: a lock that is poisoned belongs to a run that is over.
+        // The network is used by one thread: a poisoned lock belongs to a finished run.
         self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a connection for whoever does without buffers; the caller closes it.
+    /// Starts a connection without buffers; the caller closes it.
     pub(crate) fn connect(&self, to: SocketAddrV4) -> SocketId {
         self.wires().network.connect(self.host, to)
     }
@@ -223,7 +223,7 @@ impl StreamSocket for SimSocket {
     }
 }
 
-/// Which sockets have something, in the order of their being watched, taking turns where there are many.
+/// Ready sockets, in registration order, with rotation when there are many.
 pub struct SimPoller {
     network: SimNetwork,
     events_max: usize,

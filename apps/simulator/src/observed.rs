@@ -1,4 +1,4 @@
-//! What a run has seen, as plain data: filled while it goes on, judged when it is over.
+//! The observations of a run, as plain data: collected during the run, checked after it.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,36 @@ use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, Qty, Sequence, SessionId, UserRefNum,
 };
 
-/// Everything that a run has seen.
+/// All observations of a run.
 ///
-/// All times are virtual: nanoseconds since the run began, one clock for everybody. What the venue takes for the time is
-/// not among them, for it may be stepped.
+/// All times are virtual: nanoseconds since the start of the run, on one clock for all parts. The venue's own
+/// clock is not used, since it may be stepped.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The settings of the venue.
     pub setup: Setup,
-    /// One of each user that enters orders, in the same order; who does not is behind them. Of a trader it is what went over
-    /// its connections, which never asks for what was there before it began.
+    /// One log per user that enters orders, in the same order; other users come after them. A trader's log
+    /// has the traffic of its connections, which never requests messages from before its start.
     pub clients: Vec<ClientLog>,
-    /// Who reads drop copies, if somebody does.
+    /// The reader of drop copies, if there is one.
     pub copies: Option<CopyReader>,
-    /// The venue's lives, from the first start on.
+    /// The venue's instances, from the first start on.
     pub venue: Vec<Timed<VenueEvent>>,
-    /// When the venue's clock was set: it measured wrongly every span with one of these times in it.
+    /// Times at which the venue's clock was stepped: it mismeasured every span that contains one of them.
     pub clock_steps: Vec<Nanos>,
     /// The venue's log.
     pub log: Log,
-    /// Every MoldUDP64 packet that the publisher sent on a line, before the network had it, in order; over all lives.
+    /// Every MoldUDP64 packet that the publisher sent, before the network, in order; over all instances.
     pub published: Vec<Timed<(Line, Vec<u8>)>>,
-    /// Every answer to a request for retransmission, before the network had it, in order; over all lives.
+    /// Every answer to a retransmission request, before the network, in order; over all instances.
     pub retransmitted: Vec<Timed<Vec<u8>>>,
-    /// Feed handlers, each life of each of them.
+    /// Every instance of every feed handler.
     pub feeds: Vec<FeedLife>,
-    /// Traders, each life of each of them, in order.
+    /// Every instance of every trader, in order.
     pub traders: Vec<TraderLife>,
-    /// What the venue came to.
+    /// The venue's final state.
     pub last: FinalVenue,
-    /// When the run ended.
+    /// Time of the end of the run.
     pub ended_at: Nanos,
 }
 
@@ -52,118 +52,118 @@ pub struct Setup {
     pub instruments: Vec<Instrument>,
     /// Bounds of the venue's engine.
     pub limits: EngineLimits,
-    /// When a command counts as durable.
+    /// The policy by which a command counts as durable.
     pub policy: Policy,
     /// Users of sessions 1, 2, 3 ...
     pub users: Vec<UserSettings>,
     /// Seconds of the day, in UTC, at which the venue's schedule has steps.
     pub schedule: Vec<u32>,
-    /// How late the venue may notice and do what is due at a time: its timers, and the longest starvation of an agent.
+    /// Maximum delay of the venue's reaction to a time: its timers, plus the longest starvation of an agent.
     pub reaction_max: Nanos,
 }
 
 /// The venue's log, and its changes over time.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// From its first command to its last, as the journal's reader found it on the disk at the end; what was removed by
-    /// then because snapshots cover it, as it was read before it was removed.
+    /// From its first command to its last, as the journal's reader found it on the disk at the end. Parts
+    /// that were removed because snapshots cover them are as read before their removal.
     pub commands: Vec<LogCommand>,
-    /// Its last command, noted after each duty cycle of the order server in which it grew; over all lives, so that it
-    /// goes back where a power loss took records away.
+    /// Its last command after each duty cycle of the order server in which it grew, over all instances. It
+    /// goes back when a power loss removed records.
     pub sequenced: Vec<Timed<Sequence>>,
-    /// Commands that it had lost at a start, as far as they were read before; later ones may have been lost unread.
+    /// Commands found lost at a start, as far as they were read before; later ones may have been lost unread.
     pub lost: Vec<Timed<Vec<LogCommand>>>,
-    /// Requests refused without a record because it was full, counted for each duty cycle of the order server with one.
+    /// Requests refused without a record because the log was full, counted by duty cycle of the order server.
     pub unlogged: Vec<Timed<u64>>,
     /// The snapshots on the disk at the end that could be read, in order.
     pub snapshots: Vec<Snapshot>,
 }
 
-/// Something, and when it was.
+/// A value and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed<T> {
-    /// When.
+    /// Time.
     pub at: Nanos,
-    /// The thing.
+    /// Value.
     pub what: T,
 }
 
-/// What one client did and saw, in order.
+/// The actions and observations of one client, in order.
 #[derive(Clone, Debug)]
 pub struct ClientLog {
     /// Its session at the venue.
     pub session: SessionId,
-    /// In order of time; over all lives of the client, whose memory of what it received survives them.
+    /// In time order, over all instances of the client, whose memory of received messages survives them.
     pub events: Vec<ClientEvent>,
 }
 
-/// Who watches over users.
+/// A reader of drop copies.
 #[derive(Clone, Debug)]
 pub struct CopyReader {
-    /// Places in the list of users of those whose messages it gets.
+    /// Indexes of the watched users in the list of users.
     pub watched: Vec<usize>,
-    /// The log leads to everything that there ever was: any copy can be asked for.
+    /// True if the log covers all messages: any copy can be requested.
     pub is_log_whole: bool,
-    /// What it did and saw. Messages are copies.
+    /// Its actions and observations. Messages are copies.
     pub log: ClientLog,
-    /// When the venue could make no more copies until its next start, and why.
+    /// Times at which the venue could make no more copies until its next start, and the reason.
     pub failures: Vec<Timed<String>>,
 }
 
-/// One thing that a client did or saw.
+/// One action or observation of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEvent {
-    /// When, at the client.
+    /// Time at the client.
     pub at: Nanos,
-    /// Which of the client's connections, counted from 1.
+    /// Number of the client's connection, from 1.
     pub connection: u32,
-    /// What.
+    /// Kind of the event.
     pub kind: ClientEventKind,
 }
 
-/// What a client did or saw.
+/// An action or observation of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEventKind {
-    /// A connection stands.
+    /// A connection is established.
     Connected,
-    /// A login was handed to the connection.
+    /// A login was passed to the connection.
     LoginSent {
         /// The next message that the client wants; 0 for new ones alone.
         sequence: Sequence,
     },
     /// The venue answered the login.
     LoginAnswered(LoginOutcome),
-    /// A request was handed to the connection, whole: the OUCH bytes without SoupBinTCP's header. It may never arrive.
+    /// A whole request was passed to the connection (OUCH bytes without header). It may never arrive.
     Sent(Vec<u8>),
-    /// A sequenced message arrived: the OUCH bytes without SoupBinTCP's header. Repeats are among them.
+    /// A sequenced message arrived: the OUCH bytes without SoupBinTCP's header. Includes repetitions.
     Received {
         /// Its number, counted from the sequence of the login's answer.
         sequence: Sequence,
         /// The message.
         bytes: Vec<u8>,
     },
-    /// The venue said that the session is over.
+    /// The venue reported the end of the session.
     SessionEnded,
-    /// Bytes arrived that are no SoupBinTCP.
+    /// Invalid SoupBinTCP bytes arrived.
     Garbage,
-    /// The connection is gone for the client.
+    /// The client's end of the connection is closed.
     Disconnected(DisconnectCause),
-    /// The venue read from the connection. Noted by the network, at the time of the venue's read.
+    /// The venue read from the connection. Recorded by the network, at the time of the venue's read.
     ReadByVenue {
-        /// The receive time that it was given with them, in nanoseconds of the kernel's clock; 0 when not known.
+        /// The receive time returned with them, in nanoseconds of the kernel's clock; 0 when unknown.
         kernel_ns: u64,
         /// The bytes, SoupBinTCP's framing and control packets included.
         bytes: Vec<u8>,
     },
-    /// The venue's end of the connection learned that it is gone, or had it closed: the time at which the end of the
-    /// client's bytes, or a reset, was there to be read. Noted by the network, not the client.
+    /// The venue's end of the connection was closed, or could read the end of the client's bytes or a reset
+    /// from this time on. Recorded by the network, not the client.
     GoneAtVenue,
 }
 
-/// How a login was answered.
+/// The answer to a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginOutcome {
-    /// The session goes on.
+    /// The session continues.
     Accepted {
         /// The number of the next message.
         sequence: Sequence,
@@ -172,41 +172,41 @@ pub enum LoginOutcome {
     Rejected(u8),
 }
 
-/// Why a connection is gone.
+/// The reason why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisconnectCause {
     /// The client logged out or closed its end.
     Client,
-    /// The client died.
+    /// The client crashed.
     ClientCrash,
-    /// The venue closed its end, living or dying.
+    /// The venue closed its end, alive or by its death.
     Venue,
     /// The network cut it.
     Network,
 }
 
-/// What happened to the venue.
+/// An event of the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VenueEvent {
-    /// It began, from what its journal held.
+    /// It started from the contents of its journal.
     Started {
-        /// The last command that it found.
+        /// The last command that it recovered.
         last: Sequence,
-        /// The state hash that it came to.
+        /// Its state hash after recovery.
         state_hash: u64,
-        /// The records on the disk then, as the journal's reader found them; the first need not be the log's, for old
-        /// segments are removed once snapshots cover them.
+        /// The records on the disk at that time, as the journal's reader found them. The first may not be the
+        /// log's first, since old segments are removed once snapshots cover them.
         journal: Vec<LogCommand>,
     },
     /// Its machine lost power while it started.
     CutAtStart,
-    /// It would not start, and why.
+    /// It refused to start, with the reason.
     Refused(String),
-    /// It died.
+    /// It crashed.
     Crashed(Death),
-    /// It was asked to stop and did, saying goodbye.
+    /// It was stopped in the regular way.
     Stopped,
-    /// Its disk could not write any more.
+    /// Its disk can no longer write.
     DiskFailed,
 }
 
@@ -219,72 +219,72 @@ pub enum Line {
     B,
 }
 
-/// One life of a feed handler.
+/// One instance of a feed handler.
 #[derive(Clone, Debug, Default)]
 pub struct FeedLife {
-    /// Which of the feed handlers.
+    /// Number of the feed handler.
     pub handler: u32,
-    /// When it began.
+    /// Time of its start.
     pub started_at: Nanos,
-    /// When it was killed; `None` when it lived to the end of the run.
+    /// Time at which it was killed; `None` when it ran to the end of the run.
     pub ended_at: Option<Nanos>,
-    /// Messages that it gave up, and said so.
+    /// Messages that it reported as lost.
     pub lost: u64,
-    /// What it handed on, in order.
+    /// Its updates, in order.
     pub updates: Vec<MarketUpdate>,
-    /// What it handed on and was overwritten before it could be written down; then only its end is judged.
+    /// Updates overwritten before they were recorded; if any, only its final state is checked.
     pub unseen: u64,
-    /// The orders in its books at the end: by instrument, purchases before sales, best first, in priority.
+    /// The orders in its books at the end: by instrument, purchases first, best first, in priority order.
     pub orders: Vec<Order<()>>,
-    /// How far each book can be believed at the end of its life.
+    /// Health of each book at the end of the instance.
     pub health: Vec<(InstrumentId, BookHealth)>,
-    /// The next message that it waits for at the end of its life.
+    /// The next message that it expects at its end.
     pub next: Sequence,
-    /// Books that a snapshot healed; not looked at.
+    /// Books recovered from a snapshot; not checked.
     pub healed: u64,
 }
 
-/// One life of a trader: what it held and believed at its end.
+/// One instance of a trader: its state at its end.
 #[derive(Clone, Debug)]
 pub struct TraderLife {
-    /// Which of the traders.
+    /// Number of the trader.
     pub trader: u32,
-    /// Place of its user in the list of users.
+    /// Index of its user in the list of users.
     pub user: usize,
-    /// When it began.
+    /// Time of its start.
     pub started_at: Nanos,
-    /// When it ended and how; `None` when it lived to the end of the run.
+    /// Time and kind of its end; `None` when it ran to the end of the run.
     pub ended: Option<(Nanos, TraderEnd)>,
-    /// Its connections: from this number on, up to those of the next life.
+    /// Its first connection; its connections continue up to those of the next instance.
     pub first_connection: u32,
-    /// What it may do in each instrument.
+    /// Its limits, the same in each instrument.
     pub limits: Limits,
-    /// What it holds of each instrument, by id from 1.
+    /// Its position in each instrument, by id from 1.
     pub positions: Vec<Position>,
-    /// What its open purchases and sales of each instrument could still trade, by its own account.
+    /// Open quantity of purchases and sales in each instrument, by its own account.
     pub open_qty: Vec<[Qty; 2]>,
-    /// The best prices of each instrument that it believes in; `None` where it believes in none.
+    /// The best prices of each instrument; `None` where it does not trust the book.
     pub markets: Vec<Option<Bbo>>,
     /// Its open orders.
     pub orders: Vec<OwnOrder>,
-    /// What it says that it asked for.
+    /// Its counters of requests.
     pub counters: EngineCounters,
-    /// Orders that it had given up and that the venue took all the same.
+    /// Orders that it had given up and that the venue accepted after all.
     pub revived: u64,
-    /// Market updates that it lost because it read too slowly.
+    /// Market updates lost because it read too slowly.
     pub lost_updates: u64,
 }
 
-/// How a trader's life ended.
+/// The kind of a trader's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraderEnd {
     /// It was killed.
     Killed,
-    /// It ended itself, having taken all answers that had come.
+    /// It ended by itself, after it had handled all received answers.
     Stopped,
 }
 
-/// What the venue came to.
+/// The venue's final state.
 #[derive(Clone, Debug, Default)]
 pub struct FinalVenue {
     /// The engine's state hash.
@@ -293,13 +293,13 @@ pub struct FinalVenue {
     pub last_command: Sequence,
     /// The last market event.
     pub last_market: Sequence,
-    /// The time by its own clock when it was asked to stop, in nanoseconds since the Unix epoch.
+    /// Its own time when it was stopped, in nanoseconds since the Unix epoch.
     pub stopped_at: Nanos,
-    /// The executed and the open quantity of each open order, displayed or not; by session and the client's number.
+    /// Executed and open quantity of each open order, displayed or not, by session and client's number.
     pub open_orders: BTreeMap<(SessionId, UserRefNum), (Qty, Qty)>,
-    /// Displayed orders in its books: by instrument, purchases before sales, best first and in the order of priority.
+    /// Displayed orders in its books: by instrument, purchases first, best first, in priority order.
     pub displayed: Vec<Order<()>>,
-    /// The venue's counters of its last life, by agent and field: `order_server.commands`, `matcher.market_events`,
-    /// `publisher.messages`, `journal.durable`; others are not looked at.
+    /// The counters of the venue's last instance, by agent and field: `order_server.commands`,
+    /// `matcher.market_events`, `publisher.messages`, `journal.durable`. Others are not checked.
     pub counters: Vec<(String, u64)>,
 }

@@ -1,4 +1,4 @@
-//! What a run is made of: all of it follows from its seed.
+//! The parameters of a run, all of them derived from its seed.
 
 use tickpath_exchange::{DaySettings, Phase, RateLimit, Schedule, ScheduleStep, UserLimits};
 use tickpath_journal::Policy;
@@ -9,7 +9,7 @@ use crate::client::Habits;
 use crate::faults::{DiskTrouble, FaultEvent, FaultLevel};
 use crate::hosts::{VENUE, client_host, feed_host};
 
-/// Everything that a seed decides before the run begins.
+/// All parameters that a seed determines before the run begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
     pub(crate) policy: Policy,
@@ -17,20 +17,20 @@ pub(crate) struct Profile {
     pub(crate) feeds: usize,
     pub(crate) instruments: u16,
     pub(crate) habits: Vec<Habits>,
-    /// Grace after which open orders are cancelled, by client.
+    /// Grace before open orders are cancelled, by client.
     pub(crate) graces: Vec<Option<Nanos>>,
     pub(crate) limits: Vec<UserLimits>,
-    /// What becomes of trades with oneself, by client.
+    /// Self-trade prevention, by client.
     pub(crate) preventions: Vec<SelfTradePrevention>,
     pub(crate) day: DaySettings,
-    /// How long requests are made and faults happen.
+    /// Duration of requests and faults.
     pub(crate) active: Nanos,
     pub(crate) snapshot_every: u64,
     pub(crate) segment_len: u64,
-    /// What the clocks of the machines read when the run begins.
+    /// Time of the machines' clocks at the start of the run.
     pub(crate) epoch: u64,
     pub(crate) fault_events: Vec<(Nanos, FaultEvent)>,
-    /// The longest that a part of the system may get no time.
+    /// Maximum time that a part of the system may get no CPU time.
     pub(crate) starvation_max: Nanos,
 }
 
@@ -77,7 +77,7 @@ impl Profile {
         }
     }
 
-    /// How connections fail at a level of 8; nothing at 0.
+    /// Returns connection faults at a level up to 8; none at 0.
     pub(crate) fn stream_faults(level: u64, draw: &mut Draw) -> StreamFaults {
         if level == 0 {
             return StreamFaults::NONE;
@@ -96,7 +96,7 @@ impl Profile {
         }
     }
 
-    /// How datagrams fail at a level of 8; nothing at 0.
+    /// Returns datagram faults at a level up to 8; none at 0.
     pub(crate) fn datagram_faults(level: u64, draw: &mut Draw) -> DatagramFaults {
         if level == 0 {
             return DatagramFaults::NONE;
@@ -113,7 +113,7 @@ impl Profile {
     }
 }
 
-/// The grace of cancel-on-disconnect; `None` without it.
+/// Returns the grace of cancel-on-disconnect; `None` without it.
 pub(crate) fn grace(draw: &mut Draw) -> Option<Nanos> {
     match draw.below(4) {
         0 => Some(Nanos::ZERO),
@@ -143,7 +143,7 @@ pub(crate) fn prevention(draw: &mut Draw) -> SelfTradePrevention {
     }
 }
 
-/// In one run of four phases come by the clock, one of them or two each second; in half of those the day ends.
+/// In every fourth run, one or two phases per second follow the clock; in half of those the day ends.
 fn day(draw: &mut Draw, epoch: u64) -> DaySettings {
     let mut day = DaySettings {
         imbalance_interval: Nanos::from_millis(20 + draw.below(200)),
@@ -191,13 +191,13 @@ pub(crate) fn habits(draw: &mut Draw, has_faults: bool) -> Habits {
     }
 }
 
-/// By how much a clock is set, in nanoseconds: from a microsecond to ten seconds, to either side.
+/// Returns a clock step in nanoseconds: from a microsecond to ten seconds, in either direction.
 pub(crate) fn clock_step(draw: &mut Draw) -> i64 {
     let size = 10_u64.pow(3 + draw.below(8) as u32);
     draw.below(2 * size) as i64 - size as i64
 }
 
-/// Each kind of event is dealt in about half of the runs, so that runs differ in kind and not only in detail.
+/// Each kind of event occurs in about half of the runs, so that runs differ in kind and not only in detail.
 fn draw_fault_events(
     draw: &mut Draw,
     active: Nanos,
@@ -240,7 +240,7 @@ fn draw_fault_events(
             fault_events.push((at, event));
         }
     }
-    // The network is bad from the beginning in most runs.
+    // In most runs the network is faulty from the start.
     if kinds >> 8 & 1 == 1 {
         fault_events.push((Nanos::ZERO, FaultEvent::Network(1 + draw.below(8))));
     }

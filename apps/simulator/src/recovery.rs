@@ -1,4 +1,4 @@
-//! How market data is recovered in a run: by draws of its own, so that the rest of a seed does not depend on it.
+//! Market data recovery in a run, from a separate random stream: the rest of a seed is independent.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,14 +12,14 @@ use crate::hosts::{LINES, RETRANSMISSION};
 const GLIMPSE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_003);
 /// Group and port of the multicast snapshots.
 pub(crate) const SNAPSHOTS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 3), 8_003);
-/// More messages than a run publishes.
+/// Upper bound of the messages that a run publishes.
 const EVERYTHING: usize = 1 << 16;
-/// More snapshots of the log than a run takes.
+/// Upper bound of the log snapshots of a run.
 pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
-/// Requests after which an impatient feed handler gives up.
+/// Number of requests after which an impatient feed handler gives up.
 const PATIENCE: u32 = 2;
 
-/// What the venue offers to those who missed something, and what its feed handlers make of it.
+/// The recovery services of the venue, and their use by its feed handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct RecoveryProfile {
     pub(crate) retained_messages: usize,
@@ -49,7 +49,7 @@ impl RecoveryProfile {
             ..SnapshotSettings::new(SNAPSHOTS)
         });
         let retained_messages = [EVERYTHING, EVERYTHING, 32][draw.below(3) as usize];
-        // Where nobody can give up, nothing may be out of reach.
+        // If no feed handler can give up, everything must stay available.
         let is_all_needed = snapshots.is_none() && retained_messages < EVERYTHING;
         let feed = |place| FeedProfile::new(place, draw, active, snapshots.is_some());
         RecoveryProfile {
@@ -68,12 +68,12 @@ impl RecoveryProfile {
         JournalSettings { keep_snapshots: self.keep_snapshots.unwrap_or(journal.keep_snapshots), ..journal }
     }
 
-    /// When a feed handler starts for the first time.
+    /// Returns the time of a feed handler's first start.
     pub(crate) fn joins_at(&self, place: usize) -> Nanos {
         self.feeds[place].joins_at
     }
 
-    /// How a feed handler waits, gives up and heals.
+    /// Returns the waits, limits and recovery settings of a feed handler.
     pub(crate) fn feed(&self, place: usize, max_instrument: InstrumentId) -> FeedSettings {
         let profile = &self.feeds[place];
         FeedSettings {
@@ -105,7 +105,7 @@ impl RecoveryProfile {
 }
 
 impl FeedProfile {
-    /// With snapshots every one gives up in the end and heals; without, every other one does and is started anew.
+    /// With snapshots, every feed handler gives up in the end and recovers; else every other one restarts.
     fn new(place: usize, draw: &mut Draw, active: Nanos, has_snapshots: bool) -> FeedProfile {
         let sources = if has_snapshots { 1 + draw.below(3) } else { 0 };
         let is_impatient = place % 2 == 1 || draw.below(2) == 0;

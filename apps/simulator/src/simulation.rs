@@ -26,25 +26,25 @@ use crate::venue::{instruments, venue_settings};
 use crate::{Line, Log, Observed, Setup, Timed, Violation, check};
 
 const STRANGER: HostId = HostId(1_000);
-/// The longest step while something goes on.
+/// Maximum step while there is work, in nanoseconds.
 const BUSY_STEP_MAX: u64 = 20_000;
-/// The longest step while nothing does: timers are looked at so often.
+/// Maximum step while idle, which is the interval of timers.
 const IDLE_STEP_MAX: Nanos = Nanos::from_millis(20);
-/// The same while a feed handler misses something.
+/// Maximum idle step while a feed handler has a gap.
 const GAP_STEP_MAX: Nanos = Nanos::from_millis(1);
-/// Rounds without work after which time jumps to the next thing that happens.
+/// Rounds without work after which time jumps to the next event.
 const IDLE_ROUNDS: u32 = 4;
-/// How long nothing may happen, after healing, until the run is over: longer than two heartbeats.
+/// Idle time after recovery until the run is over: longer than two heartbeats.
 const QUIET: Nanos = Nanos::from_millis(2_500);
 const HEALING_MAX: Nanos = Nanos::from_secs(120);
-/// How often whoever runs the venue ends auctions, after healing.
+/// Interval at which the simulated operator ends auctions during recovery.
 const OPEN_INTERVAL: Nanos = Nanos::from_millis(100);
-/// The door of the drop copies, and their reader.
+/// The drop copy endpoint and its reader.
 const COPY_PARTS: usize = 2;
-/// Beside starvation: the timers' interval, a login's check, the longest idle step.
+/// Reaction time in addition to starvation: the timers' interval, a login's check, the longest idle step.
 const REACTION: Nanos = Nanos::from_millis(60);
 
-/// What is counted and was not done to the system: it follows from what was, or comes with every run.
+/// Counters of consequences: not injected faults, but their results, or events of every run.
 const CONSEQUENCES: [&str; 20] = [
     "connections_above_backlog",
     "connections_cut",
@@ -57,8 +57,8 @@ const CONSEQUENCES: [&str; 20] = [
     "half_closes",
     "power_losses",
     "resets_by_close",
-    "started anew for its drop copies",
-    "started anew for its snapshots",
+    "restarted for its drop copies",
+    "restarted for its snapshots",
     "starts refused",
     "starts with commands lost",
     "traders' fills",
@@ -68,23 +68,23 @@ const CONSEQUENCES: [&str; 20] = [
     "traders' orders taken after all",
 ];
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What it has seen.
+    /// Its observations.
     pub observed: Observed,
-    /// What of it breaks a promise.
+    /// The violated guarantees.
     pub violations: Vec<Violation>,
-    /// Faults and how often each was injected; those that were not are not listed.
+    /// Number of injections by fault; faults without any are not listed.
     pub faults: BTreeMap<&'static str, u64>,
-    /// What followed from them, and what every run has, counted the same way.
+    /// Number of consequences, and of events of every run, in the same form.
     pub consequences: BTreeMap<&'static str, u64>,
 }
 
-/// The venue, its clients and feed handlers, and the network and the disk between them, in one thread under virtual time.
+/// The venue, its clients and feed handlers, with network and disk, in one thread under virtual time.
 ///
-/// Everything follows from the seed, bit for bit: what is asked, who is given time, what goes wrong and when. After a while
-/// the faults stop and the system heals; what it has come to then is judged by [`check`].
+/// Everything follows from the seed, bit for bit: requests, scheduling, faults and their times. After a while
+/// the faults stop and the system recovers; [`check`] then checks the final state.
 pub struct Simulation {
     profile: Profile,
     draw: Draw,
@@ -93,7 +93,7 @@ pub struct Simulation {
     site: Site,
     clients: Vec<Client>,
     feeds: Vec<Feed>,
-    /// How drop copies are made, and who reads them.
+    /// The drop copy profile and the reader.
     copies: Option<(CopyProfile, Client)>,
     traders: Vec<Trader>,
     additions: Additions,
@@ -103,18 +103,18 @@ pub struct Simulation {
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// The faults to come, and what lasts of those that were.
+/// The pending faults, and those that still last.
 #[derive(Default)]
 struct FaultSchedule {
-    /// What is still to come, the next last.
+    /// Pending events, the next one last.
     events: Vec<(Nanos, FaultEvent)>,
-    /// What ends when.
+    /// Pending ends of faults.
     ends: Vec<(Nanos, End)>,
     strangers: Vec<(Nanos, SocketId)>,
-    /// When each part gets time again.
+    /// Time at which each part gets CPU time again.
     starved: Vec<Nanos>,
     venue_back_at: Nanos,
-    /// When the venue's clock was set.
+    /// Times at which the venue's clock was stepped.
     clock_steps: Vec<Nanos>,
 }
 
@@ -123,27 +123,27 @@ struct FaultSchedule {
 struct Healing {
     has_begun: bool,
     began_at: Nanos,
-    /// When auctions are ended again, once nothing goes wrong any more.
+    /// Next time at which auctions are ended during recovery.
     opens_at: Nanos,
 }
 
-/// The rounds through all parts so far.
+/// The rounds through all parts.
 #[derive(Default)]
 struct Rounds {
-    /// Without work, the last ones.
+    /// Number of latest rounds without work.
     idle: u32,
     quiet_since: Nanos,
     order: Vec<usize>,
 }
 
-/// The end of a fault that lasts.
+/// The end of a lasting fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Cut(HostId),
     Disk,
 }
 
-/// The network, with each host's clock.
+/// Creates the network, with each host's clock.
 fn network(profile: &Profile, traders: &[TraderProfile], seed: u64) -> SimNetwork {
     let mut network = Network::new(seed, Nanos::ZERO);
     network.watch_streams_of(VENUE);
@@ -183,7 +183,7 @@ fn clients(profile: &Profile, network: &SimNetwork, known: &InstrumentTable, dra
         .collect()
 }
 
-/// All fault events of a run, the next last.
+/// Returns all fault events of a run, the next one last.
 fn fault_events(
     profile: &Profile,
     traders: &[TraderProfile],
@@ -200,7 +200,7 @@ fn fault_events(
 }
 
 impl Simulation {
-    /// A run that has not begun.
+    /// Creates a run.
     #[must_use]
     pub fn new(seed: u64, fault_level: FaultLevel) -> Simulation {
         let profile = Profile::new(seed, fault_level);
@@ -235,7 +235,7 @@ impl Simulation {
             let reader = copies.reader(&network, profile.policy, profile.clients + traders.len());
             (copies, reader)
         });
-        // The venue's agents, disk and follower; then everybody else, the drop copies and the traders' agents at last.
+        // The venue's agents, disk and follower; the others; drop copies and traders' agents last.
         let copy_parts = if copies.is_some() { COPY_PARTS } else { 0 };
         let parts =
             AGENTS + 2 + profile.clients + profile.feeds + copy_parts + trader::AGENTS * traders.len();
@@ -265,7 +265,7 @@ impl Simulation {
         }
     }
 
-    /// Runs to the end and judges.
+    /// Runs to the end and checks the observations.
     #[must_use]
     pub fn run(mut self) -> Outcome {
         while !self.is_over() {
@@ -279,7 +279,7 @@ impl Simulation {
         self.healing.has_begun && (is_quiet || self.now >= self.healing.began_at + HEALING_MAX)
     }
 
-    /// Lets some time pass and every part that is not starved do something, in any order.
+    /// Advances time, and runs every part that is not starved, in random order.
     fn round(&mut self) {
         self.pass_time();
         self.inject_due();
@@ -288,16 +288,16 @@ impl Simulation {
             self.heal();
         }
         if self.healing.has_begun && self.now >= self.healing.opens_at && self.site.is_in_auction() {
-            // An auction that was called goes on until it is ended, and there is always more to publish.
+            // A called auction continues until it is ended, and publishes more messages meanwhile.
             self.healing.opens_at = self.now + OPEN_INTERVAL;
             self.site.command(AdminCommand::Phase { phase: Phase::Open, instrument: None });
         }
         if self.healing.has_begun {
-            // Whoever runs the venue sees that, and starts it anew.
+            // The simulated operator detects this and restarts the venue.
             if self.site.are_snapshots_behind() {
-                self.restart_venue("started anew for its snapshots");
+                self.restart_venue("restarted for its snapshots");
             } else if self.site.have_copies_failed() {
-                self.restart_venue("started anew for its drop copies");
+                self.restart_venue("restarted for its drop copies");
             }
         }
         let mut work = self.start_what_is_down();
@@ -316,7 +316,7 @@ impl Simulation {
         }
     }
 
-    /// Heartbeats are no work that the end of a run has to wait for.
+    /// Returns true if the run may end; heartbeats do not count as work.
     fn is_calm(&self) -> bool {
         self.healing.has_begun && self.is_settled()
     }
@@ -339,7 +339,7 @@ impl Simulation {
         self.network.wires().network.advance(self.now);
     }
 
-    /// How long nothing happens.
+    /// Returns the time until the next event.
     fn time_to_next(&self) -> Nanos {
         let (published, instruments) = (self.site.published(), self.site.instrument_count());
         let is_behind =
@@ -384,7 +384,7 @@ impl Simulation {
         })
     }
 
-    /// The clients, and who reads drop copies.
+    /// Returns the clients, and the reader of drop copies.
     fn clients(&self) -> impl Iterator<Item = &Client> {
         self.clients.iter().chain(self.copies.iter().map(|(_, reader)| reader))
     }
@@ -418,7 +418,7 @@ impl Simulation {
         self.faults.venue_back_at = self.now + Nanos(self.draw.below(DOWN_MAX.0));
     }
 
-    /// Starts the venue and feed handlers whose time has come.
+    /// Starts the venue and feed handlers that are due.
     fn start_what_is_down(&mut self) -> usize {
         let mut work = 0;
         if !self.site.is_alive() && self.now >= self.faults.venue_back_at {
@@ -427,7 +427,7 @@ impl Simulation {
                 self.mend_for_start();
                 self.schedule_restart();
             } else {
-                // What is lost by the next loss of power has to be accepted anew.
+                // A loss in the next power failure needs a new acceptance.
                 self.site.journal.accept_loss = false;
                 if self.site.has_lost_commands() {
                     self.count("starts with commands lost");
@@ -437,11 +437,11 @@ impl Simulation {
         }
         for feed in &mut self.feeds {
             if feed.is_foreign() || self.healing.has_begun && feed.is_stale() {
-                // Whoever runs it sees that the venue has another session or its books are stale, and starts it anew.
+                // The simulated operator restarts a feed handler with another session or stale books.
                 feed.end(Some(self.now));
             }
             if !feed.is_alive() && self.now >= feed.back_at {
-                feed.start(self.now).expect("the simulated network refuses nobody a group");
+                feed.start(self.now).expect("the simulated network has room for the group");
                 work += 1;
             }
         }
@@ -452,7 +452,7 @@ impl Simulation {
         work
     }
 
-    /// The venue would not start: whoever runs it sees to the disk and, where power was lost, accepts what that cost.
+    /// Handles a refused start: the operator repairs the disk, and accepts the loss after a power failure.
     fn mend_for_start(&mut self) {
         self.count("starts refused");
         self.site.disk.set_faults(DiskFaults::default());
@@ -481,7 +481,7 @@ impl Simulation {
     fn distribute_notes(&mut self) {
         let notes = self.network.wires().network.take_notes();
         for note in &notes {
-            // A note that no client wants is of a stranger's connection.
+            // A note that no client accepts belongs to an idle test connection.
             let _ = self.clients_mut().any(|client| client.take_note(note))
                 || self.traders.iter_mut().any(|trader| trader.take_note(note));
         }
@@ -511,7 +511,7 @@ impl Simulation {
         Outcome { observed, violations, faults, consequences }
     }
 
-    /// Counts the cases that the checkers of traders judge.
+    /// Counts the cases that the checkers of traders check.
     fn count_trading(&mut self, observed: &Observed) {
         for life in &observed.traders {
             let positions = life.positions.iter();

@@ -1,4 +1,4 @@
-//! The venue's machine: its disk and clock, and the lives of the venue on it.
+//! The venue's machine: its disk and clock, and the venue's instances on it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,12 +20,12 @@ use crate::hosts::VENUE;
 use crate::net::SimNetwork;
 use crate::{FinalVenue, Log, Timed, VenueEvent};
 
-/// How long a venue that is asked to stop may take.
+/// Timeout of a venue's stop.
 const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// Time of a cycle on the way to its end.
+/// Duration of a cycle during a stop.
 const FINISH_TURN: Nanos = Nanos::from_micros(100);
 
-/// The order server among the agents, and what comes after the last of them.
+/// Index of the order server among the agents, and the index after the last of them.
 pub(crate) const ORDER_SERVER: usize = 0;
 pub(crate) const AGENTS: usize = 4;
 
@@ -35,12 +35,12 @@ pub(crate) struct Site {
     pub(crate) disk: FaultyDisk,
     network: SimNetwork,
     life: Option<Life>,
-    /// Its commands are as they were read while it was written; of the snapshots there are none before the end.
+    /// Its commands are as read during the run; it has no snapshots before the end.
     pub(crate) log: Log,
     pub(crate) events: Vec<Timed<VenueEvent>>,
-    /// When there were no drop copies any more, and why.
+    /// Times of drop copy failures, with the reason.
     pub(crate) copy_failures: Vec<Timed<String>>,
-    /// Losses of power that the disk has had so far.
+    /// Power losses of the disk so far.
     power_losses: u64,
 }
 
@@ -49,13 +49,13 @@ struct Life {
     view: VenueView,
     admin: AdminClient,
     journal: VenueJournal,
-    /// What is traded, with what was added.
+    /// The traded instruments, including added ones.
     instruments: InstrumentTable,
     reader: Option<Reader<FaultyDisk>>,
     has_follower: bool,
     /// Requests so far that were refused without a record.
     unlogged: u64,
-    /// What the machine's clock was ahead of the time when the venue started; its own goes on from there.
+    /// Offset of the machine's clock from the time at the venue's start; the venue's clock keeps it.
     ahead: u64,
 }
 
@@ -89,12 +89,12 @@ impl Site {
         self.life.is_some()
     }
 
-    /// The time of day by the clock of the machine.
+    /// Returns the time of day by the machine's clock.
     pub(crate) fn time_of_day(&self) -> Nanos {
         self.network.wires().network.clock(VENUE).time_of_day()
     }
 
-    /// Starts the venue from what is on the disk; false when it refuses or dies of it.
+    /// Starts the venue from the disk; returns false when it refuses or crashes.
     pub(crate) fn start(&mut self, now: Nanos) -> bool {
         let clock = self.network.wires().network.clock(VENUE);
         TscClock::simulate(clock);
@@ -111,7 +111,7 @@ impl Site {
         let venue = match built {
             Ok(venue) => venue,
             Err(error) => {
-                // That a disk which fails or is full refuses is no defect of the venue.
+                // A refusal because of a failing or full disk is not a defect of the venue.
                 if refusals(&self.disk) == refusals_before {
                     self.note(now, VenueEvent::Refused(format!("{error:#}")));
                 }
@@ -131,7 +131,7 @@ impl Site {
         let journal = journal.ok_or_else(|| anyhow::anyhow!("a venue without its journal"))?;
         let found = self.read_log(journal.recovery.session)?;
         let (last, state_hash) = (journal.recovery.last, journal.recovery.state_hash);
-        // What was read while it was written and is not there any more was lost.
+        // Commands that were read during the run and are no longer on the disk were lost.
         let records = &mut self.log.commands;
         let lost = records.split_off(records.len().min(last.0 as usize));
         if !lost.is_empty() {
@@ -173,12 +173,12 @@ impl Site {
         Ok(records)
     }
 
-    /// True when the venue began with less than the one before it had sequenced.
+    /// Returns true if the venue started with fewer commands than the previous instance had sequenced.
     pub(crate) fn has_lost_commands(&self) -> bool {
         matches!(&self.log.sequenced[..], [.., before, begin] if begin.what < before.what)
     }
 
-    /// One duty cycle of an agent: how much was done, `None` when the venue died of it. So do the other steps.
+    /// Runs one duty cycle of an agent; returns its work, or `None` (like other steps) if the venue crashed.
     pub(crate) fn step_agent(&mut self, now: Nanos, agent: usize) -> Option<usize> {
         let Some(life) = &mut self.life else { return Some(0) };
         let clock = Nanos(now.0 + life.ahead);
@@ -231,7 +231,7 @@ impl Site {
         }
     }
 
-    /// Reads what was written, before the follower removes it.
+    /// Reads written records before the follower removes them.
     fn keep_records(&mut self) {
         let Some(life) = &mut self.life else { return };
         let reader = match life.reader.take() {
@@ -247,12 +247,12 @@ impl Site {
         }
     }
 
-    /// Market data messages that were published, in the present life and those before.
+    /// Returns the number of published market data messages, over all instances so far.
     pub(crate) fn published(&self) -> u64 {
         self.life.as_ref().map_or(0, |life| life.view.publisher.messages.read())
     }
 
-    /// True when everything that was sequenced is safe, matched, answered and published.
+    /// Returns true if all sequenced commands are durable, matched, answered and published.
     pub(crate) fn is_settled(&self) -> bool {
         let Some(life) = &self.life else { return false };
         let view = &life.view;
@@ -263,29 +263,29 @@ impl Site {
             && (self.journal.drop_copy.is_none() || view.drop_copy.commands.read() == commands)
     }
 
-    /// True while an instrument collects orders for an auction, of which the public is told again and again.
+    /// Returns true while an instrument collects orders for an auction, which publishes repeatedly.
     pub(crate) fn is_in_auction(&self) -> bool {
         let code = u64::from(TradingState::QuotationOnly.code());
         self.life.as_ref().is_some_and(|life| life.view.states.iter().any(|state| state.read() == code))
     }
 
-    /// True when the venue says that it has no snapshots to give until it is started anew.
+    /// Returns true if the venue reports that it has no snapshots until a restart.
     pub(crate) fn are_snapshots_behind(&self) -> bool {
         self.life.as_ref().is_some_and(|life| life.view.market_recovery.is_behind.read() > 0)
     }
 
-    /// True when there will be no more drop copies until the venue is started anew.
+    /// Returns true if there will be no more drop copies until the venue restarts.
     pub(crate) fn have_copies_failed(&self) -> bool {
         self.life.as_ref().is_some_and(|life| !life.has_copies())
     }
 
-    /// How many instruments are traded, with what was added.
+    /// Returns the number of traded instruments, including added ones.
     pub(crate) fn instrument_count(&self) -> u16 {
         let instruments = self.life.as_ref().map_or(&self.settings.instruments, |life| &life.instruments);
         instruments.next_id().0 - 1
     }
 
-    /// Tells the venue something, if it listens.
+    /// Sends a command to the venue; returns false if it is down.
     pub(crate) fn command(&mut self, command: AdminCommand) -> bool {
         let Some(life) = &mut self.life else { return false };
         while life.admin.poll().is_some() {}
@@ -307,7 +307,7 @@ impl Site {
         self.end_life(death);
     }
 
-    /// The disk lost power by itself, in the middle of a change: so did the machine.
+    /// Handles a power loss of the disk in the middle of a change, which is a power loss of the machine.
     fn has_lost_power(&mut self, now: Nanos) -> bool {
         if !self.is_power_lost() {
             return false;
@@ -323,7 +323,7 @@ impl Site {
     }
 
     fn end_life(&mut self, death: Death) {
-        // The sockets go before the agents, whose end nobody sees.
+        // The sockets are removed before the agents, so that no peer sees the agents' end.
         self.network.wires().network.kill(VENUE, death);
         self.life = None;
     }
@@ -332,7 +332,7 @@ impl Site {
         self.network.wires().network.revive(VENUE);
     }
 
-    /// An agent gave up: as in production all are closed and the process ends.
+    /// Handles the failure of an agent: as in production, all are closed and the process ends.
     fn fail(&mut self, now: Nanos) {
         self.note(now, VenueEvent::DiskFailed);
         if let Some(life) = &mut self.life {
@@ -343,7 +343,7 @@ impl Site {
         self.end_life(Death::Process);
     }
 
-    /// The venue is asked to stop and does, in no time of anybody else's. What it came to, if its engine was left.
+    /// Stops the venue, in zero time for other parts. Returns its final state, if the engine remains.
     pub(crate) fn stop(&mut self, now: Nanos, mut advance: impl FnMut(Nanos)) -> Option<FinalVenue> {
         let mut at = now;
         let mut is_done = false;
@@ -356,7 +356,7 @@ impl Site {
             while life.journal.work_on_disk() > 0 {}
             is_done = true;
             for agent in &mut life.agents {
-                // Who fails on the way to the end is closed as well.
+                // An agent that fails during the stop is closed as well.
                 is_done &= agent.finish(clock).unwrap_or(false);
             }
         }
@@ -372,7 +372,7 @@ impl Site {
         last
     }
 
-    /// What the venue came to, once it has stopped.
+    /// Returns the venue's final state after its stop.
     fn last(&self, stopped_at: Nanos) -> Option<FinalVenue> {
         let view = &self.life.as_ref()?.view;
         let guard = view.engine.lock().ok()?;
@@ -415,7 +415,7 @@ impl Site {
         })
     }
 
-    /// The snapshots on the disk that can be read.
+    /// Returns the readable snapshots on the disk.
     pub(crate) fn snapshots(&self) -> io::Result<Vec<Snapshot>> {
         let Some(session) = tickpath_journal::session_of(&self.disk).map_err(io::Error::other)? else {
             return Ok(Vec::new());
@@ -450,7 +450,7 @@ impl Site {
     }
 }
 
-/// Times that a disk has refused something.
+/// Returns the number of operations that a disk has refused.
 fn refusals(disk: &FaultyDisk) -> u64 {
     let counters = disk.counters();
     counters.failed_writes + counters.failed_syncs + counters.disk_full
@@ -464,7 +464,7 @@ fn read_on(
     while let Some(record) = reader.next(limit)? {
         match LogCommand::decode(record.payload) {
             Ok(command) => records.push(command),
-            // The venue would not have started from it; the checkers see that it is missing.
+            // The venue would not start from it; the checkers report that it is missing.
             Err(_) => return Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! The strategies of traders, and how they fall silent.
+//! The strategies of traders, with a silence switch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use tickpath_trading::{
 };
 use tickpath_types::{MarketUpdate, Nanos};
 
-/// A strategy that goes on as the one it is made of, until it is silenced: from then on it asks for nothing more, and
-/// leaves its orders where they are.
+/// A strategy that behaves like the wrapped one until it is silenced. From then on it makes no requests, and
+/// leaves its orders unchanged.
 pub(crate) struct Silenceable {
     strategy: Box<dyn Strategy + Send>,
     silence: Silence,
 }
 
-/// Silences a strategy once it is true; clones are of the same.
+/// Silences a strategy once it is true; clones share one value.
 pub(crate) type Silence = Arc<AtomicBool>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +37,13 @@ impl Silenceable {
         Silenceable { strategy, silence }
     }
 
-    /// With an instance for its warm-up, which never falls silent.
+    /// Creates the strategy with an instance for its warm-up, which is never silenced.
     pub(crate) fn warmed_up(kind: Kind, instruments: usize, seed: u64, silence: Silence) -> WarmUp<Self> {
         let of = |silence| Silenceable::new(kind, instruments, seed, silence);
         WarmUp { strategy: of(silence), instance: Some(of(Silence::default())) }
     }
 
-    /// The strategy, until it is silenced.
+    /// Returns the strategy, until it is silenced.
     fn speaking(&mut self) -> Option<&mut dyn Strategy> {
         let has_fallen = self.silence.load(Ordering::Relaxed);
         (!has_fallen).then_some(&mut *self.strategy)

@@ -1,5 +1,5 @@
-//! A trader's machine: the agents that a user runs - feed handler, engine with strategy, orders, positions and limits,
-//! order gateway -, their lives, and what whoever runs them does.
+//! A trader's machine: the agents of a user (feed handler; engine with strategy, orders, positions and
+//! limits; order gateway), their instances, and the actions of a simulated operator.
 
 use std::sync::atomic::Ordering;
 
@@ -18,20 +18,20 @@ use crate::trader_profile::TraderProfile;
 use crate::wiretap::Wiretap;
 use crate::{FeedLife, TraderEnd, TraderLife};
 
-/// Feed handler, engine, order gateway.
+/// Number of agents: feed handler, engine, order gateway.
 pub(crate) const AGENTS: usize = 3;
-/// Traders' feed handlers are numbered from here on.
+/// Number of the first trader's feed handler.
 const FIRST_FEED: u32 = 100;
-/// How long one that is to end waits for its orders to be cancelled, as the program does.
+/// Timeout for the cancels of an ending trader's orders, as in the program.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// Of so many cycles in which an agent finds no work one is rehearsed in.
+/// Number of idle agent cycles per warm-up run.
 const REHEARSED_EVERY: u64 = 16;
 
 type Agents = TraderAgents<Silenceable, NoTrace, SimNetwork>;
 
 pub(crate) struct Trader {
     number: u32,
-    /// Place of its user.
+    /// Index of its user.
     user: usize,
     profile: TraderProfile,
     settings: AgentSettings,
@@ -39,11 +39,11 @@ pub(crate) struct Trader {
     draw: Draw,
     pub(crate) tap: Wiretap,
     life: Option<Life>,
-    /// When it starts again, while it is dead.
+    /// Restart time, while it is down.
     back_at: Nanos,
-    /// It is to trade no more.
+    /// It no longer trades.
     is_over: bool,
-    /// Agents of a life that has been judged: the venue is not to see them go before it goes itself.
+    /// Agents of a finished instance: the venue must not see their end before its own.
     remains: Option<Agents>,
     pub(crate) lives: Vec<TraderLife>,
     pub(crate) feeds: Vec<FeedLife>,
@@ -55,9 +55,9 @@ struct Life {
     silence: Silence,
     started_at: Nanos,
     first_connection: u32,
-    /// What the machine's clock was ahead of the time when the trader started; its own goes on from there.
+    /// Offset of the machine's clock from the time at the trader's start; the trader's clock keeps it.
     ahead: u64,
-    /// Until when its orders are waited for, once it is to end.
+    /// Deadline for its open orders, once it is to end.
     ends_by: Option<Nanos>,
 }
 
@@ -70,7 +70,7 @@ impl Life {
         }
     }
 
-    /// It is to cancel its orders and end.
+    /// Cancels its orders and begins its end.
     fn stop(&mut self, now: Nanos) {
         self.agents.kill.pull();
         self.ends_by.get_or_insert(now + CANCEL_TIMEOUT);
@@ -88,7 +88,7 @@ impl Life {
         self.agents.view.gateway.logged_in.read() == 1
     }
 
-    /// True when it is logged in and no order waits for an answer.
+    /// Returns true if it is logged in and no order waits for an answer.
     fn is_answered(&self) -> bool {
         let desk = self.agents.engine.desk();
         let mut orders = desk.instruments().iter().flat_map(|instrument| {
@@ -128,17 +128,17 @@ impl Trader {
         self.profile.host
     }
 
-    /// When something is to be done at the latest, if nothing arrives.
+    /// Returns the latest time for the next step, if nothing arrives.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.life.is_none().then_some(self.back_at)
     }
 
-    /// True while it misses market data.
+    /// Returns true while it misses market data.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         self.life.as_ref().is_some_and(|life| life.recorder.is_behind(published, instruments))
     }
 
-    /// True when it trades no more, is logged in, knows of everything, and nothing that it asked for is not answered.
+    /// Returns true if it no longer trades, is logged in, is up to date, and has no unanswered request.
     pub(crate) fn is_settled(&self, published: u64, instruments: u16) -> bool {
         self.is_over
             && self.life.as_ref().is_some_and(|life| {
@@ -151,8 +151,8 @@ impl Trader {
             })
     }
 
-    /// What whoever runs it does: starts it, and stops it where it would be of no more use. True when that was something.
-    /// `healed_at` once nothing goes wrong any more.
+    /// Acts as the simulated operator: starts it, and stops it when it is no longer useful. Returns true if
+    /// it acted. `healed_at` is set once the faults have ended.
     pub(crate) fn watch(&mut self, now: Nanos, healed_at: Option<Nanos>) -> bool {
         self.is_over |= healed_at.is_some_and(|at| now >= at + self.profile.ends_after);
         let Some(life) = &mut self.life else {
@@ -171,7 +171,7 @@ impl Trader {
         let can_heal = self.settings.feed.snapshots.is_any();
         let is_stale = healed_at.is_some() && !can_heal && life.recorder.has_lost();
         let was_told = life.agents.kill.is_pulled();
-        // One that was told to stop and lost its connection ends all the same: its session may be no more.
+        // A stopped trader without a connection ends anyway: its session may no longer exist.
         let is_of_no_use = life.has_stopped() && (!was_told || !life.is_logged_in());
         if life.recorder.is_foreign() || is_stale || is_of_no_use {
             life.stop(now);
@@ -193,13 +193,13 @@ impl Trader {
         let strategy = Silenceable::warmed_up(self.profile.kind, count, self.draw.next(), silence.clone());
         let mut settings = self.settings.clone();
         if is_healing {
-            // The market falls silent.
+            // The market is silent at the end.
             settings.engine = EngineConfig { silence_stop: None, ..settings.engine };
         }
         let tracers = TraderTracers { feed_handler: NoTrace, engine: NoTrace, gateway: NoTrace };
         let agents =
             TraderAgents::open_on(&self.network, &settings, strategy, TscClock::simulated(), tracers)
-                .expect("the simulated network refuses nobody a group, and the settings go together");
+                .expect("the simulated network has room for the group, and the settings go together");
         let gateway = agents.gateway.reconnecting_after(self.profile.reconnect_after);
         let agents = TraderAgents { gateway, ..agents };
         let (view, updates) = (agents.feed.clone(), agents.updates.clone());
@@ -221,7 +221,7 @@ impl Trader {
         self.take_tapped(now);
     }
 
-    /// One duty cycle of an agent; how much was done.
+    /// Runs one duty cycle of an agent; returns the amount of work.
     pub(crate) fn step(&mut self, now: Nanos, place: usize) -> usize {
         let Some(life) = &mut self.life else { return 0 };
         let clock = Nanos(now.0 + life.ahead);
@@ -251,19 +251,19 @@ impl Trader {
         parts.into_iter().for_each(|(socket, part)| self.tap.take(now, socket, part));
     }
 
-    /// Takes what the network noted of a connection of this trader; false when it is none of its.
+    /// Handles the network's note on a connection of this trader; returns false for another connection.
     pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
         self.tap.take_note(note)
     }
 
-    /// It is to cancel its orders and end, and is started again.
+    /// Makes it cancel its orders and end; it is then started again.
     pub(crate) fn stop(&mut self, now: Nanos) {
         if let Some(life) = &mut self.life {
             life.stop(now);
         }
     }
 
-    /// Its process dies, or its machine loses power.
+    /// Crashes its process, or cuts the power of its machine.
     pub(crate) fn crash(&mut self, now: Nanos) {
         let Some(life) = self.life.take() else { return };
         if self.draw.below(2) == 0 {
@@ -273,7 +273,7 @@ impl Trader {
         self.stay_away(now);
     }
 
-    /// It ends by itself, as the program does.
+    /// Ends it in the regular way, as the program does.
     fn end(&mut self, now: Nanos) {
         let Some(mut life) = self.life.take() else { return };
         TscClock::simulate(Nanos(now.0 + life.ahead));
@@ -282,13 +282,13 @@ impl Trader {
         self.stay_away(now);
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub(crate) fn finish(&mut self) {
         let Some(life) = self.life.take() else { return };
         self.remains = Some(self.write_down(life, None));
     }
 
-    /// Writes down what a life came to; its agents are left.
+    /// Records the results of an instance; returns its agents.
     fn write_down(&mut self, life: Life, ended: Option<(Nanos, TraderEnd)>) -> Agents {
         let Life { mut agents, recorder, started_at, first_connection, .. } = life;
         agents.feed_handler.on_close();

@@ -1,4 +1,4 @@
-//! Traders of a run, by draws of their own, so that a run without them does not depend on them.
+//! Traders of a run, from a separate random stream, so that a run without them does not depend on them.
 
 use tickpath_exchange::{Password, UserSettings, VenueSettings};
 use tickpath_feedhandler::FeedSettings;
@@ -12,31 +12,31 @@ use crate::hosts::{ORDER_ENTRY, PASSWORD, trader_host};
 use crate::profile;
 use crate::strategy::Kind;
 
-/// Connections of a trader that the venue has room for: one, and the one before that is not gone yet.
+/// Connections per trader in the venue's limit: the present one, and the previous one until it is closed.
 const CONNECTIONS: usize = 2;
-/// More market updates than a trader is behind.
+/// Upper bound of a trader's backlog of market updates.
 const MANY_UPDATES: usize = 1 << 12;
-/// Requests and answers that may wait between its engine and its gateway.
+/// Capacity for requests and answers between its engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 9;
-/// Orders that may be open at once in all instruments.
+/// Maximum number of open orders in all instruments.
 const OPEN_ORDERS_MAX: usize = 64;
-/// A loss that no run comes to.
+/// A loss limit that no run reaches.
 const NO_LOSS: Money = Money(1 << 60);
 
-/// A trader, as a seed decides it.
+/// The parameters of a trader, from a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct TraderProfile {
     pub(crate) host: HostId,
     pub(crate) kind: Kind,
     pub(crate) limits: Limits,
-    /// What its machine's clock is ahead of the others when the run begins.
+    /// Offset of its machine's clock from the others at the start of the run.
     pub(crate) clock_ahead: u64,
     pub(crate) joins_at: Nanos,
-    /// How long before it connects again.
+    /// Wait before a reconnect.
     pub(crate) reconnect_after: Nanos,
-    /// Whether it is told to stop trading in the end, or only falls silent.
+    /// Whether it is stopped in the end, or its strategy only falls silent.
     pub(crate) is_stopped_in_the_end: bool,
-    /// How long after healing.
+    /// Time of that after the faults have ended.
     pub(crate) ends_after: Nanos,
     pub(crate) seed: u64,
     engine: EngineConfig,
@@ -47,7 +47,7 @@ pub(crate) struct TraderProfile {
 }
 
 impl TraderProfile {
-    /// None in half of the runs, one or two in the others.
+    /// Creates no traders in half of the runs, one or two in the others.
     pub(crate) fn all(seed: u64, fault_level: FaultLevel, active: Nanos) -> Vec<TraderProfile> {
         let draw = &mut Draw::new(seed ^ 0x64_65_73_6b_73);
         let count = [0, 0, 1, 2][draw.below(4) as usize];
@@ -88,7 +88,7 @@ impl TraderProfile {
             joins_at: Nanos(if draw.below(2) == 0 { 0 } else { draw.below(active.0 / 2) }),
             reconnect_after,
             is_stopped_in_the_end: draw.below(3) == 0,
-            // Long enough to be back, and to trade.
+            // Long enough to reconnect and to trade.
             ends_after: Nanos(reconnect_after.0 + draw.below(second.0 / 2)),
             seed: draw.next(),
             settle_after: of(draw, [second, second, Nanos::from_millis(20)]),
@@ -99,7 +99,7 @@ impl TraderProfile {
         }
     }
 
-    /// The agents that it is made of; a user at this place of the venue's.
+    /// Returns the settings of its agents; `user` is the user's index at the venue.
     pub(crate) fn settings(&self, user: usize, feed: FeedSettings, table: &InstrumentTable) -> AgentSettings {
         AgentSettings {
             feed: FeedSettings { symbols: table.iter().map(|it| it.symbol).collect(), ..feed },
@@ -120,14 +120,14 @@ impl TraderProfile {
     }
 }
 
-/// Makes traders users of the venue, behind those that it has.
+/// Adds the traders to the venue's users, after the existing ones.
 pub(crate) fn add_users(traders: &[TraderProfile], settings: &mut VenueSettings) {
     settings.users.extend(traders.iter().map(|trader| trader.user.clone()));
     settings.max_connections += CONNECTIONS * traders.len();
     settings.limits.max_sessions += traders.len() as u16;
 }
 
-/// What is done to it: each kind in about half of the runs.
+/// Returns its fault events: each kind in about half of the runs.
 fn fault_events(place: usize, draw: &mut Draw, level: FaultLevel, active: Nanos) -> Vec<(Nanos, FaultEvent)> {
     let kinds = draw.next();
     let mut fault_events = Vec::new();

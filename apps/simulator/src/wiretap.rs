@@ -1,4 +1,4 @@
-//! What went over the order entry connections of somebody who keeps no record: written down from outside, as clients do themselves.
+//! Logs of the order entry connections of a user without its own records, in the form of the clients' logs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::hosts::ORDER_ENTRY;
 use crate::net::StreamPart;
 use crate::{ClientEvent, ClientEventKind, ClientLog, DisconnectCause, LoginOutcome};
 
-/// Writes down what one user's connections carry.
+/// Records the traffic of one user's connections.
 #[derive(Debug)]
 pub(crate) struct Wiretap {
     pub(crate) log: ClientLog,
@@ -20,7 +20,7 @@ pub(crate) struct Wiretap {
 #[derive(Debug, Default)]
 struct Connection {
     number: u32,
-    /// What no whole packet was made of yet.
+    /// Bytes without a complete packet yet.
     sent: Vec<u8>,
     received: Vec<u8>,
     cursor: u64,
@@ -36,13 +36,13 @@ impl Wiretap {
         self.connections.len() as u32
     }
 
-    /// Takes what a connection's own end did.
+    /// Records an event of a connection's own end.
     pub(crate) fn take(&mut self, now: Nanos, socket: SocketId, part: StreamPart) {
         let number = self.connection_count() + 1;
         if matches!(part, StreamPart::Begun(ORDER_ENTRY)) {
             self.connections.insert(socket, Connection { number, ..Connection::default() });
         }
-        // Others are those of its feed handler.
+        // The other connections are those of its feed handler.
         let Some(connection) = self.connections.get_mut(&socket) else { return };
         let mut kinds = Vec::new();
         match part {
@@ -60,7 +60,7 @@ impl Wiretap {
         self.log.events.extend(kinds.into_iter().map(|kind| ClientEvent { at: now, connection, kind }));
     }
 
-    /// Takes what the network noted of the other end; false when it is of nobody's connection here.
+    /// Handles the network's note on the other end; returns false for a connection that is not recorded here.
     pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
         let Some(Connection { number, .. }) = self.connections.get(&note.peer) else { return false };
         self.log.insert_note(note, *number);
@@ -77,7 +77,7 @@ const fn cause(gone: Option<Gone>) -> DisconnectCause {
 }
 
 impl ClientEventKind {
-    /// The event that a packet of the venue is; `None` for a heartbeat. The next sequenced message has the number `cursor`.
+    /// Returns the event of a venue's packet, the next message being `cursor`; `None` for a heartbeat.
     pub(crate) fn of_packet(packet: &Packet<'_>, cursor: &mut u64) -> Option<ClientEventKind> {
         Some(match packet {
             Packet::LoginAccepted(accepted) => {

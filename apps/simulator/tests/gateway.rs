@@ -26,10 +26,10 @@ const VENUE: HostId = HostId(0);
 const TRADER: HostId = HostId(1);
 const ORDER_ENTRY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 const USER: &str = "USER1";
-/// What the clocks of both hosts read in the beginning.
+/// Time of both hosts' clocks at the start.
 const EPOCH: i64 = 1_704_205_800_000_000_000;
 const TURN: Nanos = Nanos::from_micros(10);
-/// Longer than a login anew and everything that it settles.
+/// Upper bound of a new login with its reconciliation.
 const TURNS_MAX: usize = 400_000;
 
 struct Market {
@@ -42,7 +42,7 @@ struct Market {
     events: spsc::Consumer<GatewayEvent>,
 }
 
-/// A started gateway, its rings, and what it counts.
+/// Creates a started gateway, its rings, and its counters.
 fn gateway_on(
     network: &SimNetwork,
     instruments: InstrumentTable,
@@ -72,7 +72,7 @@ fn gateway_on(
     (gateway, requests, events, counters)
 }
 
-/// One duty cycle. A connection that is lost is told as an error that it gets over.
+/// Runs one duty cycle. A lost connection appears as an error from which the gateway recovers.
 fn step(gateway: &mut OrderGateway<NoTrace, SimNetwork>, network: &SimNetwork) {
     let clock = network.wires().network.clock(TRADER);
     TscClock::simulate(clock);
@@ -154,7 +154,7 @@ fn is_accepted(event: GatewayEvent, user_ref: u32) -> bool {
 fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
     let mut market = Market::new();
     market.enter(1);
-    // Before the login nothing is sent.
+    // No request is sent before the login.
     assert!(matches!(market.next_event(), GatewayEvent::Unsent(_)));
     (0..1_000).for_each(|_| market.turn());
     market.enter(1);
@@ -163,7 +163,7 @@ fn an_order_gateway_goes_on_where_it_stood_after_the_venue_was_killed() {
     market.kill_venue();
     assert_eq!(market.next_event(), GatewayEvent::Disconnected);
     market.venue = Some(start_venue(&market.network, &market.disk));
-    // Its order may have been cancelled meanwhile: that is told before or after.
+    // Its order may have been cancelled meanwhile: the report comes before or after.
     let mut links = vec![];
     while links.last() != Some(&GatewayEvent::Settled) {
         let event = market.next_event();
@@ -185,11 +185,11 @@ fn what_the_network_did_not_take_at_once_is_sent_with_no_request_behind_it() {
     let sent_at = market.now;
     let event = market.next_event();
     assert!(is_accepted(event, 1), "{event:?}");
-    // Without more to send, a heartbeat would come after a second.
+    // Without further messages, a heartbeat would come after a second.
     assert!(market.now.since(sent_at) < Nanos::from_millis(500), "{} ns", market.now.since(sent_at).0);
 }
 
-/// As a venue does whose log is full.
+/// Behaves like a venue with a full log.
 #[test]
 fn a_question_for_the_first_number_that_is_dropped_is_asked_again() {
     let network = SimNetwork::new(Network::new(1, Nanos::ZERO), VENUE);

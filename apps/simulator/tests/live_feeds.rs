@@ -1,4 +1,4 @@
-//! Feed handlers of XDP and IEX on the simulated network: lines that lose, and servers that recover what is lost.
+//! Feed handlers of XDP and IEX on the simulated network: lossy lines, and servers for recovery.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::mpsc::sync_channel;
@@ -33,13 +33,13 @@ const LINES: [SocketAddrV4; 2] = [
     SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 2), 8_002),
 ];
 const RETRANSMISSIONS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 1, 0, 3), 8_003);
-/// Time of one turn.
+/// Duration of a turn.
 const TURN: Nanos = Nanos::from_micros(20);
-/// Turns from one packet to the next.
+/// Turns between packets.
 const PACKET_TURNS: u64 = 5;
-/// Turns from one look at the handler's status to the next.
+/// Turns between reads of the handler's status.
 const VIEW_TURNS: u64 = 1_000;
-/// Turns after which a run has failed.
+/// Number of turns after which a run has failed.
 const TURNS_MAX: u64 = 2_000_000;
 /// The time of the handler's start.
 const EPOCH: Nanos = Nanos::from_secs(1_795_190_400);
@@ -72,7 +72,7 @@ fn section(protocol: ProtocolName) -> ChannelSection {
     section
 }
 
-/// Publishes packets on both lines, and then heartbeats until a handler has all of the messages; its last status.
+/// Publishes on both lines, with heartbeats at the end, until a handler has all messages; returns its status.
 fn run(
     network: &SimNetwork,
     section: ChannelSection,
@@ -105,7 +105,7 @@ fn run(
     panic!("messages are missing for ever: {:#?}", view.channels()[0].status)
 }
 
-/// Checks the books; the gaps that the server closed.
+/// Checks the books; returns the number of gaps that the server filled.
 fn check(status: &ChannelStatus, state_hash: u64) -> u64 {
     assert!(status.lines.messages_lost == 0 && status.is_believable(), "{status:#?}");
     assert_eq!(status.state_hash, state_hash, "{status:#?}");
@@ -203,7 +203,7 @@ fn xdp_messages_that_both_lines_lose_come_from_the_request_server() {
     assert!(gaps > 0, "both lines never lost the same packet");
 }
 
-/// A segment of messages from number `first` on, sent at this time.
+/// Returns a segment of messages from number `first` on, sent at this time.
 fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: Nanos) -> Vec<u8> {
     let (before, rest) = messages.split_at(first as usize - 1);
     let offset: usize = before.iter().map(|message| message.len() + 2).sum();
@@ -213,7 +213,7 @@ fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: Nanos) -> Vec<u
     builder.finish(sent).to_vec()
 }
 
-/// Levels that come and go on both sides of three symbols, never crossed.
+/// Returns levels that come and go on both sides of three symbols, never crossed.
 fn levels(count: u64) -> Vec<Vec<u8>> {
     let level = |index: u64| {
         let symbol = Symbol::new(["ZIEXT", "ZXIET", "ZEXIT"][(index % 3) as usize]).unwrap();
@@ -226,7 +226,7 @@ fn levels(count: u64) -> Vec<Vec<u8>> {
     (0..count).map(level).collect()
 }
 
-/// Answers the requests for gaps that have arrived.
+/// Answers the received gap fill requests.
 fn fill_gaps(endpoint: &mut impl DatagramEndpoint, messages: &[Vec<u8>]) {
     let mut bytes = [0; 2_048];
     while let Some(received) = endpoint.recv_from(&mut bytes).unwrap() {

@@ -1,7 +1,7 @@
-//! The simulator sees: every fault that can be planted in the system is found.
+//! Sensitivity of the simulator: every fault that can be planted in the system is found.
 //!
-//! `cargo test -p tickpath-simulator --features planted-faults --test it planted -- --nocapture` prints which seed and which
-//! checker found each.
+//! `cargo test -p tickpath-simulator --features planted-faults --test it planted -- --nocapture` prints the
+//! seed and the checker that found each.
 #![cfg(feature = "planted-faults")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,10 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tickpath_faults::{Fault, plant};
 use tickpath_simulator::{FaultLevel, Simulation, check};
 
-/// Seeds within which a fault must be found.
+/// Number of seeds within which a fault must be found.
 const SEEDS: u64 = 300;
-/// Seeds that found a fault which the first ones do not show. They are tried before the others: that saves most of the
-/// search, and where a change of the system moved one, the search finds another.
+/// Seeds that find a fault which the first ones do not show. They are tried first, which saves most of the
+/// search. If a change of the system moves one, the search finds another.
 const FOUND_BY: &[(Fault, u64)] = &[
     (Fault::ExpiryForgotten, 20),
     (Fault::ExpiryLate, 13),
@@ -57,7 +57,7 @@ fn every_planted_fault_is_found() {
         let known = FOUND_BY.iter().filter(|(known, _)| known == fault).map(|(_, seed)| *seed);
         let found = known.chain(1..=SEEDS).find_map(|seed| {
             let by = find(*fault, seed)?;
-            // What is found without the fault says nothing of it.
+            // A finding that also occurs without the fault does not count.
             let is_clean = *clean
                 .entry(seed)
                 .or_insert_with(|| Simulation::new(seed, FaultLevel::Full).run().violations.is_empty());
@@ -74,7 +74,7 @@ fn every_planted_fault_is_found() {
     assert!(unseen.is_empty(), "not found by {SEEDS} seeds: {unseen:?}");
 }
 
-/// What finds a fault in the run of a seed: a checker that is not spoiled itself, or the system's own assertion.
+/// Returns the finder of a fault in the run of a seed: an unaffected checker, or the system's own assertion.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, FaultLevel::Full).run()));

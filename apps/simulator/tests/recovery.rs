@@ -1,5 +1,5 @@
-//! What is rare is in reach of the runs: books are healed by snapshots, old messages come out of the journal, drop copies
-//! are read and read again, and instruments that were added are traded.
+//! Rare events occur in the runs: books recover from snapshots, old messages come from the journal, drop
+//! copies are read repeatedly, and added instruments are traded.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_simulator::{ClientEventKind, FaultLevel, Outcome, Simulation};
@@ -15,7 +15,7 @@ fn archived(outcome: &Outcome) -> u64 {
     counter.1
 }
 
-/// Drop copies that were received again.
+/// Returns the number of drop copies that were received again.
 fn copied_again(outcome: &Outcome) -> u64 {
     let (mut last, mut again) = (Sequence(0), 0);
     for event in outcome.observed.copies.iter().flat_map(|reader| &reader.log.events) {
@@ -27,7 +27,7 @@ fn copied_again(outcome: &Outcome) -> u64 {
     again
 }
 
-/// Trades in instruments that were added.
+/// Returns the number of trades in added instruments.
 fn traded_later(outcome: &Outcome) -> u64 {
     let first = outcome.observed.setup.instruments.len() as u16;
     let updates = outcome.observed.feeds.iter().flat_map(|life| &life.updates);

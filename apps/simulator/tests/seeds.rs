@@ -12,7 +12,7 @@ fn without_faults_everything_is_well() {
         commands += outcome.observed.log.commands.len();
         market_events += outcome.observed.last.last_market.0;
     }
-    // Not each of them: in some the day ends early.
+    // Totals over runs, since in some the day ends early.
     assert!(commands > 1_000 && market_events > 1_000, "{commands} commands, {market_events} messages");
 }
 
@@ -24,10 +24,10 @@ fn a_seed_runs_the_same_way_again() {
     }
 }
 
-/// Seeds that have found something, which was mended: 37 and 72 a snapshot of what the log lost with the power, 140 a checker
-/// that mistook the end of one connection for the beginning of another, 1808 a trader that nobody ended.
+/// Regression seeds. 37 and 72: a snapshot of commands that the log lost with the power. 140: the end of one
+/// connection beside the beginning of another. 1808: the end of a trader.
 const FOUND: [u64; 4] = [37, 72, 140, 1808];
-/// Seeds that every run of the tests tries.
+/// Seeds that every test run tries.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=300;
 
 #[test]
@@ -35,7 +35,7 @@ fn seeds_that_found_something_find_nothing_any_more() {
     FOUND.into_iter().for_each(run);
 }
 
-/// The seeds are shared out among this many tests, which run beside each other.
+/// The seeds are shared among this many parallel tests.
 const SHARES: u64 = 2;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Whole traders in the runs: they trade, and what is wrong with one is found.
+//! Whole traders in the runs: they trade, and their faults are found.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_simulator::{FaultLevel, Observed, Simulation, TraderLife, check};
@@ -14,7 +14,7 @@ fn fills(life: &TraderLife) -> u64 {
     positions.map(|position| position.bought().fill_count + position.sold().fill_count).sum()
 }
 
-/// Of a checker that has nothing to check nobody would know.
+/// Makes sure that the checkers of traders have cases to check.
 #[test]
 fn traders_trade_and_rest_and_die_and_come_back() {
     let lives: Vec<TraderLife> = (1..=40).flat_map(|seed| observed(seed).traders).collect();
@@ -31,7 +31,7 @@ fn traders_trade_and_rest_and_die_and_come_back() {
     assert!(counts.iter().all(|count| *count >= 3), "{counts:?}");
 }
 
-/// A run with a trader that holds something and has orders in the end.
+/// Returns a run with a trader that has a position and open orders at the end.
 fn run_with_orders() -> Observed {
     let is_one = |life: &TraderLife| life.ended.is_none() && fills(life) > 0 && !life.orders.is_empty();
     (1..=100).map(observed).find(|observed| observed.traders.iter().any(is_one)).unwrap()

@@ -1,4 +1,4 @@
-//! Every order that a client was told is accepted is open at the end, or its end was told; and its quantities add up.
+//! Every accepted order of a client is open at the end, or its end was reported; and its quantities add up.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(super) struct Standing {
     pub(super) executed: u64,
     pub(super) leaves: u64,
     pub(super) time_in_force: TimeInForce,
-    /// When it was accepted, or came in another's place.
+    /// Time of its acceptance, or of its replacement of another.
     pub(super) since: Nanos,
     /// The time of day at which it expires; `None` when it does not within the day.
     pub(super) expires_at: Option<Nanos>,
@@ -40,26 +40,26 @@ pub(super) fn check(case: &Case<'_>) {
             open.filter(|((session, _), _)| *session == client.session)
         {
             let is = Some((executed.0, leaves.0));
-            let believed = orders.remove(&user_ref).map(|standing| (standing.executed, standing.leaves));
-            case.expect(believed == is, || {
+            let expected = orders.remove(&user_ref).map(|standing| (standing.executed, standing.leaves));
+            case.expect(expected == is, || {
                 format!(
-                    "order {user_ref}: executed and left are {believed:?} for {name}, {is:?} at the venue"
+                    "order {user_ref}: executed and left are {expected:?} for {name}, {is:?} at the venue"
                 )
             });
         }
         for (user_ref, standing) in orders {
             case.say(|| {
-                format!("{name} was told that order {user_ref} is accepted, and it is lost: {standing:?}")
+                format!("{name} received the acceptance of order {user_ref}, and it is lost: {standing:?}")
             });
         }
     }
 }
 
-/// A client's open orders, as it was told of them.
+/// A client's open orders, according to its received messages.
 #[derive(Default)]
 pub(super) struct Book {
     pub(super) orders: BTreeMap<UserRefNum, Standing>,
-    /// Messages that contradict those before them.
+    /// Messages that contradict earlier ones.
     pub(super) problems: Vec<String>,
 }
 

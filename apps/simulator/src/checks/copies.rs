@@ -1,4 +1,4 @@
-//! Drop copies repeat the messages to the watched users, each once, in the log's order, from any number on, in any life.
+//! Drop copies repeat the watched users' messages once each, in log order, from any number, in any instance.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::views::End;
 use super::{Case, liveness, streams};
 use crate::{ClientEventKind, CopyReader, LoginOutcome};
 
-/// Length of the user's name in front of a copy.
+/// Length of the user's name before a copy.
 const NAME_LEN: usize = 6;
-/// The letter for a message that is not there, or a user that is there already.
+/// Reject code for an unavailable message, or a user that is already logged in.
 const SESSION_NOT_AVAILABLE: u8 = b'S';
 
 pub(super) fn check(case: &Case<'_>) {
@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// The copies of the watched users, in the order of the log.
+/// Returns the copies of the watched users, in log order.
 fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<Told> {
     let mut numbers = vec![0; case.truth.streams.len()];
     let mut stream = Vec::new();
@@ -43,7 +43,7 @@ fn stream_of(case: &Case<'_>, reader: &CopyReader) -> Vec<Told> {
     stream
 }
 
-/// The user's name, the number in its session, and the message.
+/// Returns the user's name, the number in its session, and the message.
 fn copy_of(case: &Case<'_>, user: usize, number: u64) -> Told {
     let Told { command, bytes, .. } = &case.truth.streams[user][number as usize - 1];
     let mut copy = case.observed.setup.users[user].name.clone().into_bytes();
@@ -53,7 +53,7 @@ fn copy_of(case: &Case<'_>, user: usize, number: u64) -> Told {
     Told { command: *command, event: None, bytes: copy }
 }
 
-/// Whoever asks for what was there is let in, unless another connection of it still is.
+/// A login for available messages is accepted, unless another connection of the user is still open.
 fn check_refusals(case: &Case<'_>, reader: &CopyReader) {
     let events = &reader.log.events;
     let gone = events.iter().filter(|event| event.kind == ClientEventKind::GoneAtVenue);

@@ -1,10 +1,10 @@
-//! What the venue counts of itself is what was seen of it.
+//! The venue's own counters match the observations.
 
 use super::Case;
 use super::views::End;
 
 pub(super) fn check(case: &Case<'_>) {
-    // A venue that died took its counters with it.
+    // A crashed venue loses its counters.
     if case.views.lives.last().is_none_or(|life| life.end == End::Crashed) {
         return;
     }

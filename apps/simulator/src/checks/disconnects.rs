@@ -1,4 +1,4 @@
-//! Cancel-on-disconnect: in time, and never while the user is there.
+//! Cancel-on-disconnect: in time, and never while the user is logged in.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::truth::place_of;
 use super::views::{End, Life, Views};
 use crate::{ClientEventKind, ClientLog, LoginOutcome};
 
-/// A connection as far as the user's presence goes.
+/// A connection, reduced to the user's presence.
 #[derive(Clone, Copy, Debug, Default)]
 struct Visit {
     login_sent: Option<Nanos>,
-    /// The client learned that it is logged in.
+    /// Time at which the client received the acceptance of its login.
     accepted: Option<Nanos>,
     is_rejected: bool,
     gone: Option<Nanos>,
@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// By connection, in order.
+/// Returns the visits by connection, in order.
 fn visits_of(client: &ClientLog) -> Vec<Visit> {
     let mut visits: BTreeMap<u32, Visit> = BTreeMap::new();
     for event in &client.events {
@@ -48,14 +48,14 @@ fn visits_of(client: &ClientLog) -> Vec<Visit> {
     visits.into_values().collect()
 }
 
-/// The venue's own cancels of a user come when no login of it stands, and its grace after the last one.
+/// The venue's own cancels of a user come only without an active login, and after the last one's grace.
 fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit]) {
     let name = &case.observed.setup.users[place].name;
     for command in case.observed.log.commands.iter().filter(|command| is_own_cancel(command, place)) {
         let sequence = command.sequence();
         let Some(at) = case.views.time_of(sequence) else { continue };
         let Some(life) = case.views.life_at(at).map(|life| case.views.lives[life]) else { continue };
-        // A venue that stops may cancel for everybody.
+        // A stopping venue may cancel for every user.
         if life.end == End::Stopped && at + case.observed.setup.reaction_max >= life.ended_at {
             continue;
         }
@@ -82,18 +82,18 @@ fn check_never_while_there(case: &Case<'_>, place: usize, visits: &[Visit]) {
     }
 }
 
-/// True when the venue could measure this span: its clock was not set in it.
+/// Returns true if the venue could measure this span: its clock was not stepped within it.
 fn is_clock_steady(case: &Case<'_>, from: Nanos, to: Nanos) -> bool {
     !case.observed.clock_steps.iter().any(|step| from <= *step && *step <= to)
 }
 
-/// When a user is gone for its grace and stays away, nothing of it is open soon after.
+/// When a user is disconnected for its grace and stays away, none of its orders is open soon after.
 fn check_in_time(case: &Case<'_>, place: usize, life: &Life, visits: &[Visit], grace: Nanos) {
     let observed = case.observed;
     if life.has_failed {
         return;
     }
-    // A venue that starts waits for everybody.
+    // A starting venue applies the grace to every user.
     let gone = visits.iter().filter(|visit| visit.accepted.is_some()).filter_map(|visit| visit.gone);
     let gone = gone.filter(|gone| life.started_at <= *gone && *gone < life.ended_at);
     for since in gone.chain([life.started_at]) {
@@ -118,8 +118,8 @@ fn check_in_time(case: &Case<'_>, place: usize, life: &Life, visits: &[Visit], g
     }
 }
 
-/// True when the venue did cancel in time, and the log lost that later: the command was read before it was lost, or
-/// what was lost by then was not all read.
+/// Returns true if the venue did cancel in time, and the log lost that later. The command was read before it
+/// was lost, or not all commands lost by then were read.
 fn is_cancel_lost(case: &Case<'_>, place: usize, life: &Life, due: Nanos) -> bool {
     let known = Views::known_by(case.observed, due);
     if known <= life.last {
@@ -131,7 +131,7 @@ fn is_cancel_lost(case: &Case<'_>, place: usize, life: &Life, due: Nanos) -> boo
         || read.last().is_none_or(|last| last.sequence() < known)
 }
 
-/// True for the venue's own cancel of a user.
+/// Returns true for the venue's own cancel of a user.
 fn is_own_cancel(command: &LogCommand, place: usize) -> bool {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     command.engine_kind() == Some(&own) && place_of(command.session()) == Some(place)

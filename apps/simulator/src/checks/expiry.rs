@@ -1,4 +1,4 @@
-//! Orders leave when their time has come, before anything else takes effect: by their time, with the day, or at once.
+//! Orders expire on time and before other effects of that time: at their time, with the day, or immediately.
 
 use tickpath_types::{CancelReason, Nanos, OrderEventKind, TimeInForce};
 
@@ -17,7 +17,7 @@ pub(super) fn check(case: &Case<'_>) {
     (0..case.observed.clients.len()).for_each(|place| check_told(case, place));
 }
 
-/// Where nothing else comes, orders expire all the same.
+/// Orders also expire without other events.
 fn check_end(case: &Case<'_>) {
     let stopped_at = case.observed.last.stopped_at.time_of_day();
     let by = Nanos(stopped_at.0.saturating_sub(case.observed.setup.reaction_max.0));
@@ -30,11 +30,11 @@ fn check_end(case: &Case<'_>) {
     }
 }
 
-/// What a client knows of its orders, from its messages alone.
+/// Checks a client's orders, from its messages alone.
 fn check_told(case: &Case<'_>, place: usize) {
     let Some(told) = statements::all_of_client(case, place) else { return };
     case.about(case.observed.setup.users[place].name.clone());
-    // What does not add up the checker of the clients' orders tells.
+    // The checker of the clients' orders reports inconsistencies.
     let mut book = Book::default();
     for told in told {
         match told {
@@ -42,7 +42,7 @@ fn check_told(case: &Case<'_>, place: usize) {
                 check_statement(case, &mut book, &statement);
                 book.hear(statement.0, &statement.1);
             }
-            // None of them is good till cancelled.
+            // None of these orders is good till cancelled.
             Told::StartOfDay => {
                 for user_ref in std::mem::take(&mut book.orders).into_keys() {
                     case.say(|| format!("order {user_ref} of the day before is open in the next"));

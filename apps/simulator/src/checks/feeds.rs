@@ -1,5 +1,5 @@
-//! A feed handler says of each message what it does to the book, in order, and never claims a wrong book to be good, nor
-//! one that a snapshot healed; in the end all books are the venue's.
+//! A feed handler reports the effect of each message on its book, in order. It never reports a wrong book as
+//! good, even one recovered from a snapshot. In the end all books equal the venue's.
 
 use tickpath_book::Order;
 use tickpath_types::{BookHealth, MarketUpdate, Sequence, UpdateKind};
@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case<'_>) {
     for life in &case.observed.feeds {
         let name = format!("feed handler {} from {} ns on", life.handler, life.started_at.0);
         case.about(if life.healed == 0 { name.clone() } else { format!("{name}, healed") });
-        // Of a market that was in part taken back nothing can be said.
+        // A market that was partly reverted cannot be checked.
         if !case.views.may_be_unknown(life.started_at) {
             match (life.unseen, life.healed) {
                 (0, 0) => check_updates(case, &expected, life),
@@ -31,13 +31,13 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// Until messages are lost for good, every update is there and right.
+/// Until messages are lost for good, every update is present and correct.
 fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &FeedLife) {
     let mut expected = expected.iter().flatten();
     for (place, update) in life.updates.iter().enumerate() {
         match update.health() {
             BookHealth::Stale => return,
-            // Who gave up before it knew of any instrument had nobody to tell it of; its count did.
+            // A loss before the feed handler knew any instrument appears only in its counter.
             BookHealth::Suspect if place == 0 && life.lost > 0 => return,
             BookHealth::Suspect => {
                 return case.say(|| format!("message {} contradicted its book", update.sequence));
@@ -60,7 +60,7 @@ fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &Feed
     }
 }
 
-/// Between the losses of a book every update of it is there and right: the first after a loss says where it goes on.
+/// Between losses of a book, its updates are complete and correct; the first after a loss resumes them.
 fn check_healed(case: &Case<'_>, expected: &[Option<MarketUpdate>], life: &FeedLife) {
     for instrument in case.truth.table.iter() {
         let is_its = |update: &&MarketUpdate| update.instrument == instrument.id.0;

@@ -1,4 +1,4 @@
-//! What the engine came to is what the log leads to.
+//! The engine's final state is the one that the log leads to.
 
 use tickpath_book::Order;
 use tickpath_types::{EnterOrder, Qty, Sequence, Side};
@@ -50,7 +50,7 @@ fn check_open(case: &Case<'_>) {
     }
 }
 
-/// The books that the log leads to, in order.
+/// Returns the books that the log leads to, in order.
 pub(super) fn displayed(case: &Case<'_>) -> Vec<Order<()>> {
     let instruments = case.truth.table.iter().map(|instrument| instrument.id);
     let sides = instruments.flat_map(|id| Side::BOTH.map(|side| (id, side)));

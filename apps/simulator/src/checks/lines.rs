@@ -1,4 +1,4 @@
-//! What the publisher sent: dense, the same on both lines and when sent again, and what the log causes.
+//! Published packets: gap-free, equal on both lines and in retransmissions, and as the log causes them.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case<'_>) {
             let Some(life) = case.views.life_at(sent.at) else { continue };
             let expected = match next {
                 Some((its, next)) if its == life => next,
-                // What the log holds and nobody sent before the crash is there on request alone.
+                // Messages of the log that were not sent before the crash are available only on request.
                 _ => Sequence(case.truth.market_after(case.views.lives[life].after) + 1),
             };
             case.expect(packet.sequence == expected.0, || {
@@ -39,7 +39,7 @@ pub(super) fn check(case: &Case<'_>) {
     check_all_sent(case);
 }
 
-/// A packet, with its messages compared.
+/// Parses a packet, and compares its messages.
 fn parse<'a>(case: &Case<'_>, at: Nanos, bytes: &'a [u8]) -> Option<Mold<'a>> {
     let Some(packet) = Mold::parse(bytes) else {
         case.say(|| format!("at {} ns a datagram was sent that is no packet: {bytes:02x?}", at.0));
@@ -69,7 +69,7 @@ fn check_message(case: &Case<'_>, at: Nanos, sequence: Sequence, message: &[u8])
     });
 }
 
-/// Each packet goes on line A, then on line B; between the two a venue may die.
+/// Each packet is sent on line A, then on line B; a venue may die between the two.
 fn check_twins(case: &Case<'_>) {
     for (place, life) in case.views.lives.iter().enumerate() {
         let of = |line: Line| -> Vec<&Timed<(Line, Vec<u8>)>> {
@@ -87,7 +87,7 @@ fn check_twins(case: &Case<'_>) {
     }
 }
 
-/// A venue that lives sends everything.
+/// A venue that stays alive sends everything.
 fn check_all_sent(case: &Case<'_>) {
     let Some(life) = case.views.lives.last().filter(|life| life.end != End::Crashed && !life.has_failed)
     else {

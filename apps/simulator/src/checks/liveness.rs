@@ -1,4 +1,4 @@
-//! When the faults are over, every client comes back, has its requests answered and gets all there is; nothing is stuck.
+//! After the faults, every client is back, has all answers and messages, and nothing is stuck.
 
 use super::views::End;
 use super::{Case, requests};
@@ -27,7 +27,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// A client is there in the end, and has `all` messages that there are.
+/// Checks that a client is logged in at the end, and has `all` messages.
 pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &ClientLog) {
     let of_login = |kind: &ClientEventKind| {
         matches!(kind, ClientEventKind::LoginAnswered(LoginOutcome::Accepted { .. }))
@@ -54,7 +54,7 @@ pub(super) fn check_client(case: &Case<'_>, name: &str, all: u64, client: &Clien
     check_arrived(case, name, client, login.connection);
 }
 
-/// What was sent on a connection that lives was read.
+/// Checks that all requests sent on a live connection were read.
 fn check_arrived(case: &Case<'_>, name: &str, client: &ClientLog, connection: u32) {
     let is_sent = |event: &&ClientEvent| {
         event.connection == connection && matches!(event.kind, ClientEventKind::Sent(_))

@@ -1,4 +1,4 @@
-//! The log: dense, in time, and never another than it was.
+//! The log: gap-free, monotonic in time, and never changed afterwards.
 
 use tickpath_exchange::LogCommand;
 use tickpath_types::{Nanos, Sequence};
@@ -6,7 +6,7 @@ use tickpath_types::{Nanos, Sequence};
 use super::{Case, views::Loss};
 use crate::VenueEvent;
 
-/// How far the day's time may go from one command to the next; beyond that it went back.
+/// Maximum step of the time of day between commands; a larger one means that it went back.
 const HALF_A_DAY: u64 = Nanos::DAY.0 / 2;
 
 pub(super) fn check(case: &Case<'_>) {
@@ -48,7 +48,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// A log that may have lost acknowledged records is refused until somebody accepts that.
+/// Returns true if a refusal is excused: an operator must accept a possible loss of acknowledged records.
 fn is_excused(case: &Case<'_>) -> bool {
     let is_power =
         |kind: &VenueEvent| matches!(kind, VenueEvent::Crashed(crate::Death::Power) | VenueEvent::CutAtStart);
@@ -56,12 +56,12 @@ fn is_excused(case: &Case<'_>) -> bool {
         && case.observed.venue.iter().any(|event| is_power(&event.what))
 }
 
-/// What was on the disk at a start is there at the end.
+/// Checks that the records on the disk at a start are there at the end, unless they were lost later.
 fn compare_start(case: &Case<'_>, at: Nanos, last: Sequence, found: &[LogCommand]) {
     if let Some(end) = found.last() {
         case.expect(end.sequence() == last, || {
             let (at, end) = (at.0, end.sequence());
-            format!("at {at} ns the venue went on after {last}, and the log ended with {end}")
+            format!("at {at} ns the venue continued after {last}, and the log ended with {end}")
         });
     }
     let later = case.views.losses.iter().filter(|loss| loss.at >= at);

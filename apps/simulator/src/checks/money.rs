@@ -1,4 +1,4 @@
-//! What somebody bought somebody sold, and for the same money.
+//! Purchases and sales cancel out, in quantity and in money.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
     for (instrument, position) in positions {
         case.expect(position == 0, || {
-            format!("all clients together hold {position} of instrument {instrument} that nobody sold them")
+            format!("all clients together hold {position} of instrument {instrument} without a seller")
         });
     }
     case.expect(cash == 0, || format!("all clients together made {cash} of nothing"));

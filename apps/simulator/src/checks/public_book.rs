@@ -1,4 +1,4 @@
-//! The book as the public can know it, and what a feed handler should say of each message.
+//! The book as the public can know it, and the expected update of a feed handler for each message.
 
 use tickpath_book::Order;
 use tickpath_types::{
@@ -6,14 +6,14 @@ use tickpath_types::{
     UpdateKind,
 };
 
-/// Displayed orders in the order in which they came.
+/// Displayed orders in arrival order.
 #[derive(Default)]
 pub(super) struct PublicBook {
     orders: Vec<Order<()>>,
 }
 
 impl PublicBook {
-    /// What a feed handler says of an event, but for the health; `None` for one that changes no order.
+    /// Returns a feed handler's update for an event, without the health; `None` if no order changes.
     pub(super) fn apply(&mut self, event: &MarketEvent) -> Option<MarketUpdate> {
         let instrument = event.instrument;
         let (kind, order) = match event.kind {
@@ -62,7 +62,7 @@ impl PublicBook {
         self.place(order_id).map(|place| self.orders.remove(place))
     }
 
-    /// Takes something off an order; returns the order with what was taken as its quantity.
+    /// Reduces an order; returns the order with the reduction as its quantity.
     fn reduce(&mut self, order_id: OrderId, qty: Qty) -> Option<Order<()>> {
         let place = self.place(order_id)?;
         let order = &mut self.orders[place];
@@ -75,7 +75,7 @@ impl PublicBook {
     }
 }
 
-/// The best price of a side, and all that is displayed there.
+/// Returns the best price of a side, and the total displayed quantity there.
 pub(super) fn best(orders: &[Order<()>], instrument: InstrumentId, side: Side) -> Option<(Price, Qty)> {
     let own = || orders.iter().filter(|order| (order.instrument, order.side) == (instrument, side));
     let prices = own().map(|order| order.price);

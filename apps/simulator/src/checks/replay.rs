@@ -1,4 +1,4 @@
-//! The log leads to the recorded states, from its beginning and from every snapshot.
+//! The log reproduces the recorded states, from its beginning and from every snapshot.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(super) fn check(case: &Case<'_>) {
     check_states(case, replica, restored);
 }
 
-/// The replica of a snapshot, whose state must be the one that is recorded with it.
+/// Restores the replica of a snapshot; its state must be the recorded one.
 fn restore(case: &Case<'_>, snapshot: &Snapshot) -> Option<(Sequence, Replica)> {
     let sequence = snapshot.sequence;
     match Replica::decode(&snapshot.payload) {
@@ -83,7 +83,7 @@ fn check_recorded(case: &Case<'_>, wanted: &BTreeMap<Sequence, Vec<u64>>, replic
     }
 }
 
-/// The states that snapshots and starts recorded, of what of the log was never lost.
+/// Returns the states that snapshots and starts recorded, for the part of the log that was never lost.
 fn recorded(case: &Case<'_>) -> BTreeMap<Sequence, Vec<u64>> {
     let mut wanted: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
     for snapshot in &case.observed.log.snapshots {

@@ -1,16 +1,16 @@
-//! What the checkers find.
+//! The findings of the checkers.
 
 use std::fmt;
 
-/// Violations of one checker that are told in words; of the others their number.
+/// Number of violations per checker that are described; the others are only counted.
 const TOLD_MAX: u64 = 8;
 
-/// A promise that was not kept.
+/// A broken guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The checker that found it.
     pub check: &'static str,
-    /// Where, and what.
+    /// Subject and description.
     pub text: String,
 }
 
@@ -23,14 +23,14 @@ impl fmt::Display for Violation {
 #[derive(Default)]
 pub(super) struct Report {
     check: &'static str,
-    /// The subject of the violations, put before each text.
+    /// The subject of the violations, prepended to each text.
     pub(super) subject: String,
     found: u64,
     violations: Vec<Violation>,
 }
 
 impl Report {
-    /// What follows is found by this checker.
+    /// Begins the findings of this checker.
     pub(super) fn begin(&mut self, check: &'static str) {
         self.end();
         (self.check, self.found) = (check, 0);

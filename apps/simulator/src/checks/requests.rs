@@ -1,4 +1,4 @@
-//! Each user's requests stand in the log in the order in which the venue read them, once each, and none is missing.
+//! The log has each user's requests once each, in the order in which the venue read them, without gaps.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(super) struct ReadRequest {
     at: Nanos,
     pub(super) kernel_ns: u64,
     bytes: Vec<u8>,
-    /// The client knows that it was logged in on this connection; otherwise the venue may have dropped it.
+    /// True if the client was certainly logged in on this connection; otherwise the venue may drop it.
     is_certain: bool,
 }
 
-/// Of each command of the log which read brought it, `None` for the venue's own.
+/// The read that brought each command of the log; `None` for the venue's own.
 pub(super) type Origins = Vec<Option<ReadRequest>>;
 
 pub(super) fn check(case: &Case<'_>) {
@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case<'_>) {
     check_unlogged(case);
 }
 
-/// A full log has no record of what takes no order away, and those that the venue counted are all there are.
+/// A full log records only requests that remove orders, and the venue's counter covers all others.
 fn check_unlogged(case: &Case<'_>) {
     for unlogged in &case.observed.log.unlogged {
         let (mut certain, mut possible) = (0, 0);
@@ -52,7 +52,7 @@ fn check_unlogged(case: &Case<'_>) {
     }
 }
 
-/// True for new orders and queries of a duty cycle in which such have no record.
+/// Returns true for new orders and queries of a duty cycle in which these have no record.
 fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
     let is_of_cycle = case.observed.log.unlogged.binary_search_by_key(&read.at, |cycle| cycle.at).is_ok();
     is_of_cycle
@@ -63,7 +63,7 @@ fn is_unlogged(case: &Case<'_>, read: &ReadRequest) -> bool {
         )
 }
 
-/// The request behind each command, and what is out of order.
+/// Returns the request behind each command, and the violations of order.
 pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
     let mut origins = vec![None; case.observed.log.commands.len()];
     let mut problems = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
     (origins, problems)
 }
 
-/// True for what a client asked for.
+/// Returns true for a client's request.
 fn is_request(command: &Command) -> bool {
     matches!(command.kind, CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
 }
@@ -99,7 +99,7 @@ fn match_life(
     let executed = commands.iter().filter_map(LogCommand::engine);
     let own = executed.filter(|command| command.session == session && is_request(command));
     for command in own {
-        // What a login that was refused left behind is no request.
+        // The remains of a refused login are not a request.
         while reads.next_if(|read| !read.is_certain && !is_same(table, &read.bytes, command)).is_some() {}
         match reads.next_if(|read| is_same(table, &read.bytes, command)) {
             Some(read) => origins[command.sequence.0 as usize - 1] = Some(read.clone()),
@@ -112,7 +112,7 @@ fn match_life(
             }
         }
     }
-    // A venue that dies may have read what it did not log, and one that ends does not want it.
+    // A crashed venue may have read requests that it did not log, and a stopping one drops them.
     let is_all_wanted = life.end == End::Alive && !life.has_failed;
     let missing = reads.find(|read| is_all_wanted && read.is_certain)?;
     Some(format!(
@@ -121,12 +121,12 @@ fn match_life(
     ))
 }
 
-/// True for bytes that go into the log.
+/// Returns true for bytes that go into the log.
 fn is_taken(table: &InstrumentTable, bytes: &[u8]) -> bool {
     !matches!(decode_request(bytes, |symbol| table.find(symbol)), Err(RequestError::Malformed(_)))
 }
 
-/// True when the command is this request, or the door's refusal of it.
+/// Returns true if the command is this request, or the gateway's rejection of it.
 fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
     match (decode_request(bytes, |symbol| table.find(symbol)), &command.kind) {
         (Ok(request), CommandKind::Order(logged)) => {
@@ -141,7 +141,7 @@ fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
     }
 }
 
-/// The requests that the venue read of a client, in order.
+/// Returns the requests that the venue read of a client, in order.
 pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
     let is_accepted = |connection: u32| {
         client.events.iter().any(|event| {
@@ -164,11 +164,11 @@ pub(super) fn reads_of(client: &ClientLog) -> Vec<ReadRequest> {
     reads
 }
 
-/// What came in on a connection and is not taken yet.
+/// Bytes received on a connection and not yet consumed.
 #[derive(Default)]
 struct Stream {
     bytes: Vec<u8>,
-    /// The client said goodbye, or what is no SoupBinTCP: nothing behind it counts.
+    /// The client logged out, or sent invalid SoupBinTCP: later bytes do not count.
     is_over: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The steps of the venue's day are carried out when their time comes, whatever else it has to do.
+//! The steps of the venue's day run on time, regardless of its other work.
 
 use tickpath_exchange::{LogCommandKind, VenueCommandKind};
 use tickpath_types::Nanos;

@@ -1,4 +1,4 @@
-//! Among the requests that one duty cycle drained, whoever the kernel heard first is first.
+//! Requests that one duty cycle drained together are sequenced by the kernel's receive time.
 
 use tickpath_matching::CommandKind;
 use tickpath_types::Sequence;
@@ -6,14 +6,14 @@ use tickpath_types::Sequence;
 use super::{Case, requests};
 
 pub(super) fn check(case: &Case<'_>) {
-    // The checker of requests reports what cannot be matched.
+    // The checker of requests reports unmatched ones.
     let origins = requests::origins(case).0;
     let journal = &case.observed.log.commands;
-    // What the venue itself asks for comes behind what was drained with it.
+    // The venue's own commands follow the requests drained with them.
     let key = |place: usize| {
         origins[place].as_ref().map_or((u64::MAX, None), |it| (it.kernel_ns, Some(journal[place].session())))
     };
-    // Orders expire before whatever comes at their time.
+    // Orders expire before other events of their time.
     let is_sorted = |place: &usize| journal[*place].engine_kind() != Some(&CommandKind::ExpireOrders);
     let places: Vec<usize> = (0..journal.len()).filter(is_sorted).collect();
     for pair in places.windows(2) {

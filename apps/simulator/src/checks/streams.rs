@@ -1,4 +1,4 @@
-//! Every message that a client received is the one that the log causes, under its number, each time that it is sent.
+//! Every message that a client received is the expected one for its number, each time that it is sent.
 
 use tickpath_types::{Nanos, Sequence};
 
@@ -13,18 +13,18 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// What a client received, compared with the stream that it should receive.
+/// Compares the messages that a client received with the expected stream.
 pub(super) fn check_client(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientLog) {
     check_numbers(case, client);
     case.about(String::new());
     check_messages(case, name, stream, client);
 }
 
-/// Within a connection the numbers go on by one from what the login was answered, which is what it asked for.
+/// Within a connection, numbers increase by one from the login answer, which equals the requested number.
 fn check_numbers(case: &Case<'_>, client: &ClientLog) {
     let session = client.session;
     let (mut asked, mut next, mut connection) = (Sequence(0), None, 0);
-    // What the venue notes of a connection may come after the client has begun the next one.
+    // The venue's notes on a connection may come after the client has begun the next one.
     let is_noted_by_venue =
         |kind: &_| matches!(kind, ClientEventKind::ReadByVenue { .. } | ClientEventKind::GoneAtVenue);
     for event in client.events.iter().filter(|event| !is_noted_by_venue(&event.kind)) {
@@ -62,12 +62,12 @@ fn check_messages(case: &Case<'_>, name: &str, stream: &[Told], client: &ClientL
             ClientEventKind::Received { sequence, bytes } => {
                 check_message(case, name, stream, [logged_in_at, event.at], (*sequence, bytes));
             }
-            // A login for new messages alone is told where they begin: not beyond what there will ever be.
+            // The answer to a login for new messages states the first: not beyond the end of the stream.
             ClientEventKind::LoginAnswered(LoginOutcome::Accepted { sequence }) => {
                 let end = stream.len() as u64 + 1;
                 case.expect(sequence.0 <= end || case.views.may_be_unknown(logged_in_at), || {
                     let (session, count) = (client.session, end - 1);
-                    format!("session {session}: a login was told that message {sequence} is next, and the log causes {count} messages")
+                    format!("session {session}: a login was answered with {sequence} as the next message, and the log causes {count} messages")
                 });
             }
             _ => {}
@@ -79,7 +79,7 @@ fn check_message(
     case: &Case<'_>,
     name: &str,
     stream: &[Told],
-    // Bytes on their way when power is lost arrive afterwards, on an old connection: even the login's answer may.
+    // Bytes in flight at a power loss arrive later on an old connection, possibly even the login's answer.
     [logged_in_at, at]: [Nanos; 2],
     (sequence, bytes): (Sequence, &[u8]),
 ) {
@@ -108,7 +108,7 @@ fn check_message(
     }
 }
 
-/// A message for people: its letter and its bytes.
+/// Formats a message for display: its letter and its bytes.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let letter = bytes.first().map_or(' ', |byte| char::from(*byte));
     let digits: String = bytes.iter().skip(1).map(|byte| format!("{byte:02x}")).collect();

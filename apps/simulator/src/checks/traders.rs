@@ -1,6 +1,6 @@
-//! A trader holds what the venue says it traded, knows the orders that rest, keeps its limits, and sees the true market.
+//! A trader's positions match the venue's executions, its orders and market are right, its limits kept.
 //!
-//! Each life stands by itself: a trader begins flat, numbers its orders from where the venue says, and knows no more.
+//! Each instance is separate: a trader begins flat, and numbers its orders from the venue's number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::{ClientEventKind, LoginOutcome, TraderEnd, TraderLife};
 pub(super) fn check(case: &Case<'_>) {
     let displayed = final_state::displayed(case);
     for life in &case.observed.traders {
-        // Of what was in part taken back nothing can be said.
+        // An instance whose messages were partly reverted cannot be checked.
         if case.views.may_be_unknown(life.started_at) {
             continue;
         }
@@ -37,7 +37,7 @@ pub(super) fn check(case: &Case<'_>) {
     }
 }
 
-/// The log's messages to a life, from the answer to its question for the first number on, and how much has come.
+/// The log's messages to an instance after the answer to its number query; `received` of them arrived.
 #[derive(Default)]
 struct Told {
     events: Vec<OrderEventKind>,
@@ -51,7 +51,7 @@ fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
     let stream = (1..).map(Sequence).zip(&case.truth.streams[life.user]);
     for (sequence, message) in stream.skip(heard.first.0 as usize - 1) {
         match message.event {
-            // What follows the next life's first number is about that life's orders.
+            // Messages after the next instance's first number concern that instance's orders.
             None if is_query_answer(&message.bytes) && heard.next.is_some_and(|at| sequence >= at) => break,
             None if is_query_answer(&message.bytes) => is_numbered = true,
             Some(event) if is_numbered => told.events.push(event.kind),
@@ -64,23 +64,23 @@ fn told_of(case: &Case<'_>, life: &TraderLife) -> Told {
     told
 }
 
-/// True for OUCH's Account Query Response.
+/// Returns true for OUCH's Account Query Response.
 fn is_query_answer(message: &[u8]) -> bool {
     message.first() == Some(&b'Q')
 }
 
-/// Which messages came to a life.
+/// The messages that an instance received.
 struct Heard {
-    /// The first that it could get.
+    /// The first message that it could receive.
     first: Sequence,
-    /// The last that it got.
+    /// The last message that it received.
     last: Sequence,
-    /// The first that the next life could get.
+    /// The first message that the next instance could receive.
     next: Option<Sequence>,
 }
 
 impl Heard {
-    /// `None` when it was never logged in.
+    /// Returns `None` if it was never logged in.
     fn of(case: &Case<'_>, life: &TraderLife) -> Option<Heard> {
         let end = connections_of(case, life).end;
         let (mut first, mut last, mut next) = (None, Sequence(0), None);
@@ -106,34 +106,34 @@ fn connections_of(case: &Case<'_>, life: &TraderLife) -> Range<u32> {
     life.first_connection..later.min().unwrap_or(u32::MAX)
 }
 
-/// What was told, added up in the simplest way.
+/// The received events, summed in the simplest way.
 #[derive(Default)]
 struct Ledger {
-    /// Orders of this life that were accepted.
+    /// Accepted orders of this instance.
     known: BTreeMap<UserRefNum, (InstrumentId, Side)>,
     book: Book,
     fills: BTreeMap<(UserRefNum, MatchId), (Qty, Price)>,
     accounts: BTreeMap<InstrumentId, Account>,
-    /// Instruments in which something was made void: what is held changed without an order.
+    /// Instruments with a broken execution: the position changed without an order.
     broken: BTreeSet<InstrumentId>,
 }
 
-/// Of one instrument.
+/// The account of one instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Account {
-    /// Bought less sold.
+    /// Quantity bought minus sold.
     held: i128,
     /// Quantity, money and number of purchases, and of sales.
     traded: [[i128; 3]; 2],
-    /// Cost of what is held by average cost, and what was earned by closing.
+    /// Average cost of the open position, and the profit of closing fills.
     cost: f64,
     realised: f64,
-    /// Fills, and such as were taken back: by so many units may rounding be off.
+    /// Number of fills and reversals: the maximum rounding difference, in units.
     roundings: u64,
 }
 
 impl Account {
-    /// Takes a fill, or takes one back where `sign` is -1.
+    /// Applies a fill, or reverses one if `sign` is -1.
     fn fill(&mut self, side: Side, qty: Qty, price: Price, sign: i128) {
         let traded = &mut self.traded[side.index()];
         let notional = i128::from(price.0) * i128::from(qty.0);
@@ -155,12 +155,12 @@ impl Account {
         self.roundings += 1;
     }
 
-    /// Money that came in less money that went out.
+    /// Returns the money received minus the money paid.
     fn cash(&self) -> i128 {
         self.traded[Side::Sell.index()][1] - self.traded[Side::Buy.index()][1]
     }
 
-    /// True when a position is what this adds up to.
+    /// Returns true if a position equals these sums.
     fn is(&self, position: &Position) -> bool {
         let traded: [[i128; 3]; 2] = [position.bought(), position.sold()]
             .map(|traded| [traded.qty.0.into(), traded.notional.0, traded.fill_count.into()]);
@@ -174,10 +174,10 @@ impl Account {
 }
 
 impl Ledger {
-    /// Takes one event; the order that was accepted by it, with what is left of it.
+    /// Applies one event; returns the order that it accepted and left open.
     fn hear(&mut self, event: &OrderEventKind) -> Option<UserRefNum> {
         let user_ref = event.user_ref();
-        // The book does not know the orders of an earlier life.
+        // The book does not know the orders of an earlier instance.
         self.book.hear(Nanos::ZERO, event);
         match *event {
             OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => {
@@ -206,14 +206,14 @@ impl Ledger {
         self.accounts.get(&instrument).copied().unwrap_or_default()
     }
 
-    /// Instruments whose positions are not what this adds up to.
+    /// Returns the instruments whose positions differ from these sums.
     fn differing<'a>(&self, life: &'a TraderLife) -> Vec<(InstrumentId, &'a Position, Account)> {
         let positions = (1..).map(InstrumentId).zip(&life.positions);
         let accounts = positions.map(|(id, position)| (id, position, self.account(id)));
         accounts.filter(|(_, position, account)| !account.is(position)).collect()
     }
 
-    /// Open orders of an instrument, with their sides.
+    /// Returns the open orders of an instrument, with their sides.
     fn open_in(&self, instrument: InstrumentId) -> impl Iterator<Item = (Side, u64)> {
         self.book.orders.iter().filter_map(move |(user_ref, open)| {
             let (of, side) = self.known[user_ref];
@@ -222,7 +222,7 @@ impl Ledger {
     }
 }
 
-/// What is held, paid and earned is what the venue said; of a life that was killed, what it had said up to some moment.
+/// Positions, payments and profits match the venue's reports; for a killed instance, those up to some moment.
 fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told) {
     let mut ledger = Ledger::default();
     let end = if life.ended.is_none() { told.events.len() } else { told.received };
@@ -244,7 +244,7 @@ fn check_positions(case: &Case<'_>, life: &TraderLife, told: &Told) {
     }
 }
 
-/// What the venue took stays within the limits, whatever was on its way.
+/// Accepted orders stay within the limits, regardless of messages in flight.
 fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
     let limits = &life.limits;
     let mut ledger = Ledger::default();
@@ -255,7 +255,7 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
         case.expect(open.leaves <= limits.max_order_qty.0, || {
             format!("order {user_ref} has {} and may have {}", open.leaves, limits.max_order_qty)
         });
-        // What was given up and comes back was not counted, and what is made void was not asked for.
+        // Revived orders were not counted, and broken executions were not requested.
         if life.revived > 0 || ledger.broken.contains(&instrument) {
             continue;
         }
@@ -275,7 +275,7 @@ fn check_limits(case: &Case<'_>, life: &TraderLife, told: &Told) {
     }
 }
 
-/// Nothing was sent that the engine did not ask for.
+/// Every sent request came from the engine.
 fn check_requests(case: &Case<'_>, life: &TraderLife) {
     let connections = connections_of(case, life);
     let events = case.observed.clients[life.user].events.iter();
@@ -294,17 +294,17 @@ fn check_requests(case: &Case<'_>, life: &TraderLife) {
     }
 }
 
-/// In the end the orders that it believes to be open are those that rest, and its market is the venue's.
+/// At the end, the trader's open orders are the resting ones, and its market equals the venue's.
 fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order<()>]) {
     let mut ledger = Ledger::default();
     told.events.iter().for_each(|event| _ = ledger.hear(event));
     let mut resting = resting(case, life, &ledger);
     for order in &life.orders {
         let rests = resting.remove(&order.user_ref);
-        let believed = Some((order.cum_qty, order.leaves_qty()));
-        case.expect(rests == believed, || {
+        let expected = Some((order.cum_qty, order.leaves_qty()));
+        case.expect(rests == expected, || {
             format!(
-                "believes of order {} that {believed:?} are executed and left, and of the venue's it is {rests:?}",
+                "has {expected:?} as executed and left of order {}, the venue {rests:?}",
                 order.user_ref
             )
         });
@@ -327,12 +327,12 @@ fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order
         let is =
             Bbo { bid: best(displayed, instrument, Side::Buy), ask: best(displayed, instrument, Side::Sell) };
         case.expect(market.is_none_or(|market| market == is), || {
-            format!("believes in {market:?} of instrument {instrument}, and it is {is:?}")
+            format!("has {market:?} of instrument {instrument}, and it is {is:?}")
         });
     }
 }
 
-/// One that ended with no open order has left none.
+/// A trader that ended without open orders has left none at the venue.
 fn check_nothing_left(case: &Case<'_>, told: &Told) {
     let mut ledger = Ledger::default();
     told.events[..told.received].iter().for_each(|event| _ = ledger.hear(event));
@@ -341,7 +341,7 @@ fn check_nothing_left(case: &Case<'_>, told: &Told) {
     }
 }
 
-/// What is executed and left of the orders of a life that rest in the end.
+/// Returns executed and open quantity of an instance's orders that rest at the end.
 fn resting(case: &Case<'_>, life: &TraderLife, ledger: &Ledger) -> BTreeMap<UserRefNum, (Qty, Qty)> {
     let session = case.observed.clients[life.user].session;
     let orders = case.truth.engine.open_orders().filter(|order| order.session == session);

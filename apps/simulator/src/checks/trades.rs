@@ -1,4 +1,4 @@
-//! No execution twice or unmatched: each has one buyer and one seller, who were told the same.
+//! No execution is duplicate or unmatched: each has one buyer and one seller, who received the same report.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub(super) struct Part {
     pub(super) price: Price,
 }
 
-/// The sides of every execution by its number and its time, since numbers begin again each day; `None` when a client has not
-/// received everything.
+/// Returns the sides of every execution by its number and its time, since numbers restart each day; `None`
+/// when a client has not received everything.
 pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<Part>>> {
     let mut trades: BTreeMap<_, Vec<Part>> = BTreeMap::new();
     for user in 0..case.observed.clients.len() {
@@ -28,7 +28,7 @@ pub(super) fn of_all(case: &Case<'_>) -> Option<BTreeMap<(MatchId, Nanos), Vec<P
                     orders.insert(order.user_ref, (order.instrument, order.side));
                 }
                 OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {
-                    // Of an order that is not known the checker of orders tells.
+                    // The checker of orders reports unknown orders.
                     let Some((instrument, side)) = orders.get(&user_ref).copied() else { continue };
                     let part = Part { user, user_ref, instrument, side, qty, price };
                     trades.entry((match_id, ts)).or_default().push(part);

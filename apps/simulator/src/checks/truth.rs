@@ -1,4 +1,4 @@
-//! What should have been: the log through the plain engine.
+//! The expected results: the log replayed by the reference engine.
 
 use tickpath_exchange::LogCommand;
 use tickpath_matching::{Command, CommandKind, EventListener};
@@ -13,31 +13,31 @@ use zerocopy::IntoBytes;
 
 use crate::Observed;
 
-/// Longest message of either protocol, and more.
+/// Upper bound of the message length of either protocol.
 const MESSAGE_LEN_MAX: usize = 256;
 
-/// What follows from the log.
+/// The expected results of the log.
 pub(super) struct Truth {
     /// Each user's messages, from the first.
     pub(super) streams: Vec<Vec<Told>>,
-    /// Whose message came when: the user's place for each message of all of them, in the order of the log.
+    /// Order of all messages: the user's index for each of them, in log order.
     pub(super) order: Vec<usize>,
     /// The market data messages, from the first.
     pub(super) market: Vec<Public>,
-    /// Of each user how many orders were open, noted with each command that changed it.
+    /// Number of open orders by user, recorded with each command that changed it.
     pub(super) open_counts: Vec<Vec<(Sequence, usize)>>,
-    /// Orders that were open although their time had come, each with the command that found it so.
+    /// Orders still open after their expiry, each with the first command after it.
     pub(super) overdue: Vec<(Sequence, ReferenceOrder)>,
     /// The engine after the last command.
     pub(super) engine: ReferenceEngine,
     pub(super) table: InstrumentTable,
-    /// Executions that the public was told of one by one.
+    /// Executions published one by one.
     pub(super) executions: u64,
 }
 
 pub(super) struct Told {
     pub(super) command: Sequence,
-    /// The order event that it is about; of answers to queries and of stages none.
+    /// The order event of the message; `None` for answers to queries and for stages.
     pub(super) event: Option<OrderEvent>,
     pub(super) bytes: Vec<u8>,
 }
@@ -71,7 +71,7 @@ impl Truth {
             }
             let LogCommand::Engine(command) = command else { continue };
             if let CommandKind::AddInstrument(instrument) = command.kind {
-                // What the table refuses is in no book.
+                // An instrument that the table refuses is in no book.
                 let _ = truth.table.add(instrument);
             }
             engine.apply(command, &mut truth);
@@ -81,7 +81,7 @@ impl Truth {
         truth
     }
 
-    /// What has not left when something else takes effect.
+    /// Records orders that are still open when another command takes effect after their expiry.
     fn note_overdue(&mut self, engine: &ReferenceEngine, command: &LogCommand) {
         if command.engine_kind() != Some(&CommandKind::ExpireOrders) {
             let is_overdue = |it: &&ReferenceOrder| it.expires_at().is_some_and(|at| at <= command.ts());
@@ -89,7 +89,7 @@ impl Truth {
         }
     }
 
-    /// Notes how many orders of each user are open; when the first of them expires.
+    /// Records the number of open orders of each user; returns the earliest expiry.
     fn count_open(&mut self, engine: &ReferenceEngine, command: Sequence) -> Option<Nanos> {
         let mut counts = vec![0; self.open_counts.len()];
         for order in engine.open_orders() {
@@ -111,7 +111,7 @@ impl Truth {
         count.checked_sub(1).map_or(0, |last| changes[last].1)
     }
 
-    /// Number of the last market event that the commands up to this one cause.
+    /// Returns the number of the last market event that the commands up to this one cause.
     pub(super) fn market_after(&self, command: Sequence) -> u64 {
         self.market.partition_point(|public| public.event.command <= command) as u64
     }
@@ -124,7 +124,7 @@ impl Truth {
     }
 }
 
-/// A user's place in the lists: its session less one.
+/// Returns a user's index in the lists: its session minus one.
 pub(super) fn place_of(session: SessionId) -> Option<usize> {
     usize::from(session.0).checked_sub(1)
 }
@@ -132,7 +132,7 @@ pub(super) fn place_of(session: SessionId) -> Option<usize> {
 impl EventListener for Truth {
     fn on_order_event(&mut self, event: &OrderEvent) {
         let mut out = [0; MESSAGE_LEN_MAX];
-        // What cannot be said stays empty, which nobody was told.
+        // An unencodable event stays empty, and no client received it.
         let len = ouch50::encode_event(event, |id| self.table.symbol(id), &mut out).unwrap_or(0);
         self.tell(event.session, event.command, Some(*event), &out[..len]);
     }
@@ -149,7 +149,7 @@ impl EventListener for Truth {
         self.tell(query.session, query.sequence, None, answer.as_bytes());
     }
 
-    /// Every user is told of the day's start and end, and of no other stage.
+    /// Every user receives the day's start and end, and no other stage.
     fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
         let code = match stage {
             SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,

@@ -1,4 +1,4 @@
-//! The same events seen from other sides: the venue's lives, the time of each command, each client's copy of its stream.
+//! Views of the same events: the venue's instances, the time of each command, each client's received stream.
 
 use tickpath_journal::Policy;
 use tickpath_types::{Nanos, Sequence};
@@ -7,11 +7,11 @@ use crate::{ClientEventKind, ClientLog, Death, Observed, VenueEvent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The run ended before it.
+    /// It was still alive at the end of the run.
     Alive,
-    /// It said goodbye.
+    /// It stopped in the regular way.
     Stopped,
-    /// It died.
+    /// It crashed.
     Crashed,
 }
 
@@ -22,21 +22,21 @@ pub(super) struct Life {
     pub(super) end: End,
     /// Its disk failed before the end.
     pub(super) has_failed: bool,
-    /// The last command that it found.
+    /// The last command that it recovered.
     pub(super) after: Sequence,
-    /// The last of its own commands that is in the log at the end of the run.
+    /// The last command of this instance that is in the log at the end of the run.
     pub(super) last: Sequence,
 }
 
-/// Acknowledged commands that were lost although every promise was kept: the power went under `async`.
+/// Acknowledged commands that were lost without a broken guarantee: a power loss under `async`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     pub(super) at: Nanos,
-    /// The last command that was left.
+    /// The last remaining command.
     pub(super) last: Sequence,
 }
 
-/// A client's copy of its stream: message 1 and all that were received after it; `None` for one that never was.
+/// A client's received stream, from message 1 on; `None` for a message that it never received.
 type Copy = Vec<Option<Vec<u8>>>;
 
 fn copy_of(client: &ClientLog) -> Copy {
@@ -52,11 +52,11 @@ fn copy_of(client: &ClientLog) -> Copy {
     messages
 }
 
-/// See the module.
+/// The derived views; see the module.
 pub(super) struct Views {
     pub(super) lives: Vec<Life>,
     pub(super) losses: Vec<Loss>,
-    /// When each command of the log was sequenced, by its number less one; `None` when nobody saw it.
+    /// Time at which each command of the log was sequenced, by its number minus one; `None` if unobserved.
     pub(super) times: Vec<Option<Nanos>>,
     /// By user.
     pub(super) copies: Vec<Copy>,
@@ -75,12 +75,12 @@ impl Views {
         Views { lives, losses, times, copies }
     }
 
-    /// True when what was told at `at` of `command` need not be true any more.
+    /// Returns true if a message about `command`, sent at `at`, may no longer be valid.
     pub(super) fn may_be_lost(&self, at: Nanos, command: Sequence) -> bool {
         self.losses.iter().any(|loss| loss.at >= at && command > loss.last)
     }
 
-    /// The same of what the log, as it is in the end, does not cause at all.
+    /// Returns the same for a message that the final log does not cause at all.
     pub(super) fn may_be_unknown(&self, at: Nanos) -> bool {
         self.losses.iter().any(|loss| loss.at >= at)
     }
@@ -89,19 +89,19 @@ impl Views {
         *self.times.get((command.0 as usize).checked_sub(1)?)?
     }
 
-    /// The last command that was sequenced by this time.
+    /// Returns the last command that was sequenced by this time.
     pub(super) fn sequenced_by(&self, at: Nanos) -> Sequence {
         let last = self.times.iter().rposition(|time| time.is_some_and(|time| time <= at));
         Sequence(last.map_or(0, |place| place as u64 + 1))
     }
 
-    /// The last command that was sequenced by this time, be it in the log at the end or not.
+    /// Returns the last command that was sequenced by this time, even if the final log lacks it.
     pub(super) fn known_by(observed: &Observed, at: Nanos) -> Sequence {
         let steps = observed.log.sequenced.partition_point(|step| step.at <= at);
         steps.checked_sub(1).map_or(Sequence(0), |last| observed.log.sequenced[last].what)
     }
 
-    /// The life of this time.
+    /// Returns the instance at this time.
     pub(super) fn life_at(&self, at: Nanos) -> Option<usize> {
         self.lives.iter().rposition(|life| life.started_at <= at)
     }

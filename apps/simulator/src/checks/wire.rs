@@ -1,7 +1,7 @@
-//! The bytes on the wires, read by code of the checkers' own: framing, and every field of what happened to whom.
+//! The bytes on the wires, parsed by the checkers' own code: framing, and every field of each event.
 //!
-//! The expected streams are made with the product's codecs and compared byte for byte with what was sent. A codec that is wrong
-//! at both ends would pass that; it does not pass this, which knows the offsets of the published specifications alone.
+//! The expected streams are built with the product's codecs and compared byte for byte with those sent. That
+//! misses a codec that is wrong on both sides. This checker, based on the specifications' offsets, finds it.
 //!
 //! Sources: Nasdaq OUCH 5.0, TotalView-ITCH 5.0, SoupBinTCP 3.00, MoldUDP64 1.00. Numbers are big-endian.
 
@@ -12,7 +12,7 @@ use tickpath_types::{
 
 use super::Case;
 
-/// A field: its offset, its width in bytes, and the number that they hold.
+/// A field: its offset, its width in bytes, and its numeric value.
 type Field = (usize, usize, u64);
 
 pub(super) fn check(case: &Case<'_>) {
@@ -60,18 +60,19 @@ fn letter(side: Side) -> u64 {
     u64::from(if side == Side::Buy { b'B' } else { b'S' })
 }
 
-/// OUCH's price of eight bytes, which has a special value for market orders.
+/// Encodes OUCH's price of eight bytes, which has a special value for market orders.
 fn long_price(price: Price) -> u64 {
     const MARKET: u64 = 0x7fff_ffff;
     if price == Price::MARKET { MARKET } else { price.0.cast_unsigned() }
 }
 
-/// Eight letters as a number; of no symbol one that is none.
+/// Encodes eight letters as a number; without a symbol, returns an invalid one.
 fn text(symbol: Option<Symbol>) -> u64 {
     symbol.map_or(0, |symbol| u64::from_be_bytes(symbol.0))
 }
 
-/// A request about many orders, or its answer, behind its own number, which is at `at`. An empty list of options is two zeros.
+/// Returns the fields of a mass request or its answer, after its own number, which is at `at`. An empty
+/// option list is two zeros.
 fn mass_cancel(at: usize, request: &MassCancel, symbol: Option<Symbol>) -> Vec<Field> {
     const SIDE_TAG: u64 = 27;
     let is_of_all = request.instrument == InstrumentId(0);
@@ -93,7 +94,7 @@ fn firm_at(at: usize, firm: [u8; 4]) -> Field {
     (at, 4, u64::from(u32::from_be_bytes(firm)))
 }
 
-/// Fields that an OUCH message must have.
+/// Returns the required fields of an OUCH message.
 fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
     let standing = |at: usize, order: &EnterOrder, order_id: OrderId| {
         vec![
@@ -135,7 +136,7 @@ fn order_event(event: &OrderEvent, symbol: Option<Symbol>) -> Vec<Field> {
     with(fields, &[(0, 1, u64::from(kind)), (1, 8, event.ts.0), (9, 4, u64::from(user_ref.0))])
 }
 
-/// Fields that an ITCH message must have.
+/// Returns the required fields of an ITCH message.
 fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
     let price_at = |at: usize, price: Price| (at, 4, price.0.cast_unsigned());
     let symbol_at = |at: usize| (at, 8, text(symbol));
@@ -177,7 +178,7 @@ fn market_event(event: &MarketEvent, symbol: Option<Symbol>) -> Vec<Field> {
     with(fields, &[(0, 1, u64::from(kind)), (1, 2, u64::from(event.instrument.0)), (5, 6, event.ts.0)])
 }
 
-/// True when an OUCH request has the fields of the logged one.
+/// Returns true if an OUCH request has the fields of the logged one.
 pub(super) fn is_request(
     bytes: &[u8],
     logged: &OrderRequest,
@@ -209,7 +210,7 @@ pub(super) fn is_request(
     holds(bytes, &with(fields, &[(0, 1, u64::from(kind)), (1, 4, u64::from(user_ref.0))]))
 }
 
-/// True when an OUCH request has the number and the client's text of a logged refusal; only new orders have a text.
+/// Returns true if an OUCH request has the number and text of a refusal; only new orders have a text.
 pub(super) fn is_refused(bytes: &[u8], user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
     let (number_at, text_at) = match bytes.first() {
         Some(b'O') => (1, Some(31)),
@@ -223,7 +224,7 @@ pub(super) fn is_refused(bytes: &[u8], user_ref: UserRefNum, client_order_id: Cl
     is_text && holds(bytes, &[(number_at, 4, u64::from(user_ref.0))])
 }
 
-/// The first SoupBinTCP packet: its type, its payload, and how many bytes it takes. None until all of it is there.
+/// Returns type, payload and length of the first SoupBinTCP packet; `None` until it is complete.
 pub(super) fn soup_packet(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
     let len = number(bytes, 0, 2)? as usize;
     let (kind, payload) = bytes.get(2..2 + len)?.split_first()?;
@@ -236,7 +237,7 @@ pub(super) struct Mold<'a> {
 }
 
 impl<'a> Mold<'a> {
-    /// None for what is no packet. A heartbeat, and the end of a session, have no messages.
+    /// Parses a packet; `None` if it is invalid. A heartbeat, and the end of a session, have no messages.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Mold<'a>> {
         const HEADER_LEN: usize = 20;
         const END_OF_SESSION: u64 = 0xffff;
@@ -251,7 +252,7 @@ impl<'a> Mold<'a> {
         (at == bytes.len()).then_some(Mold { sequence, messages })
     }
 
-    /// The number behind its last message.
+    /// Returns the number after its last message.
     pub(super) fn next_sequence(&self) -> u64 {
         self.sequence + self.messages.len() as u64
     }
@@ -274,7 +275,8 @@ mod tests {
         };
         let (command, session, ts) = (Sequence(1), SessionId(1), Nanos(5));
         let fields = order_event(&OrderEvent { command, session, ts, is_reply: false, kind }, None);
-        // By the specification: type, time stamp, number, quantity, price, liquidity, match number, no appendage.
+        // By the specification: type, timestamp, number, quantity, price, liquidity, match number, no
+        // options.
         let mut bytes = b"E".to_vec();
         bytes.extend(5_u64.to_be_bytes());
         bytes.extend(7_u32.to_be_bytes());
@@ -308,7 +310,7 @@ mod tests {
         assert!(!holds(&bytes, &market_event(&event, symbol)));
     }
 
-    /// Checks that these bytes are the request, and that another byte in any place makes them another.
+    /// Checks that these bytes match the request, and that a change of any byte breaks the match.
     fn check_request(request: OrderRequest, bytes: &[u8]) {
         let is_same = |bytes: &[u8]| is_request(bytes, &request, |_| Symbol::new("ONLY").ok());
         assert!(is_same(bytes), "{request:?}");

@@ -1,4 +1,4 @@
-//! Faults of a run as they happen, and their end.
+//! The injection of faults during a run, and their end.
 
 use tickpath_exchange::{AdminCommand, BandWidth, LimitsChange, Phase};
 use tickpath_journal::DiskFaults;
@@ -109,7 +109,7 @@ impl Simulation {
         let streams = Profile::stream_faults(level, &mut self.draw);
         let groups = [Some(LINES[0]), Some(LINES[1]), None];
         let datagrams = groups.map(|group| (group, Profile::datagram_faults(level, &mut self.draw)));
-        // Snapshots come as line B does, by faults of their own.
+        // Snapshots use line B's faults, with separate draws.
         let of_snapshots = (Some(SNAPSHOTS), datagrams[1].1);
         let mut wires = self.network.wires();
         wires.network.set_stream_faults(streams);
@@ -131,7 +131,7 @@ impl Simulation {
     fn connect_strangers(&mut self, count: u64, time: Nanos) {
         let network = self.network.of(STRANGER);
         for _ in 0..count {
-            self.count("strangers connected");
+            self.count("unauthorised connections");
             self.faults.strangers.push((self.now + time, network.connect(ORDER_ENTRY)));
         }
     }
@@ -184,7 +184,7 @@ impl Simulation {
         let now = self.now;
         for (_, end) in self.faults.ends.extract_if(.., |(at, _)| *at <= now) {
             match end {
-                // Another cut of the same host may still last; it is over as well.
+                // Another cut of the same host may still last; it ends as well.
                 End::Cut(host) => self.network.wires().network.heal(VENUE, host),
                 End::Disk => self.site.disk.set_faults(DiskFaults::default()),
             }
@@ -194,7 +194,7 @@ impl Simulation {
         }
     }
 
-    /// From now on nothing goes wrong any more.
+    /// Ends all faults.
     pub(super) fn heal(&mut self) {
         self.healing.has_begun = true;
         self.healing.began_at = self.now;

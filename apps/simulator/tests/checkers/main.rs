@@ -1,5 +1,4 @@
-//! The checkers on runs that were made by hand: a clean one passes, and each way to spoil it is found by the checker that
-//! is there for it.
+//! The checkers on synthetic runs: a clean one passes, and the responsible checker finds each corruption.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod model;

@@ -1,4 +1,4 @@
-//! A run as it would be seen: the engine behind perfect wires, two lives of the venue, four clients, one feed handler.
+//! A synthetic run: the engine, perfect wires, two instances of the venue, four clients, one feed handler.
 
 use std::collections::BTreeMap;
 
@@ -21,27 +21,27 @@ use tickpath_types::Draw;
 use tickpath_types::*;
 use zerocopy::IntoBytes;
 
-/// Virtual time from one command to the next.
+/// Virtual time between commands, in nanoseconds.
 const STEP: u64 = 1_000_000;
-/// Commands that clients ask for in a life.
+/// Client requests per instance.
 const REQUESTS: u64 = 450;
-/// How long after its connection is gone a user's orders are cancelled, for those who want that.
+/// Grace after a disconnect before a user's orders are cancelled, for users with cancel-on-disconnect.
 pub const GRACE: Nanos = Nanos(20 * STEP);
 const USERS: u16 = 4;
 
-/// Everything that is told in a run goes here.
+/// Records all output of a run.
 struct World {
     draw: Draw,
     engine: Engine<FastBooks<Owner>>,
     ears: Ears,
     observed: Observed,
     now: Nanos,
-    /// By user: how many messages it has, and the number of its next order.
+    /// By user: number of its messages, and number of its next order.
     told: Vec<u64>,
     next_ref: Vec<u32>,
     connection: Vec<u32>,
     is_away: Vec<bool>,
-    /// Messages for users that are away.
+    /// Messages queued for disconnected users.
     waiting: Vec<Vec<(Sequence, Vec<u8>)>>,
     packet: PacketBuilder<Vec<u8>>,
     definition: Definition,
@@ -71,7 +71,7 @@ impl EventListener for Ears {
     }
 }
 
-/// The same seed gives the same run.
+/// Returns the observations of a run; the same seed gives the same run.
 pub fn observe(seed: u64) -> Observed {
     let mut world = World::new(seed);
     world.start();
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// The client goes, and its orders after its grace if it wants that.
+    /// Disconnects the client; its orders are cancelled after its grace, if it has one.
     fn leave(&mut self, session: SessionId) {
         self.note(session, ClientEventKind::Disconnected(DisconnectCause::Client));
         self.note(session, ClientEventKind::GoneAtVenue);
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// Numbers begin anew.
+    /// Ends the day; numbers restart.
     fn end_day(&mut self) {
         self.sequence(SessionId(0), CommandKind::EndDay);
         self.next_ref.fill(1);
@@ -284,7 +284,7 @@ impl World {
         self.draw.below(bound)
     }
 
-    /// A request of a client, read and sequenced at once.
+    /// Makes a client's request, which is read and sequenced immediately.
     fn act_of(&mut self, session: SessionId) {
         let request = self.request(session);
         let table = InstrumentTable::new(&self.observed.setup.instruments);
@@ -337,7 +337,7 @@ impl World {
                 firm: *b"FIRM",
             }),
             98 => OrderRequest::Enter(self.order(user_ref, Qty(10), price)),
-            // A number that was the last one already, and may have been a hundred others.
+            // Repeats the last number that was used, by any kind of request.
             _ => OrderRequest::Enter(self.order(UserRefNum(user_ref.0.saturating_sub(1).max(1)), qty, price)),
         }
     }
@@ -381,15 +381,15 @@ impl World {
         }
     }
 
-    /// The venue's day goes faster, so that orders expire.
+    /// The venue's day runs faster, so that orders expire.
     fn time_of_day(&self) -> Nanos {
         Nanos(10 * self.now.0)
     }
 
-    /// The command's way: into the log, through the engine, to everybody.
+    /// Passes a command into the log, through the engine, and to all receivers.
     fn sequence(&mut self, session: SessionId, kind: impl Into<LogCommandKind>) {
         self.now.0 += STEP / 2;
-        // Orders leave before anything else comes at their time.
+        // Orders expire before other events of their time.
         let now = self.time_of_day();
         if self.engine.expire_times().any(|second| Nanos::from_secs(second.into()) <= now) {
             self.write(SessionId(0), CommandKind::ExpireOrders);
@@ -427,7 +427,7 @@ impl World {
         }
     }
 
-    /// What comes while a client is away waits for its next login.
+    /// Messages to a disconnected client wait for its next login.
     fn deliver(&mut self, session: SessionId, sequence: Sequence, bytes: Vec<u8>) {
         let place = usize::from(session.0) - 1;
         match self.is_away[place] {
@@ -487,7 +487,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// A feed handler that has had everything of line A.
+/// Returns a feed handler that has received all of line A.
 fn feed(observed: &Observed) -> FeedLife {
     let limits = BookLimits::new(InstrumentId(observed.setup.instruments.len() as u16), 1 << 12);
     let mut builder = BookBuilder::new(DirectBooks::new(limits));

@@ -1,4 +1,4 @@
-//! Faults planted in the engine alone, which need no network to be seen.
+//! Faults planted in the engine alone, which appear without a network.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,7 +7,7 @@ use tickpath_simulator::check;
 
 use crate::checkers::model::observe;
 
-/// Seeds within which a fault must be found.
+/// Number of seeds within which a fault must be found.
 const SEEDS: u64 = 20;
 
 const OF_THE_ENGINE: [Fault; 25] = [
@@ -47,7 +47,7 @@ fn every_mistake_of_the_engine_is_found() {
     }
 }
 
-/// What finds a fault in the run of a seed: a checker, or the system's own assertion.
+/// Returns the finder of a fault in the run of a seed: a checker, or the system's own assertion.
 fn find(fault: Fault, seed: u64) -> Option<String> {
     let planted = plant(fault);
     let observed = catch_unwind(AssertUnwindSafe(|| observe(seed)));

@@ -1,4 +1,4 @@
-//! One spoiled run for each promise.
+//! One corrupted run for each guarantee.
 
 use tickpath_exchange::{LogCommand, LogCommandKind, VenueCommandKind};
 use tickpath_matching::CommandKind;
@@ -10,7 +10,7 @@ use tickpath_types::*;
 
 use crate::checkers::model::{GRACE, observe};
 
-/// Spoils a clean run, and checks that this checker, perhaps among others, finds it.
+/// Corrupts a clean run, and checks that this checker, possibly among others, finds it.
 #[track_caller]
 fn found(checker: &str, spoil: impl FnOnce(&mut Observed)) {
     let mut observed = observe(3);
@@ -19,7 +19,7 @@ fn found(checker: &str, spoil: impl FnOnce(&mut Observed)) {
     assert!(violations.iter().any(|violation| violation.check == checker), "{violations:#?}");
 }
 
-/// The last message that a client received.
+/// Returns the last message that a client received.
 fn last_received(observed: &mut Observed, client: usize) -> (usize, &mut Vec<u8>) {
     let events = &mut observed.clients[client].events;
     let is_one = |kind: &ClientEventKind| matches!(kind, ClientEventKind::Received { .. });
@@ -132,13 +132,13 @@ fn a_time_that_goes_back() {
     });
 }
 
-/// The command with another time.
+/// Returns the command with another time.
 fn later(command: &LogCommand, ns: i64) -> LogCommand {
     let ts = Nanos(command.ts().0.saturating_add_signed(ns));
     LogCommand::new(command.sequence(), command.session(), ts, command.kind())
 }
 
-/// The command with another kind.
+/// Returns the command with another kind.
 fn replaced(command: &LogCommand, kind: LogCommandKind) -> LogCommand {
     LogCommand::new(command.sequence(), command.session(), command.ts(), kind)
 }
@@ -151,7 +151,7 @@ fn a_venue_that_refuses_its_log() {
     });
 }
 
-/// Exchanges two requests of different kinds that one client sent one after the other.
+/// Exchanges two consecutive requests of different kinds from one client.
 #[test]
 fn requests_that_changed_places() {
     found("requests", |observed| {
@@ -177,7 +177,7 @@ fn a_request_that_was_read_and_forgotten() {
     });
 }
 
-/// Two clients are read in one duty cycle; the kernel heard the second one first.
+/// One duty cycle reads two clients; the kernel received the second one's request first.
 #[test]
 fn a_client_that_was_heard_first_and_is_second() {
     found("sequencing", |observed| {
@@ -220,7 +220,7 @@ fn an_order_that_is_open_again() {
     }
 }
 
-/// The cancels for this reason that clients received, in order: its letter is the 18th byte.
+/// Returns the cancels for this reason that clients received, in order: its letter is the 18th byte.
 fn cancels(observed: &mut Observed, reason: u8) -> impl Iterator<Item = &mut Vec<u8>> {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let messages = all.filter_map(|event| match &mut event.kind {
@@ -230,7 +230,7 @@ fn cancels(observed: &mut Observed, reason: u8) -> impl Iterator<Item = &mut Vec
     messages.filter(move |bytes| bytes[0] == b'C' && bytes[17] == reason)
 }
 
-/// The time stamp of a message is in the eight bytes behind its letter.
+/// The timestamp of a message is in the eight bytes after its letter.
 fn shift(bytes: &mut [u8], ns: i64) {
     let stamp: &mut [u8; 8] = (&mut bytes[1..9]).try_into().unwrap();
     *stamp = u64::from_be_bytes(*stamp).saturating_add_signed(ns).to_be_bytes();
@@ -268,7 +268,7 @@ fn an_order_that_is_open_when_the_venue_has_come_beyond_its_time() {
         observed.last.stopped_at = Nanos(Nanos::DAY.0 - 1);
         check(&observed).iter().any(|violation| violation.check == "expiry")
     };
-    // Not in each of these runs one is open.
+    // Not every one of these runs has an open one.
     assert!((1..=8).any(is_found));
 }
 
@@ -282,7 +282,7 @@ fn a_queue_in_another_order() {
     found("final state", |observed| observed.last.displayed.swap(0, 1));
 }
 
-/// The bytes of an execution have the quantity from the 13th byte on, the price from the 17th.
+/// Corrupts an execution. Its bytes have the quantity from the 13th byte on, the price from the 17th.
 fn spoil_execution(observed: &mut Observed, at: usize) {
     let all = observed.clients.iter_mut().flat_map(|client| &mut client.events);
     let mut messages = all.filter_map(|event| match &mut event.kind {
@@ -367,7 +367,7 @@ fn a_feed_handler_that_waits() {
     found("feeds", |observed| observed.feeds[0].next.0 -= 1);
 }
 
-/// The command by which the venue cancelled for the user who left.
+/// Returns the command by which the venue cancelled for the disconnected user.
 fn cancel_of_absent(observed: &Observed) -> usize {
     let own = CommandKind::CancelAll { reason: CancelReason::System };
     observed.log.commands.iter().rposition(|command| command.engine_kind() == Some(&own)).unwrap()
@@ -396,7 +396,7 @@ fn a_cancel_for_a_user_who_did_not_ask() {
     found("disconnects", |observed| observed.setup.users[1].cancel_on_disconnect = None);
 }
 
-/// The cancel comes, but long after it was due.
+/// The cancel comes long after it was due.
 #[test]
 fn a_cancel_that_is_late() {
     found("disconnects", |observed| {
@@ -432,14 +432,14 @@ fn a_counter_that_says_something_else() {
     }
 }
 
-/// What was acknowledged under `async` may be gone after the power was; under `group` never.
+/// Acknowledged records may be lost with the power under `async`, but never under `group`.
 #[test]
 fn a_loss_that_was_never_promised_not_to_happen() {
     use tickpath_journal::Policy;
     for (policy, is_excused) in [(Policy::Async, true), (Policy::Group, false)] {
         let mut observed = observe(5);
         observed.setup.policy = policy;
-        // One message more was received before the power went than the log causes in the end.
+        // Before the power loss, a client received one message more than the final log causes.
         let crash = observed.venue[1].at;
         let events = &mut observed.clients[0].events;
         let last = |kind: &ClientEventKind| matches!(kind, ClientEventKind::Received { .. });
