@@ -1,4 +1,4 @@
-//! Reading and writing one message in memory, one thread.
+//! Decoding and encoding one message in memory, in one thread.
 
 use std::hint::black_box;
 

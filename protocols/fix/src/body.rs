@@ -1,4 +1,4 @@
-//! Messages as structures: how fields become members, and groups become entries.
+//! Messages as structures: fields map to members, and repeating groups to entries.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use crate::field::{Field, Fields, Value};
 use crate::message::{Message, MsgType};
 use crate::writer::Writer;
 
-/// A message as a structure: its body, without header and trailer.
+/// Body of a message as a structure, without header and trailer.
 pub trait Body<'a>: Sized {
-    /// Its type, tag 35.
+    /// Message type, tag 35.
     const MSG_TYPE: MsgType;
 
-    /// Reads the fields of a message; unknown ones do not matter. The type is not looked at.
+    /// Decodes the fields of a message; unknown fields are ignored. The type is not checked.
     ///
     /// # Errors
-    /// The first field that is missing, comes twice or is written wrongly. Entries of groups are read as they are asked
-    /// for.
+    /// The first field that is missing, duplicated or malformed. Entries of groups are decoded only during
+    /// iteration.
     fn decode(message: &Message<'a>) -> Result<Self, FieldError>;
 
-    /// Reads every entry of every group: for who takes a message as a whole or not at all.
+    /// Decodes every entry of every group, for a caller that accepts only completely valid messages.
     ///
     /// # Errors
-    /// The first field of an entry that is missing, comes twice or is written wrongly.
+    /// The first field of an entry that is missing, duplicated or malformed.
     fn check(&self) -> Result<(), FieldError>;
 
-    /// Writes the fields.
+    /// Encodes the fields.
     fn encode(&self, writer: &mut Writer<'_>);
 
-    /// Writes the fields as a message without a header, for tests and tools; sessions add the header.
+    /// Writes a message without header fields, for tests and tools; sessions add the header.
     ///
     /// # Errors
-    /// [`WriteError`] when it does not fit or a value is wrong.
+    /// [`WriteError`] if the message does not fit or a value is invalid.
     fn write_bare(&self, buffer: &mut [u8]) -> Result<usize, WriteError> {
         let mut writer = Writer::new(buffer, Self::MSG_TYPE);
         self.encode(&mut writer);
@@ -41,31 +41,31 @@ pub trait Body<'a>: Sized {
 
 /// An entry of a repeating group.
 pub trait Entry<'a>: Copy + PartialEq + fmt::Debug {
-    /// The tag that says how many entries there are.
+    /// Tag of the number of entries.
     const COUNT: u32;
-    /// The tag that every entry begins with.
+    /// Tag of the first field of every entry.
     const FIRST: u32;
 
-    /// Whether fields of this tag belong to an entry.
+    /// True if fields with this tag belong to an entry.
     fn has(tag: u32) -> bool;
 
-    /// Reads one entry, up to the next one or the end.
+    /// Decodes one entry, up to the next one or the end.
     ///
     /// # Errors
-    /// The first field that is missing, comes twice or is written wrongly.
+    /// The first field that is missing, duplicated or malformed.
     fn decode(fields: &mut Fields<'a>) -> Result<Self, FieldError>;
 
-    /// Reads every entry of the groups in this entry.
+    /// Decodes every entry of the groups in this entry.
     ///
     /// # Errors
-    /// As [`Body::check`].
+    /// As for [`Body::check`].
     fn check(&self) -> Result<(), FieldError>;
 
-    /// Writes the fields of the entry.
+    /// Encodes the fields of the entry.
     fn encode(&self, writer: &mut Writer<'_>);
 }
 
-/// A repeating group: received, and then its entries are read as they are asked for, or to be sent.
+/// A repeating group, either received, with entries decoded on iteration, or to be sent.
 #[derive(Clone, Copy)]
 pub struct Group<'a, E>(Source<'a, E>);
 
@@ -77,13 +77,13 @@ enum Source<'a, E> {
 }
 
 impl<'a, E: Entry<'a>> Group<'a, E> {
-    /// A group to be sent. Without entries its count is sent, as 0.
+    /// Creates a group to send. Without entries, a count of 0 is sent.
     #[must_use]
     pub const fn of(entries: &'a [E]) -> Group<'a, E> {
         Group(Source::Own(entries))
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self.0 {
@@ -93,31 +93,31 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
         }
     }
 
-    /// True without entries.
+    /// True if there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The entries in order; the first that is wrong is the last that is given.
+    /// Iterates over the entries in order; ends after the first invalid one.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> Entries<'a, E> {
         Entries(self.0)
     }
 
-    /// Reads every entry, and those of the groups in them.
+    /// Decodes every entry, including nested groups.
     ///
     /// # Errors
-    /// As [`Body::check`].
+    /// As for [`Body::check`].
     pub fn check(&self) -> Result<(), FieldError> {
         self.iter().try_for_each(|entry| entry?.check())
     }
 
-    /// Reads a group behind its count, which `field` is.
+    /// Reads a group after its count, which is `field`.
     ///
-    /// The last entry ends at the first field that what holds the group has (`is_outer`) and an entry has not: unknown
-    /// fields do not matter. A group in an entry ends where the next of those begins, at the tag `stop`.
+    /// The last entry ends at the first field that belongs to the enclosing structure (`is_outer`) but not to
+    /// entries; unknown fields are ignored. A nested group ends at the tag `stop`, the next outer entry.
     #[inline]
     fn read(
         field: Field<'a>,
@@ -194,7 +194,7 @@ impl<'a, E: Entry<'a>> IntoIterator for Group<'a, E> {
     }
 }
 
-/// The entries of a [`Group`].
+/// Iterator over the entries of a [`Group`].
 #[derive(Clone)]
 pub struct Entries<'a, E>(Source<'a, E>);
 
@@ -222,7 +222,7 @@ impl<'a, E: Entry<'a>> Iterator for Entries<'a, E> {
     }
 }
 
-/// Fills a member from a field that may come once.
+/// Sets a member from a field that may occur only once.
 #[inline]
 pub(crate) fn set<'a, T: Value<'a>>(member: &mut Option<T>, field: Field<'a>) -> Result<(), FieldError> {
     if member.is_some() {
@@ -232,7 +232,7 @@ pub(crate) fn set<'a, T: Value<'a>>(member: &mut Option<T>, field: Field<'a>) ->
     Ok(())
 }
 
-/// Fills a member from a group that may come once.
+/// Sets a member from a group that may occur only once.
 #[inline]
 pub(crate) fn set_group<'a, E: Entry<'a>>(
     member: &mut Option<Group<'a, E>>,
@@ -248,13 +248,13 @@ pub(crate) fn set_group<'a, E: Entry<'a>>(
     Ok(())
 }
 
-/// A field that has to be there.
+/// Value of a required field.
 #[inline]
 pub(crate) fn required<T>(member: Option<T>, tag: u32) -> Result<T, FieldError> {
     member.ok_or(FieldError { tag, reason: SessionRejectReason::REQUIRED_TAG_MISSING })
 }
 
-/// Declares a structure of fields and how it is read and written; `message!` and `entry!` add what they are.
+/// Declares a structure of fields with its encoder and decoder; `message!` and `entry!` add their traits.
 macro_rules! structure {
     (
         $(#[$meta:meta])* $name:ident<$lt:lifetime>
@@ -270,15 +270,15 @@ macro_rules! structure {
             $($(#[$ometa])* pub $oname: Option<$otype>,)*
             $($(#[$gmeta])* pub $gname: $crate::Group<$lt, $gtype<$lt>>,)*
             $(
-                /// Nothing: an entry without text borrows from nobody.
+                /// Marker without data, because an entry without text borrows nothing.
                 pub $marker: std::marker::PhantomData<&$lt str>,
             )?
         }
 
         impl<$lt> $name<$lt> {
-            /// Reads fields up to the end, or up to the second of the tag `stop`.
+            /// Decodes fields up to the end, or up to the second occurrence of the tag `stop`.
             #[inline]
-            // The iterator is handed on to groups, and set back where the next entry begins.
+            // The iterator is passed on to groups, and reset to the start of the next entry.
             #[allow(clippy::while_let_on_iterator)]
             fn decode_fields(
                 fields: &mut $crate::Fields<$lt>,
@@ -313,7 +313,7 @@ macro_rules! structure {
                 })
             }
 
-            /// Whether it has a field of this tag, those of its groups' entries left out.
+            /// True for a field with this tag, excluding the entries of groups.
             #[inline]
             #[allow(dead_code, reason = "a message without groups does not ask")]
             fn has_own(tag: u32) -> bool {
@@ -368,7 +368,7 @@ macro_rules! message {
     };
 }
 
-/// Declares an entry of a group: its count, its first field, and whose entries lie inside.
+/// Declares an entry of a group: its count, its first field, and its nested groups.
 macro_rules! entry {
     (
         $(#[$meta:meta])* $name:ident<$lt:lifetime> in $count:ident from $first:ident
@@ -412,7 +412,7 @@ macro_rules! entry {
     };
 }
 
-/// Declares codes of one character, which are values of fields. Unknown codes are kept as they came.
+/// Declares single-character codes as field values. Unknown codes are preserved.
 macro_rules! codes {
     ($( $(#[$meta:meta])* $name:ident { $($codes:tt)+ } )+) => {
         tickpath_wire::codes! { $( $(#[$meta])* #[derive(Default)] $name { $($codes)+ } )+ }
@@ -428,7 +428,7 @@ macro_rules! codes {
 
             #[inline]
             fn write(&self, tag: u32, writer: &mut $crate::Writer<'_>) {
-                // The code of a structure that nobody filled is no character.
+                // The code of a default structure is no character, so it writes an empty value.
                 writer.field(tag, if self.0 == 0 { &[] } else { std::slice::from_ref(&self.0) });
             }
         } )+

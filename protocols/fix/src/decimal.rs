@@ -1,11 +1,11 @@
-//! Decimal numbers as FIX writes them: exact, without an exponent.
+//! Exact decimal numbers as in FIX, without an exponent.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Most digits after the point.
+/// Maximum number of decimals.
 pub const SCALE_MAX: u8 = 18;
-/// Longest text of a [`Decimal`], in bytes: a sign, a zero, a point and 19 digits.
+/// Maximum length of the text of a [`Decimal`], in bytes: a sign, a zero, a point and 19 digits.
 pub const DECIMAL_LEN_MAX: usize = 22;
 
 const POWERS: [i64; SCALE_MAX as usize + 1] = {
@@ -20,7 +20,7 @@ const POWERS: [i64; SCALE_MAX as usize + 1] = {
 
 /// An exact decimal number: `mantissa / 10^scale`.
 ///
-/// The scale is kept, so that what was `10.0000` is written as `10.0000`; numbers compare by their value.
+/// The scale is preserved, so that `10.0000` is written as `10.0000`; comparison uses the value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Decimal {
     mantissa: i64,
@@ -28,33 +28,33 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Decimal = Decimal { mantissa: 0, scale: 0 };
 
-    /// `mantissa / 10^scale`.
+    /// Creates `mantissa / 10^scale`.
     ///
     /// # Panics
-    /// When the scale is above [`SCALE_MAX`].
+    /// If the scale exceeds [`SCALE_MAX`].
     #[must_use]
     pub const fn new(mantissa: i64, scale: u8) -> Decimal {
         assert!(scale <= SCALE_MAX, "a decimal has at most 18 digits after its point");
         Decimal { mantissa, scale }
     }
 
-    /// The digits as one integer.
+    /// The digits as an integer.
     #[must_use]
     pub const fn mantissa(self) -> i64 {
         self.mantissa
     }
 
-    /// How many of the digits stand after the point, 0 to [`SCALE_MAX`].
+    /// Number of decimals, 0 to [`SCALE_MAX`].
     #[must_use]
     pub const fn scale(self) -> u8 {
         self.scale
     }
 
-    /// Reads `-12.50`, `12`, `.5` or `5.`; `None` for anything else and for what does not fit. Zeros after the point
-    /// that do not fit are dropped.
+    /// Parses `-12.50`, `12`, `.5` or `5.`; `None` for any other text, and for numbers that do not fit. Zeros
+    /// after the point that do not fit are dropped.
     #[inline]
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Decimal> {
@@ -85,8 +85,8 @@ impl Decimal {
         has_digit.then_some(Decimal { mantissa: if negative { -mantissa } else { mantissa }, scale })
     }
 
-    /// The number as an integer of units of `10^-scale`: `10.5` at scale 4 is 105000. `None` when it is no whole number
-    /// of them, or does not fit.
+    /// The number in units of `10^-scale`: `10.5` at scale 4 is 105000. `None` if it is not a multiple of the
+    /// unit, or does not fit.
     #[inline]
     #[must_use]
     pub fn at_scale(self, scale: u8) -> Option<i64> {
@@ -98,7 +98,7 @@ impl Decimal {
         }
     }
 
-    /// The same number without zeros at the end of its fraction.
+    /// The same number without trailing zeros.
     #[must_use]
     pub const fn normalized(mut self) -> Decimal {
         while self.scale > 0 && self.mantissa % 10 == 0 {
@@ -108,7 +108,7 @@ impl Decimal {
         self
     }
 
-    /// The exact product; `None` when it does not fit.
+    /// The exact product; `None` if it does not fit.
     #[must_use]
     pub fn times(self, other: Decimal) -> Option<Decimal> {
         let (a, b) = (self.normalized(), other.normalized());
@@ -128,7 +128,7 @@ impl Decimal {
         i128::from(self.mantissa) * i128::from(POWERS[usize::from(up)])
     }
 
-    /// Writes the number into `out` and returns what was written.
+    /// Writes the number into `out`, and returns the text.
     #[inline]
     pub fn write(self, out: &mut [u8; DECIMAL_LEN_MAX]) -> &[u8] {
         let mut digits = itoa::Buffer::new();

@@ -1,78 +1,78 @@
-//! What can be wrong with a message, in FIX's own codes.
+//! Errors of messages, with FIX's own codes.
 
 use crate::tag;
 
-/// The bytes are no message.
+/// The bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// It does not begin with `8=FIX.4.4` and tag 9: skip it, or close the connection.
+    /// The bytes do not begin with `8=FIX.4.4` and tag 9: skip them, or close the connection.
     #[error("it does not begin with 8=FIX.4.4 and 9=: skip it, or close the connection")]
     BeginString,
-    /// BodyLength is no number, or no CheckSum stands where it ends: skip it, or close the connection.
+    /// BodyLength is not a number, or no CheckSum is at its end: skip the message, or close the connection.
     #[error("BodyLength (9) does not lead to a CheckSum (10): skip it, or close the connection")]
     BodyLength,
-    /// It is longer than is allowed: close the connection, or allow more.
+    /// The message exceeds the maximum length: close the connection, or increase the maximum.
     #[error("a message of {len} bytes, at most {len_max} are allowed: close the connection, or allow more")]
     TooLong {
-        /// Its length, in bytes.
+        /// Length in bytes.
         len: usize,
-        /// The most that is allowed.
+        /// Maximum length in bytes.
         len_max: usize,
     },
-    /// CheckSum is not three digits: skip it, or close the connection.
+    /// CheckSum is not three digits: skip the message, or close the connection.
     #[error("CheckSum (10) is not three digits: skip it, or close the connection")]
     CheckSumFormat,
-    /// CheckSum is wrong: skip it, or close the connection.
+    /// CheckSum is wrong: skip the message, or close the connection.
     #[error("CheckSum (10) says {said}, the bytes sum to {computed}: skip it, or close the connection")]
     CheckSum {
-        /// As the message says.
+        /// CheckSum in the message.
         said: u32,
-        /// As it is.
+        /// Computed checksum.
         computed: u8,
     },
-    /// The third field is no MsgType of one to four characters: skip it, or close the connection.
+    /// The third field is not a MsgType of one to four characters: skip the message, or close the connection.
     #[error("the third field is no MsgType (35) of 1 to 4 characters: skip it, or close the connection")]
     MsgType,
 }
 
-/// Why a message is rejected: SessionRejectReason, tag 373.
+/// Reason for a rejected message: SessionRejectReason, tag 373.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionRejectReason(pub u16);
 
 impl SessionRejectReason {
-    /// A tag that is no number.
+    /// A tag is not a number.
     pub const INVALID_TAG: SessionRejectReason = SessionRejectReason(0);
-    /// A field is missing.
+    /// A required field is missing.
     pub const REQUIRED_TAG_MISSING: SessionRejectReason = SessionRejectReason(1);
-    /// A field that this message does not have.
+    /// A field is not defined for this message.
     pub const TAG_NOT_DEFINED: SessionRejectReason = SessionRejectReason(2);
-    /// A tag that nobody knows.
+    /// A tag is unknown.
     pub const UNDEFINED_TAG: SessionRejectReason = SessionRejectReason(3);
-    /// A field without a value.
+    /// A field has no value.
     pub const NO_VALUE: SessionRejectReason = SessionRejectReason(4);
-    /// A value out of its range.
+    /// A value is out of range.
     pub const OUT_OF_RANGE: SessionRejectReason = SessionRejectReason(5);
-    /// A value that is written wrongly.
+    /// A value is malformed.
     pub const BAD_FORMAT: SessionRejectReason = SessionRejectReason(6);
     /// SenderCompID or TargetCompID is wrong.
     pub const COMP_ID: SessionRejectReason = SessionRejectReason(9);
     /// SendingTime is too far from the clock.
     pub const SENDING_TIME: SessionRejectReason = SessionRejectReason(10);
-    /// A type of message that is not taken.
+    /// The message type is not supported.
     pub const INVALID_MSG_TYPE: SessionRejectReason = SessionRejectReason(11);
-    /// A field came twice.
+    /// A field occurs twice.
     pub const TAG_TWICE: SessionRejectReason = SessionRejectReason(13);
-    /// A field is not where it must be.
+    /// A field is out of the required order.
     pub const TAG_ORDER: SessionRejectReason = SessionRejectReason(14);
-    /// A group does not begin with its first field.
+    /// A group does not start with its first field.
     pub const GROUP_ORDER: SessionRejectReason = SessionRejectReason(15);
-    /// A group has not as many entries as it says.
+    /// The number of entries of a group does not match its count.
     pub const GROUP_COUNT: SessionRejectReason = SessionRejectReason(16);
     /// Another reason, see the text.
     pub const OTHER: SessionRejectReason = SessionRejectReason(99);
 
-    /// In words.
+    /// Description of the reason.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self.0 {
@@ -98,13 +98,13 @@ impl SessionRejectReason {
     }
 }
 
-/// A field is wrong or missing: answer with a Reject (`3`) of this tag and reason.
+/// A field is invalid or missing: reply with a Reject (`3`) with this tag and reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("tag {tag}{}: {}", name_of(*.tag), .reason.text())]
 pub struct FieldError {
-    /// The tag; 0 when it could not be read.
+    /// Tag of the field; 0 if it could not be read.
     pub tag: u32,
-    /// What is wrong with it.
+    /// Reason.
     pub reason: SessionRejectReason,
 }
 
@@ -112,11 +112,11 @@ fn name_of(tag: u32) -> String {
     tag::name(tag).map_or_else(String::new, |name| format!(" ({name})"))
 }
 
-/// A message could not be written; nothing of it may be sent.
+/// A message could not be written; discard the partial output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The buffer is too short: send what is in it, or take a longer one.
+    /// The buffer is too short: send its content first, or use a longer one.
     #[error(
         "the message does not fit the {len} bytes of its buffer: send what is there first, or take a longer one"
     )]
@@ -124,7 +124,7 @@ pub enum WriteError {
         /// Length of the buffer, in bytes.
         len: usize,
     },
-    /// A value is empty, or holds a byte that would end its field: the caller must give another.
+    /// A value is empty, or contains a byte that would end its field: pass another value.
     #[error("the value of tag {tag} is empty or holds a separator: give another")]
     BadValue {
         /// The tag.

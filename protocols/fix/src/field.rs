@@ -1,4 +1,4 @@
-//! Fields: a tag, and a value that is read as what it should be.
+//! Fields: a tag, and a value that is decoded by type.
 
 use tickpath_types::Nanos;
 
@@ -7,47 +7,47 @@ use crate::error::{FieldError, SessionRejectReason};
 use crate::time::parse_time;
 use crate::writer::Writer;
 
-/// What ends every field.
+/// Separator at the end of every field.
 pub const SOH: u8 = 1;
-/// Most digits of a tag: 999,999,999 is the largest.
+/// Maximum number of digits of a tag: the largest is 999,999,999.
 const TAG_DIGITS_MAX: usize = 9;
-/// Most digits of an integer.
+/// Maximum number of digits of an integer.
 const INT_DIGITS_MAX: usize = 18;
 
-/// One field.
+/// One field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// Its number.
+    /// Tag number.
     pub tag: u32,
-    /// What stands behind `=`; never empty.
+    /// Bytes after `=`; never empty.
     pub value: &'a [u8],
 }
 
 impl<'a> Field<'a> {
-    /// This field is wrong, for this reason.
+    /// Returns an error for this field with a reason.
     #[must_use]
     pub const fn error(&self, reason: SessionRejectReason) -> FieldError {
         FieldError { tag: self.tag, reason }
     }
 
-    /// The value as `T`.
+    /// Decodes the value as `T`.
     ///
     /// # Errors
-    /// [`SessionRejectReason::BAD_FORMAT`] when it is none.
+    /// [`SessionRejectReason::BAD_FORMAT`] if the value is malformed.
     #[inline]
     pub fn read<T: Value<'a>>(self) -> Result<T, FieldError> {
         T::read(self.value).ok_or(FieldError { tag: self.tag, reason: SessionRejectReason::BAD_FORMAT })
     }
 }
 
-/// The fields of a message or of a part of it, in their order. The first malformed field is the last that is given.
+/// Iterator over the fields of a message or a part of it, in order. Ends after the first malformed field.
 ///
-/// A data field takes as many bytes as the length field directly before it says, separators included; without one it is
-/// read as text.
+/// A data field has the length in the length field directly before it, and may contain separators. Without a
+/// length field it is read as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields<'a> {
     rest: &'a [u8],
-    /// The data field that must follow, and its length.
+    /// The data field that must follow, with its length.
     data: Option<(u32, usize)>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
         Fields { rest: bytes, data: None }
     }
 
-    /// What has not been read yet.
+    /// The unread rest.
     #[inline]
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
@@ -106,7 +106,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A tag and how many digits it has.
+/// Reads a tag, with its number of digits.
 #[inline]
 fn read_tag(bytes: &[u8]) -> Result<(u32, usize), FieldError> {
     let mut tag = 0;
@@ -121,7 +121,7 @@ fn read_tag(bytes: &[u8]) -> Result<(u32, usize), FieldError> {
     Err(FieldError { tag, reason: SessionRejectReason::INVALID_TAG })
 }
 
-/// The data field whose length this field says.
+/// Data field of a length field.
 #[inline]
 const fn data_tag(tag: u32) -> Option<u32> {
     match tag {
@@ -133,11 +133,11 @@ const fn data_tag(tag: u32) -> Option<u32> {
     }
 }
 
-/// What a value can be read as and written from.
+/// A value that can be decoded from and encoded into a field.
 pub trait Value<'a>: Sized {
-    /// Reads it; `None` when it is written wrongly.
+    /// Decodes the value; `None` if it is malformed.
     fn read(value: &'a [u8]) -> Option<Self>;
-    /// Writes it as the field `tag`.
+    /// Encodes the value as the field `tag`.
     fn write(&self, tag: u32, writer: &mut Writer<'_>);
 }
 
@@ -153,7 +153,7 @@ impl<'a> Value<'a> for &'a str {
     }
 }
 
-/// Up to 18 digits, zeros before them allowed.
+/// Up to 18 digits, including leading zeros.
 impl Value<'_> for u64 {
     #[inline]
     fn read(value: &[u8]) -> Option<u64> {
@@ -171,7 +171,7 @@ impl Value<'_> for u64 {
     }
 }
 
-/// Up to 18 digits, and a minus before them.
+/// Up to 18 digits with an optional minus sign.
 impl Value<'_> for i64 {
     #[inline]
     fn read(value: &[u8]) -> Option<i64> {

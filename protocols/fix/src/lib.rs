@@ -1,16 +1,16 @@
-//! FIX 4.4: codec, session machine of both roles, and the messages of Deribit's dialect.
+//! FIX 4.4: codec, session state machine for both roles, and the messages of Deribit's dialect.
 //!
-//! Nothing here opens a socket, reads a clock or draws a random number: bytes, times and nonces are arguments. Messages
-//! are read where they lie and written where they are sent from; prices and quantities are exact decimals. What a peer
-//! sends can be refused and never panics, and what it may cost is bounded by its length.
+//! Nothing here opens a socket, reads a clock or draws a random number: bytes, times and nonces are
+//! arguments. Messages are decoded and encoded in place; prices and quantities are exact decimals. Any input
+//! of a peer may be rejected, but never causes a panic, and its cost is bounded by its length.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`Message`], [`Writer`] | a message out of a receive buffer, and into a buffer |
-//! | [`Decimal`], [`parse_time`] | numbers and times, exact |
+//! | [`Message`], [`Writer`] | decoding from a receive buffer, encoding into a buffer |
+//! | [`Decimal`], [`parse_time`] | exact numbers and times |
 //! | [`Body`], [`Group`] | messages as structures, with repeating groups |
 //! | [`session`] | logon, heartbeats, sequence numbers, resends, logout |
-//! | [`deribit`] | Deribit's messages both ways, its logon, its quantities |
+//! | [`deribit`] | Deribit's messages in both directions, its logon, its quantities |
 //!
 //! ```
 //! use tickpath_fix::deribit::{Credentials, NewOrderSingle, SideCode};
@@ -34,7 +34,7 @@
 //! let now = Nanos(1_767_225_600_000_000_000);
 //! let mut client = Session::new(SessionConfig::deribit_client("ME"), NoStore);
 //! let mut venue = Session::new(SessionConfig::deribit_server(), NoStore);
-//! let (mut nobody, mut orders) = (Orders::default(), Orders::default());
+//! let (mut reports, mut orders) = (Orders::default(), Orders::default());
 //! client.connect(now, &Credentials { username: Some("me"), ..Credentials::default() }).unwrap();
 //! venue.accept(now).unwrap();
 //!
@@ -44,7 +44,7 @@
 //! venue.handle_bytes(now, &bytes, &mut orders);
 //! let bytes = venue.output().to_vec();
 //! venue.handle_sent(now, bytes.len());
-//! client.handle_bytes(now, &bytes, &mut nobody);
+//! client.handle_bytes(now, &bytes, &mut reports);
 //!
 //! // And an order.
 //! let order = NewOrderSingle {

@@ -1,33 +1,33 @@
-//! Messages out of a stream: framing, checks, and fields found as they are asked for.
+//! Messages of a byte stream: framing, validation, and fields read on demand.
 //!
-//! Source: FIX 4.4, "Message format". A message is never copied: everything borrows from the receive buffer. What a
-//! message may cost is bounded by its length alone, as fields are not collected.
+//! Source: FIX 4.4, "Message format". Messages are never copied, but borrow from the receive buffer. The cost
+//! of a message is bounded by its length, because fields are not collected.
 
 use crate::error::{FieldError, FrameError, SessionRejectReason};
 use crate::field::{Field, Fields, SOH};
 
-/// Longest message that [`Message::parse`] reads, in bytes, header and trailer included: a list of some thousand
-/// instruments fits.
+/// Maximum length of a message for [`Message::parse`], in bytes, including header and trailer. A list of
+/// several thousand instruments fits.
 pub const MESSAGE_LEN_MAX: usize = 1 << 20;
 
-/// What every message begins with.
+/// Start of every message.
 pub(crate) const BEGIN: &[u8] = b"8=FIX.4.4\x019=";
-/// Most digits of a BodyLength that is read.
+/// Maximum number of digits of BodyLength.
 const LENGTH_DIGITS_MAX: usize = 9;
-/// `10=ddd` and SOH.
+/// Length of `10=ddd` and SOH.
 pub(crate) const TRAILER_LEN: usize = 7;
-/// Longest MsgType.
+/// Maximum length of MsgType.
 const MSG_TYPE_LEN_MAX: usize = 4;
 
-/// The type of a message, tag 35: one to four characters.
+/// Message type, tag 35: one to four characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct MsgType([u8; MSG_TYPE_LEN_MAX]);
 
 impl MsgType {
-    /// The type of this name, which has one to four characters.
+    /// Creates a type from its name of one to four characters.
     ///
     /// # Panics
-    /// When it is longer or empty.
+    /// If the name is longer or empty.
     #[must_use]
     pub const fn new(name: &str) -> MsgType {
         let name = name.as_bytes();
@@ -41,7 +41,7 @@ impl MsgType {
         MsgType(bytes)
     }
 
-    /// As it stands on the wire.
+    /// Bytes of the type in a message.
     #[inline]
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -49,13 +49,13 @@ impl MsgType {
         &self.0[..len]
     }
 
-    /// As text.
+    /// Text of the type.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(self.as_bytes()).unwrap_or("?")
     }
 
-    /// True for the messages of the session itself: `0` to `5` and `A`.
+    /// True for session messages: `0` to `5` and `A`.
     #[inline]
     #[must_use]
     pub const fn is_admin(self) -> bool {
@@ -63,48 +63,48 @@ impl MsgType {
     }
 }
 
-/// What the start of a receive buffer holds.
+/// Result of parsing the start of a receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// A whole message.
+    /// A complete message.
     Complete {
         /// The message.
         message: Message<'a>,
-        /// Its length: the next message begins there.
+        /// Length of the message; the next one begins there.
         len: usize,
     },
-    /// The beginning of a message, or nothing: read on.
+    /// The start of a message, or nothing: continue reading.
     NeedMore {
-        /// Bytes that have to be there before it is worth to parse again.
+        /// Number of bytes needed before parsing can progress.
         len_min: usize,
     },
-    /// No message. FIX ignores it, and its sequence number is not used up.
+    /// Not a message. FIX ignores it, and it does not use a sequence number.
     Garbled {
-        /// What is wrong.
+        /// The error.
         error: FrameError,
-        /// Bytes to skip: a message may begin there, or the buffer ends.
+        /// Number of bytes to skip: up to the possible start of a message, or the end of the buffer.
         skip: usize,
     },
 }
 
-/// A message whose BeginString, BodyLength, MsgType and CheckSum are right; its fields are still to be looked at.
+/// A message with valid BeginString, BodyLength, MsgType and CheckSum; its fields are not yet validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
     bytes: &'a [u8],
-    /// From behind the SOH of tag 9 to the SOH before tag 10, which is its last byte.
+    /// From after the SOH of tag 9 up to and including the SOH before tag 10.
     body: &'a [u8],
     msg_type: MsgType,
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message at the start of `bytes`, of at most [`MESSAGE_LEN_MAX`] bytes.
+    /// Parses the message at the start of `bytes`, of at most [`MESSAGE_LEN_MAX`] bytes.
     #[inline]
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Parsed<'a> {
         Message::parse_within(bytes, MESSAGE_LEN_MAX)
     }
 
-    /// Reads the message at the start of `bytes`, of at most `len_max` bytes.
+    /// Parses the message at the start of `bytes`, of at most `len_max` bytes.
     #[inline]
     #[must_use]
     pub fn parse_within(bytes: &'a [u8], len_max: usize) -> Parsed<'a> {
@@ -121,7 +121,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The type, tag 35.
+    /// Message type, tag 35.
     #[inline]
     #[must_use]
     pub const fn msg_type(&self) -> MsgType {
@@ -134,23 +134,23 @@ impl<'a> Message<'a> {
         self.bytes
     }
 
-    /// The fields from tag 35 on, without tag 10, in their order.
+    /// Fields from tag 35 to before tag 10, in order.
     #[inline]
     #[must_use]
     pub const fn fields(&self) -> Fields<'a> {
         Fields::new(self.body)
     }
 
-    /// The first field of this tag; `None` when there is none before the first malformed field.
+    /// The first field with this tag; `None` if there is none before the first malformed field.
     #[must_use]
     pub fn find(&self, tag: u32) -> Option<Field<'a>> {
         self.fields().map_while(Result::ok).find(|field| field.tag == tag)
     }
 
-    /// The first field of this tag.
+    /// The first field with this tag.
     ///
     /// # Errors
-    /// When it is missing.
+    /// If the field is missing.
     pub fn require(&self, tag: u32) -> Result<Field<'a>, FieldError> {
         self.find(tag).ok_or(FieldError { tag, reason: SessionRejectReason::REQUIRED_TAG_MISSING })
     }
@@ -161,7 +161,7 @@ struct Frame {
     len: usize,
 }
 
-/// Where the body starts and the message ends; `None` while that is not known.
+/// Start of the body and end of the message; `None` while unknown.
 #[inline]
 fn frame(bytes: &[u8], len_max: usize) -> Result<Option<Frame>, FrameError> {
     let there = bytes.len().min(BEGIN.len());
@@ -188,7 +188,7 @@ fn frame(bytes: &[u8], len_max: usize) -> Result<Option<Frame>, FrameError> {
     Ok(None)
 }
 
-/// Checks a message of the length that it says.
+/// Validates a message of the stated length.
 #[inline]
 fn check(bytes: &[u8], body_start: usize) -> Result<Message<'_>, FrameError> {
     let end = bytes.len() - TRAILER_LEN;
@@ -207,7 +207,7 @@ fn check(bytes: &[u8], body_start: usize) -> Result<Message<'_>, FrameError> {
     Ok(Message { bytes, body, msg_type: msg_type(body)? })
 }
 
-/// The third field is MsgType. Blanks before it, which Deribit is known to have sent, do not matter.
+/// The third field is MsgType. Leading blanks, which Deribit is known to have sent, are ignored.
 #[inline]
 fn msg_type(body: &[u8]) -> Result<MsgType, FrameError> {
     let value = body.strip_prefix(b"35=").ok_or(FrameError::MsgType)?;
@@ -221,7 +221,7 @@ fn msg_type(body: &[u8]) -> Result<MsgType, FrameError> {
     Ok(MsgType(bytes))
 }
 
-/// The sum of all bytes modulo 256.
+/// Sum of all bytes modulo 256.
 #[inline]
 #[must_use]
 pub(crate) fn checksum(bytes: &[u8]) -> u8 {

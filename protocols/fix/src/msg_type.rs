@@ -1,4 +1,4 @@
-//! Types of messages by name.
+//! Message types by name.
 
 use crate::message::MsgType;
 
@@ -10,7 +10,7 @@ macro_rules! msg_types {
                 pub const $constant: MsgType = MsgType::new($code);
             )*
 
-            /// What the specification calls the message; `None` for one that is not listed.
+            /// Name of the message in the specification; `None` if not listed.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self {

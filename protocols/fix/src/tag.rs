@@ -1,4 +1,4 @@
-//! Tags by name, as FIX 4.4 and Deribit's dialect call them.
+//! Tags by name, as in FIX 4.4 and Deribit's dialect.
 
 macro_rules! tags {
     ($($constant:ident = $number:literal $name:ident,)*) => {
@@ -7,7 +7,7 @@ macro_rules! tags {
             pub const $constant: u32 = $number;
         )*
 
-        /// What the specification calls the tag; `None` for one that is not listed.
+        /// Name of the tag in the specification; `None` if not listed.
         #[must_use]
         pub const fn name(tag: u32) -> Option<&'static str> {
             match tag {

@@ -1,19 +1,19 @@
-//! UTCTimestamp: `YYYYMMDD-HH:MM:SS`, with milliseconds behind a point; digits beyond them are read too.
+//! UTCTimestamp: `YYYYMMDD-HH:MM:SS` with optional milliseconds; further decimals are accepted as well.
 
 use tickpath_types::Nanos;
 
-/// Length of a time as it is written, in bytes.
+/// Length of a written time, in bytes.
 pub const TIME_LEN_MAX: usize = 21;
 
 const SECS_PER_DAY: u64 = 86_400;
-/// Last year that is read; nanoseconds since 1970 fit until 2554.
+/// Last year accepted; nanoseconds since 1970 would fit until 2554.
 const YEAR_MAX: u64 = 2550;
-/// Its last second.
+/// Last second of `YEAR_MAX`.
 const SECS_MAX: u64 = 18_334_598_399;
 
-/// Reads a UTCTimestamp as nanoseconds since the Unix epoch; `None` when it is none, or before 1970 or after 2550.
+/// Parses a UTCTimestamp as nanoseconds since the Unix epoch; `None` if malformed, before 1970 or after 2550.
 ///
-/// One to nine digits may follow the point. Second 60, a leap second, is the first of the next minute.
+/// One to nine decimals are accepted. Second 60, a leap second, is the first of the next minute.
 #[inline]
 #[must_use]
 pub fn parse_time(text: &[u8]) -> Option<Nanos> {
@@ -31,15 +31,15 @@ pub fn parse_time(text: &[u8]) -> Option<Nanos> {
     (secs <= SECS_MAX).then_some(Nanos(secs * 1_000_000_000 + nanos))
 }
 
-/// Reads `YYYYMMDD`, a LocalMktDate, as the start of that day in nanoseconds since the Unix epoch; `None` as
-/// [`parse_time`].
+/// Parses `YYYYMMDD`, a LocalMktDate, as the start of this day in nanoseconds since the Unix epoch; `None` as
+/// for [`parse_time`].
 #[must_use]
 pub fn parse_date(text: &[u8]) -> Option<Nanos> {
     let days = if text.len() == 8 { days_since_epoch(text)? } else { return None };
     Some(Nanos(days * SECS_PER_DAY * 1_000_000_000))
 }
 
-/// Days since 1 January 1970 of eight characters.
+/// Number of days from 1 January 1970 to a date of eight characters.
 fn days_since_epoch(text: &[u8]) -> Option<u64> {
     let (year, month, day) = (number(&text[..4])?, number(&text[4..6])?, number(&text[6..])?);
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
@@ -52,13 +52,13 @@ fn days_since_epoch(text: &[u8]) -> Option<u64> {
     if !(1970..=YEAR_MAX).contains(&year) || !(1..=day_max).contains(&day) {
         return None;
     }
-    // A year that begins in March ends with the day that leap years add.
+    // A year that begins in March ends with the leap day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let day_of_year = (153 * month + 2) / 5 + day - 1;
     Some(year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - DAYS_TO_EPOCH)
 }
 
-/// Days from 1 March of the year 0 to 1 January 1970.
+/// Number of days from 1 March of the year 0 to 1 January 1970.
 const DAYS_TO_EPOCH: u64 = 719_468;
 
 fn nanos_of(fraction: &[u8]) -> Option<u64> {
@@ -78,7 +78,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Writes a time with milliseconds, as FIX 4.4 has times; what is below them is cut off.
+/// Writes a time with milliseconds, as in FIX 4.4; further decimals are truncated.
 ///
 /// A time after 2550 is written as the last second of that year.
 #[inline]
@@ -98,7 +98,7 @@ pub fn write_time(time: Nanos, out: &mut [u8; TIME_LEN_MAX]) -> &[u8] {
     out
 }
 
-/// Year, month and day of a day since 1 January 1970.
+/// Year, month and day of a number of days since 1 January 1970.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + DAYS_TO_EPOCH;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -134,7 +134,7 @@ mod tests {
         check("20190908-17:18:38.983", 1_567_963_118_983_000_000);
         check("20000301-00:00:00.000", 951_868_800_000_000_000);
         check("25501231-23:59:59.000", 18_334_598_399_000_000_000);
-        // Others send more digits than they are given.
+        // Other implementations send more decimals.
         for (text, nanos) in [
             ("20240229-23:59:59.123456", 1_709_251_199_123_456_000),
             ("20240229-23:59:59.123456789", 1_709_251_199_123_456_789),

@@ -1,4 +1,4 @@
-//! Messages into a caller's buffer: BodyLength and CheckSum are set at the end, nothing is allocated.
+//! Encodes messages into a caller's buffer. BodyLength and CheckSum are set at the end; nothing is allocated.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use crate::message::{BEGIN, MsgType, TRAILER_LEN, checksum};
 use crate::tag;
 use crate::time::{TIME_LEN_MAX, write_time};
 
-/// Digits of BodyLength that room is left for; a body of another length is moved once.
+/// Digits reserved for BodyLength; a body with another number of digits is moved once.
 const LENGTH_DIGITS: usize = 3;
 const BODY_START: usize = BEGIN.len() + LENGTH_DIGITS + 1;
 
 /// Writes one message.
 ///
-/// What does not fit and values that no field may have are remembered, and [`finish`](Writer::finish) says so.
+/// Overflow and invalid values are recorded, and [`finish`](Writer::finish) returns the error.
 ///
 /// ```
 /// use tickpath_fix::{Message, MsgType, Parsed, Writer, tag};
@@ -33,13 +33,13 @@ const BODY_START: usize = BEGIN.len() + LENGTH_DIGITS + 1;
 pub struct Writer<'b> {
     buffer: &'b mut [u8],
     len: usize,
-    /// Where the fields behind MsgType begin.
+    /// Start of the fields after MsgType.
     fields_at: usize,
     error: Option<WriteError>,
 }
 
 impl<'b> Writer<'b> {
-    /// Begins a message of this type at the start of `buffer`.
+    /// Starts a message of this type at the start of `buffer`.
     #[inline]
     #[must_use]
     pub fn new(buffer: &'b mut [u8], msg_type: MsgType) -> Writer<'b> {
@@ -53,7 +53,7 @@ impl<'b> Writer<'b> {
         writer
     }
 
-    /// Adds a field; its value must not be empty nor hold SOH.
+    /// Adds a field; its value must not be empty or contain SOH.
     #[inline]
     pub fn field(&mut self, tag: u32, value: &[u8]) {
         if value.is_empty() || value.contains(&SOH) {
@@ -63,13 +63,13 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Adds a field as it was read.
+    /// Adds a field unchanged, as it was read.
     #[inline]
     pub fn copy(&mut self, field: Field<'_>) {
         self.push(field.tag, field.value);
     }
 
-    /// Adds fields that another writer [ended](Writer::into_fields).
+    /// Adds fields that another writer [encoded](Writer::into_fields).
     #[inline]
     pub fn fields(&mut self, fields: &[u8]) {
         let buffer_len = self.buffer.len();
@@ -80,22 +80,22 @@ impl<'b> Writer<'b> {
         self.len += fields.len();
     }
 
-    /// Ends what is to become part of a message by [`fields`](Writer::fields): where in the buffer the fields behind
-    /// MsgType are.
+    /// Ends the encoding of fields that [`fields`](Writer::fields) adds to a message. Returns the range of
+    /// the fields after MsgType in the buffer.
     ///
     /// # Errors
-    /// [`WriteError`] when they do not fit or a value was wrong.
+    /// [`WriteError`] if the fields do not fit or a value was invalid.
     pub fn into_fields(self) -> Result<Range<usize>, WriteError> {
         self.error.map_or(Ok(self.fields_at..self.len), Err)
     }
 
-    /// Adds a value that writes itself.
+    /// Adds a value with its own encoding.
     #[inline]
     pub fn value<'a>(&mut self, tag: u32, value: impl Value<'a>) {
         value.write(tag, self);
     }
 
-    /// Adds a data field, which may hold any bytes, behind the field of its length.
+    /// Adds a data field, which may contain any bytes, after the field of its length.
     pub fn data(&mut self, len_tag: u32, tag: u32, value: &[u8]) {
         self.value(len_tag, value.len() as u64);
         if value.is_empty() {
@@ -117,10 +117,10 @@ impl<'b> Writer<'b> {
         self.push(tag, write_time(time, &mut [0; TIME_LEN_MAX]));
     }
 
-    /// Ends the message and returns its length; it begins at the buffer's start.
+    /// Ends the message, and returns its length; it starts at the start of the buffer.
     ///
     /// # Errors
-    /// [`WriteError`] when it does not fit or a value was wrong.
+    /// [`WriteError`] if the message does not fit or a value was invalid.
     #[inline]
     pub fn finish(self) -> Result<usize, WriteError> {
         if let Some(error) = self.error {

@@ -1,4 +1,4 @@
-//! Every message of the dialect with its required fields: written, read, and refused without one of them.
+//! Every message of the dialect with its required fields: encoded, decoded, and rejected if one is missing.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -14,7 +14,7 @@ use tickpath_fix::deribit::{
 use tickpath_fix::session::{BusinessReject, Logout, Reject};
 use tickpath_fix::{Body, Message, MsgType, Parsed, SessionRejectReason, Writer};
 
-/// Fields are `tag=value|...`, all of them required or of a group.
+/// Checks a message of fields `tag=value|...`, each of which is required or part of a group.
 #[track_caller]
 fn check<B>(msg_type: &str, required: &str, others: &str)
 where
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// A message with any lifetime: reads it and writes it again, behind the same sequence number.
+/// A message with any lifetime: decodes and encodes it, with the same sequence number.
 trait Lifetime<'a> {
     fn again(bytes: &'a [u8]) -> Result<Vec<u8>, (u32, SessionRejectReason)>;
 }

@@ -1,4 +1,4 @@
-//! Recorded messages field by field, and what is wrong with wrong ones.
+//! Recorded messages field by field, and the errors of invalid ones.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -14,7 +14,7 @@ use tickpath_fix::{
     parse_time, tag,
 };
 
-/// Messages that Deribit and its clients sent in 2019, one a line.
+/// Messages of Deribit and its clients from 2019, one per line.
 const RECORDED: &[u8] = include_bytes!("data/messages.txt");
 
 fn recorded() -> Vec<&'static [u8]> {
@@ -31,7 +31,7 @@ fn parse(bytes: &[u8]) -> Message<'_> {
     }
 }
 
-/// A message of fields that are separated by `|`.
+/// Creates a message from fields separated by `|`.
 fn message(fields: &str) -> Vec<u8> {
     let body = fields.replace('|', "\x01") + "\x01";
     let mut message = format!("8=FIX.4.4\x019={}\x01{body}", body.len()).into_bytes();
@@ -184,7 +184,7 @@ fn every_truncation_needs_more_and_every_flipped_bit_is_garbled() {
             match Message::parse(&flipped) {
                 Parsed::Complete { .. } => panic!("bit {bit}"),
                 Parsed::NeedMore { len_min } => assert!(len_min > flipped.len()),
-                // The next message is found.
+                // The next message is still found.
                 Parsed::Garbled { skip, .. } => assert_eq!(skip, line.len()),
             }
         }
@@ -230,7 +230,7 @@ fn data_may_hold_separators_and_says_its_length() {
     writer.value(108, 30_u64);
     let len = writer.finish().unwrap();
     assert_eq!(&buffer[..len], with_data);
-    // Without a length it is text.
+    // Without a length it is read as text.
     assert_eq!(parse(&message("35=A|96=abc|108=30")).find(96).unwrap().value, b"abc");
     let wrong = |fields: &str, tag, reason| {
         let bytes = message(fields);
@@ -273,7 +273,7 @@ fn wrong_fields_of_a_body_are_named() {
     wrong("35=8|39=0|1362=0|1363=a", 1362, SessionRejectReason::GROUP_COUNT);
     wrong("35=8|39=0|1362=999999999999999999|1363=a", 1362, SessionRejectReason::GROUP_COUNT);
     wrong("35=8|39=0|1362=0|1362=0", 1362, SessionRejectReason::TAG_TWICE);
-    // Wrong fields of an entry are found when it is read, and end the group.
+    // Invalid fields of an entry are found on decoding, and end the group.
     let bytes = message("35=8|39=0|1362=3|1363=a|1364=1|1365=1|1363=b|1364=x|1365=1|1363=c|1364=1|1365=1");
     let report = ExecutionReport::decode(&parse(&bytes)).unwrap();
     let entries: Vec<_> = report.fills.iter().collect();
@@ -310,7 +310,7 @@ fn groups_lie_in_groups() {
     assert_eq!(securities[1].expires_at(), parse_time(b"20191227-08:00:00"));
     let steps: Vec<_> = securities[1].tick_rules.iter().map(|rule| rule.unwrap().increment).collect();
     assert_eq!(steps, [decimal("0.0005"), decimal("0.001")]);
-    // A group in an entry does not reach into the next entry.
+    // A nested group does not extend into the next entry.
     let bytes = message("35=y|320=r|146=2|55=X|454=2|455=a|55=Y|454=1|455=b");
     let list = SecurityList::decode(&parse(&bytes)).unwrap();
     assert_eq!(list.check(), Err(FieldError { tag: 454, reason: SessionRejectReason::GROUP_COUNT }));

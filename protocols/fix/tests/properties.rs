@@ -1,4 +1,4 @@
-//! What holds for any bytes and any messages.
+//! Properties of arbitrary bytes and arbitrary messages.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -22,7 +22,7 @@ fn text() -> impl Strategy<Value = String> {
     "[ -~]{1,40}"
 }
 
-/// Writes a body, reads it, and checks that it is the same, whole, and not there in part.
+/// Encodes and decodes a body. Checks that the result is equal, and that truncated messages are incomplete.
 #[track_caller]
 fn round_trip<'a, B: Body<'a> + PartialEq + std::fmt::Debug>(body: &B, buffer: &'a mut [u8]) {
     let len = body.write_bare(buffer).unwrap();

@@ -1,4 +1,4 @@
-//! Stories of a session: what comes, what is sent, what the application is told.
+//! Scenarios of a session: received messages, sent messages, and callbacks of the application.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -12,7 +12,7 @@ use tickpath_types::Nanos;
 
 const START: Nanos = Nanos(1_767_225_600_000_000_000); // 2026-01-01
 
-/// Writes down what it is told.
+/// A listener that records its callbacks.
 struct Told {
     lines: Vec<String>,
     decision: LogonDecision,
@@ -62,7 +62,7 @@ struct Story<S> {
     names: Names,
 }
 
-/// Writes a message of `35|tag=value|...`, with names and time where they are not given.
+/// Writes a message `35|tag=value|...`, with default names and time.
 fn message(text: &str, names: Names, now: Nanos) -> Vec<u8> {
     let (msg_type, fields) = text.split_once('|').unwrap_or((text, ""));
     let mut buffer = vec![0; 4096];
@@ -92,7 +92,7 @@ fn message(text: &str, names: Names, now: Nanos) -> Vec<u8> {
     buffer
 }
 
-/// All messages of `bytes` as `35|tag=value|...`, without names and times.
+/// All messages in `bytes` as `35|tag=value|...`, without names and times.
 fn texts(mut bytes: &[u8]) -> Vec<String> {
     let mut texts = Vec::new();
     while !bytes.is_empty() {
@@ -156,7 +156,7 @@ impl<S: Store> Story<S> {
         assert_eq!(self.session.close_reason(), None);
     }
 
-    /// Lets time pass, and does what is due when it is.
+    /// Advances the time, and performs all due actions.
     fn passes(&mut self, secs: u64) {
         let until = self.now + Nanos::from_secs(secs);
         while let Some(at) = self.session.poll_timeout().filter(|at| *at <= until) {
@@ -224,7 +224,7 @@ fn an_initiator_logs_on_first_and_sends_when_it_is_answered() {
     assert_eq!(story.order("a"), Ok(2));
     story.sends(&[&order_text(2, "a")]);
     assert_eq!((story.session.next_in(), story.session.next_out()), (2, 3));
-    // The interval of the answer holds.
+    // The interval in the reply applies.
     assert_eq!(story.session.poll_timeout(), Some(START + Nanos::from_secs(20)));
 }
 
@@ -285,7 +285,7 @@ fn a_decision_may_come_later_and_what_is_behind_the_logon_waits() {
     story.sends(&["A|34=1|98=0|108=30"]);
     story.receives_bytes(&order);
     story.tells(&["logon request 1 30", "logged on", "D 2"]);
-    // A decision that nobody waits for changes nothing.
+    // A decision without a pending Logon changes nothing.
     story.session.decide_logon(story.now, LogonDecision::Refuse("late"), &mut story.told);
     story.stays();
     let mut story = venue();
@@ -461,7 +461,7 @@ fn a_resend_repeats_messages_and_skips_the_sessions_own() {
     story.receives(&["2|34=3|7=3|16=4"]);
     story.sends(&["4|34=3|43=Y|122|36=4|123=Y", &again(4, "b")]);
     assert_eq!((story.session.next_out(), story.session.stats().resent), (6, 4));
-    // A repeated message says when it was first sent.
+    // A resent message has its original sending time.
     story.receives(&["2|34=4|7=2|16=2"]);
     let Parsed::Complete { message, .. } = Message::parse(story.session.output()) else { panic!() };
     assert_eq!(message.find(122).unwrap().value, b"20260101-00:00:00.000");
@@ -487,7 +487,7 @@ fn stale_orders_are_skipped() {
 fn a_wrong_resend_request_is_rejected() {
     let mut story = client_that_is_up();
     story.receives(&["2|34=2|7=0|16=0", "2|34=3|7=2|16=0", "2|34=4|7=1|16=x", "2|34=5|7=1"]);
-    // A Reject is the one message of the session's own that is sent again.
+    // A Reject is the only session message that is resent.
     story.sends(&[
         "3|34=2|45=2|371=7|372=2|373=5|58=value is incorrect (out of range) for this tag",
         "3|34=3|45=4|371=16|372=2|373=6|58=incorrect data format for value",
@@ -504,7 +504,7 @@ fn a_resend_reaches_up_to_what_was_sent_since_it_was_asked_for() {
     story.order("a").unwrap();
     story.sends(&[&order_text(2, "a")]);
     story.receives(&["2|34=2|7=2|16=0", "1|34=3|112=T"]);
-    // The peer drops the Heartbeat, which lies beyond its gap, and would wait for it.
+    // The peer drops the Heartbeat after its gap, and would wait for it.
     story.sends(&[
         "0|34=3|112=T",
         "D|34=2|43=Y|122|11=a|54=1|38=10|55=BTC-PERPETUAL",
@@ -527,7 +527,7 @@ fn both_sides_may_miss_messages_at_once() {
     let mut story = client_that_is_up();
     story.order("a").unwrap();
     story.sends(&[&order_text(2, "a")]);
-    // Its request is answered although messages before it are missing.
+    // Its request is processed, although messages before it are missing.
     story.receives(&["2|34=4|7=2|16=0"]);
     story.sends(&["D|34=2|43=Y|122|11=a|54=1|38=10|55=BTC-PERPETUAL", "2|34=3|7=2|16=0"]);
     story.receives(&["4|34=2|43=Y|123=Y|36=5", "8|34=5|39=0"]);
@@ -587,7 +587,7 @@ fn a_logout_is_answered_and_its_sender_closes() {
     story.stays();
     story.session.handle_closed();
     story.closes(CloseReason::LoggedOut);
-    // A sender that does not close is left.
+    // A peer that logs out without closing is disconnected.
     let mut story = client_that_is_up();
     story.receives(&["5|34=2"]);
     story.passes(10);
@@ -620,7 +620,7 @@ fn a_connection_that_ends_without_a_logout_says_so_and_numbers_go_on() {
     story.session.connect(story.now, &Credentials::default()).unwrap();
     story.stays();
     story.sends(&["A|34=3|98=0|108=30"]);
-    // The peer missed the order: it logs on, and asks.
+    // The peer missed the order: it logs on, and requests it.
     story.receives(&["A|34=2|98=0|108=30", "2|34=3|7=2|16=0"]);
     story.tells(&["logged on"]);
     story.sends(&["D|34=2|43=Y|122|11=a|54=1|38=10|55=BTC-PERPETUAL", "4|34=3|43=Y|122|36=4|123=Y"]);
@@ -635,7 +635,7 @@ fn a_logon_beyond_a_gap_is_taken_and_the_rest_asked_for() {
     story.sends(&["A|34=1|98=0|108=30", "2|34=2|7=1|16=0"]);
     story.receives(&["4|34=1|43=Y|123=Y|36=6", "8|34=6|39=0"]);
     story.tells(&["8 6"]);
-    // A Logon below the expected number ends it.
+    // A Logon below the expected number ends the session.
     let config = SessionConfig::standard(Role::Initiator, "CLIENT", Some("VENUE"));
     let mut story = Story::new(config, NoStore);
     story.session = story.session.with_sequences(9, 4);
@@ -746,7 +746,7 @@ fn a_message_with_a_wrong_field_is_rejected_and_uses_up_its_number() {
     assert_eq!(story.session.next_in(), 6);
 }
 
-/// A message of raw fields behind `35=`.
+/// A message of raw fields after `35=`.
 fn message_of(body: &[u8]) -> Vec<u8> {
     let body = [b"35=", body].concat();
     let mut message = [format!("8=FIX.4.4\x019={}\x01", body.len()).as_bytes(), &body].concat();
@@ -828,7 +828,7 @@ fn a_deribit_client_begins_at_one_and_closes_on_what_is_missing() {
 fn a_deribit_server_answers_a_sequence_reset_with_a_resend_request() {
     let mut story = Story::new(SessionConfig::deribit_server(), NoStore);
     story.session.accept(story.now).unwrap();
-    // The time does not matter.
+    // SendingTime is ignored.
     story.receives(&["A|34=1|108=5|52=-"]);
     story.sends(&["A|34=1|108=5"]);
     story.receives(&["4|34=1|36=10", "4|34=99|36=5", "4|34=1|123=Y|36=12", "D|34=12|11=x"]);
@@ -911,7 +911,7 @@ fn a_heartbeat_that_is_due_can_be_put_off() {
     assert!(story.session.is_heartbeat_due(due));
     story.session.put_off_heartbeat(due);
     assert!(!story.session.is_heartbeat_due(due));
-    // A question that is due as well.
+    // A TestRequest that is due as well.
     let later = due + Nanos::from_secs(30);
     story.session.put_off_heartbeat(later);
     story.session.handle_timeout(later);

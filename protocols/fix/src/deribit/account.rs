@@ -1,24 +1,24 @@
-//! The account: orders and positions as they are, and money.
+//! The account: current orders and positions, and balances.
 
 use super::{QtyType, SubscriptionRequestType};
 use crate::body::{entry, message};
 use crate::decimal::Decimal;
 
 message! {
-    /// Order Mass Status Request (`AF`): a report with `tot_num_reports` answers, and then one of each order.
+    /// Order Mass Status Request (`AF`): the reply has a report with `tot_num_reports` and one per order.
     OrderMassStatusRequest<'a> = ORDER_MASS_STATUS_REQUEST
     {
-        /// The client's id of the request; of type 1 the id of the order.
+        /// The client's id of the request; for type 1 the id of the order.
         request_id: &'a str = MASS_STATUS_REQ_ID,
         /// 7 all orders, 1 one order.
         request_type: u64 = MASS_STATUS_REQ_TYPE,
     }
     {
-        /// Which id is given: 0 the venue's, 1 the client's, 2 a label.
+        /// Kind of id: 0 the venue's, 1 the client's, 2 a label.
         id_type: u64 = MASS_STATUS_ID_TYPE,
-        /// Orders of this instrument.
+        /// Instrument of the orders.
         symbol: &'a str = SYMBOL,
-        /// Orders of this currency.
+        /// Currency of the orders.
         currency: &'a str = CURRENCY,
     }
     {}
@@ -34,9 +34,9 @@ message! {
         request_type: u64 = POS_REQ_TYPE,
     }
     {
-        /// Once, subscribe or unsubscribe.
+        /// Snapshot, subscribe or unsubscribe.
         subscription: SubscriptionRequestType = SUBSCRIPTION_REQUEST_TYPE,
-        /// Positions of this currency.
+        /// Currency of the positions.
         currency: &'a str = CURRENCY,
     }
     {}
@@ -46,31 +46,31 @@ entry! {
     /// A position.
     Position<'a> in NO_POSITIONS from POS_TYPE
     {
-        /// `TQ`: how it is now.
+        /// `TQ`: the current position.
         pos_type: &'a str = POS_TYPE,
     }
     {
-        /// Bought, see `qty_type`.
+        /// Long quantity, see `qty_type`.
         long_qty: Decimal = LONG_QTY,
-        /// Sold, see `qty_type`.
+        /// Short quantity, see `qty_type`.
         short_qty: Decimal = SHORT_QTY,
         /// The instrument.
         symbol: &'a str = SYMBOL,
-        /// What quantities count; contracts when absent.
+        /// Unit of the quantities; contracts if absent.
         qty_type: QtyType = QTY_TYPE,
-        /// Units of a contract.
+        /// Units per contract.
         contract_multiplier: Decimal = CONTRACT_MULTIPLIER,
         /// Mark price.
         mark_price: Decimal = UNDERLYING_SETTL_PRICE,
-        /// Code of the side.
+        /// Side code.
         side: &'a str = SIDE,
         /// Average price.
         settl_price: Decimal = SETTL_PRICE,
-        /// Bytes of `raw_data`.
+        /// Length of `raw_data` in bytes.
         raw_data_length: u64 = RAW_DATA_LENGTH,
         /// `MAINTENANCE;INITIAL;FLOATING`: margins and profit.
         raw_data: &'a str = RAW_DATA,
-        /// Price at which it is liquidated.
+        /// Liquidation price.
         liquidation_price: Decimal = DERIBIT_LIQUIDATION_PRICE,
         /// Size in coins.
         size_in_currency: Decimal = DERIBIT_SIZE_IN_CURRENCY,
@@ -87,9 +87,9 @@ message! {
         report_id: &'a str = POS_MAINT_RPT_ID,
         /// The client's id of the request.
         request_id: &'a str = POS_REQ_ID,
-        /// As the request said.
+        /// Type of the request.
         request_type: u64 = POS_REQ_TYPE,
-        /// 0 done, 1 not supported, 99 other.
+        /// 0 success, 1 not supported, 99 other.
         result: u64 = POS_REQ_RESULT,
     }
     {
@@ -104,20 +104,20 @@ message! {
     {
         /// The client's id of the request.
         request_id: &'a str = USER_REQUEST_ID,
-        /// 4: how the account is.
+        /// 4: status of the account.
         request_type: u64 = USER_REQUEST_TYPE,
         /// The client's id.
         username: &'a str = USERNAME,
     }
     {
-        /// The account of this currency; `BTC` when absent.
+        /// Currency of the account; `BTC` if absent.
         currency: &'a str = CURRENCY,
     }
     {}
 }
 
 message! {
-    /// User Response (`BF`): money of one currency.
+    /// User Response (`BF`): balances of one currency.
     UserResponse<'a> = USER_RESPONSE
     {
         /// The client's id of the request.
@@ -128,9 +128,9 @@ message! {
         username: &'a str = USERNAME,
         /// 1: logged on.
         status: u64 = USER_STATUS,
-        /// Which currency.
+        /// Currency.
         currency: &'a str = CURRENCY,
-        /// Balance and open profits.
+        /// Balance plus unrealised profits.
         equity: Decimal = USER_EQUITY,
         /// Balance.
         balance: Decimal = USER_BALANCE,
@@ -144,7 +144,7 @@ message! {
         realized_pl: Decimal = REALIZED_PL,
         /// Profit of the session.
         total_pl: Decimal = TOTAL_PL,
-        /// Balance that margins are measured against.
+        /// Balance available for margin.
         margin_balance: Decimal = MARGIN_BALANCE,
     }
     {}

@@ -1,4 +1,4 @@
-//! Codes of one character, as FIX 4.4 and Deribit list them.
+//! Single-character codes, as in FIX 4.4 and Deribit's dialect.
 
 use tickpath_types::Side;
 use tickpath_wire::stands_for;
@@ -36,7 +36,7 @@ codes! {
         PENDING_CANCEL = b'6' "to be cancelled",
         REJECTED = b'8' "refused",
     }
-    /// ExecType (150): why a report is sent.
+    /// ExecType (150): reason for a report.
     ExecType {
         NEW = b'0' "accepted",
         DONE_FOR_DAY = b'3' "over at the end of its day",
@@ -46,10 +46,10 @@ codes! {
         STOPPED = b'7' "triggered",
         REJECTED = b'8' "refused",
         EXPIRED = b'C' "over",
-        TRADE = b'F' "filled, where `ReportFillsAsExecReports` was asked for",
+        TRADE = b'F' "filled, with `ReportFillsAsExecReports`",
         ORDER_STATUS = b'I' "how the order is: the usual one",
     }
-    /// QtyType (854): what quantities count.
+    /// QtyType (854): unit of quantities.
     QtyType {
         UNITS = b'0' "units: USD of inverse instruments, coins of the others",
         CONTRACTS = b'1' "contracts; the default",
@@ -59,7 +59,7 @@ codes! {
         ADDED = b'1' "the order rested",
         REMOVED = b'2' "the order came in",
     }
-    /// ConditionTriggerMethod (5127): which price triggers.
+    /// ConditionTriggerMethod (5127): price that triggers an order.
     Trigger {
         MARK = b'1' "the mark price",
         LAST = b'2' "the last trade",

@@ -1,4 +1,4 @@
-//! Logon: who a client is, shown by a hash of a time, a nonce and its secret.
+//! Logon: authentication of a client by a hash of a time, a nonce and its secret.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,62 +8,62 @@ use crate::body::message;
 
 /// Length of a password: base64 of 32 bytes.
 pub const PASSWORD_LEN: usize = 44;
-/// Fewest random bytes of a nonce.
+/// Minimum number of random bytes in a nonce.
 pub const NONCE_LEN_MIN: usize = 32;
-/// Most random bytes of a nonce.
+/// Maximum number of random bytes in a nonce.
 pub const NONCE_LEN_MAX: usize = 512;
-/// Longest RawData: 20 digits, a point, and the nonce in base64.
+/// Maximum length of RawData: 20 digits, a point, and the nonce in base64.
 pub const RAW_DATA_LEN_MAX: usize = 20 + 1 + NONCE_LEN_MAX.div_ceil(3) * 4;
 
 message! {
-    /// What a client's Logon (`A`) says beside the heartbeat interval, which the session writes.
+    /// Fields of a client's Logon (`A`), except the heartbeat interval, which the session writes.
     Credentials<'a> = LOGON
     {}
     {
-        /// Length of RawData; not asked for by Deribit, by the standard it is.
+        /// Length of RawData; required by the standard, but not by Deribit.
         raw_data_length: u64 = RAW_DATA_LENGTH,
-        /// `TIMESTAMP.NONCE`, see [`raw_data`]. Deribit's has no RawDataLength before it.
+        /// `TIMESTAMP.NONCE`, see [`raw_data`]. Deribit sends no RawDataLength before it.
         raw_data: &'a str = RAW_DATA,
         /// The client's id.
         username: &'a str = USERNAME,
-        /// See [`password`].
+        /// Password, see [`password`].
         password: &'a str = PASSWORD,
-        /// Whether orders are cancelled when the connection ends; absent: as the account says.
+        /// Whether orders are cancelled when the connection ends; if absent, the account setting applies.
         cancel_on_disconnect: bool = CANCEL_ON_DISCONNECT,
         /// Whether the venue's tags are below 10,000; not supported.
         use_wordsafe_tags: bool = USE_WORDSAFE_TAGS,
-        /// Id of an application.
+        /// Application id.
         app_id: &'a str = DERIBIT_APP_ID,
         /// base64(sha256(RawData ++ secret of the application)), see [`password`].
         app_sig: &'a str = DERIBIT_APP_SIG,
-        /// Whether answers and notifications come in one order.
+        /// Whether replies and notifications are in a single sequence.
         sequential: bool = DERIBIT_SEQUENTIAL,
-        /// Whether no reports without a request come.
+        /// Whether unsolicited execution reports are suppressed.
         unsubscribe_execution_reports: bool = UNSUBSCRIBE_EXECUTION_REPORTS,
-        /// Whether reports come of this connection's orders alone.
+        /// Whether reports are limited to orders of this connection.
         connection_only_execution_reports: bool = CONNECTION_ONLY_EXECUTION_REPORTS,
-        /// Whether each fill is a report of its own.
+        /// Whether each fill has a separate report.
         report_fills_as_exec_reports: bool = REPORT_FILLS_AS_EXEC_REPORTS,
-        /// Whether lists of instruments name steps of ticks.
+        /// Whether instrument lists include tick size steps.
         display_increment_steps: bool = DISPLAY_INCREMENT_STEPS,
     }
     {}
 }
 
-/// The nonce has too few or too many bytes.
+/// The nonce has an invalid number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a nonce of {len} random bytes: give 32 to 512")]
 pub struct NonceError {
-    /// How many it has.
+    /// Number of bytes.
     pub len: usize,
 }
 
-/// Writes RawData: the milliseconds since the Unix epoch, a point, and the nonce in base64. The nonce is random bytes.
+/// Writes RawData: milliseconds since the Unix epoch, a point, and the nonce (random bytes) in base64.
 ///
-/// Deribit refuses a timestamp that is not above the last: see [`LogonClock`].
+/// Deribit rejects a timestamp that is not above the previous one: see [`LogonClock`].
 ///
 /// # Errors
-/// When the nonce has not [`NONCE_LEN_MIN`] to [`NONCE_LEN_MAX`] bytes.
+/// If the nonce does not have [`NONCE_LEN_MIN`] to [`NONCE_LEN_MAX`] bytes.
 pub fn raw_data<'b>(
     timestamp_ms: u64,
     nonce: &[u8],
@@ -81,7 +81,7 @@ pub fn raw_data<'b>(
     Ok(std::str::from_utf8(&out[..start + len]).expect("digits and base64 are text"))
 }
 
-/// The timestamp of RawData, in milliseconds since the Unix epoch; `None` when it is not `TIMESTAMP.NONCE`.
+/// Timestamp in RawData, in milliseconds since the Unix epoch; `None` if it is not `TIMESTAMP.NONCE`.
 #[must_use]
 pub fn timestamp_of(raw_data: &str) -> Option<u64> {
     use crate::field::Value;
@@ -89,7 +89,7 @@ pub fn timestamp_of(raw_data: &str) -> Option<u64> {
     (!nonce.is_empty()).then(|| u64::read(timestamp.as_bytes())).flatten()
 }
 
-/// base64(sha256(RawData ++ secret)): what shows that the client has the secret.
+/// base64(sha256(RawData ++ secret)): proof that the client has the secret.
 #[must_use]
 pub fn password(raw_data: &str, secret: &[u8]) -> [u8; PASSWORD_LEN] {
     let digest = Sha256::new().chain_update(raw_data).chain_update(secret).finalize();
@@ -98,7 +98,7 @@ pub fn password(raw_data: &str, secret: &[u8]) -> [u8; PASSWORD_LEN] {
     out
 }
 
-/// Whether a password is of this RawData and secret. It takes as long however much of it is right.
+/// Verifies a password for this RawData and secret, in constant time.
 #[must_use]
 pub fn verify(raw_data: &str, secret: &[u8], given: &[u8]) -> bool {
     let expected = password(raw_data, secret);
@@ -106,26 +106,26 @@ pub fn verify(raw_data: &str, secret: &[u8], given: &[u8]) -> bool {
     given.len() == PASSWORD_LEN && difference == 0
 }
 
-/// Timestamps that grow with every logon, even within a millisecond or when a clock is set back.
+/// Timestamps that increase with every logon, even within a millisecond or after a clock adjustment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogonClock {
     last_ms: u64,
 }
 
 impl LogonClock {
-    /// A clock whose timestamps are all above `last_ms`, as milliseconds since the Unix epoch.
+    /// Creates a clock with timestamps above `last_ms`, in milliseconds since the Unix epoch.
     #[must_use]
     pub const fn after(last_ms: u64) -> LogonClock {
         LogonClock { last_ms }
     }
 
-    /// The timestamp of a logon at `now_ms`.
+    /// Returns the timestamp of a logon at `now_ms`.
     pub fn next(&mut self, now_ms: u64) -> u64 {
         self.last_ms = now_ms.max(self.last_ms.saturating_add(1));
         self.last_ms
     }
 
-    /// For a venue: whether a client's timestamp is above its last, which it then becomes.
+    /// For a venue: accepts a client's timestamp if it is above the previous one, and stores the maximum.
     pub fn admit(&mut self, timestamp_ms: u64) -> bool {
         let is_later = timestamp_ms > self.last_ms;
         self.last_ms = self.last_ms.max(timestamp_ms);

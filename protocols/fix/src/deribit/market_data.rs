@@ -1,6 +1,6 @@
-//! Market data: requests, snapshots and changes. Sizes are contracts.
+//! Market data: requests, snapshots and changes. Sizes are in contracts.
 //!
-//! The instrument stands once, outside the entries. There is no number of a change: a gap shows in MsgSeqNum alone.
+//! The instrument is stated once, outside the entries. Changes have no numbers: only MsgSeqNum shows a gap.
 
 use tickpath_types::Nanos;
 
@@ -11,10 +11,10 @@ use crate::body::{entry, message};
 use crate::decimal::Decimal;
 
 entry! {
-    /// A kind of entries that is asked for.
+    /// A requested kind of entries.
     EntryType<'a> in NO_MD_ENTRY_TYPES from MD_ENTRY_TYPE
     {
-        /// The kind.
+        /// Kind of entries.
         entry_type: MdEntryType = MD_ENTRY_TYPE,
     }
     {}
@@ -23,7 +23,7 @@ entry! {
 }
 
 entry! {
-    /// An instrument that is asked for.
+    /// A requested instrument.
     RequestedSymbol<'a> in NO_RELATED_SYM from SYMBOL
     {
         /// The instrument.
@@ -36,29 +36,29 @@ entry! {
 message! {
     /// Market Data Request (`V`).
     ///
-    /// A subscription is the whole book and then its changes (`INCREMENTAL`, depth 0), or the best 1, 10 or 20 levels
-    /// each time (`FULL_REFRESH`).
+    /// A subscription delivers either the whole book and then its changes (`INCREMENTAL`, depth 0), or the
+    /// best 1, 10 or 20 levels in each message (`FULL_REFRESH`).
     MarketDataRequest<'a> = MARKET_DATA_REQUEST
     {
         /// The client's id of the request.
         md_req_id: &'a str = MD_REQ_ID,
-        /// Once, subscribe or unsubscribe.
+        /// Snapshot, subscribe or unsubscribe.
         subscription: SubscriptionRequestType = SUBSCRIPTION_REQUEST_TYPE,
     }
     {
-        /// Levels of each side; 0 all.
+        /// Levels per side; 0 for all.
         market_depth: u64 = MARKET_DEPTH,
-        /// Everything or changes; needed to subscribe.
+        /// Full refresh or changes; required to subscribe.
         update_type: MdUpdateType = MD_UPDATE_TYPE,
-        /// One instrument, where no group names more.
+        /// A single instrument, without the group of instruments.
         symbol: &'a str = SYMBOL,
-        /// Whether block trades are left out.
+        /// Whether to omit block trades.
         skip_block_trades: bool = SKIP_BLOCK_TRADES,
-        /// Whether block trades show their id.
+        /// Whether to show the id of block trades.
         show_block_trade_id: bool = SHOW_BLOCK_TRADE_ID,
-        /// How many trades a snapshot has: 20 when absent, at most 1000.
+        /// Number of trades in a snapshot: 20 if absent, at most 1000.
         trade_amount: u64 = TRADE_AMOUNT,
-        /// Trades of a snapshot since then, in milliseconds since the Unix epoch.
+        /// Start time of the trades in a snapshot, in milliseconds since the Unix epoch.
         since_timestamp: u64 = SINCE_TIMESTAMP,
     }
     {
@@ -77,10 +77,10 @@ message! {
         md_req_id: &'a str = MD_REQ_ID,
     }
     {
-        /// Why: `0` unknown symbol, `1` duplicate id, `2` bandwidth, `3` permission, `4` subscription, `5` depth,
-        /// `6` update type, `7` aggregated book, `8` entry type, and further letters of FIX 4.4.
+        /// Reason: `0` unknown symbol, `1` duplicate id, `2` bandwidth, `3` permission, `4` subscription, `5`
+        /// depth, `6` update type, `7` aggregated book, `8` entry type, and further letters of FIX 4.4.
         reason: &'a str = MD_REQ_REJ_REASON,
-        /// Why, in words.
+        /// Description of the reason.
         text: &'a str = TEXT,
     }
     {}
@@ -90,37 +90,37 @@ entry! {
     /// A level, a trade or a value of a snapshot.
     MdEntry<'a> in NO_MD_ENTRIES from MD_ENTRY_TYPE
     {
-        /// What it is.
+        /// Kind of entry.
         entry_type: MdEntryType = MD_ENTRY_TYPE,
     }
     {
-        /// Seen in snapshots too.
+        /// Action; also occurs in snapshots.
         action: MdUpdateAction = MD_UPDATE_ACTION,
         /// Price.
         price: Decimal = MD_ENTRY_PX,
         /// Size, in contracts.
         size: Decimal = MD_ENTRY_SIZE,
-        /// When.
+        /// Time.
         time: Nanos = MD_ENTRY_DATE,
-        /// Id of a trade.
+        /// Trade id.
         trade_id: &'a str = TRADE_ID,
         /// Side of the incoming order of a trade.
         side: SideCode = SIDE,
-        /// Index at a trade.
+        /// Index price at the trade.
         index_price: Decimal = PRICE,
-        /// Number of a trade in its instrument.
+        /// Number of the trade within its instrument.
         trade_seq: &'a str = TEXT,
-        /// The own order's id of a trade.
+        /// Id of the client's order in the trade.
         order_id: &'a str = ORDER_ID,
-        /// The other order's id of a trade.
+        /// Id of the counterparty's order in the trade.
         secondary_order_id: &'a str = SECONDARY_ORDER_ID,
-        /// State of the own order.
+        /// State of the client's order.
         ord_status: OrdStatus = ORD_STATUS,
-        /// Label of the own order.
+        /// Label of the client's order.
         label: &'a str = DERIBIT_LABEL,
-        /// Whose order was a liquidation: `M` the resting one, `T` the incoming one, `MT` both.
+        /// Liquidated side: `M` maker, `T` taker, `MT` both.
         liquidation: &'a str = DERIBIT_LIQUIDATION,
-        /// Id of a block trade.
+        /// Block trade id.
         trd_match_id: &'a str = TRD_MATCH_ID,
     }
     {}
@@ -130,9 +130,9 @@ entry! {
     /// A change of a level, or a trade.
     MdChange<'a> in NO_MD_ENTRIES from MD_UPDATE_ACTION
     {
-        /// What happened.
+        /// Action.
         action: MdUpdateAction = MD_UPDATE_ACTION,
-        /// To what.
+        /// Kind of entry.
         entry_type: MdEntryType = MD_ENTRY_TYPE,
     }
     {
@@ -140,27 +140,27 @@ entry! {
         price: Decimal = MD_ENTRY_PX,
         /// Size, in contracts.
         size: Decimal = MD_ENTRY_SIZE,
-        /// When.
+        /// Time.
         time: Nanos = MD_ENTRY_DATE,
-        /// Id of a trade.
+        /// Trade id.
         trade_id: &'a str = TRADE_ID,
         /// Side of the incoming order of a trade.
         side: SideCode = SIDE,
-        /// The own order's id of a trade.
+        /// Id of the client's order in the trade.
         order_id: &'a str = ORDER_ID,
-        /// The other order's id of a trade.
+        /// Id of the counterparty's order in the trade.
         secondary_order_id: &'a str = SECONDARY_ORDER_ID,
-        /// State of the own order.
+        /// State of the client's order.
         ord_status: OrdStatus = ORD_STATUS,
-        /// Index at a trade.
+        /// Index price at the trade.
         index_price: Decimal = PRICE,
-        /// Number of a trade in its instrument.
+        /// Number of the trade within its instrument.
         trade_seq: &'a str = TEXT,
-        /// Label of the own order.
+        /// Label of the client's order.
         label: &'a str = DERIBIT_LABEL,
-        /// Whose order was a liquidation: `M` the resting one, `T` the incoming one, `MT` both.
+        /// Liquidated side: `M` maker, `T` taker, `MT` both.
         liquidation: &'a str = DERIBIT_LIQUIDATION,
-        /// Id of a block trade.
+        /// Block trade id.
         trd_match_id: &'a str = TRD_MATCH_ID,
     }
     {}
@@ -176,11 +176,11 @@ message! {
     {
         /// The client's id of the request.
         md_req_id: &'a str = MD_REQ_ID,
-        /// What lies under an option.
+        /// Underlying of an option.
         underlying_symbol: &'a str = UNDERLYING_SYMBOL,
-        /// Its price.
+        /// Price of the underlying.
         underlying_px: Decimal = UNDERLYING_PX,
-        /// Units of a contract.
+        /// Units per contract.
         contract_multiplier: Decimal = CONTRACT_MULTIPLIER,
         /// Kind of an option.
         put_or_call: PutOrCall = PUT_OR_CALL,
@@ -188,7 +188,7 @@ message! {
         trade_volume_24h: Decimal = TRADE_VOLUME_24H,
         /// Mark price.
         mark_price: Decimal = MARK_PRICE,
-        /// Open contracts.
+        /// Open interest in contracts.
         open_interest: Decimal = OPEN_INTEREST,
         /// Current funding of a perpetual.
         current_funding: Decimal = CURRENT_FUNDING,
@@ -211,7 +211,7 @@ message! {
     {
         /// The client's id of the request.
         md_req_id: &'a str = MD_REQ_ID,
-        /// Units of a contract.
+        /// Units per contract.
         contract_multiplier: Decimal = CONTRACT_MULTIPLIER,
         /// Kind of an option.
         put_or_call: PutOrCall = PUT_OR_CALL,
@@ -219,11 +219,11 @@ message! {
         trade_volume_24h: Decimal = TRADE_VOLUME_24H,
         /// Mark price.
         mark_price: Decimal = MARK_PRICE,
-        /// Open contracts.
+        /// Open interest in contracts.
         open_interest: Decimal = OPEN_INTEREST,
     }
     {
-        /// What has changed.
+        /// Changes.
         changes: MdChange = NO_MD_ENTRIES,
     }
 }

@@ -1,12 +1,12 @@
-//! Deribit's dialect: its messages both ways, logon, and quantities.
+//! Deribit's dialect: its messages in both directions, logon, and quantities.
 //!
-//! Source: Deribit "FIX API" (production), 2025, with its log of changes up to 2025-10-07, and its users'
-//! recordings. Messages are written and read by [`Body`](crate::Body); what Deribit adds to FIX 4.4 has tags from 5000.
+//! Source: Deribit "FIX API" (production), 2025, with its changelog up to 2025-10-07, and recordings by its
+//! users. Messages implement [`Body`](crate::Body); Deribit's extensions of FIX 4.4 have tags from 5000.
 //!
-//! - Sequence numbers begin at 1 with each connection, nothing is sent again
+//! - Sequence numbers start at 1 with each connection, and nothing is resent
 //!   ([`SessionConfig::deribit_client`](crate::session::SessionConfig::deribit_client)).
 //! - Quantities are contracts unless `QtyType` says otherwise: [`to_units`].
-//! - In an [`ExecutionReport`] `ClOrdID` is the venue's id and `OrigClOrdID` is the client's.
+//! - In an [`ExecutionReport`], `ClOrdID` is the venue's id and `OrigClOrdID` is the client's.
 
 mod account;
 mod codes;

@@ -1,12 +1,12 @@
-//! Quantities in units.
+//! Conversion of quantities to units.
 
 use super::QtyType;
 use crate::decimal::Decimal;
 
-/// A quantity in units: USD of inverse instruments, coins of the others. `contract_size` is ContractMultiplier (231): how
-/// many units a contract has.
+/// Converts a quantity to units: USD of inverse instruments, coins of the others. `contract_size` is
+/// ContractMultiplier (231), the number of units per contract.
 ///
-/// `None` when it does not fit or the type is none that is known; without a type it is contracts.
+/// `None` if the result does not fit or the type is unknown. Without a type, quantities are contracts.
 #[must_use]
 pub fn to_units(qty: Decimal, qty_type: Option<QtyType>, contract_size: Decimal) -> Option<Decimal> {
     match qty_type {

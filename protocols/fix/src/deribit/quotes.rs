@@ -1,4 +1,4 @@
-//! Quotes of market makers, and the protection that they need.
+//! Quotes of market makers, and market maker protection.
 
 use tickpath_types::Nanos;
 
@@ -7,7 +7,7 @@ use crate::body::{entry, message};
 use crate::decimal::Decimal;
 
 entry! {
-    /// A quote of an instrument: a bid, an offer, or both.
+    /// A quote for one instrument: a bid, an offer, or both.
     QuoteEntry<'a> in NO_QUOTE_ENTRIES from QUOTE_ENTRY_ID
     {
         /// The client's id of the quote.
@@ -16,29 +16,29 @@ entry! {
         symbol: &'a str = SYMBOL,
     }
     {
-        /// The bid; as it was when absent.
+        /// Bid price; unchanged if absent.
         bid_px: Decimal = BID_PX,
-        /// The offer; as it was when absent.
+        /// Offer price; unchanged if absent.
         offer_px: Decimal = OFFER_PX,
-        /// Contracts of the bid; as they were when absent, 0 cancels it.
+        /// Bid size in contracts; unchanged if absent, 0 cancels the bid.
         bid_size: Decimal = BID_SIZE,
-        /// Contracts of the offer; as they were when absent, 0 cancels it.
+        /// Offer size in contracts; unchanged if absent, 0 cancels the offer.
         offer_size: Decimal = OFFER_SIZE,
-        /// `6` post only, `6A` post only or reject.
+        /// Instructions: `6` post only, `6A` post only or reject.
         exec_inst: &'a str = EXEC_INST,
     }
     {}
 }
 
 entry! {
-    /// Quotes that are cancelled together.
+    /// A set of quotes that can be cancelled together.
     QuoteSet<'a> in NO_QUOTE_SETS from QUOTE_SET_ID
     {
         /// The client's id of the set.
         id: &'a str = QUOTE_SET_ID,
     }
     {
-        /// How many quotes the set has in all; sets are never spread over messages.
+        /// Total number of quotes in the set; sets are never split over messages.
         quote_count: u64 = TOT_NO_QUOTE_ENTRIES,
     }
     {
@@ -48,59 +48,59 @@ entry! {
 }
 
 message! {
-    /// Mass Quote (`i`): enter, change or cancel quotes. It needs cancel on disconnect and a group of protection.
+    /// Mass Quote (`i`): enters, changes or cancels quotes. Requires cancel on disconnect and an MMP group.
     MassQuote<'a> = MASS_QUOTE
     {
         /// The client's id of the message.
         quote_id: &'a str = QUOTE_ID,
-        /// The group of market maker protection.
+        /// Market maker protection group.
         mmp_group: &'a str = MMP_GROUP,
     }
     {
-        /// The request is refused when it arrives later.
+        /// The request is rejected if it arrives later.
         valid_until_time: Nanos = VALID_UNTIL_TIME,
     }
     {
-        /// The quotes.
+        /// Sets of quotes.
         sets: QuoteSet = NO_QUOTE_SETS,
     }
 }
 
 entry! {
-    /// What became of one side of a quote.
+    /// Result for one side of a quote.
     QuoteResult<'a> in NO_QUOTE_ENTRIES from QUOTE_ENTRY_ID
     {
-        /// The client's id of the quote; of a trade the trade's.
+        /// The client's id of the quote; for a trade, the id of the trade.
         id: &'a str = QUOTE_ENTRY_ID,
     }
     {
-        /// 0 an order, 1 a trade, 2 an error.
+        /// Kind: 0 order, 1 trade, 2 error.
         kind: u64 = QUOTE_ENTRY_TYPE,
-        /// Of an order: the client's id of its set.
+        /// Orders: the client's id of the set.
         set_id: &'a str = QUOTE_SET_ID,
-        /// 5 rejected, 17 cancelled, 18 cancelled by protection, 19 replaced, 20 filled, 21 open.
+        /// Status: 5 rejected, 17 cancelled, 18 cancelled by protection, 19 replaced, 20 filled, 21 open.
         status: u64 = QUOTE_ENTRY_STATUS,
         /// The instrument.
         symbol: &'a str = SYMBOL,
-        /// Which side.
+        /// Side.
         side: SideCode = SIDE,
-        /// Of a trade: contracts.
+        /// Trades: quantity in contracts.
         traded_qty: Decimal = ORDER_QTY2,
         /// The venue's id of the order.
         order_id: &'a str = ORDER_ID,
-        /// When.
+        /// Time of the event.
         transact_time: Nanos = TRANSACT_TIME,
-        /// The bid.
+        /// Bid price.
         bid_px: Decimal = BID_PX,
-        /// Contracts of the bid.
+        /// Bid size in contracts.
         bid_size: Decimal = BID_SIZE,
-        /// The offer.
+        /// Offer price.
         offer_px: Decimal = OFFER_PX,
-        /// Contracts of the offer.
+        /// Offer size in contracts.
         offer_size: Decimal = OFFER_SIZE,
-        /// Of an error: the code that JSON-RPC has for it.
+        /// Errors: error code as in JSON-RPC.
         reject_code: u64 = QUOTE_ENTRY_REJECT_REASON,
-        /// Of an error: why, in words.
+        /// Errors: description.
         text: &'a str = TEXT,
     }
     {}
@@ -110,15 +110,15 @@ message! {
     /// Mass Quote Acknowledgement (`b`).
     MassQuoteAck<'a> = MASS_QUOTE_ACK
     {
-        /// 0 accepted, 5 rejected as a whole.
+        /// Status: 0 accepted, 5 rejected as a whole.
         status: u64 = QUOTE_STATUS,
     }
     {
-        /// As the request said.
+        /// The client's id of the message.
         quote_id: &'a str = QUOTE_ID,
-        /// Why it was rejected: 1 unknown symbol, 2 closed, 3 too many, 4 too late, 9 not allowed, 99 other.
+        /// Reject reason: 1 unknown symbol, 2 closed, 3 too many, 4 too late, 9 not allowed, 99 other.
         reject_reason: u64 = QUOTE_REJECT_REASON,
-        /// Why, in words.
+        /// Description of the reason.
         text: &'a str = TEXT,
     }
     {
@@ -128,76 +128,76 @@ message! {
 }
 
 message! {
-    /// Quote Cancel (`Z`), answered by an [`OrderMassCancelReport`](super::OrderMassCancelReport) of type 11.
+    /// Quote Cancel (`Z`). The reply is an [`OrderMassCancelReport`](super::OrderMassCancelReport) (type 11).
     QuoteCancel<'a> = QUOTE_CANCEL
     {}
     {
         /// The client's id of the request.
         message_id: &'a str = QUOTE_MSG_ID,
-        /// Which: 1 of a symbol, 2 of a type of instruments, 4 all (also when absent), 5 of a currency, 6 of a set, 7 of a
-        /// range of deltas.
+        /// Scope: 1 by symbol, 2 by instrument type, 4 all (the default), 5 by currency, 6 by set, 7 by range
+        /// of deltas.
         cancel_type: u64 = QUOTE_CANCEL_TYPE,
-        /// Quotes of this instrument.
+        /// Instrument of the quotes.
         symbol: &'a str = SYMBOL,
-        /// Quotes of this currency.
+        /// Currency of the quotes.
         currency: &'a str = CURRENCY,
-        /// Quotes of this type of instruments: `FUT`, `OPT`, `SPOT`, `FUTCO`, `OPTCO`.
+        /// Instrument type of the quotes: `FUT`, `OPT`, `SPOT`, `FUTCO`, `OPTCO`.
         security_type: &'a str = SECURITY_TYPE,
-        /// Quotes of this set.
+        /// Set of the quotes.
         set_id: &'a str = QUOTE_SET_ID,
-        /// Lowest delta.
+        /// Minimum delta.
         delta_min: Decimal = MIN_DELTA,
-        /// Highest delta.
+        /// Maximum delta.
         delta_max: Decimal = MAX_DELTA,
-        /// Whether quotes are refused for a second.
+        /// Whether quotes are rejected for one second.
         freeze_quotes: bool = FREEZE_QUOTES,
     }
     {}
 }
 
 message! {
-    /// MMProtection Limits (`MM`): sets limits; without any it asks for them, and the same message answers.
+    /// MMProtection Limits (`MM`): sets limits, or requests them if it has none. The reply is also an `MM`.
     ProtectionLimits<'a> = PROTECTION_LIMITS
     {
         /// The client's id of the request.
         request_id: &'a str = PROTECTION_REQUEST_ID,
-        /// First currency of the index.
+        /// Base currency of the index.
         currency: &'a str = CURRENCY,
     }
     {
-        /// Second currency of the index; `USD` when absent.
+        /// Quote currency of the index; `USD` if absent.
         secondary_currency: &'a str = SECONDARY_CURRENCY,
-        /// The group; orders that are no quotes when absent.
+        /// Protection group; if absent, orders other than quotes.
         mmp_group: &'a str = MMP_GROUP,
-        /// What may be traded in an interval, in the base currency; no limit at 0.
+        /// Limit on the quantity traded per interval, in the base currency; 0 for no limit.
         qty_limit: Decimal = PROTECTION_QTY_LIMIT,
-        /// By how much the delta may change in an interval; no limit at 0.
+        /// Limit on the change of delta per interval; 0 for no limit.
         delta_limit: Decimal = PROTECTION_DELTA_LIMIT,
-        /// By how much the vega may change in an interval; no limit at 0.
+        /// Limit on the change of vega per interval; 0 for no limit.
         vega_limit: Decimal = PROTECTION_VEGA_LIMIT,
-        /// Seconds for which quotes are refused; until a reset at 0.
+        /// Duration of the rejection of quotes in seconds; 0 means until reset.
         frozen_s: Decimal = FROZEN_LIMIT,
-        /// Seconds of an interval; 0 ends the protection.
+        /// Length of an interval in seconds; 0 disables protection.
         interval_s: u64 = INTERVAL_LENGTH,
-        /// Largest quote, in the base currency.
+        /// Maximum quote quantity, in the base currency.
         max_quote_quantity: Decimal = MAX_QUOTE_QUANTITY,
     }
     {}
 }
 
 message! {
-    /// MMProtection Reset (`MZ`): quotes are taken again.
+    /// MMProtection Reset (`MZ`): quotes are accepted again.
     ProtectionReset<'a> = PROTECTION_RESET
     {
         /// The client's id of the request.
         request_id: &'a str = PROTECTION_REQUEST_ID,
-        /// First currency of the index.
+        /// Base currency of the index.
         currency: &'a str = CURRENCY,
     }
     {
-        /// Second currency of the index; `USD` when absent.
+        /// Quote currency of the index; `USD` if absent.
         secondary_currency: &'a str = SECONDARY_CURRENCY,
-        /// The group.
+        /// Protection group.
         mmp_group: &'a str = MMP_GROUP,
     }
     {}
@@ -209,11 +209,11 @@ message! {
     {
         /// The client's id of the request.
         request_id: &'a str = PROTECTION_REQUEST_ID,
-        /// Whether it was done.
+        /// True if successful.
         is_done: bool = PROTECTION_REQUEST_RESULT,
     }
     {
-        /// `success`, or why it was not.
+        /// `success`, or the error.
         text: &'a str = TEXT,
     }
     {}

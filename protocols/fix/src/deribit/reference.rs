@@ -13,47 +13,47 @@ message! {
     {
         /// The client's id of the request.
         security_req_id: &'a str = SECURITY_REQ_ID,
-        /// 0 or 4, which Deribit does not tell apart.
+        /// Request type, 0 or 4; Deribit does not distinguish them.
         request_type: u64 = SECURITY_LIST_REQUEST_TYPE,
     }
     {
-        /// Once, or also what changes.
+        /// Snapshot, or snapshot and updates.
         subscription: SubscriptionRequestType = SUBSCRIPTION_REQUEST_TYPE,
-        /// Instruments of this currency.
+        /// Currency of the instruments.
         currency: &'a str = CURRENCY,
-        /// And of this second one.
+        /// Second currency of the instruments.
         secondary_currency: &'a str = SECONDARY_CURRENCY,
-        /// Instruments of this type: `FXSPOT`, `FUT`, `OPT`, `FUTCO`, `OPTCO`, `INDEX`.
+        /// Type of the instruments: `FXSPOT`, `FUT`, `OPT`, `FUTCO`, `OPTCO`, `INDEX`.
         security_type: &'a str = SECURITY_TYPE,
-        /// Whether ids of the multicast feed are shown.
+        /// Whether to include ids of the multicast feed.
         display_multicast_id: bool = DISPLAY_MULTICAST_INSTRUMENT_ID,
-        /// Whether steps of ticks are shown.
+        /// Whether to include tick size steps.
         display_increment_steps: bool = DISPLAY_INCREMENT_STEPS,
     }
     {}
 }
 
 entry! {
-    /// Another id of an instrument.
+    /// Alternative id of an instrument.
     SecurityAltId<'a> in NO_SECURITY_ALT_ID from SECURITY_ALT_ID
     {
         /// The id.
         id: &'a str = SECURITY_ALT_ID,
     }
     {
-        /// Whose: 101 multicast feed, 102 combo.
+        /// Source of the id: 101 multicast feed, 102 combo.
         source: u64 = SECURITY_ALT_ID_SOURCE,
     }
     {}
 }
 
 entry! {
-    /// A tick size from a price on.
+    /// A tick size that applies from a price on.
     TickRule<'a> in NO_TICK_RULES from START_TICK_PRICE_RANGE
     {
-        /// The first price.
+        /// First price.
         start_price: Decimal = START_TICK_PRICE_RANGE,
-        /// The tick size.
+        /// Tick size.
         increment: Decimal = TICK_INCREMENT,
     }
     {}
@@ -65,11 +65,11 @@ entry! {
     /// An instrument.
     Security<'a> in NO_RELATED_SYM from SYMBOL
     {
-        /// Its name.
+        /// Name of the instrument.
         symbol: &'a str = SYMBOL,
     }
     {
-        /// In words.
+        /// Description.
         description: &'a str = SECURITY_DESC,
         /// `FXSPOT`, `FUT`, `OPT`, `FUTCO`, `OPTCO`, `INDEX`.
         security_type: &'a str = SECURITY_TYPE,
@@ -81,37 +81,37 @@ entry! {
         strike_currency: &'a str = STRIKE_CURRENCY,
         /// Currency.
         currency: &'a str = CURRENCY,
-        /// Currency of prices.
+        /// Currency of the prices.
         price_quote_currency: &'a str = PRICE_QUOTE_CURRENCY,
-        /// Digits of prices after the point.
+        /// Number of decimals of prices.
         price_precision: u64 = INSTRUMENT_PRICE_PRECISION,
         /// Tick size.
         min_price_increment: Decimal = MIN_PRICE_INCREMENT,
-        /// What lies under it.
+        /// Underlying.
         underlying_symbol: &'a str = UNDERLYING_SYMBOL,
-        /// Type of that.
+        /// Type of the underlying.
         underlying_type: &'a str = UNDERLYING_SECURITY_TYPE,
-        /// First day or time, see [`Security::issued_at`].
+        /// Issue date or time, see [`Security::issued_at`].
         issue_date: &'a str = ISSUE_DATE,
-        /// Last day or time, see [`Security::expires_at`].
+        /// Expiry date or time, see [`Security::expires_at`].
         maturity_date: &'a str = MATURITY_DATE,
-        /// Time of the last day.
+        /// Time of the expiry.
         maturity_time: &'a str = MATURITY_TIME,
-        /// Smallest quantity, in units.
+        /// Minimum quantity, in units.
         min_trade_vol: Decimal = MIN_TRADE_VOL,
-        /// `M1`, `W1` and so on.
+        /// Settlement type: `M1`, `W1` etc.
         settl_type: &'a str = SETTL_TYPE,
-        /// Currency of settlement.
+        /// Settlement currency.
         settl_currency: &'a str = SETTL_CURRENCY,
-        /// Currency of fees.
+        /// Fee currency.
         comm_currency: &'a str = COMM_CURRENCY,
-        /// Units of a contract.
+        /// Units per contract.
         contract_multiplier: Decimal = CONTRACT_MULTIPLIER,
-        /// 1 active, 2 terminated, 4 closed, 10 created, 12 settled; in updates.
+        /// Status in updates: 1 active, 2 terminated, 4 closed, 10 created, 12 settled.
         status: u64 = SECURITY_STATUS,
     }
     {
-        /// Other ids.
+        /// Alternative ids.
         alt_ids: SecurityAltId = NO_SECURITY_ALT_ID,
         /// Tick sizes by price.
         tick_rules: TickRule = NO_TICK_RULES,
@@ -119,13 +119,13 @@ entry! {
 }
 
 impl Security<'_> {
-    /// When it begins, since the Unix epoch; `None` when absent or written as neither a day nor a time.
+    /// Issue time since the Unix epoch; `None` if absent or neither a date nor a time.
     #[must_use]
     pub fn issued_at(&self) -> Option<Nanos> {
         day_or_time(self.issue_date?)
     }
 
-    /// When it ends, since the Unix epoch; `None` when absent or written as neither a day nor a time.
+    /// Expiry time since the Unix epoch; `None` if absent or neither a date nor a time.
     #[must_use]
     pub fn expires_at(&self) -> Option<Nanos> {
         day_or_time(self.maturity_date?)
@@ -144,11 +144,11 @@ message! {
         security_req_id: &'a str = SECURITY_REQ_ID,
     }
     {
-        /// The venue's id of the answer.
+        /// The venue's id of the reply.
         security_response_id: &'a str = SECURITY_RESPONSE_ID,
-        /// 0 when it was done.
+        /// Result; 0 for success.
         result: u64 = SECURITY_REQUEST_RESULT,
-        /// What went wrong.
+        /// Description of an error.
         text: &'a str = TEXT,
     }
     {
@@ -165,7 +165,7 @@ message! {
         request_id: &'a str = SECURITY_STATUS_REQ_ID,
         /// The instrument.
         symbol: &'a str = SYMBOL,
-        /// Once, subscribe or unsubscribe.
+        /// Snapshot, subscribe or unsubscribe.
         subscription: SubscriptionRequestType = SUBSCRIPTION_REQUEST_TYPE,
     }
     {}
@@ -182,11 +182,11 @@ message! {
     {
         /// The client's id of the request.
         request_id: &'a str = SECURITY_STATUS_REQ_ID,
-        /// 7 ready, 8 not available, 20 unknown.
+        /// Trading status: 7 ready, 8 not available, 20 unknown.
         trading_status: u64 = SECURITY_TRADING_STATUS,
-        /// Bought in 24 hours.
+        /// Buy volume in 24 hours.
         buy_volume: Decimal = BUY_VOLUME,
-        /// Sold in 24 hours.
+        /// Sell volume in 24 hours.
         sell_volume: Decimal = SELL_VOLUME,
         /// Highest price in 24 hours.
         high_px: Decimal = HIGH_PX,
@@ -194,23 +194,23 @@ message! {
         low_px: Decimal = LOW_PX,
         /// Price of the last trade.
         last_px: Decimal = LAST_PX,
-        /// What went wrong.
+        /// Description of an error.
         text: &'a str = TEXT,
     }
     {}
 }
 
 entry! {
-    /// A part of a combination.
+    /// A leg of a combination.
     Leg<'a> in NO_LEGS from LEG_SYMBOL
     {
-        /// Its instrument.
+        /// Instrument of the leg.
         symbol: &'a str = LEG_SYMBOL,
     }
     {
-        /// How many of it; of a definition negative where it is sold.
+        /// Ratio; in a definition negative for a sold leg.
         ratio_qty: Decimal = LEG_RATIO_QTY,
-        /// Bought or sold.
+        /// Side of the leg.
         side: SideCode = LEG_SIDE,
     }
     {}
@@ -222,17 +222,17 @@ message! {
     {
         /// The client's id of the request.
         security_req_id: &'a str = SECURITY_REQ_ID,
-        /// 0 how one is, 1 make one, 3 which there are.
+        /// Request type: 0 one definition, 1 create, 3 list.
         request_type: u64 = SECURITY_REQUEST_TYPE,
     }
     {
-        /// Those of this currency.
+        /// Currency of the combinations.
         currency: &'a str = CURRENCY,
-        /// The one with this id.
+        /// Id of the combination.
         security_id: &'a str = SECURITY_ID,
     }
     {
-        /// What it is to be made of.
+        /// Legs of a new combination.
         legs: Leg = NO_LEGS,
     }
 }
@@ -241,21 +241,21 @@ message! {
     /// Security Definition (`d`).
     SecurityDefinition<'a> = SECURITY_DEFINITION
     {
-        /// As the request said.
+        /// The client's id of the request.
         security_req_id: &'a str = SECURITY_REQ_ID,
-        /// The venue's id of the answer.
+        /// The venue's id of the reply.
         security_response_id: &'a str = SECURITY_RESPONSE_ID,
-        /// 2 accepted, 5 rejected.
+        /// Response type: 2 accepted, 5 rejected.
         response_type: u64 = SECURITY_RESPONSE_TYPE,
     }
     {
         /// The combination.
         symbol: &'a str = SYMBOL,
-        /// Why it was rejected.
+        /// Reason for a rejection.
         text: &'a str = TEXT,
     }
     {
-        /// What it is made of.
+        /// Legs of the combination.
         legs: Leg = NO_LEGS,
     }
 }

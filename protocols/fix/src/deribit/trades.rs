@@ -1,4 +1,4 @@
-//! Trades of the account as they happen.
+//! Trades of the account in real time.
 
 use tickpath_types::Nanos;
 
@@ -7,7 +7,7 @@ use crate::body::{entry, message};
 use crate::decimal::Decimal;
 
 message! {
-    /// Trade Capture Report Request (`AD`): follow the own trades of an instrument.
+    /// Trade Capture Report Request (`AD`): subscribes to the account's trades in an instrument.
     TradeCaptureRequest<'a> = TRADE_CAPTURE_REQUEST
     {
         /// The client's id of the request.
@@ -18,7 +18,7 @@ message! {
         symbol: &'a str = SYMBOL,
     }
     {
-        /// Subscribe, also when absent, or unsubscribe.
+        /// Subscribe (the default) or unsubscribe.
         subscription: SubscriptionRequestType = SUBSCRIPTION_REQUEST_TYPE,
     }
     {}
@@ -28,19 +28,19 @@ message! {
     /// Trade Capture Report Request Ack (`AQ`).
     TradeCaptureAck<'a> = TRADE_CAPTURE_ACK
     {
-        /// As the request said.
+        /// Id of the request.
         request_id: &'a str = TRADE_REQUEST_ID,
-        /// As the request said.
+        /// Type of the request.
         request_type: u64 = TRADE_REQUEST_TYPE,
-        /// 0 done, 2 no such type.
+        /// Result: 0 success, 2 unknown type.
         result: u64 = TRADE_REQUEST_RESULT,
-        /// 0 accepted, 2 rejected.
+        /// Status: 0 accepted, 2 rejected.
         status: u64 = TRADE_REQUEST_STATUS,
-        /// As the request said.
+        /// Instrument of the request.
         symbol: &'a str = SYMBOL,
     }
     {
-        /// Why it was rejected.
+        /// Reason for a rejection.
         text: &'a str = TEXT,
     }
     {}
@@ -50,13 +50,13 @@ entry! {
     /// The client's side of a trade.
     TradeSide<'a> in NO_SIDES from SIDE
     {
-        /// Bought or sold.
+        /// Side.
         side: SideCode = SIDE,
         /// The venue's id of the order.
         order_id: &'a str = ORDER_ID,
-        /// What it cost.
+        /// Commission.
         commission: Decimal = COMMISSION,
-        /// In which currency.
+        /// Currency of the commission.
         commission_currency: &'a str = COMM_CURRENCY,
     }
     {}
@@ -67,27 +67,27 @@ message! {
     /// Trade Capture Report (`AE`).
     TradeCaptureReport<'a> = TRADE_CAPTURE_REPORT
     {
-        /// Whether it was told before.
+        /// True if the trade was reported before.
         is_repeated: bool = PREVIOUSLY_REPORTED,
         /// The instrument.
         symbol: &'a str = SYMBOL,
-        /// Contracts.
+        /// Quantity in contracts.
         qty: Decimal = LAST_QTY,
         /// Price.
         px: Decimal = LAST_PX,
         /// The venue's id of the trade.
         trade_id: &'a str = REPORTED_TRADE_ID,
-        /// The day, `YYYYMMDD`.
+        /// Trade date, `YYYYMMDD`.
         trade_date: &'a str = TRADE_DATE,
-        /// When.
+        /// Time of the trade.
         transact_time: Nanos = TRANSACT_TIME,
     }
     {
-        /// The client's id of its request.
+        /// The client's id of the request.
         request_id: &'a str = TRADE_REQUEST_ID,
     }
     {
-        /// The sides: the client's alone.
+        /// Sides; only that of the client.
         sides: TradeSide = NO_SIDES,
     }
 }

@@ -1,103 +1,103 @@
-//! What a session is told at its start, and what it counts.
+//! Configuration and counters of a session.
 
 use arrayvec::ArrayString;
 use tickpath_types::Nanos;
 
-/// Name of a side of a session: SenderCompID or TargetCompID, at most 64 bytes.
+/// SenderCompID or TargetCompID of a session, at most 64 bytes.
 pub type CompId = ArrayString<64>;
 
-/// Who speaks first.
+/// Role of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Connects and sends the Logon.
+    /// Connects, and sends the Logon.
     Initiator,
-    /// Is connected to and answers it.
+    /// Accepts a connection, and replies to the Logon.
     Acceptor,
 }
 
-/// When sequence numbers begin at 1 again.
+/// Policy for resetting sequence numbers to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetPolicy {
-    /// Never on our own: they go on with the next connection.
+    /// Never on our initiative: numbers continue with the next connection.
     Keep,
-    /// With each connection, and the Logon says so (ResetSeqNumFlag). For an acceptor as [`ResetPolicy::Keep`].
+    /// With each connection, by ResetSeqNumFlag in the Logon. For an acceptor, as [`ResetPolicy::Keep`].
     Flagged,
-    /// With each connection, and nothing is said: both sides know.
+    /// With each connection without a flag, by prior agreement of both sides.
     Silent,
 }
 
-/// What is done when messages are missing.
+/// Policy for missing messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GapPolicy {
-    /// They are asked for. What comes before them is dropped, as it is sent again with them.
+    /// Request them. Later messages are dropped until then, because they are resent as well.
     Request,
-    /// The connection is closed: its state has to be built anew.
+    /// Close the connection: its state must be rebuilt.
     Close,
 }
 
-/// What is done when the peer asks for messages again.
+/// Policy for resend requests of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResendPolicy {
-    /// What the store has is sent again, the rest is skipped.
+    /// Resend the messages in the store, and skip the others.
     Answer,
-    /// The connection is closed: nothing is ever sent again.
+    /// Close the connection: messages are never resent.
     Close,
 }
 
-/// How a SequenceReset is taken.
+/// Policy for SequenceReset messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceResetPolicy {
-    /// By the standard: a gap fill has its place in the sequence, a reset has none, neither is answered.
+    /// As in the standard: a gap fill is part of the sequence, a reset is not, and neither has a reply.
     Standard,
-    /// As Deribit does: the number of the message does not matter, and the answer is a ResendRequest from and to the
-    /// number that is expected then.
+    /// As at Deribit: the number of the message is ignored, and the reply is a ResendRequest from and to the
+    /// number expected after the reset.
     Deribit,
 }
 
-/// What a session is told at its start.
+/// Configuration of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
-    /// Who speaks first.
+    /// Role of the session.
     pub role: Role,
-    /// Our name, which our messages have as SenderCompID.
+    /// Our name, the SenderCompID of our messages.
     pub sender: CompId,
-    /// The peer's; `None` at an acceptor that takes the name that a Logon gives.
+    /// Name of the peer; `None` for an acceptor that accepts any name in a Logon.
     pub target: Option<CompId>,
-    /// Interval of heartbeats that an initiator asks for, in whole seconds; zero for none.
+    /// Heartbeat interval that an initiator requests, in whole seconds; zero for none.
     pub heartbeat: Nanos,
-    /// Longest interval that an acceptor grants.
+    /// Maximum heartbeat interval that an acceptor grants.
     pub heartbeat_max: Nanos,
-    /// Whether a Logon names EncryptMethod, which is always 0.
+    /// Whether a Logon includes EncryptMethod, which is always 0.
     pub says_encrypt_method: bool,
-    /// Whether a Heartbeat is answered by one, as Deribit does, unless it answers a TestRequest. Never at both sides.
+    /// Whether to reply to a Heartbeat with one, as Deribit does, except after a TestRequest. One side only.
     pub echoes_heartbeats: bool,
-    /// When sequence numbers begin at 1 again.
+    /// Policy for resetting sequence numbers.
     pub reset: ResetPolicy,
-    /// What is done when messages are missing.
+    /// Policy for missing messages.
     pub gap: GapPolicy,
-    /// What is done when the peer asks for messages again.
+    /// Policy for resend requests.
     pub resend: ResendPolicy,
-    /// How a SequenceReset is taken.
+    /// Policy for SequenceReset messages.
     pub sequence_reset: SequenceResetPolicy,
-    /// How far SendingTime may be from `now`; `None` when it does not matter.
+    /// Maximum deviation of SendingTime from `now`; `None` to ignore SendingTime.
     pub sending_time_tolerance: Option<Nanos>,
-    /// How long a Logon, its answer, and the answer of a Logout may take.
+    /// Timeout of a Logon, of its reply, and of the reply to a Logout.
     pub logon_timeout: Nanos,
-    /// How long it may take until a missing message comes.
+    /// Timeout for the arrival of a missing message.
     pub gap_timeout: Nanos,
-    /// Longest message that is read, in bytes; the receive buffer must hold it.
+    /// Maximum length of a received message, in bytes; the receive buffer must hold it.
     pub message_len_max: usize,
-    /// How many garbled messages a connection may have; one more closes it.
+    /// Maximum number of garbled messages per connection; one more closes it.
     pub garbled_max: u32,
-    /// Bytes that wait to be sent; a message that does not fit is given back, and the session's own close it.
+    /// Output capacity in bytes. On overflow, application messages fail, and session messages close it.
     pub output_len: usize,
 }
 
 impl SessionConfig {
-    /// A session by the standard.
+    /// Creates the configuration of a standard session.
     ///
     /// # Panics
-    /// When a name is longer than 64 bytes.
+    /// If a name is longer than 64 bytes.
     #[must_use]
     pub fn standard(role: Role, sender: &str, target: Option<&str>) -> SessionConfig {
         let name = |name| CompId::from(name).expect("a name has at most 64 bytes");
@@ -122,10 +122,10 @@ impl SessionConfig {
         }
     }
 
-    /// A client of Deribit: numbers begin at 1 with each connection, and what is missing closes it.
+    /// Creates the configuration of a Deribit client: a new connection resets numbers, and a gap closes it.
     ///
     /// # Panics
-    /// When the name is longer than 64 bytes.
+    /// If the name is longer than 64 bytes.
     #[must_use]
     pub fn deribit_client(sender: &str) -> SessionConfig {
         SessionConfig {
@@ -140,7 +140,7 @@ impl SessionConfig {
         }
     }
 
-    /// The venue's side of [`SessionConfig::deribit_client`].
+    /// Creates the configuration of the venue's side of [`SessionConfig::deribit_client`].
     #[must_use]
     pub fn deribit_server() -> SessionConfig {
         SessionConfig {
@@ -155,23 +155,23 @@ impl SessionConfig {
     }
 }
 
-/// What a session has seen, over all its connections.
+/// Counters of a session, over all its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionStats {
-    /// Messages received, garbled ones not counted.
+    /// Messages received, excluding garbled ones.
     pub received: u64,
-    /// Messages written, those that are sent again included.
+    /// Messages written, including resent ones.
     pub sent: u64,
-    /// Bytes that were no message.
+    /// Garbled messages.
     pub garbled: u64,
-    /// Messages that were rejected.
+    /// Rejected messages.
     pub rejected: u64,
-    /// Messages that were seen before.
+    /// Duplicates of earlier messages.
     pub duplicates: u64,
-    /// Messages dropped because earlier ones were missing.
+    /// Messages dropped after a gap.
     pub beyond_gap: u64,
-    /// Times that messages were missing.
+    /// Gaps in the sequence numbers.
     pub gaps: u64,
-    /// Messages sent again.
+    /// Resent messages.
     pub resent: u64,
 }

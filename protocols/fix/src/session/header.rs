@@ -1,4 +1,4 @@
-//! The standard header, and a first look at every field.
+//! The standard header, and initial validation of every field.
 
 use tickpath_types::Nanos;
 
@@ -10,9 +10,9 @@ use crate::tag;
 /// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
-    /// Type.
+    /// Message type.
     pub msg_type: MsgType,
-    /// Number of the message, from 1.
+    /// Sequence number, from 1.
     pub sequence: u64,
     /// SenderCompID.
     pub sender: &'a [u8],
@@ -20,21 +20,21 @@ pub struct Header<'a> {
     pub target: &'a [u8],
     /// SendingTime, since the Unix epoch.
     pub sending_time: Option<Nanos>,
-    /// OrigSendingTime of a message that is sent again, since the Unix epoch.
+    /// OrigSendingTime of a resent message, since the Unix epoch.
     pub orig_sending_time: Option<Nanos>,
-    /// Whether the message may have been sent before.
+    /// True if the message may be a duplicate (PossDupFlag).
     pub is_poss_dup: bool,
 }
 
-/// A header as far as it can be read, and the first field that is wrong.
+/// A header with all readable fields, and the first field error.
 pub(super) struct Read<'a> {
-    /// The sequence number is 0 when there is none.
+    /// The sequence number is 0 if absent.
     pub(super) header: Header<'a>,
     pub(super) error: Option<FieldError>,
 }
 
 impl<'a> Header<'a> {
-    /// Reads the header, and walks over all fields.
+    /// Reads the header, and validates all fields.
     #[inline]
     pub(super) fn read(message: &Message<'a>) -> Read<'a> {
         let mut header = Header {
@@ -86,7 +86,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Tags that are written with every message and not copied when it is sent again.
+/// True for tags that every message sets, and which are not copied when resending.
 pub(super) const fn is_header(tag: u32) -> bool {
     matches!(
         tag,
@@ -103,7 +103,7 @@ pub(super) const fn is_header(tag: u32) -> bool {
     )
 }
 
-/// The value of an optional field, or what is wrong with it.
+/// Value of an optional field, or its error.
 pub(super) fn optional<'a, T: Value<'a>>(message: &Message<'a>, tag: u32) -> Result<Option<T>, FieldError> {
     message.find(tag).map(Field::read).transpose()
 }

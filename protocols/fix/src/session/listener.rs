@@ -1,4 +1,4 @@
-//! What leaves a session towards its application.
+//! Callbacks from a session to its application.
 
 use tickpath_types::Nanos;
 
@@ -6,41 +6,41 @@ use super::{Header, Reject};
 use crate::error::FieldError;
 use crate::message::Message;
 
-/// A client wants to log on.
+/// A Logon that an acceptor received.
 #[derive(Clone, Copy, Debug)]
 pub struct LogonRequest<'a> {
-    /// Header of its Logon.
+    /// Header of the Logon.
     pub header: Header<'a>,
-    /// Interval of heartbeats that it asks for.
+    /// Requested heartbeat interval.
     pub heartbeat: Nanos,
-    /// Whether it asks that both sides begin at 1.
+    /// Whether the client requests a reset of both sides' numbers to 1.
     pub resets: bool,
-    /// The Logon.
+    /// The Logon message.
     pub message: Message<'a>,
 }
 
-/// What becomes of a client that wants to log on.
+/// Decision about a Logon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogonDecision {
-    /// It is logged on.
+    /// Accept the Logon.
     Accept,
-    /// It is not, for this reason.
+    /// Reject the Logon for this reason.
     Refuse(&'static str),
-    /// That is known later: see [`Session::decide_logon`](super::Session::decide_logon).
+    /// Decide later with [`Session::decide_logon`](super::Session::decide_logon).
     Later,
 }
 
-/// Why a message for the application is not taken.
+/// Rejection of an application message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A field is wrong: a Reject (`3`) answers. Deribit answers with a text of its own.
+    /// A field is invalid: the reply is a Reject (`3`). Deribit has its own texts.
     Field {
-        /// Which, and why.
+        /// The field and the reason.
         error: FieldError,
-        /// The text; that of the reason when `None`.
+        /// The text; that of the reason if `None`.
         text: Option<&'static str>,
     },
-    /// The message cannot be done: a Business Message Reject (`j`) answers.
+    /// The message cannot be processed: the reply is a Business Message Reject (`j`).
     Business {
         /// BusinessRejectReason (380).
         reason: u64,
@@ -55,22 +55,22 @@ impl From<FieldError> for Refusal {
     }
 }
 
-/// Takes what a session receives, during the call that hands in the bytes.
+/// Receives the events of a session, during the call that passes in the bytes.
 pub trait Listener {
-    /// A message for the application, in sequence; each comes once.
+    /// An application message, in sequence and without duplicates.
     ///
     /// # Errors
-    /// Why it is not taken: the session answers.
+    /// The rejection, which the session sends as a reply.
     fn on_message(&mut self, header: &Header<'_>, message: &Message<'_>) -> Result<(), Refusal>;
 
-    /// A message of the session itself came - types `0` to `5` and `A` -, before it is checked and dealt with: for who
-    /// writes down what comes.
+    /// A session message arrived (types `0` to `5` and `A`). It is called before validation and processing,
+    /// for logging.
     #[inline]
     fn on_session_message(&mut self, message: &Message<'_>) {
         let _ = message;
     }
 
-    /// A client wants to log on; asked at an acceptor once a connection.
+    /// A client requests to log on; called once per connection at an acceptor.
     fn on_logon_request(&mut self, request: &LogonRequest<'_>) -> LogonDecision {
         let _ = request;
         LogonDecision::Accept
@@ -79,17 +79,17 @@ pub trait Listener {
     /// The session is up: orders may be sent.
     fn on_logged_on(&mut self) {}
 
-    /// The peer did not understand one of our messages.
+    /// The peer rejected one of our messages.
     fn on_reject(&mut self, reject: &Reject<'_>) {
         let _ = reject;
     }
 
-    /// The peer logs out, or refuses to log us on, for this reason.
+    /// The peer logs out, or rejects our Logon, for this reason.
     fn on_logout(&mut self, text: Option<&str>) {
         let _ = text;
     }
 
-    /// Messages are missing: this one came instead of the expected.
+    /// Messages are missing: this number arrived instead of the expected one.
     fn on_gap(&mut self, expected: u64, received: u64) {
         let _ = (expected, received);
     }

@@ -1,4 +1,4 @@
-//! The machine: states, and what each message does in them.
+//! The state machine of a session, with the handling of each message.
 
 mod logon;
 
@@ -18,22 +18,22 @@ use crate::message::{Message, MsgType, Parsed};
 use crate::tag;
 use crate::writer::Writer;
 
-/// Bytes of the output that messages of the application leave free for the session's own.
+/// Bytes of the output that application messages leave free for session messages.
 pub(super) const ADMIN_RESERVE: usize = 2048;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Disconnected,
-    /// We sent a Logon and wait for the answer.
+    /// We have sent a Logon, and wait for the reply.
     LogonSent,
     /// We wait for a Logon.
     LogonAwaited,
-    /// A Logon came, and it is not decided yet.
+    /// A Logon has arrived, and its decision is pending.
     LogonPending(Pending),
     Up,
-    /// We sent a Logout and wait for the answer.
+    /// We have sent a Logout, and wait for the reply.
     LogoutSent,
-    /// We answered a Logout: its sender closes.
+    /// We have replied to a Logout: its sender closes the connection.
     LogoutAnswered,
     Closed,
 }
@@ -46,34 +46,34 @@ struct Pending {
     says_encrypt_method: bool,
 }
 
-/// Messages are missing up to this one.
+/// A gap: messages up to `last` are missing.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     last: u64,
     deadline: Nanos,
 }
 
-/// One session with one peer, over one connection after another.
+/// One session with one peer, over successive connections.
 ///
-/// A new connection begins with [`connect`](Session::connect) or [`accept`](Session::accept). Then, in any order: hand in
-/// what was received ([`handle_bytes`](Session::handle_bytes)), the time when it is due
-/// ([`poll_timeout`](Session::poll_timeout), [`handle_timeout`](Session::handle_timeout)), send what is in
-/// [`output`](Session::output) and say how much went ([`handle_sent`](Session::handle_sent)). When
-/// [`close_reason`](Session::close_reason) says so, send the rest and close.
+/// A new connection starts with [`connect`](Session::connect) or [`accept`](Session::accept). Afterwards, in
+/// any order: pass received bytes to [`handle_bytes`](Session::handle_bytes), call
+/// [`handle_timeout`](Session::handle_timeout) at the time of [`poll_timeout`](Session::poll_timeout), and
+/// send [`output`](Session::output) and report the sent bytes to [`handle_sent`](Session::handle_sent). Once
+/// [`close_reason`](Session::close_reason) is set, send the rest and close.
 #[derive(Clone, Debug)]
 pub struct Session<S> {
     config: SessionConfig,
     store: S,
     wire: Wire,
     state: State,
-    /// Until when `state` may last, where it may not last for ever.
+    /// Deadline of `state`, if it has one.
     state_deadline: Nanos,
     peer_is_known: bool,
     next_in: u64,
     next_out: u64,
     heartbeat: Nanos,
     last_received: Nanos,
-    /// When a TestRequest was sent that nothing has answered.
+    /// Time of an unanswered TestRequest.
     test_request_at: Option<Nanos>,
     test_requests: u64,
     gap: Option<Gap>,
@@ -84,7 +84,7 @@ pub struct Session<S> {
 }
 
 impl<S: Store> Session<S> {
-    /// A session without a connection; all its memory is taken here.
+    /// Creates a session without a connection; allocates all its memory.
     #[must_use]
     pub fn new(config: SessionConfig, store: S) -> Session<S> {
         Session {
@@ -108,17 +108,17 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// The same, going on with numbers of an earlier run: the next that is expected, and the next that is sent.
+    /// Sets the next expected and the next sent number, to continue those of an earlier run.
     #[must_use]
     pub fn with_sequences(mut self, next_in: u64, next_out: u64) -> Session<S> {
         (self.next_in, self.next_out) = (next_in.max(1), next_out.max(1));
         self
     }
 
-    /// A connection was made: writes a Logon, whose further fields are `credentials`.
+    /// Starts a new connection as initiator: writes a Logon with the additional fields `credentials`.
     ///
     /// # Errors
-    /// [`SendError`] when there is a connection, or the Logon cannot be written; nothing changed.
+    /// [`SendError`] if there is a connection, or the Logon cannot be written; nothing changes then.
     pub fn connect<'a>(&mut self, now: Nanos, credentials: &impl Body<'a>) -> Result<(), SendError> {
         self.begin(now, State::LogonSent)?;
         let (heartbeat, flagged) = (self.config.heartbeat, self.config.reset == ResetPolicy::Flagged);
@@ -137,10 +137,10 @@ impl<S: Store> Session<S> {
         Ok(())
     }
 
-    /// A connection was accepted: waits for a Logon.
+    /// Starts an accepted connection: waits for a Logon.
     ///
     /// # Errors
-    /// [`SendError::Connected`] when there is one.
+    /// [`SendError::Connected`] if there is a connection.
     pub fn accept(&mut self, now: Nanos) -> Result<(), SendError> {
         self.begin(now, State::LogonAwaited)
     }
@@ -176,7 +176,7 @@ impl<S: Store> Session<S> {
         (self.state, self.state_deadline) = (state, deadline);
     }
 
-    /// The connection has ended, whoever ended it.
+    /// Handles the end of the connection, by either side.
     pub fn handle_closed(&mut self) {
         if !matches!(self.state, State::Disconnected | State::Closed) {
             let was_orderly = self.state == State::LogoutAnswered;
@@ -186,10 +186,10 @@ impl<S: Store> Session<S> {
         self.enter(State::Disconnected, Nanos::MAX);
     }
 
-    /// Takes what was received and returns how much of it is done with: the caller keeps the rest and appends to it.
+    /// Processes received bytes and returns the number consumed. The caller keeps the rest and appends to it.
     ///
-    /// The buffer must hold [`message_len_max`](SessionConfig::message_len_max) bytes. While a Logon waits for its
-    /// decision nothing behind it is taken.
+    /// The buffer must hold [`message_len_max`](SessionConfig::message_len_max) bytes. While a Logon awaits
+    /// its decision, nothing after it is processed.
     pub fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], listener: &mut impl Listener) -> usize {
         let mut done = 0;
         while !matches!(self.state, State::LogonPending(_)) {
@@ -308,7 +308,7 @@ impl<S: Store> Session<S> {
         Ok(())
     }
 
-    /// Whether a Heartbeat is answered: none that is an answer itself.
+    /// True if a Heartbeat needs a reply: not if it is itself a reply.
     fn echoes(&self, heartbeat: &Message<'_>) -> bool {
         self.config.echoes_heartbeats && heartbeat.find(tag::TEST_REQ_ID).is_none()
     }
@@ -324,7 +324,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// A number that was used: a repetition, or the end.
+    /// Handles a number that was used before: a duplicate, or the end of the session.
     #[cold]
     fn handle_too_low(&mut self, now: Nanos, header: &Header<'_>) {
         if header.is_poss_dup {
@@ -334,8 +334,8 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Messages are missing. Two kinds are answered all the same: who asks for messages would else wait as we do, and
-    /// who logs out sends no more.
+    /// Handles a gap. Two types are processed nevertheless: otherwise a peer that requests messages would
+    /// wait as we do, and a peer that logs out sends nothing more.
     #[cold]
     fn handle_too_high(
         &mut self,
@@ -387,7 +387,7 @@ impl<S: Store> Session<S> {
         });
     }
 
-    /// Everything before `next` has come.
+    /// Records that everything before `next` has arrived.
     #[inline]
     fn advance(&mut self, now: Nanos, next: u64) {
         self.next_in = next;
@@ -399,7 +399,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Whether a SequenceReset has no place in the sequence itself.
+    /// True if a SequenceReset is not part of the sequence itself.
     fn is_free_reset(&self, message: &Message<'_>) -> bool {
         let is_gap_fill = matches!(optional(message, tag::GAP_FILL_FLAG), Ok(Some(true)));
         self.config.sequence_reset == SequenceResetPolicy::Deribit || !is_gap_fill
@@ -420,7 +420,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// A gap fill in its place: the numbers from its own up to the new one are skipped.
+    /// Handles a gap fill in sequence: skips the numbers from its own up to the new one.
     fn handle_gap_fill(
         &mut self,
         now: Nanos,
@@ -454,8 +454,8 @@ impl<S: Store> Session<S> {
         Ok(())
     }
 
-    /// Goes on sending again as far as there is room, up to what has been sent by now: what was sent since the peer asked
-    /// lies beyond its gap, too.
+    /// Continues resending as far as it fits, up to the last number sent by now. Messages sent after the
+    /// peer's request are part of its gap as well.
     fn send_again(&mut self, now: Nanos) {
         if let Some(range) = self.resend
             && matches!(self.state, State::Up | State::LogoutSent)
@@ -470,7 +470,7 @@ impl<S: Store> Session<S> {
         header.sender == self.wire.target.as_bytes() && header.target == self.config.sender.as_bytes()
     }
 
-    /// Times of a message, where they matter.
+    /// Validates the times of a message, unless they are ignored.
     #[inline]
     fn check_times(&self, now: Nanos, header: &Header<'_>) -> Result<(), FieldError> {
         let Some(tolerance) = self.config.sending_time_tolerance else { return Ok(()) };
@@ -489,7 +489,7 @@ impl<S: Store> Session<S> {
         Ok(())
     }
 
-    /// Answers a message that is not taken.
+    /// Replies to a rejected message.
     #[cold]
     fn refuse(&mut self, now: Nanos, header: &Header<'_>, refusal: Refusal) {
         match refusal {
@@ -508,7 +508,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Answers with a Reject. A Reject is not answered: two sides that misunderstand each other would never end.
+    /// Replies with a Reject, except to a Reject: two sides that misunderstand each other would never stop.
     #[cold]
     fn reject(&mut self, now: Nanos, header: &Header<'_>, error: FieldError, text: Option<&'static str>) {
         self.stats.rejected += 1;
@@ -537,7 +537,7 @@ impl<S: Store> Session<S> {
         self.deny(now, text, CloseReason::SequenceTooLow { expected, received });
     }
 
-    /// Logs out and closes without waiting for an answer.
+    /// Logs out, and closes without waiting for a reply.
     #[cold]
     fn deny(&mut self, now: Nanos, text: &str, reason: CloseReason) {
         self.admin(now, MsgType::LOGOUT, |writer| writer.value(tag::TEXT, text));
@@ -550,7 +550,7 @@ impl<S: Store> Session<S> {
         self.enter(State::Closed, Nanos::MAX);
     }
 
-    /// Writes a message of the session's own. A peer that does not read until even these have no room is left.
+    /// Writes a session message. If even this does not fit, the peer is not reading, and the session closes.
     fn admin(&mut self, now: Nanos, msg_type: MsgType, body: impl Fn(&mut Writer<'_>)) {
         if self.state == State::Closed {
             return;
@@ -567,21 +567,21 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Sends a message of the application and returns its number.
+    /// Sends an application message, and returns its sequence number.
     ///
     /// # Errors
-    /// [`SendError`]; nothing was sent and no number used.
+    /// [`SendError`]; then nothing is sent and no number is used.
     #[inline]
     pub fn send<'a>(&mut self, now: Nanos, body: &impl Body<'a>) -> Result<u64, SendError> {
         self.send_with(now, msg_type_of(body), |writer| body.encode(writer))
     }
 
-    /// Sends a message of the application whose fields `write` writes, and returns its number.
+    /// Sends an application message with the fields that `write` writes, and returns its sequence number.
     ///
-    /// `write` may be called twice, when room has to be made.
+    /// `write` may be called twice if the buffer must be compacted.
     ///
     /// # Errors
-    /// [`SendError`]; nothing was sent and no number used.
+    /// [`SendError`]; then nothing is sent and no number is used.
     #[inline]
     pub fn send_with(
         &mut self,
@@ -602,7 +602,7 @@ impl<S: Store> Session<S> {
         Ok(sequence)
     }
 
-    /// Logs out: the connection closes when the peer has answered, or has not in time.
+    /// Logs out: the connection closes after the peer's reply, or after a timeout.
     pub fn logout(&mut self, now: Nanos, logout: &Logout<'_>) {
         match self.state {
             State::Up => {
@@ -618,7 +618,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Ends the session for a reason of the application's, without waiting for an answer: a Logout says why.
+    /// Ends the session for an application reason with a Logout, without waiting for a reply.
     pub fn end(&mut self, now: Nanos, text: &'static str) {
         if matches!(self.state, State::Up | State::LogoutSent) {
             self.deny(now, text, CloseReason::Ended(text));
@@ -627,8 +627,8 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// As [`end`](Session::end), and before the Logout a Reject with the same text, as Deribit does where a client is too
-    /// slow.
+    /// As [`end`](Session::end), but with a Reject of the same text before the Logout, as Deribit does when a
+    /// client is too slow.
     pub fn end_with_reject(&mut self, now: Nanos, text: &'static str) {
         if self.state == State::Up {
             let reject = Reject {
@@ -642,7 +642,7 @@ impl<S: Store> Session<S> {
         self.end(now, text);
     }
 
-    /// When [`handle_timeout`](Session::handle_timeout) is due; `None` while only bytes can do something.
+    /// Deadline of [`handle_timeout`](Session::handle_timeout); `None` if only received bytes have an effect.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Nanos> {
         let mut next = self.state_deadline;
@@ -655,7 +655,7 @@ impl<S: Store> Session<S> {
         (next < Nanos::MAX).then_some(next)
     }
 
-    /// When a silent peer is asked, or left.
+    /// Time at which a silent peer is tested, or disconnected after a test.
     fn silent_at(&self) -> Nanos {
         match self.test_request_at {
             Some(asked_at) => asked_at + self.heartbeat,
@@ -663,7 +663,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Does what is due at `now`.
+    /// Performs the actions that are due at `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
         if now >= self.state_deadline {
             return self.close(match self.state {
@@ -699,7 +699,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Whether a heartbeat or a TestRequest is to be sent at `now`.
+    /// True if a heartbeat or a TestRequest is due at `now`.
     #[must_use]
     pub fn is_heartbeat_due(&self, now: Nanos) -> bool {
         self.state == State::Up
@@ -707,8 +707,8 @@ impl<S: Store> Session<S> {
             && now >= self.silent_at().min(self.wire.last_sent + self.heartbeat)
     }
 
-    /// Does as if what [`is_heartbeat_due`](Session::is_heartbeat_due) had just been sent: for a simulated venue that misses
-    /// a heartbeat.
+    /// Pretends that a message due by [`is_heartbeat_due`](Session::is_heartbeat_due) has just been sent, for
+    /// a simulated venue that misses a heartbeat.
     pub fn put_off_heartbeat(&mut self, now: Nanos) {
         self.wire.last_sent = now;
         if now >= self.silent_at() {
@@ -716,59 +716,59 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Bytes to be sent.
+    /// Bytes to send.
     #[inline]
     #[must_use]
     pub fn output(&self) -> &[u8] {
         self.wire.out.bytes()
     }
 
-    /// So many bytes of [`output`](Session::output) have been sent.
+    /// Removes `count` sent bytes from [`output`](Session::output).
     #[inline]
     pub fn handle_sent(&mut self, now: Nanos, count: usize) {
         self.wire.out.consume(count);
         self.send_again(now);
     }
 
-    /// Why the connection is to be closed; `None` while it is not.
+    /// Reason to close the connection; `None` while it stays open.
     #[must_use]
     pub const fn close_reason(&self) -> Option<CloseReason> {
         self.close_reason
     }
 
-    /// Whether messages of the application may be sent.
+    /// True if application messages may be sent.
     #[inline]
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.state == State::Up
     }
 
-    /// Whether a message of up to `len` bytes would be taken now.
+    /// True if a message of up to `len` bytes would be accepted now.
     #[inline]
     #[must_use]
     pub fn has_room(&self, len: usize) -> bool {
         self.is_up() && self.resend.is_none() && self.wire.out.has_room(len + ADMIN_RESERVE)
     }
 
-    /// The peer's name; empty until a Logon has told it.
+    /// Name of the peer; empty until its Logon.
     #[must_use]
     pub const fn peer(&self) -> &CompId {
         &self.wire.target
     }
 
-    /// The number that is expected next.
+    /// Next expected sequence number.
     #[must_use]
     pub const fn next_in(&self) -> u64 {
         self.next_in
     }
 
-    /// The number that is sent next.
+    /// Next sequence number to send.
     #[must_use]
     pub const fn next_out(&self) -> u64 {
         self.next_out
     }
 
-    /// What the session has seen.
+    /// Counters of the session.
     #[must_use]
     pub const fn stats(&self) -> SessionStats {
         SessionStats { sent: self.wire.sent, ..self.stats }

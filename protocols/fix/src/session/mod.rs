@@ -1,7 +1,7 @@
-//! The session of FIX 4.4, for both roles: logon, heartbeats, sequence numbers, resends, logout.
+//! FIX 4.4 sessions for both roles: logon, heartbeats, sequence numbers, resends, logout.
 //!
-//! [`Session`] performs no IO and reads no clock. Bytes and time come in through `handle_*`, messages leave through the
-//! [`Listener`], bytes to be sent and the next deadline leave through `output` and `poll_timeout`.
+//! [`Session`] performs no IO and reads no clock. Bytes and time enter through `handle_*`, messages leave
+//! through the [`Listener`]. Bytes to send and the next deadline are in `output` and `poll_timeout`.
 //!
 //! Source: FIX 4.4, volume 2, and Deribit's "FIX API".
 

@@ -1,8 +1,8 @@
-//! Bytes that wait to be sent.
+//! Buffer of bytes to send.
 
 use crate::error::WriteError;
 
-/// A bounded queue of bytes that lie side by side.
+/// A bounded queue of contiguous bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     buffer: Box<[u8]>,
@@ -20,7 +20,7 @@ impl Output {
         &self.buffer[self.start..self.end]
     }
 
-    /// Whether `len` bytes can be appended now.
+    /// True if `len` bytes can be appended now.
     #[inline]
     pub(super) fn has_room(&self, len: usize) -> bool {
         self.end - self.start + len <= self.buffer.len()
@@ -38,7 +38,7 @@ impl Output {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Appends what `write` writes into the room and returns it; `reserve` bytes of the room stay free.
+    /// Appends the output of `write` and returns it; `reserve` bytes stay free.
     #[inline]
     pub(super) fn append(
         &mut self,

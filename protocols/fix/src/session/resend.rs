@@ -1,4 +1,4 @@
-//! Messages on their way out: with their header, and again when the peer asks.
+//! Outgoing messages: adds headers, and resends messages that the peer requests.
 
 use tickpath_types::Nanos;
 
@@ -11,17 +11,17 @@ use crate::message::{Message, MsgType, Parsed};
 use crate::tag;
 use crate::writer::Writer;
 
-/// Most messages that are sent again in one go: what is left waits for the next call.
+/// Maximum number of messages resent per call; the next call continues.
 const RESEND_BATCH: usize = 64;
 
-/// Numbers that are still to be sent again, both included; the end may lie beyond what has been sent.
+/// Numbers to resend, both ends included; the end may exceed the last number sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) next: u64,
     pub(super) end: u64,
 }
 
-/// The way out: adds headers.
+/// Outgoing side of a session: adds headers.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     pub(super) out: Output,
@@ -61,7 +61,7 @@ impl Wire {
         Ok(written)
     }
 
-    /// Sends again what the store has of a range and skips the rest; returns what there was no room for.
+    /// Resends the stored messages of a range and skips the others. Returns the rest that did not fit.
     pub(super) fn send_again(
         &mut self,
         now: Nanos,
@@ -90,7 +90,7 @@ impl Wire {
         (range.next <= range.end).then_some(range)
     }
 
-    /// Sends a message again, marked, with the time that it was first sent at. One that cannot be is skipped.
+    /// Resends a message with PossDupFlag and its original sending time. Skips one that cannot be resent.
     fn repeat(&mut self, now: Nanos, stored: Stored<'_>) -> Result<(), WriteError> {
         let Parsed::Complete { message, .. } = Message::parse(stored.bytes) else {
             return self.skip(now, stored.sequence, stored.sequence + 1).map(|_| ());
@@ -114,7 +114,7 @@ impl Wire {
         }
     }
 
-    /// Tells the peer to go on at `next`; returns that.
+    /// Sends a gap fill up to `next`, and returns `next`.
     fn skip(&mut self, now: Nanos, sequence: u64, next: u64) -> Result<u64, WriteError> {
         self.write(now, MsgType::SEQUENCE_RESET, sequence, ADMIN_RESERVE / 2, |writer| {
             writer.value(tag::POSS_DUP_FLAG, true);

@@ -1,31 +1,31 @@
-//! Messages kept to be sent again.
+//! Stored messages for resending.
 
 use std::collections::VecDeque;
 
 use tickpath_types::Nanos;
 
-/// A message that was sent.
+/// A sent message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored<'a> {
-    /// Its number.
+    /// Sequence number.
     pub sequence: u64,
-    /// The whole message, as it was sent.
+    /// The whole message as sent.
     pub bytes: &'a [u8],
 }
 
-/// Keeps messages of the application, to be sent again when a peer asks.
+/// Stores application messages to resend when a peer requests them.
 pub trait Store {
-    /// Keeps a message sent at `now`; numbers grow. What it cannot keep is skipped when a peer asks for it.
+    /// Stores a message sent at `now`; numbers increase. A resend skips messages that are not stored.
     fn put(&mut self, now: Nanos, sequence: u64, message: &[u8]);
 
-    /// The first message from this number on that is still worth to be sent at `now`.
+    /// The first stored message from this number on that is still valid at `now`.
     fn next(&self, now: Nanos, sequence: u64) -> Option<Stored<'_>>;
 
-    /// Forgets everything: numbers begin again.
+    /// Removes all messages, because numbers restart.
     fn clear(&mut self);
 }
 
-/// Keeps nothing.
+/// A store that keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoStore;
 
@@ -47,19 +47,19 @@ struct Place {
     len: usize,
 }
 
-/// Keeps the latest messages in memory that is taken at the start: when it is full the oldest go.
+/// A store of the latest messages in preallocated memory; when full, it removes the oldest.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
     places: VecDeque<Place>,
     count_max: usize,
     bytes: Box<[u8]>,
-    /// Where the next message goes.
+    /// Position of the next message.
     end: usize,
     age_max: Nanos,
 }
 
 impl MemoryStore {
-    /// Keeps up to `count_max` messages in `byte_count` bytes.
+    /// Creates a store for up to `count_max` messages in `byte_count` bytes.
     #[must_use]
     pub fn new(count_max: usize, byte_count: usize) -> MemoryStore {
         MemoryStore {
@@ -71,25 +71,25 @@ impl MemoryStore {
         }
     }
 
-    /// The same, whose messages older than this are skipped: an order that was meant for then.
+    /// Sets a maximum age: older messages, such as outdated orders, are skipped.
     #[must_use]
     pub fn with_age_max(self, age_max: Nanos) -> MemoryStore {
         MemoryStore { age_max, ..self }
     }
 
-    /// How many messages there are.
+    /// Number of stored messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// True without messages.
+    /// True if no messages are stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Drops the oldest messages until none lies in `start..start + len`.
+    /// Removes the oldest messages until none overlaps `start..start + len`.
     fn make_room(&mut self, start: usize, len: usize) {
         while let Some(oldest) = self.places.front() {
             let is_apart = oldest.start >= start + len || oldest.start + oldest.len <= start;
@@ -109,7 +109,7 @@ impl Store for MemoryStore {
         }
         let start = if self.end + len <= self.bytes.len() { self.end } else { 0 };
         if start != self.end {
-            // What lies between here and the end is older than what lies at the start.
+            // Messages between here and the end are older than those at the start.
             self.make_room(self.end, self.bytes.len() - self.end);
         }
         self.make_room(start, len);
@@ -119,7 +119,7 @@ impl Store for MemoryStore {
     }
 
     fn next(&self, now: Nanos, sequence: u64) -> Option<Stored<'_>> {
-        // Messages are kept in the order of their numbers and times.
+        // Messages are in the order of their numbers and times.
         let first = self
             .places
             .partition_point(|place| place.sequence < sequence || now.since(place.sent_at) > self.age_max);

@@ -1,4 +1,4 @@
-//! Logon, at both roles.
+//! Logon, in both roles.
 
 use tickpath_types::Nanos;
 
@@ -51,7 +51,7 @@ impl<S: Store> Session<S> {
         self.decide_logon(now, decision, listener);
     }
 
-    /// What both roles look at in a Logon.
+    /// Validates a Logon in both roles.
     fn read_logon(&self, now: Nanos, read: &Read<'_>, message: &Message<'_>) -> Result<Pending, FieldError> {
         let wrong = |tag, reason| FieldError { tag, reason };
         if let Some(error) = read.error {
@@ -82,7 +82,7 @@ impl<S: Store> Session<S> {
         Ok(Pending { sequence: read.header.sequence, heartbeat, resets, says_encrypt_method })
     }
 
-    /// Decides about a Logon that was put off ([`LogonDecision::Later`]). Without one nothing happens.
+    /// Decides about a deferred Logon ([`LogonDecision::Later`]); without one, does nothing.
     pub fn decide_logon(&mut self, now: Nanos, decision: LogonDecision, listener: &mut impl Listener) {
         let State::LogonPending(pending) = self.state else { return };
         match decision {
@@ -127,7 +127,7 @@ impl<S: Store> Session<S> {
             Err(error) => return self.deny(now, error.reason.text(), CloseReason::BadLogon(error)),
         };
         if answer.resets && self.config.reset == ResetPolicy::Keep {
-            // Our Logon had a number of the old count: this reset was not agreed.
+            // Our Logon continued the old numbers: this reset was not requested.
             let reason = SessionRejectReason::OUT_OF_RANGE;
             let error = FieldError { tag: tag::RESET_SEQ_NUM_FLAG, reason };
             return self.deny(now, "ResetSeqNumFlag was not asked for", CloseReason::BadLogon(error));
