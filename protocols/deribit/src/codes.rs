@@ -41,7 +41,7 @@ codes! {
         Rejected = "rejected" "never accepted",
         Cancelled = "cancelled" "taken out of the book",
         Untriggered = "untriggered" "a trigger order that waits",
-        Triggered = "triggered" "a trigger order whose order is in the book, with an id of its own",
+        Triggered = "triggered" "a trigger order whose order is in the book under a separate id",
         Archive = "archive" "seen in old trades",
     }
 }
@@ -72,7 +72,7 @@ codes! {
         GoodTilCancelled = "good_til_cancelled" "until it is cancelled",
         GoodTilDay = "good_til_day" "until 08:00 UTC",
         FillOrKill = "fill_or_kill" "all of it at once, or nothing",
-        ImmediateOrCancel = "immediate_or_cancel" "what can be had at once",
+        ImmediateOrCancel = "immediate_or_cancel" "what trades at once",
     }
     /// Price that a trigger order watches.
     Trigger {

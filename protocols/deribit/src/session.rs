@@ -1,10 +1,10 @@
 //! A client's session without socket or clock: login, heartbeats, requests and their replies, subscriptions.
 //!
 //! The owner connects, calls [`Session::start`], sends each message of [`Session::poll_transmit`] as one
-//! WebSocket message, and passes received ones to [`Session::handle`]. It calls [`Session::handle_timeout`] at
-//! the time of [`Session::poll_timeout`], and `poll_transmit` after each call. When the session ends, the owner
-//! reconnects and calls `start` again, which repeats login and subscriptions. It queries the state of requests
-//! without a reply.
+//! WebSocket message, and passes received ones to [`Session::handle`]. It calls [`Session::handle_timeout`]
+//! at the time of [`Session::poll_timeout`], and `poll_transmit` after each call. When the session ends, the
+//! owner reconnects and calls `start` again, which repeats login and subscriptions. It queries the state of
+//! requests without a reply.
 
 mod scope;
 mod subscriptions;

@@ -481,7 +481,7 @@ fn channels_that_are_refused_for_a_while_are_asked_for_after_a_pause() {
     pair.session.subscribe(BOOK).unwrap();
     let mut waited = 0;
     for pause in [1, 2, 4] {
-        let asked = pair.sent().expect("it is asked for");
+        let asked = pair.sent().expect("it is requested");
         pair.refuse(asked.id, ErrorCode::SystemMaintenance);
         assert_eq!(pair.sent(), None);
         assert_eq!(pair.session.poll_timeout(), Some(Nanos(pair.now.0 + second(pause).0)));

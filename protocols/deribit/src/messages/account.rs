@@ -7,7 +7,7 @@ use crate::scan::Value;
 use crate::text::Text;
 
 message! {
-    /// A position: result of `private/get_position`, element of `private/get_positions` and of `user.changes.*`.
+    /// A position: result of `private/get_position`, element of `private/get_positions` and `user.changes.*`.
     pub struct Position<'a> {
         /// Signed size; in USD for inverse futures, otherwise in the base coin.
         pub size: Decimal,

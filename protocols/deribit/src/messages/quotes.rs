@@ -177,7 +177,7 @@ plain_message! {
 }
 
 plain_message! {
-    /// Element of the result of `private/get_mmp_status`, and data of `user.mmp_trigger.{index}`: quoting has stopped.
+    /// Stop of quoting: element of `private/get_mmp_status` results, data of `user.mmp_trigger.{index}`.
     pub struct MmpStatus<'a> {
         /// Index name, such as `btc_usd`.
         pub index_name: Text<'a>,

@@ -113,7 +113,7 @@ plain_message! {
 }
 
 plain_message! {
-    /// Params of `public/get_funding_rate_value`, whose result is a number, and `public/get_funding_rate_history`.
+    /// Params of `public/get_funding_rate_value` (result: a number) and `public/get_funding_rate_history`.
     pub struct GetFundingRate<'a> {
         /// The perpetual.
         pub instrument_name: Text<'a>,
