@@ -157,7 +157,7 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
 }
 
 impl<F: Framing> Arbiter<F> {
-    /// Starts before the first message of whatever session the first packet names.
+    /// Creates an arbiter for the session that the first packet names, before its first message.
     #[must_use]
     pub fn new(config: ArbiterConfig) -> Arbiter<F> {
         Arbiter {

@@ -89,7 +89,7 @@ pub struct Skew {
     pub sum: Nanos,
     /// Maximum delay.
     pub max: Nanos,
-    /// Packets by delay: 2^n to 2^(n+1) nanoseconds at index n, with the rest in the first and last.
+    /// Packets by delay: index n for 2^n to 2^(n+1) nanoseconds; the first has shorter, the last longer ones.
     pub buckets: [u32; SKEW_BUCKETS],
 }
 

@@ -114,7 +114,7 @@ pub struct SnapshotHealer<R = [u8; MAX_HELD_MESSAGE]> {
 }
 
 impl<R: MessageRoom> SnapshotHealer<R> {
-    /// Creates snapshot recovery for instruments up to `max_instrument`; holds at least one message.
+    /// Creates the recovery of instruments up to `max_instrument`; holds `held_max` messages, at least one.
     #[must_use]
     pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotHealer<R> {
         let held_max = held_max.max(1);

@@ -390,7 +390,7 @@ fn two_publishers_on_one_group_do_not_have_it_turn_to_the_one_and_the_other() {
         let micros = second * (quiet - 1);
         assert_eq!(channel.takes(micros, Line::B, other.as_bytes()), []);
         for later in [0, 1, 2, quiet - 2] {
-            assert_eq!(channel.takes(micros + later, Line::A, &packet(1..3)), [], "the other one goes on");
+            assert_eq!(channel.takes(micros + later, Line::A, &packet(1..3)), [], "the other one continues");
         }
     }
     assert_eq!(channel.arbiter.counters().foreign_sessions, 1);

@@ -55,7 +55,7 @@ impl Feed {
         if self.health() == before {
             assert!(self.updates.0.len() <= 1);
         } else {
-            assert_eq!(self.updates.0.last().unwrap().health(), self.health(), "a change is told");
+            assert_eq!(self.updates.0.last().unwrap().health(), self.health(), "a change is published");
         }
         self.updates.0.first().copied()
     }

@@ -291,7 +291,7 @@ fn a_snapshot_that_is_cut_off_leaves_the_book_stale_and_the_next_one_begins_anew
         feed.healer.begin(scope);
         let state = recording.state(420, [1]);
         feed.say(scope, &state[..state.len() / 2]);
-        assert_eq!(feed.health(1), BookHealth::Stale, "half a book is not believed");
+        assert_eq!(feed.health(1), BookHealth::Stale, "half a book is not trusted");
         feed.healer.abandon();
         assert_eq!(feed.say(scope, &state[state.len() / 2..]), None);
         assert_eq!(feed.say(scope, &[end(420)]), Some(SnapshotOutcome::Ignored));
@@ -414,7 +414,7 @@ fn an_instrument_that_is_added_within_a_turn_has_what_it_published_since() {
     assert_eq!((feed.healer.waiting(), feed.health(4)), (0, BookHealth::Live));
     let best = feed.builder.books().best(new.id, Side::Sell).unwrap();
     assert_eq!((best.price, best.qty), (Price(1_000_100), qty));
-    assert_eq!(feed.updates.0.last().map(|update| update.instrument), Some(4), "engines hear of it");
+    assert_eq!(feed.updates.0.last().map(|update| update.instrument), Some(4), "engines are notified");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn check_health(feed: &Feed, health: BookHealth, reason: Option<SuspectReason>) 
 #[track_caller]
 fn check_suspect(feed: &Feed, reason: SuspectReason) {
     check_health(feed, BookHealth::Suspect, Some(reason));
-    assert_eq!(feed.last().health(), BookHealth::Suspect, "and it is told");
+    assert_eq!(feed.last().health(), BookHealth::Suspect, "and it is published");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn numbers_of_orders_are_a_symbols_own() {
     feed.send(&add_of(1, 2, 10, Side::Buy, 50_000, 2));
     feed.send(&xdp::DeleteOrder::new(7, INDEX + 1, 3, 10, 0));
     assert_eq!((feed.orders(1, Side::Buy).len(), feed.orders(2, Side::Buy).len()), (1, 0));
-    assert_eq!(feed.last().order_id, 10, "the venue's number is told");
+    assert_eq!(feed.last().order_id, 10, "the venue's number is published");
     feed.send(&add_of(1, 4, 10, Side::Buy, 50_000, 2));
     feed.send(&delete(3, 10));
     // The second order rests under a substitute number, and the first one's is free: still the same order.
