@@ -70,7 +70,7 @@ fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
             std::iter::once(accepted).chain(is_ioc.then_some(canceled)).collect()
         }
         OrderRequest::Replace(replace) => {
-            let known = desk.orders().order(replace.user_ref).expect("it was asked for just now");
+            let known = desk.orders().order(replace.user_ref).expect("it was requested just now");
             vec![OrderEventKind::Replaced {
                 order: EnterOrder {
                     user_ref: replace.user_ref,

@@ -226,7 +226,7 @@ mod tests {
         }
 
         let mut features = Features::default();
-        assert!(!features.is_news(), "nothing was heard");
+        assert!(!features.is_news(), "nothing was received");
         features.apply(&quote(1, (0, 0), (0, 0)));
         assert!(features.is_news(), "an empty live book is known now");
         features.apply(&quote(1, (0, 0), (0, 0)));

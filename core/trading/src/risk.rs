@@ -23,7 +23,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns limits for a maker in the demonstration's instruments: prices near 100, orders of some
+    /// Returns limits for a maker in the demonstration's instruments: prices near 100, orders of a few
     /// hundred.
     fn default() -> Self {
         Limits {

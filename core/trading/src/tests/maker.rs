@@ -49,7 +49,7 @@ fn what_was_refused_is_asked_for_again_on_the_timer_and_on_news() {
     assert_eq!(rig.market(market), "", "nothing is new");
     let now = rig.now;
     assert_eq!(rig.timer(now), "#2->#5 100 @112");
-    assert_eq!(rig.timer(now), "", "it was asked for");
+    assert_eq!(rig.timer(now), "", "it was requested");
 
     assert_eq!(rig.event(rejected(5, RejectReason::PriceOutsideCollar)), "");
     assert_eq!(

@@ -62,6 +62,6 @@ impl Rig<Scripted> {
 
     /// Returns the latest order update that the strategy received.
     pub fn told(&self) -> &OrderUpdate {
-        self.engine.strategy().told.last().expect("it was told something")
+        self.engine.strategy().told.last().expect("it was notified")
     }
 }

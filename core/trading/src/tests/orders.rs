@@ -243,7 +243,7 @@ fn a_reduction_keeps_the_order() {
     });
     assert_eq!(rig.act(|cx| cx.reduce(UserRefNum(1), Qty(60)).unwrap()), "reduce #1 to 60");
     rig.event(canceled(1, 10, CancelReason::Supervisory));
-    assert_eq!(state(&rig, 1), "PendingCancel 60/30", "not yet what was asked for");
+    assert_eq!(state(&rig, 1), "PendingCancel 60/30", "not yet as requested");
     rig.event(canceled(1, 30, CancelReason::User));
     assert_eq!((state(&rig, 1), open_qty(&rig)), ("Live 30/30".to_owned(), 30));
     assert_eq!(rig.act(|cx| cx.cancel(UserRefNum(1)).unwrap()), "cancel #1");

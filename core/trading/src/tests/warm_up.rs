@@ -95,7 +95,7 @@ fn the_engine_that_trades_keeps_its_orders_and_lends_nothing_but_its_settings() 
     let before = format!("{:?}", rig.engine);
     assert_eq!(engine.engine().desk().orders().total_open(), 0);
     let steps = steps(&mut engine);
-    assert_eq!(steps[0][0].user_ref().0, 1, "numbers of its own");
+    assert_eq!(steps[0][0].user_ref().0, 1, "separate numbers");
     assert_eq!(format!("{:?}", rig.engine), before);
     assert_eq!(rig.market(quote(1, (101, 500), (111, 500))), "#1->#3 130 @101, #2->#4 100 @111");
 }
