@@ -3,7 +3,7 @@
 use crate::books::Limits;
 use tickpath_types::InstrumentId;
 
-pub const USAGE: &str = "usage: cargo bench -p tickpath-sim --bench structures -- [--quick] [--day 500|8000] \
+pub const USAGE: &str = "usage: cargo bench -p tickpath-flowgen --bench structures -- [--quick] [--day 500|8000] \
                          [--structure NAME]... [--rounds N] [--json FILE] [--markdown FILE]; --help says more";
 
 /// Rounds without `--rounds`.
@@ -20,7 +20,7 @@ installed), and the most memory that it held.
 Takes about half an hour on two cores, most of it for the day of 8,000 securities, and 3 GiB; with --quick about five
 minutes and 1 GiB.
 
-usage: cargo bench -p tickpath-sim --bench structures -- [OPTIONS]
+usage: cargo bench -p tickpath-flowgen --bench structures -- [OPTIONS]
 
   --quick           a tenth of each day
   --day 500|8000    one of the two days only: 20 million messages of 500 securities, or 50 million of 8,000

@@ -205,7 +205,7 @@ impl HandleBooks for Handles {
         let place = Place { key: key(order.side, order.price), arrival: self.arrivals };
         let element = Placed { id: order.id.0, qty: order.qty.0, side: side as u32 };
         let node = self.nodes.insert(&mut self.sets[side], place, element);
-        OrderHandle::new(node).expect("no element is nobody")
+        OrderHandle::new(node).expect("no element is the empty handle")
     }
 
     #[inline]

@@ -62,7 +62,7 @@ impl<H: Copy + Default> Orders<H> {
         queue.tail = slot;
         queue.qty += qty;
         queue.order_count += 1;
-        OrderHandle::new(slot).expect("slot 0 is nobody's")
+        OrderHandle::new(slot).expect("slot 0 is never used")
     }
 
     /// Reduces an order and its queue by `qty`, and returns the remaining quantity.

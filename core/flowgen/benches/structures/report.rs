@@ -270,7 +270,7 @@ pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
     let Conditions { machine, commit, load_at_start, rounds, .. } = conditions;
     let mut text = format!(
         "# What the books are made of\n\n\
-         `cargo bench -p tickpath-sim --bench structures`, {}, {rounds} interleaved rounds; {machine}; commit \
+         `cargo bench -p tickpath-flowgen --bench structures`, {}, {rounds} interleaved rounds; {machine}; commit \
          {commit}; load {load_at_start} before.\n\n\
          Each structure takes the same day, made in memory by `tickpath_flowgen::ItchDay`: framing, decoding and full \
          order-by-order books, and after each message the best bid and ask. All end with the same levels, quantities, \
