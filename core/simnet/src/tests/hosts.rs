@@ -6,7 +6,7 @@ fn what_connections_carry_waits_for_the_end_of_a_partition() {
     let (client, server) = connected(&mut network);
     network.cut(CLIENT, SERVER);
     network.cut(SERVER, CLIENT);
-    assert_eq!(network.counters().partitions, 1, "it is one, whoever is named first");
+    assert_eq!(network.counters().partitions, 1, "it is one, in whatever order they are named");
     network.write(client, b"one ").unwrap();
     network.write(client, b"two").unwrap();
     network.end_sending(client);

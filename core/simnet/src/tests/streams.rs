@@ -62,7 +62,7 @@ fn transfer(seed: u64) -> (NetworkCounters, Nanos) {
         if !is_going {
             break;
         }
-        assert!(network.now() < Nanos::from_secs(60), "seed {seed} stands still");
+        assert!(network.now() < Nanos::from_secs(60), "seed {seed} makes no progress");
     }
     for way in ways {
         assert!(way.read == way.sent, "seed {seed}");
@@ -102,7 +102,7 @@ fn a_window_takes_what_it_has_room_for() {
     let mut buffer = [0; 30];
     assert!(matches!(network.read(server, &mut buffer), Ok(StreamRead::Bytes { count: 30, .. })));
     assert_eq!(network.write(client, &[3; 31]), Ok(30));
-    assert_eq!(network.write(server, &[4; 200]), Ok(100), "the other direction has a window of its own");
+    assert_eq!(network.write(server, &[4; 200]), Ok(100), "the other direction has a separate window");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn of_what_a_reset_overtakes_a_prefix_arrives() {
             network.advance(network.now() + Nanos(5_000));
         }
         network.reset(client);
-        assert_eq!(network.write(client, b"more"), Ok(4), "its end has not heard of it");
+        assert_eq!(network.write(client, b"more"), Ok(4), "its end does not know yet");
         settle(&mut network);
         let (read, last) = read_all(&mut network, server);
         assert!(sent.starts_with(&read), "seed {seed}");
@@ -238,7 +238,7 @@ fn a_listener_has_a_backlog() {
     assert_eq!(network.poll_connected(another), Ok(true), "room again");
     network.close(listener);
     settle(&mut network);
-    assert_eq!(read_all(&mut network, another).1, Ok(StreamRead::End), "nobody will accept it");
+    assert_eq!(read_all(&mut network, another).1, Ok(StreamRead::End), "it will never be accepted");
 }
 
 #[test]
