@@ -306,7 +306,7 @@ itch_messages! {
         25 participant_state: ParticipantState,
     }
 
-    /// Market Wide Circuit Breaker Decline Level (`V`): today's levels of the index. The levels have 8 implied decimals.
+    /// Market Wide Circuit Breaker Decline Level (`V`): today's index levels, with 8 implied decimals.
     MwcbDeclineLevel = b'V', 35, on_mwcb_decline_level, "MWCB Decline Level Message" {
         /// Level 1, in units of 10^-8.
         11 level_1: IndexLevel,
@@ -443,7 +443,7 @@ itch_messages! {
     NonCrossTrade = b'P', 44, on_non_cross_trade, "Trade Message (Non-Cross)" {
         /// 0 since 2010.
         11 order_ref: OrderRef,
-        /// Always `B` since July 2014, whatever the side was.
+        /// Always `B` since July 2014, regardless of the side.
         19 side: BuySell,
         /// Executed quantity.
         20 shares: Shares,

@@ -74,8 +74,8 @@ pub const fn market_event_len(kind: &MarketEventKind) -> usize {
 ///
 /// System becomes `S`, Directory `R`, TradingAction `H`, Add `A`, Executed `E`, Reduced `X`, Deleted `D`,
 /// Replaced `U`, ExecutedAt `C` (not printable: its cross is), Traded `P`, Cross `Q`, TradeBroken `B`,
-/// Imbalance `I`, PriceBand `J`. Messages with a symbol need the instrument: `R`, `H`, `A`, `P`, `Q`, `I` and
-/// `J`.
+/// Imbalance `I`, PriceBand `J`. Only messages with a symbol need the instrument: `R`, `H`, `A`, `P`, `Q`,
+/// `I`, `J`.
 ///
 /// # Errors
 /// [`EncodeError`] states the correction; `out` is then unchanged.

@@ -145,7 +145,7 @@ stands_for! {
         SUPERVISORY = Supervisory,
         EXTERNAL = External,
     }
-    /// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of the edition of 2025; `None` for a code that this
+    /// The owner's rule in an [`AiqCanceled`](super::AiqCanceled) of 2025; `None` for a code that this
     /// project's venue never sends. The sources do not list its codes: these are this venue's.
     AiqStrategy, strategy: SelfTradePrevention {
         CANCEL_NEWEST = CancelNewest,

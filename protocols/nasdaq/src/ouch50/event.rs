@@ -17,10 +17,11 @@ use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
 /// Writes an answer of the venue at the start of `out` and returns its length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
-/// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`, SelfTradePrevented `D`
-/// with its strategy, Restated `R` with the options SecondaryOrderRef and DisplayQty, Triggered `T`, Broken `B` with a
-/// blank text, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum quantity, post-only, displayed part and expire time
-/// are echoed as options. Messages that had no options in the edition of 2023 are written without.
+/// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`,
+/// SelfTradePrevented `D` with its strategy, Restated `R` with SecondaryOrderRef and DisplayQty, Triggered
+/// `T`, Broken `B` with a blank text, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum quantity,
+/// post-only, displayed part and expire time are echoed as options. Messages that had no options in the
+/// edition of 2023 are written without.
 ///
 /// # Errors
 /// [`EncodeError`]: nothing may be sent.

@@ -77,7 +77,8 @@ ouch_messages! {
         6 quantity: Shares,
     }
 
-    /// Mass Cancel Request (`C`): cancels the orders of a firm, of one symbol or of all. Answered by a [`MassCancelResponse`](super::MassCancelResponse).
+    /// Mass Cancel Request (`C`): cancels the orders of a firm, of one symbol or of all. The answer is a
+    /// [`MassCancelResponse`](super::MassCancelResponse).
     MassCancel = b'C', 17, options Maybe, "Mass Cancel Request" of 2025 {
         /// The client's number of the request, greater than every earlier one.
         1 user_ref: UserRef,

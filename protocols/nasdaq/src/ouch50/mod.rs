@@ -92,7 +92,7 @@ pub enum EncodeError {
     #[error("instrument {0} has no symbol: give both sides the same instruments")]
     UnknownInstrument(InstrumentId),
     /// OUCH has neither stop prices nor good-till-cancelled orders: use another order entry gateway.
-    #[error("OUCH has neither stop orders nor good-till-cancelled ones: enter it by another door")]
+    #[error("OUCH has neither stop orders nor good-till-cancelled ones: enter it at another endpoint")]
     NotInOuch,
     /// The session refused to frame the message.
     #[error(transparent)]

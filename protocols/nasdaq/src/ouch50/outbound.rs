@@ -84,7 +84,8 @@ ouch_messages! {
         17 reason: CancelReasonCode,
     }
 
-    /// AIQ Canceled (`D`): an order would have traded with another of its owner. The edition of 2025 adds the owner's rule as a 32nd byte, see [`Options::aiq_strategy`].
+    /// AIQ Canceled (`D`): an order would have traded with another of its owner. The edition of 2025 adds the
+    /// owner's rule as a 32nd byte, see [`Options::aiq_strategy`].
     AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
         /// The order.
         9 user_ref: UserRef,
