@@ -90,8 +90,7 @@ pub struct ExchangeConfig {
     pub drop_copy: Option<DropCopySettings>,
     /// Commands to the running venue; disabled when absent.
     pub admin: Option<AdminConfig>,
-    /// Allocates all memory before the venue opens, by default some 150 MB more, so that no message costs a
-    /// page fault.
+    /// Allocates all memory at the start, by default some 150 MB more, so that no message costs a page fault.
     #[serde(default)]
     pub prefault: bool,
     /// The Deribit front, which parses this table itself; none when absent.
@@ -195,8 +194,7 @@ pub struct UserConfig {
     /// Overrides the limits of `[order_entry]` for this user.
     #[serde(default, skip_serializing_if = "LimitsConfig::is_empty")]
     pub limits: LimitsConfig,
-    /// Self-trade prevention: handling of orders that would trade with the same user's orders. They trade
-    /// when absent.
+    /// Self-trade prevention: handling of trades between the user's own orders. They trade when absent.
     pub self_trade_prevention: Option<SelfTradeConfig>,
     /// Names of the users whose drop copies this user receives; all users when absent.
     pub copies_of: Option<Vec<String>>,
@@ -488,8 +486,7 @@ impl ExchangeConfig {
         }
         self.check_deribit(&users, journal.as_ref())?;
         if let Some(journal) = journal.as_mut().filter(|_| self.deribit.is_some()) {
-            // The front reads the log from its first command on, so the whole log must stay, however many
-            // snapshots exist.
+            // The front reads the log from its first command on, so keep the whole log, despite snapshots.
             journal.keep_snapshots = usize::MAX;
         }
         let limits = EngineLimits {
@@ -525,8 +522,7 @@ impl ExchangeConfig {
         })
     }
 
-    /// Checks that the Deribit front has a user and a journal: it derives its account state from the whole
-    /// log.
+    /// Checks that the Deribit front has a user and a journal: its account state follows from the whole log.
     fn check_deribit(&self, users: &[UserSettings], journal: Option<&JournalSettings>) -> Result<()> {
         let user = users.iter().find(|user| user.ports.deribit);
         let problem = match (&self.deribit, user, journal) {
@@ -544,8 +540,7 @@ impl ExchangeConfig {
         Err(ConfigError::value(format!("deribit: {problem}")))
     }
 
-    /// Checks the memory limits. All memory is allocated at the start, so too large settings are refused
-    /// before.
+    /// Checks the memory limits, because all memory is allocated at the start.
     fn check_bounds(&self, users: usize) -> Result<()> {
         let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
         let retained_max = RETAINED_RESPONSES_MAX / users.max(1);

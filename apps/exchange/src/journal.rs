@@ -33,8 +33,7 @@ pub struct JournalSettings {
     pub buffer_len: usize,
     /// Commands between snapshots; 0 for no snapshots.
     pub snapshot_every: u64,
-    /// Number of snapshots kept, 1 at least; `usize::MAX` for all. The log is kept from the oldest of them
-    /// on.
+    /// Number of snapshots kept, 1 at least, with the log from the oldest on; `usize::MAX` for all.
     pub keep_snapshots: usize,
     /// The expected session of the journal.
     pub session: Option<SessionName>,
@@ -61,8 +60,7 @@ impl JournalSettings {
     }
 }
 
-/// The parts of a venue's journal beside its agents. Start the threads, and keep them until the agents have
-/// ended.
+/// The journal's parts beside the agents. Start their threads, and keep them until the agents have ended.
 pub struct VenueJournal {
     /// Result of the recovery at the start.
     pub recovery: Recovery,

@@ -6,8 +6,7 @@
 //!              +---------------- [responses] <---------+
 //! ```
 //!
-//! A command is numbered, written to the journal and then matched. None of its results leaves before it is
-//! durable.
+//! A command is numbered, written to the journal and then matched. No result leaves before it is durable.
 //!
 //! Each box is an agent that runs on the thread that the placement assigns; the brackets are bounded rings.
 //! [`Venue::build`] opens the sockets and returns the agents.

@@ -24,13 +24,11 @@ use self::listener::{Listener, RECEIVE_BUFFER};
 use crate::admin::{AdminPort, NewUserRequest, Work};
 use crate::login::{LoginChecker, TrustedLogin};
 
-/// Maximum number of requests in a full receive buffer. The shortest request, a query, has 1 byte plus its
-/// header.
+/// Maximum number of requests in a full receive buffer. The shortest, a query, has 1 byte plus its header.
 const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
 /// Maximum number of requests drained in one duty cycle.
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
-/// Maximum number of responses taken in one duty cycle. A user's log retains them, so a client that reads
-/// never lags.
+/// Maximum number of responses taken in one duty cycle. A user's log retains them, so a reader never lags.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
 /// Number of messages that are not valid OUCH after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
@@ -223,8 +221,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         Ok(work)
     }
 
-    /// Refuses new orders when the disk cannot hold another segment. Without a log the server answers nothing
-    /// more.
+    /// Refuses new orders when the disk cannot hold another segment. Without a log, answers nothing more.
     #[cold]
     fn note_log_state(&mut self, state: LogState) -> Result<(), AgentError> {
         self.journal.is_full.set((state == LogState::Full).into());
@@ -249,8 +246,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         1
     }
 
-    /// Executes the administrator's pending commands one by one, because an answer depends on the commands
-    /// before it.
+    /// Executes the administrator's pending commands one by one: an answer depends on the commands before it.
     fn take_admin_commands(&mut self, now: Nanos) {
         loop {
             let next = self.links.admin.commands.peek();
@@ -407,8 +403,7 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
         "order-server"
     }
 
-    /// Reads nothing more. Sequences and answers the requests already read. A client's session ends when it
-    /// has its answers.
+    /// Reads nothing more, and answers the requests already read. A session ends when it has its answers.
     fn finish(&mut self, now: Nanos) -> Result<bool, AgentError> {
         if self.entry.sequencer.is_drained() {
             match self.stage {

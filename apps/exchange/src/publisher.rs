@@ -1,5 +1,4 @@
-//! The market data publisher: ITCH in MoldUDP64 packets on two multicast lines, and retransmission on
-//! request.
+//! The market data publisher: ITCH in MoldUDP64 packets on two multicast lines, and retransmissions.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -43,8 +42,7 @@ pub struct PublisherConfig {
     pub heartbeat: Nanos,
     /// Store of the messages retained for retransmission, with those published before the start.
     pub store: MessageStore,
-    /// The log's durable position, which limits publishing. Without a journal everything is published at
-    /// once.
+    /// The log's durable position, which limits publishing. Without a journal there is no limit.
     pub durable: Option<DurableView>,
     /// True when the session continues at the next start: its end is not announced.
     pub is_session_kept: bool,
@@ -52,8 +50,7 @@ pub struct PublisherConfig {
 
 /// Publishes the matcher's events: packs the waiting events into one packet and sends it on both lines.
 ///
-/// It does not wait for a packet to fill. Under low load each event has its own packet; under high load
-/// packets are full.
+/// It never waits for a packet to fill. Under low load each event has its own packet; high load fills them.
 pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
@@ -206,8 +203,7 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         }
     }
 
-    /// Queues a request: in this publisher if the store has the request's first message, otherwise at the
-    /// journal.
+    /// Queues a request: here if the store has the request's first message, otherwise at the journal.
     fn take_request(&mut self, request: &Request, to: SocketAddrV4) {
         let store = &self.config.store;
         let first = request.sequence.0;
@@ -268,8 +264,7 @@ fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Re
     }
 }
 
-/// Sends a datagram; false if it was not sent. Receivers of both lines then see a gap and request the
-/// messages.
+/// Sends a datagram; false if it was not sent. Receivers of both lines then see a gap and request it.
 fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
     matches!(line.send(datagram), Ok(SendStatus::Sent))
 }

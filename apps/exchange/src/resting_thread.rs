@@ -10,8 +10,8 @@ use tickpath_types::Nanos;
 const REST: Nanos = Nanos::from_millis(1);
 
 /// Starts a thread named after the agent's role, which sleeps between its duty cycles. At shutdown the agent
-/// finishes within [`FINISH_TIMEOUT`] and is closed. An agent that fails ends the thread; its counters show
-/// that.
+/// finishes within [`FINISH_TIMEOUT`] and is closed. A failure of the agent ends the thread and shows in its
+/// counters.
 ///
 /// # Errors
 /// The system refused the thread.

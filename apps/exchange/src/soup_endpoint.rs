@@ -5,8 +5,7 @@ use std::net::Ipv4Addr;
 use tickpath_net::{Network, TcpAcceptor, TcpConnection};
 use tickpath_types::Nanos;
 
-/// A SoupBinTCP endpoint. It limits connections without a login, in total and per peer. Each connection has a
-/// key.
+/// A SoupBinTCP endpoint with a limit on connections without login, in total and per peer. Each has a key.
 pub(crate) trait SoupEndpoint<N: Network> {
     /// Maximum number of connections accepted in one duty cycle.
     const ACCEPTS_MAX: usize;
@@ -26,8 +25,7 @@ pub(crate) trait SoupEndpoint<N: Network> {
     /// Takes an accepted connection, for which there is capacity. False when the system refuses.
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool;
 
-    /// Accepts some of the waiting connections; returns their number. Serves an evicted one once more: its
-    /// login may be there.
+    /// Accepts some waiting connections; returns their number. Serves evicted ones once more, for a login.
     #[cold]
     fn accept(&mut self, now: Nanos) -> usize {
         for count in 0..Self::ACCEPTS_MAX {

@@ -35,8 +35,7 @@ impl<N: Network> SoupLink<N> {
         if len > Some(self.tcp.receive_capacity()) { Err(Hangup::Malformed) } else { Ok(()) }
     }
 
-    /// Reads once, at an endpoint whose clients send only logins and heartbeats. Returns the login when it
-    /// arrives.
+    /// Reads once, at an endpoint whose clients send only logins and heartbeats. Returns a received login.
     pub(crate) fn listen(&mut self, now: Nanos) -> Result<Option<LoginRequest>, Hangup> {
         let fill = self.tcp.fill().map_err(|_| Hangup::Over)?;
         let mut login = None;

@@ -46,7 +46,7 @@ const RING_CAPACITY: usize = 1 << 13;
 pub struct Endpoints {
     /// OUCH over SoupBinTCP.
     pub order_entry: SocketAddrV4,
-    /// OUCH over SoupBinTCP.
+    /// ITCH over MoldUDP64, line A.
     pub line_a: SocketAddrV4,
     /// ITCH over MoldUDP64, line B.
     pub line_b: SocketAddrV4,
@@ -119,8 +119,7 @@ struct JournalParts {
 
 /// A tracer with which a venue can be built.
 ///
-/// Building goes through this trait so that this crate compiles a venue once per tracer, and not every
-/// program does.
+/// Building goes through this trait so that this crate compiles a venue once per tracer, for all programs.
 pub trait VenueTracer: Tracer + Send + Sized + 'static {
     /// As [`Venue::build`].
     ///
@@ -189,8 +188,7 @@ impl Venue {
         Venue::start(settings, start, view, &Kernel, clock, tracers)
     }
 
-    /// Builds a venue on any `network`, with its journal on any `storage` instead of the folder in the
-    /// settings.
+    /// Builds a venue on any `network`, with its journal on any `storage` instead of the configured folder.
     ///
     /// # Errors
     /// As [`Venue::build`].

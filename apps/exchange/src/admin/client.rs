@@ -1,5 +1,4 @@
-//! The command rings between an administrator and the order server, and a channel for new users, which own
-//! memory.
+//! The command rings between an administrator and the order server, and a channel for new users with memory.
 
 use std::sync::mpsc;
 
@@ -85,8 +84,7 @@ impl AdminClient {
         self.commands.submit(Work::Command(command))
     }
 
-    /// Submits a new user, which gets the next session. The user may log in once the command is done.
-    /// Sequenced. Allocates the user's memory here.
+    /// Submits a new user for the next session, who may log in when it is done. Sequenced. Allocates.
     ///
     /// # Errors
     /// [`AddUserError`] when the user is not valid or the queue is full. Nothing has changed then.

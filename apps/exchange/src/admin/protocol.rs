@@ -47,7 +47,7 @@ fn phases(view: &VenueView, instruments: &InstrumentTable) -> Value {
     Value::Object(instruments.iter().map(phase).collect())
 }
 
-/// The answer to `users`; `now_ns` since the Unix epoch.
+/// The answer to `users`: state, counters and limits of each user.
 pub(super) fn users(view: &VenueView) -> Value {
     let users: Vec<Value> = view
         .users

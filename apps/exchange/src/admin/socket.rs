@@ -60,8 +60,7 @@ impl AdminSocket {
         Ok(AdminSocket { server, client, pending: Vec::new(), instruments, view, config: None })
     }
 
-    /// Sets the venue's configuration file, from which `reload-users` adds the users listed after the present
-    /// ones.
+    /// Sets the venue's configuration file, from which `reload-users` adds users after the present ones.
     #[must_use]
     pub fn with_config(mut self, path: &Path) -> AdminSocket {
         self.config = Some(path.to_owned());
@@ -80,8 +79,7 @@ impl AdminSocket {
         !self.pending.is_empty()
     }
 
-    /// Receives commands and sends due answers, without waiting. Calls `on_command` with the sender's user id
-    /// and each executed command.
+    /// Receives commands and sends due answers, without waiting. `on_command` gets user id and command.
     pub fn poll(&mut self, now: Nanos, mut on_command: impl FnMut(u32, &str)) {
         self.server.receive(now);
         while let Some(answer) = self.client.poll() {

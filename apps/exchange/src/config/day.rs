@@ -21,15 +21,13 @@ const IMBALANCE_INTERVAL_MIN: Duration = Duration(Nanos::from_millis(20));
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DayConfig {
-    /// Time zone of the schedule, such as `UTC` or `UTC-05:00`. Fixed, so that a day does not depend on clock
-    /// changes.
+    /// Time zone, such as `UTC` or `UTC-05:00`. Fixed, so that a day does not depend on clock changes.
     pub time_zone: TimeZone,
     /// Interval at which an instrument in an auction publishes its indicative price and imbalance.
     pub imbalance_interval: Duration,
     /// Length of the trading pause after a breach of the price band; trading resumes with an auction.
     pub pause: Duration,
-    /// Width of the price band, as a fraction of the reference price: a trade beyond it pauses trading. No
-    /// band when absent.
+    /// Price band, as a fraction of the reference price: a trade beyond it pauses trading. None when absent.
     pub price_band: Option<Fraction>,
     /// Daily schedule, in the order of the times. When absent, all instruments open for trading at the start,
     /// and a command ends the day.

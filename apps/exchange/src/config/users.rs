@@ -24,8 +24,7 @@ const DELAY_MAX: Nanos = Nanos::from_millis(500);
 const FORGIVE_AFTER_MAX: Nanos = Nanos::from_secs(24 * 3_600);
 
 impl OrderEntryConfig {
-    /// Returns the users, checked against these instruments; `file` is the configuration file that may
-    /// contain secrets.
+    /// Returns the users, checked against `instruments`; `file` is the configuration, which may hold secrets.
     ///
     /// # Errors
     /// [`ConfigError::Value`] that names what to change.
@@ -50,8 +49,7 @@ impl OrderEntryConfig {
         for user in &self.users {
             let limits = self.limits.overridden_by(&user.limits);
             let ports = user.user_ports()?;
-            // The order server does not know the connections of the Deribit front, which implements this
-            // itself.
+            // The order server does not know the connections of the Deribit front, which does this itself.
             let cancel_on_disconnect = cancel_on_disconnect.filter(|_| !ports.deribit);
             users.push(UserSettings {
                 name: user.name.clone(),
@@ -110,7 +108,7 @@ impl UserConfig {
         let (order_entry, deribit) = (has(PortConfig::OrderEntry), has(PortConfig::Deribit));
         if order_entry && deribit {
             bail!(
-                "user '{}' may enter orders by one door: name order_entry or deribit among its ports, not both",
+                "user '{}' may enter orders at one endpoint: name order_entry or deribit among its ports, not both",
                 self.name
             );
         }

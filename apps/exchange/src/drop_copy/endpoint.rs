@@ -38,8 +38,7 @@ pub(crate) struct DropCopyLinks {
     pub(crate) counters: Arc<DropCopyCounters>,
 }
 
-/// Follows the log and sends copies to its readers. Each run does bounded work, on a thread that may wait for
-/// the disk.
+/// Follows the log and sends copies to its readers. Each run is bounded; its thread may wait for the disk.
 pub(crate) struct DropCopyEndpoint<N: Network> {
     session: Session,
     acceptor: TcpAcceptor<N>,
@@ -47,8 +46,7 @@ pub(crate) struct DropCopyEndpoint<N: Network> {
     connections: Box<[Option<Connection<N>>]>,
     logins: Logins<Ipv4Addr>,
     readers: Readers,
-    /// Synchronous password checks. A hashed password delays other readers only, and the login guard keeps
-    /// that rare.
+    /// Synchronous password checks. They delay other readers only, and the login guard keeps them rare.
     checks: HashChecks,
     trusted: spsc::Producer<TrustedLogin>,
     send_buffer: Box<[u8]>,

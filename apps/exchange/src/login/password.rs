@@ -27,8 +27,7 @@ pub fn hash_password(password: &str) -> Option<String> {
     PasswordHash::make(password.trim_ascii_end())
 }
 
-/// Checks whether a password, in lower case and padded, has this hash. The hash's parameters determine the
-/// time.
+/// Checks whether a password, in lower case and padded, has this hash, whose parameters determine the time.
 pub(super) fn has_hash(password: &[u8], hash: &str) -> bool {
     PasswordHash::parse(hash).is_ok_and(|hash| hash.is_of(password.trim_ascii_end()))
 }

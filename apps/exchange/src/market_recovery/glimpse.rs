@@ -92,8 +92,7 @@ impl<N: Network> GlimpseServer<N> {
         for index in 0..self.clients.len() {
             work += self.read(now, index);
         }
-        // After the others: this reads a pending login before its connection could be closed in favour of a
-        // new one.
+        // After the others: a pending login is read before its connection could be closed for a new one.
         work += self.accept(now);
         while let Some(id) = self.turns.poll_expired(now) {
             self.evict(id, now);

@@ -1,6 +1,5 @@
 //! Market data recovery for late joiners and clients that lost messages: snapshots over TCP and multicast,
-//! and old messages from the journal. It works on the published messages, on a separate thread beside the
-//! venue.
+//! and old messages from the journal. It works on published messages, on a separate thread beside the venue.
 
 mod glimpse;
 mod settings;
@@ -36,8 +35,7 @@ const RENEWAL_WAIT: Nanos = Nanos::from_secs(1);
 /// Maximum delay of a published message in a quiet market.
 const COPIES_WAIT: Nanos = Nanos::from_millis(20);
 
-/// Takes snapshots of the published state and reads old messages from the journal, outside the venue's duty
-/// cycles.
+/// Takes snapshots of the published state and reads old messages from the journal, beside the duty cycles.
 ///
 /// Runs on a separate thread ([`MarketRecovery::start`]) or, as an agent, on any thread. Without a thread
 /// no client is served, and the venue is not affected.
@@ -169,8 +167,7 @@ impl<N: Network> SnapshotServices<N> {
         Ok(Box::new(SnapshotServices { copies, image, glimpse, channel, sender, counters }))
     }
 
-    /// Sends some packets of the multicast snapshots; returns their number. A packet that the kernel refuses
-    /// is retried.
+    /// Sends some packets of the multicast snapshots; returns their number. Retries a refused packet later.
     fn send_on_channel(&mut self, now: Nanos) -> usize {
         let SnapshotServices { channel, sender, counters, .. } = self;
         channel.handle_time(now, &self.image);

@@ -14,8 +14,7 @@ use crate::soup_link::{Hangup, SoupLink};
 const STAMPED_REPLIES: usize = 64;
 /// Time that a client has to close its side after the end of its session.
 const LINGER: Nanos = Nanos::from_millis(100);
-/// Pause in sending after a connection's socket was full: each attempt is a system call that delays the other
-/// clients.
+/// Pause in sending after a connection's socket was full: each attempt is a system call that delays others.
 const FULL_PAUSE: Nanos = Nanos::from_millis(1);
 /// Text of the reject of a request without a record.
 const UNLOGGED_REFUSAL: &[u8] = b"refused, and not logged: the journal is full, and cancels alone are taken";
@@ -174,9 +173,9 @@ impl<N: Network> Connections<N> {
         if connection.link.soup.is_closed() { Err(Hangup::Over) } else { Ok(()) }
     }
 
-    /// Ends the session of a connection whose log is sent, then its side of the connection. Returns true when
-    /// the client has closed its side or its time is over. A session that continues at the next start is not
-    /// ended, only its connection.
+    /// Ends the session of a connection whose log is sent, then its side of the connection. True when the
+    /// client has closed its side or its time is over. A session that continues at the next start only loses
+    /// its connection.
     pub(super) fn end_session(&mut self, place: usize, now: Nanos, is_session_kept: bool) -> bool {
         let Some(connection) = self.places[place].as_mut() else { return true };
         match connection.lingers_until {

@@ -98,8 +98,7 @@ impl<N: Network> Listener<N> {
         self.acceptor.take_back(tcp);
     }
 
-    /// Pauses accepting when the system has no capacity for a connection: retries after a while, not in every
-    /// duty cycle.
+    /// Pauses accepting when the system has no capacity for a connection: no retry in every duty cycle.
     fn pause(&mut self, now: Nanos) {
         if self.acceptor.unwatch(&self.poller).is_ok() {
             self.accept_again_at = Some(now + ACCEPT_PAUSE);

@@ -85,8 +85,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.hang_up(place, hangup, now);
             }
         }
-        // After the others: this reads a pending login before its connection could be closed in favour of a
-        // new one.
+        // After the others: a pending login is read before its connection could be closed for a new one.
         if ready.has_newcomers {
             work += self.accept(now);
         }

@@ -62,9 +62,9 @@ pub struct VenueSettings {
 
 impl VenueSettings {
     /// A venue at free ports of the loopback interface with its memory touched and without a journal. It has
-    /// capacity for one connection and one session per user besides the venue's own, retains 1,024 messages
-    /// per user and 2^16 for retransmission, and sends a heartbeat each second. Everything else is the
-    /// default.
+    /// capacity for one connection and one session per user besides the venue's own. It retains 1,024
+    /// messages per user and 2^16 for retransmission, and sends a heartbeat each second. Everything else is
+    /// the default.
     #[must_use]
     pub fn on_loopback(
         session: Session,

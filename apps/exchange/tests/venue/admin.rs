@@ -160,13 +160,13 @@ fn commands_cost_the_duty_cycle_no_memory() {
     assert_eq!(std::iter::from_fn(|| admin.poll()).count(), count);
 }
 
-/// The administrator's end of the socket.
+/// The administrator's connection to the socket.
 pub struct Console {
     stream: UnixStream,
     received: String,
 }
 
-/// A venue with its socket.
+/// A venue and its admin socket.
 pub struct Desk {
     pub rig: Rig,
     socket: AdminSocket,
@@ -263,7 +263,7 @@ fn what_is_no_command_is_answered_by_what_there_is() {
         ("", "there are status"),
         ("launch", "no command 'launch'"),
         ("kill", "needs the name of a user"),
-        ("kill NOBODY", "no user 'NOBODY'"),
+        ("kill ABSENT", "no user 'ABSENT'"),
         ("kill ANNA BERT", "one word at most"),
         ("halt", "needs the symbol"),
         ("halt CHARLIE", "no instrument 'CHARLIE'"),
@@ -272,7 +272,7 @@ fn what_is_no_command_is_answered_by_what_there_is() {
         ("\u{fffd}\0", "no command"),
         ("disconnect ANNA", "not connected"),
         ("allow", "needs the name of a user"),
-        ("allow NOBODY ALPHA", "no user 'NOBODY'"),
+        ("allow ABSENT ALPHA", "no user 'ABSENT'"),
         ("allow ANNA", "needs the symbol"),
         ("disallow ANNA CHARLIE", "no instrument 'CHARLIE'"),
         ("allow ANNA ALPHA BRAVO", "does not take 'BRAVO'"),

@@ -47,8 +47,7 @@ fn orders(count: u32) -> Vec<u8> {
     (1..=count).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 900_000))).collect()
 }
 
-/// Reads a line to its end. Returns the number of messages, which are dense, and the announced next sequence
-/// number.
+/// Reads a line to its end. Returns the number of messages, which are dense, and the announced next number.
 fn read_line(line: &mut MulticastReceiver) -> (u64, u64) {
     let mut bytes = [0; 2_048];
     let mut messages = 0;
@@ -96,8 +95,7 @@ fn every_request_that_was_read_is_answered_and_published_before_the_end_is_said(
     assert_eq!(rig.view.engine.lock().unwrap().as_ref().unwrap().last_market().0, messages);
 }
 
-/// Orders that do not rest, with two answers each. The answers exceed the kernel's buffers of a client that
-/// does not read.
+/// Orders that do not rest. Their two answers each exceed the kernel's buffers if the client never reads.
 const UNREAD_ORDERS: u32 = 60_000;
 
 /// Returns a venue and a client that has many unread answers.

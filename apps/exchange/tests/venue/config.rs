@@ -83,7 +83,7 @@ fn the_deribit_front_has_users_of_its_own_and_the_whole_log() {
         settings,
         &[
             (text(journal, "'deribit'", "").as_str(), "add [deribit]"),
-            (text(journal, "'deribit', 'order_entry'", "[deribit]").as_str(), "one door"),
+            (text(journal, "'deribit', 'order_entry'", "[deribit]").as_str(), "one endpoint"),
             (text(journal, "'deribit', 'drop_copy'", "[deribit]").as_str(), "needs a password"),
             (text("policy = 'off'", "'deribit'", "[deribit]").as_str(), "journal.policy"),
             (text(journal, "'deribit'", schedule).as_str(), "schedule"),

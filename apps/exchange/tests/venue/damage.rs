@@ -1,10 +1,9 @@
-//! The damage campaign damages one file of a venue's journal and restarts the venue. The venue either has
-//! every message that a client recorded, byte for byte, or refuses to start. If it starts with accepted loss,
-//! its session has another name.
+//! The damage campaign damages one file of a venue's journal and restarts the venue. The venue has every
+//! message that a client recorded, byte for byte, or refuses to start. With accepted loss its session has
+//! another name.
 //!
-//! A venue in a separate process writes each log; the process is stopped normally or killed.
-//! `DAMAGE_TEST_TRIALS` and `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask
-//! damage-test` sets them.
+//! A venue in a separate process, stopped normally or killed, writes each log. `DAMAGE_TEST_TRIALS` and
+//! `DAMAGE_TEST_SEED` set the number of trials and the seed; `cargo xtask damage-test` sets them.
 
 mod client;
 mod damages;

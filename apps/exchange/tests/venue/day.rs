@@ -37,8 +37,7 @@ pub fn state(rig: &Rig, id: InstrumentId) -> TradingState {
     TradingState::from_code(code).unwrap_or(TradingState::Halted)
 }
 
-/// Returns the types of the messages, some with a code: `S` with its event, `H` its state, `I` and `Q` the
-/// cross type.
+/// Returns the messages' types, some with a code: `S` with its event, `H` its state, `I` and `Q` the cross.
 fn told(messages: &[Vec<u8>]) -> String {
     let word = |message: &Vec<u8>| {
         let code = match message[0] {
@@ -151,8 +150,8 @@ fn a_band_pauses_and_an_auction_resumes_with_the_cross() {
     assert_eq!(state(&rig, ALPHA), TradingState::Paused);
     rig.pass(SECOND);
     rig.pass(Nanos::from_secs(5));
-    let [heard] = rig.hear_events(&mut bert);
-    assert!(matches!(heard, OrderEventKind::Executed { qty: Qty(5), .. }), "{heard:?}");
+    let [received] = rig.hear_events(&mut bert);
+    assert!(matches!(received, OrderEventKind::Executed { qty: Qty(5), .. }), "{received:?}");
     assert_eq!(state(&rig, ALPHA), TradingState::Trading);
     let published = news(&mut rig, &mut line, &mut seen);
     assert!(published.starts_with("J HP A") && published.contains("IH"), "{published}");
@@ -173,8 +172,8 @@ fn a_broken_trade_is_told_to_both_and_to_the_public() {
     let command = |match_id| AdminCommand::BreakTrade { match_id, reason: BrokenReason::Erroneous };
     assert_eq!(rig.command(command(match_id)), done(1));
     for client in [&mut anna, &mut bert] {
-        let heard = rig.hear_event(client);
-        assert!(matches!(heard, OrderEventKind::Broken { reason: BrokenReason::Erroneous, .. }), "{heard:?}");
+        let received = rig.hear_event(client);
+        assert!(matches!(received, OrderEventKind::Broken { reason: BrokenReason::Erroneous, .. }), "{received:?}");
     }
     assert_eq!(news(&mut rig, &mut line, &mut seen), "B");
     for match_id in [match_id, MatchId(0), MatchId(77)] {
@@ -241,7 +240,7 @@ fn an_instrument_is_added_traded_suspended_and_opened_again() {
     let (mut rig, mut line, _) = with_lines(&roomy());
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
     anna.send(&enter_gamma(1, Side::Buy, 1_000_000));
-    assert_eq!(hear_type(&mut rig, &mut anna), b'J', "nobody knows it yet");
+    assert_eq!(hear_type(&mut rig, &mut anna), b'J', "it is not known yet");
     let mut seen = 0;
     news(&mut rig, &mut line, &mut seen);
     assert_eq!(rig.command(AdminCommand::AddInstrument(gamma())), done(2));
@@ -381,12 +380,12 @@ fn the_day_ends_and_another_begins() {
     assert_eq!(news(&mut rig, &mut line, &mut seen), "SM HH HH SE D SC");
     let Heard::Message(stage) = rig.hear(&mut anna) else { panic!("no end of day") };
     assert_eq!((stage[0], stage[9]), (b'S', b'E'));
-    let heard = rig.hear_event(&mut anna);
+    let received = rig.hear_event(&mut anna);
     let is_over = matches!(
-        heard,
+        received,
         OrderEventKind::Canceled { user_ref, reason: CancelReason::EndOfDay, .. } if user_ref.0 == 7
     );
-    assert!(is_over, "{heard:?}");
+    assert!(is_over, "{received:?}");
     for command in [phase(Phase::EndOfDay, None), AdminCommand::AddInstrument(gamma())] {
         assert_eq!(rig.command(command), AdminOutcome::Refused(AdminRefusal::DayNotStarted));
     }
@@ -433,8 +432,8 @@ fn write_command(site: &Site, session: SessionId, ts: Nanos, kind: CommandKind) 
 }
 
 /// Returns whether an event cancels the order with this number for this reason.
-fn is_canceled(heard: &OrderEventKind, number: u32, why: CancelReason) -> bool {
-    matches!(heard, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == why)
+fn is_canceled(received: &OrderEventKind, number: u32, why: CancelReason) -> bool {
+    matches!(received, OrderEventKind::Canceled { user_ref, reason, .. } if user_ref.0 == number && *reason == why)
 }
 
 #[test]
@@ -456,8 +455,8 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
     let before = rig.view.publisher.messages.read();
     assert_eq!(rig.command(phase(Phase::EndOfDay, None)), done(6));
     for user_ref in [1, 2] {
-        let heard = rig.hear_event(&mut bert);
-        assert!(is_canceled(&heard, user_ref, CancelReason::EndOfDay), "{heard:?}");
+        let received = rig.hear_event(&mut bert);
+        assert!(is_canceled(&received, user_ref, CancelReason::EndOfDay), "{received:?}");
     }
     let count = rig.view.publisher.messages.read() - before;
     asker.ask("TODAY", before + 1, count as u16);
@@ -473,17 +472,17 @@ fn an_order_that_is_good_till_cancelled_is_carried_into_the_next_day_and_over_a_
         let OrderEventKind::Replaced { order, orig_user_ref, order_id, .. } = second else {
             panic!("{second:?}")
         };
-        assert_eq!((orig_user_ref.0, order.user_ref.0, order_id.0), (9, 1, 1), "all begins anew");
+        assert_eq!((orig_user_ref.0, order.user_ref.0, order_id.0), (9, 1, 1), "all begins again");
         drop(anna);
         // Without a schedule the next day begins at the next start.
         rig = site.restart(rig);
     }
     let mut bert = rig.log_in_from("BERT", 7);
     accepted(&mut rig, &mut bert, &enter(1, Side::Buy, 10, 1_010_000));
-    let heard = rig.hear_event(&mut bert);
+    let received = rig.hear_event(&mut bert);
     assert!(
-        matches!(heard, OrderEventKind::Executed { qty: Qty(10), match_id: MatchId(1), .. }),
-        "{heard:?}"
+        matches!(received, OrderEventKind::Executed { qty: Qty(10), match_id: MatchId(1), .. }),
+        "{received:?}"
     );
 }
 
@@ -512,15 +511,15 @@ fn an_order_with_a_time_is_cancelled_when_it_comes_also_after_a_restart() {
     drop(anna);
     rig.pass(Nanos::from_secs(61));
     let mut anna = rig.log_in_from("ANNA", 3);
-    let heard = rig.hear_event(&mut anna);
-    assert!(is_canceled(&heard, 1, CancelReason::Expired), "{heard:?}");
+    let received = rig.hear_event(&mut anna);
+    assert!(is_canceled(&received, 1, CancelReason::Expired), "{received:?}");
     drop(anna);
     rig = site.restart(rig);
     let wait = (24 * 3_600 + second + 121 - second_of(&rig)) % (24 * 3_600);
     rig.pass(Nanos::from_secs(wait.into()));
     let mut anna = rig.log_in_from("ANNA", 4);
-    let heard = rig.hear_event(&mut anna);
-    assert!(is_canceled(&heard, 2, CancelReason::Expired), "{heard:?}");
+    let received = rig.hear_event(&mut anna);
+    assert!(is_canceled(&received, 2, CancelReason::Expired), "{received:?}");
 }
 
 /// Returns a schedule with steps at these seconds after the start of a test.

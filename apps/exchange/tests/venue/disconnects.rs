@@ -84,7 +84,7 @@ fn who_is_back_in_time_finds_the_orders_open() {
     assert_eq!(cancels(&rig), 0, "withdrawn");
     leave(&mut rig, anna);
     rig.pass(GRACE - MOMENT);
-    assert_eq!(cancels(&rig), 0, "the grace begins anew");
+    assert_eq!(cancels(&rig), 0, "the grace begins again");
     assert_standing(&mut rig, "ANNA");
 }
 

@@ -51,14 +51,14 @@ fn site(policy: Policy, retained_messages: usize) -> Site {
 fn ask_in(rig: &mut Rig, user: &str, number: u64) -> (Client, Heard) {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(user, PASSWORD, "", number));
-    let heard = rig.hear(&mut client);
-    (client, heard)
+    let received = rig.hear(&mut client);
+    (client, received)
 }
 
 /// Logs a reader in, from this number on.
 fn log_in(rig: &mut Rig, user: &str, number: u64) -> Client {
-    let (client, heard) = ask_in(rig, user, number);
-    assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
+    let (client, received) = ask_in(rig, user, number);
+    assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next: number }, "{user}");
     client
 }
 
@@ -83,18 +83,18 @@ fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
         let mut rig = site.start();
         let (mut desk, mut clerk) = (log_in(&mut rig, "DESK", 1), log_in(&mut rig, "CLERK", 1));
         let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-        let heard = trade(&mut rig, [&mut anna, &mut bert], 1);
+        let received = trade(&mut rig, [&mut anna, &mut bert], 1);
         let (all, of_anna) = (hear_messages(&mut rig, &mut desk), hear_messages(&mut rig, &mut clerk));
         assert_eq!(rig.view.drop_copy.slow_readers.read(), 0, "{policy}");
         assert!(all.len() > 150, "{policy}: more than is kept");
-        assert_eq!(all.len(), STARTS + heard[0].len() + heard[1].len(), "{policy}");
-        for (user, heard) in USERS.iter().zip(&heard) {
+        assert_eq!(all.len(), STARTS + received[0].len() + received[1].len(), "{policy}");
+        for (user, received) in USERS.iter().zip(&received) {
             let of_user: Vec<Told> = told(&all).into_iter().filter(|copy| copy.user == *user).collect();
             let numbers: Vec<u64> = of_user.iter().map(|copy| copy.number).collect();
             let of_user = &of_user[1..];
-            assert_eq!(numbers, (1..=heard.len() as u64 + 1).collect::<Vec<_>>(), "{policy}: {user}");
+            assert_eq!(numbers, (1..=received.len() as u64 + 1).collect::<Vec<_>>(), "{policy}: {user}");
             assert!(
-                of_user.iter().zip(heard).all(|(copy, heard)| copy.message == *heard),
+                of_user.iter().zip(received).all(|(copy, received)| copy.message == *received),
                 "{policy}: {user}"
             );
         }
@@ -114,9 +114,9 @@ fn copies_are_what_users_heard_live_and_from_any_number_across_restarts() {
         assert!(rig.view.drop_copy.rewinds.read() > rewinds, "{policy}: the log was read again");
 
         // Numbers continue after the last copy, and a login from 0 receives only new copies.
-        let (mut new, heard) = ask_in(&mut rig, "DESK", 0);
+        let (mut new, received) = ask_in(&mut rig, "DESK", 0);
         let next = all.len() as u64 + 1;
-        assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next });
+        assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next });
         let mut anna = rig.log_in_from("ANNA", of_anna.len() as u64);
         rig.ask(&mut anna, &enter(5_000, Side::Sell, 1, 1_100_000));
         let more = told(&hear_messages(&mut rig, &mut new));
@@ -147,17 +147,17 @@ fn who_may_not_read_and_what_is_not_there_is_refused() {
     site.journal.keep_snapshots = 1;
     let mut rig = site.start();
     let refused = |rig: &mut Rig, user: &str, number| {
-        let (client, heard) = ask_in(rig, user, number);
+        let (client, received) = ask_in(rig, user, number);
         drop(client);
-        match heard {
+        match received {
             Heard::LoginRejected(reason) => reason,
             other => panic!("{user} from {number}: {other:?}"),
         }
     };
     let (not_authorized, not_available) =
         (LoginRejectReason::NOT_AUTHORIZED, LoginRejectReason::SESSION_NOT_AVAILABLE);
-    assert_eq!(refused(&mut rig, "ANNA", 1), not_authorized, "another door");
-    assert_eq!(refused(&mut rig, "NOBODY", 1), not_authorized);
+    assert_eq!(refused(&mut rig, "ANNA", 1), not_authorized, "another endpoint");
+    assert_eq!(refused(&mut rig, "ABSENT", 1), not_authorized);
     assert_eq!(refused(&mut rig, "DESK", STARTS as u64 + 2), not_available, "not there yet");
     let desk = log_in(&mut rig, "DESK", 1);
     assert_eq!(refused(&mut rig, "DESK", 1), not_available, "logged in already");
@@ -174,8 +174,8 @@ fn who_may_not_read_and_what_is_not_there_is_refused() {
     assert_eq!(rig.view.drop_copy.logins_refused.read(), 6);
 
     // A reader that sends a message is disconnected.
-    let (mut clerk, heard) = ask_in(&mut rig, "CLERK", 0);
-    assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
+    let (mut clerk, received) = ask_in(&mut rig, "CLERK", 0);
+    assert!(matches!(received, Heard::LoginAccepted { .. }), "{received:?}");
     clerk.send(&packet(b'U', b"hello"));
     assert_eq!(rig.hear(&mut clerk), Heard::Closed);
     assert_eq!(rig.view.drop_copy.malformed.read(), 1);
@@ -188,8 +188,8 @@ fn a_reader_beyond_the_bound_is_refused() {
     drop_copy.max_connections = 1;
     let mut rig = site.start();
     let _desk = log_in(&mut rig, "DESK", 1);
-    let (_clerk, heard) = ask_in(&mut rig, "CLERK", 1);
-    assert_eq!(heard, Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
+    let (_clerk, received) = ask_in(&mut rig, "CLERK", 1);
+    assert_eq!(received, Heard::LoginRejected(LoginRejectReason::SESSION_NOT_AVAILABLE));
 }
 
 /// Creates messages until the reader that takes none is disconnected. Returns the number of Anna's messages.
@@ -234,8 +234,8 @@ fn a_reader_that_never_reads_is_left_behind_and_comes_back_for_the_rest() {
     hang_up(&mut rig, clerk);
     let count = heard_by_clerk + until_overtaken(&mut rig, &mut anna, heard_by_clerk / 2 + 1);
     let mut copies = 0;
-    while let Some(heard) = slow.try_hear().filter(|heard| *heard != Heard::Closed) {
-        copies += u64::from(matches!(heard, Heard::Message(_)));
+    while let Some(received) = slow.try_hear().filter(|received| *received != Heard::Closed) {
+        copies += u64::from(matches!(received, Heard::Message(_)));
     }
     assert!(copies < u64::from(count));
     let rest = told(&copies_from(&mut rig, "DESK", copies + 1));
@@ -284,8 +284,8 @@ fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
     let mut segments: Vec<String> = site.disk.list().unwrap().into_iter().filter(is_segment).collect();
     segments.sort();
     assert!(segments.len() > 2, "{segments:?}");
-    let (mut clerk, heard) = ask_in(&mut rig, "CLERK", 0);
-    assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
+    let (mut clerk, received) = ask_in(&mut rig, "CLERK", 0);
+    assert!(matches!(received, Heard::LoginAccepted { .. }), "{received:?}");
     let mut desk = Client::connect(rig.endpoints.drop_copy.unwrap());
     desk.send(&login("DESK", PASSWORD, "", 1));
     rig.until_true("its turn", |rig| rig.view.drop_copy.rewinds.read() == 1);
@@ -293,10 +293,10 @@ fn who_needs_a_log_that_is_gone_is_let_go_and_the_others_are_not() {
     while rig.hear(&mut desk) != Heard::Closed {}
     assert_eq!(rig.view.drop_copy.rewinds_failed.read(), 1);
     rig.ask(&mut anna, &enter(9_000, Side::Sell, 1, 1_100_000));
-    assert_eq!(hear_messages(&mut rig, &mut clerk).len(), 1, "others hear what is new");
+    assert_eq!(hear_messages(&mut rig, &mut clerk).len(), 1, "others receive what is new");
     assert_eq!((rig.view.drop_copy.has_failed.read(), rig.view.drop_copy.slow_readers.read()), (0, 0));
-    let (_desk, heard) = ask_in(&mut rig, "DESK", 0);
-    assert!(matches!(heard, Heard::LoginAccepted { .. }), "{heard:?}");
+    let (_desk, received) = ask_in(&mut rig, "DESK", 0);
+    assert!(matches!(received, Heard::LoginAccepted { .. }), "{received:?}");
 }
 
 /// Between two of its messages are more commands than one run reads.
@@ -381,9 +381,9 @@ fn copies_come_from_a_thread_and_the_last_ones_before_the_end() {
     let mut desk = log_in(&mut rig, "DESK", 1);
     let mut anna = rig.log_in("ANNA");
     rig.assert_serves(&mut anna, 1);
-    let mut heard = 0;
-    while heard < STARTS + 2 {
-        heard += usize::from(matches!(rig.hear(&mut desk), Heard::Message(_)));
+    let mut received = 0;
+    while received < STARTS + 2 {
+        received += usize::from(matches!(rig.hear(&mut desk), Heard::Message(_)));
     }
     for user_ref in 2..=100 {
         rig.assert_serves(&mut anna, user_ref);
@@ -391,7 +391,7 @@ fn copies_come_from_a_thread_and_the_last_ones_before_the_end() {
     rig.close();
     drop(threads);
     while let Some(next) = desk.try_hear().filter(|next| *next != Heard::Closed) {
-        heard += usize::from(matches!(next, Heard::Message(_)));
+        received += usize::from(matches!(next, Heard::Message(_)));
     }
-    assert_eq!(heard, STARTS + 200);
+    assert_eq!(received, STARTS + 200);
 }

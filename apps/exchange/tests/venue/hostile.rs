@@ -1,5 +1,4 @@
-//! Misbehaving clients: the venue counts them, disconnects them where the protocol says so, and serves the
-//! others.
+//! Misbehaving clients: the venue counts them, disconnects them as the protocol requires, and serves others.
 
 use std::net::Ipv4Addr;
 

@@ -1,5 +1,4 @@
-//! A venue with a journal: after a kill and a restart it has the same state, and it sends only durable
-//! results.
+//! A venue with a journal: a kill and a restart preserve its state, and it sends only durable results.
 
 use tickpath_exchange::{AdminCommand, AdminOutcome, JournalSettings, UserLimits, VenueSettings};
 use tickpath_journal::{ACKNOWLEDGED_FILE, DiskFaults, FaultyDisk, Policy, Storage};
@@ -75,8 +74,7 @@ fn whole_stream(rig: &mut Rig, user: &str) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Sends orders of two users, some of which trade, with numbers from `from` on. Returns the messages of each
-/// user.
+/// Sends orders of two users, some of which trade, numbered from `from` on. Returns each user's messages.
 pub fn trade(rig: &mut Rig, [anna, bert]: [&mut Client; 2], from: u32) -> [Vec<Vec<u8>>; 2] {
     for user_ref in from..from + 40 {
         let price = 1_000_000 + i64::from(user_ref % 7) * 100;
@@ -513,7 +511,7 @@ fn a_venue_that_cannot_go_on_says_why() {
             let bravo = Instrument { id: InstrumentId(3), ..*bravo };
             site.settings.instruments = tickpath_types::InstrumentTable::new(&[*alpha, new, bravo]);
         },
-        &["AHEAD stands at place 2", "that of BRAVO", "new ones behind them all"],
+        &["AHEAD is at place 2", "that of BRAVO", "new ones behind them all"],
     );
     refuses(&|site| site.settings.users.swap(0, 1), &["ANNA, BERT, CLEO", "--new-session"]);
     refuses(&|site| _ = site.settings.users.pop(), &["ANNA, BERT, CLEO"]);

@@ -1,5 +1,4 @@
-//! Market data recovery for late joiners and clients that lost messages: snapshots, and messages from the
-//! journal.
+//! Market data recovery for late joiners and clients that lost messages: snapshots, and the journal.
 
 use std::net::Ipv4Addr;
 

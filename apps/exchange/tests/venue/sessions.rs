@@ -14,8 +14,8 @@ const MOMENT: Nanos = Nanos::from_millis(50);
 fn try_login(rig: &mut Rig, bytes: &[u8]) -> (Heard, Client) {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.send(bytes);
-    let heard = rig.hear(&mut client);
-    (heard, client)
+    let received = rig.hear(&mut client);
+    (received, client)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_login_is_let_in_or_told_why_not() {
     let accepted = Heard::LoginAccepted { session: "TODAY".into(), next: 2 };
     for (user, password, session, sequence, expected) in [
         ("ANNA", "wrong", "", 1, &NOT_AUTHORIZED),
-        ("NOBODY", PASSWORD, "", 1, &NOT_AUTHORIZED),
+        ("ABSENT", PASSWORD, "", 1, &NOT_AUTHORIZED),
         ("", "", "", 1, &NOT_AUTHORIZED),
         ("ANNA", PASSWORD, "MONDAY", 1, &NOT_AVAILABLE),
         ("ANNA", PASSWORD, "TODAY", 3, &NOT_AVAILABLE),
@@ -34,9 +34,9 @@ fn a_login_is_let_in_or_told_why_not() {
         ("cleo", "SECRET", "today", 1, &NOT_AVAILABLE),
         ("cleo", "SECRET", "TODAY", 2, &accepted),
     ] {
-        let (heard, mut client) = try_login(&mut rig, &login(user, password, session, sequence));
-        assert_eq!(heard, *expected, "{user} {password} {session} {sequence}");
-        if heard != accepted {
+        let (received, mut client) = try_login(&mut rig, &login(user, password, session, sequence));
+        assert_eq!(received, *expected, "{user} {password} {session} {sequence}");
+        if received != accepted {
             assert_eq!(rig.hear(&mut client), Heard::Closed);
         }
     }
@@ -48,8 +48,8 @@ fn a_login_is_let_in_or_told_why_not() {
 fn a_user_logs_in_once_and_the_first_login_goes_on() {
     let mut rig = Rig::new();
     let mut first = rig.log_in("ANNA");
-    let (heard, mut second) = try_login(&mut rig, &login("ANNA", PASSWORD, "", 1));
-    assert_eq!(heard, NOT_AVAILABLE);
+    let (received, mut second) = try_login(&mut rig, &login("ANNA", PASSWORD, "", 1));
+    assert_eq!(received, NOT_AVAILABLE);
     assert_eq!(rig.hear(&mut second), Heard::Closed);
     rig.assert_serves(&mut first, 1);
 }
@@ -126,7 +126,7 @@ fn silence_ends_a_session_and_a_heartbeat_keeps_it() {
         rig.pass(Nanos(PEER_TIMEOUT.0 / 4));
     }
     rig.pass(MOMENT);
-    let last = rig.until("the end", |_| silent.try_hear().filter(|heard| *heard != Heard::Heartbeat));
+    let last = rig.until("the end", |_| silent.try_hear().filter(|received| *received != Heard::Heartbeat));
     assert_eq!(last, Heard::Closed);
     rig.assert_serves(&mut alive, 1);
     rig.log_in("ANNA");
@@ -136,10 +136,10 @@ fn silence_ends_a_session_and_a_heartbeat_keeps_it() {
 fn who_comes_back_hears_everything_since_and_nothing_twice() {
     let mut rig = Rig::new();
     let (mut anna, mut bert) = (rig.log_in("ANNA"), rig.log_in("BERT"));
-    let mut heard = vec![];
+    let mut received = vec![];
     for user_ref in 1..=3 {
         anna.request(&enter(user_ref, Side::Sell, 10, 1_000_000));
-        heard.push(rig.hear(&mut anna));
+        received.push(rig.hear(&mut anna));
     }
     drop(anna);
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 1);
@@ -149,20 +149,20 @@ fn who_comes_back_hears_everything_since_and_nothing_twice() {
         assert!(matches!(executed, OrderEventKind::Executed { .. }), "{executed:?}");
     }
 
-    let mut anna = rig.log_in_from("ANNA", heard.len() as u64 + 1);
+    let mut anna = rig.log_in_from("ANNA", received.len() as u64 + 1);
     let missed: Vec<_> = (0..3).map(|_| rig.hear(&mut anna)).collect();
     for message in &missed {
         let Heard::Message(message) = message else { panic!("{message:?}") };
         assert_eq!(message[0], b'E');
     }
-    heard.extend(missed);
+    received.extend(missed);
     rig.assert_serves(&mut anna, 4);
     drop(anna);
     rig.until_true("the hang-up", |rig| rig.view.order_server.disconnects.read() == 2);
 
     let mut anna = rig.log_in_from("ANNA", 1);
-    let again: Vec<_> = (0..heard.len()).map(|_| rig.hear(&mut anna)).collect();
-    assert_eq!(again, heard, "the same bytes");
+    let again: Vec<_> = (0..received.len()).map(|_| rig.hear(&mut anna)).collect();
+    assert_eq!(again, received, "the same bytes");
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn a_client_gets_thousands_of_messages_that_it_missed() {
                 anna.try_hear()
             })
         });
-        for heard in [accepted, canceled] {
-            let Heard::Message(message) = heard else { panic!("{heard:?}") };
+        for received in [accepted, canceled] {
+            let Heard::Message(message) = received else { panic!("{received:?}") };
             assert_eq!(crate::support::event(&message).user_ref().0, user_ref);
         }
     }
@@ -233,10 +233,10 @@ fn the_end_of_the_venue_is_the_end_of_every_session() {
     let answer = rig.hear_event(&mut anna);
     assert!(matches!(answer, OrderEventKind::Accepted { .. }));
     rig.close();
-    let heard = loop {
-        if let Some(heard) = anna.try_hear() {
-            break heard;
+    let received = loop {
+        if let Some(received) = anna.try_hear() {
+            break received;
         }
     };
-    assert_eq!(heard, Heard::EndOfSession);
+    assert_eq!(received, Heard::EndOfSession);
 }

@@ -101,8 +101,7 @@ fn users_that_only_a_damaged_snapshot_knows_are_not_forgotten() {
     let with_dora = site.settings.users.clone();
     let name = snapshots(&site).pop().unwrap();
     let good = site.disk.contents(&name).unwrap();
-    // The new state is known even if the snapshot lacks its header or is missing, unless that record is
-    // missing too.
+    // The new state is known even without the snapshot's header or file, unless that record is missing too.
     for (place, is_recorded, words) in [
         (Some(PAYLOAD), true, "does not lead"),
         (Some(PAYLOAD - 1), true, "does not lead"),

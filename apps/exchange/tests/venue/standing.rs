@@ -87,7 +87,7 @@ fn a_limit_that_was_commanded_holds_after_a_restart_and_until_the_file_changes_i
         }
         assert_eq!(notices.len(), 2, "{notices:?}");
         let limits = rig.view.users[0].limits.read();
-        assert_eq!(limits, UserLimits { rate: Some(rate), ..qty(10) }, "as whoever asks is told");
+        assert_eq!(limits, UserLimits { rate: Some(rate), ..qty(10) }, "as the status reports");
         let mut client = anna.log_in(&mut rig);
         assert_eq!(anna.try_order(&mut rig, &mut client, 11), Some(RejectReason::QtyAboveLimit));
         assert_eq!(anna.try_order(&mut rig, &mut client, 10), None);

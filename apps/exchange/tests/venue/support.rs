@@ -57,7 +57,7 @@ pub struct Rig {
 }
 
 /// Journal settings of a test's venue, with small files.
-#[allow(dead_code)] // of the suite at the limit of open files
+#[allow(dead_code)] // not used by every suite
 pub fn journal(policy: Policy) -> JournalSettings {
     JournalSettings {
         segment_len: 16 << 10,
@@ -67,7 +67,7 @@ pub fn journal(policy: Policy) -> JournalSettings {
     }
 }
 
-#[allow(dead_code)] // of the suite at the limit of open files
+#[allow(dead_code)] // not used by every suite
 pub fn build_on(
     settings: &VenueSettings,
     journal: &JournalSettings,
@@ -127,7 +127,7 @@ impl Rig {
     }
 
     /// Advances simulated time, then runs one turn of agents that may fail.
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn try_pass(&mut self, time: Nanos) -> Result<usize, AgentFailure> {
         self.now = self.now + time;
         self.try_turn()
@@ -209,7 +209,7 @@ impl Rig {
     }
 
     /// Executes an administrator's command and returns its outcome.
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
         let mut admin = self.admin.take().unwrap();
         let id = admin.submit(command).unwrap();
@@ -221,7 +221,7 @@ impl Rig {
     }
 
     /// Returns the simulated time.
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -236,7 +236,7 @@ impl Rig {
     }
 
     /// Ends the venue as a runner does after a failure.
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn close_at_once(&mut self) {
         self.invoker.close();
     }
@@ -282,7 +282,7 @@ impl Client {
     }
 
     /// Connects a client from another address of the loopback interface.
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn connect_from(from: Ipv4Addr, address: SocketAddrV4) -> Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddrV4::new(from, 0).into()).unwrap();
@@ -291,13 +291,13 @@ impl Client {
     }
 
     /// Returns a client with a socket that is not connected yet.
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn prepare() -> Client {
         Client::of(Socket::new(Domain::IPV4, Type::STREAM, None).unwrap().into())
     }
 
     /// Connects a client that was [prepared](Client::prepare).
-    #[allow(dead_code)] // of the suite at the limit of open files
+    #[allow(dead_code)] // not used by every suite
     pub fn reach(&mut self, address: SocketAddrV4) {
         let socket = socket2::SockRef::from(&self.stream);
         socket.set_nonblocking(false).unwrap();

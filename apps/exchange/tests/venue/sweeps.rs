@@ -69,7 +69,7 @@ impl Bench {
             let heard = self.responses.drain(usize::MAX, |response| match response {
                 Response::Order(event) => self.heard.push(*event),
                 Response::Applied { is_ignored, .. } => assert!(!is_ignored),
-                other => panic!("{other:?} to a query that nobody sent"),
+                other => panic!("{other:?} to a query that was not sent"),
             });
             let published = self.market.drain(usize::MAX, |event| self.published.push(*event));
             if work + heard + published == 0 {

@@ -121,8 +121,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), shifted))
 }
 
-/// A start with more users and other limits writes a snapshot that applies them; the log before it still
-/// leads to it.
+/// A start with more users and other limits writes a snapshot with them; the log before it still leads to it.
 #[test]
 fn a_log_whose_users_and_bounds_changed_can_be_read_again_from_its_start() {
     let mut site = Site::new(Policy::Group);

@@ -56,14 +56,14 @@ fn try_login(rig: &mut Rig, user: &str, password: &str) -> (Client, Heard) {
     let mut client = Client::connect(rig.endpoints.order_entry);
     client.hears_stages = true;
     client.send(&login(user, password, "", 1));
-    let heard = rig.hear(&mut client);
-    (client, heard)
+    let received = rig.hear(&mut client);
+    (client, received)
 }
 
 /// Logs a client in for all messages that the user ever received.
 fn log_in(rig: &mut Rig, user: &str) -> Client {
-    let (client, heard) = try_login(rig, user, PASSWORD);
-    assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
+    let (client, received) = try_login(rig, user, PASSWORD);
+    assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next: 1 }, "{user}");
     client
 }
 
@@ -124,7 +124,7 @@ fn a_user_that_is_added_logs_in_and_is_there_after_a_restart_from_the_log_and_fr
             assert_eq!(stream(&mut rig, "DORA"), told, "{policy}: {round}");
             let commands = rig.view.order_server.commands.read();
             rig.pass(MOMENT);
-            assert_eq!(rig.view.order_server.commands.read(), commands, "nothing is said again");
+            assert_eq!(rig.view.order_server.commands.read(), commands, "nothing is logged again");
 
             // An end of the day, and enough commands for a snapshot.
             for phase in [Phase::EndOfDay, Phase::Start, Phase::Open] {
@@ -256,8 +256,8 @@ fn what_holds_for_all_holds_for_who_comes_later() {
 fn copies(rig: &mut Rig, reader: &str, from: u64) -> Vec<Vec<u8>> {
     let mut client = Client::connect(rig.endpoints.drop_copy.unwrap());
     client.send(&login(reader, PASSWORD, "", from));
-    let heard = rig.hear(&mut client);
-    assert_eq!(heard, Heard::LoginAccepted { session: "TODAY".into(), next: from }, "{reader}");
+    let received = rig.hear(&mut client);
+    assert_eq!(received, Heard::LoginAccepted { session: "TODAY".into(), next: from }, "{reader}");
     let copies = hear_messages(rig, &mut client);
     let before = rig.view.drop_copy.disconnects.read();
     drop(client);
@@ -353,7 +353,7 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
         answer["error"].as_str().unwrap().contains("ANNA, BERT, CLEO: keep them in this order"),
         "{answer}"
     );
-    assert_eq!((desk.rig.view.users.len(), desk.heard.len()), (3, 0), "nothing was changed");
+    assert_eq!((desk.rig.view.users.len(), desk.received.len()), (3, 0), "nothing was changed");
 
     let hash = hash_password("emil's").unwrap();
     let dora = user(
@@ -366,7 +366,7 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
     write_config(folder.path(), &(dora + &emil));
     let added = serde_json::json!({ "ok": true, "commands": 5, "added": ["DORA", "EMIL"] });
     assert_eq!(desk.ask(&mut console, "reload-users"), added);
-    assert_eq!(desk.heard.last().unwrap().1, "reload-users: DORA, EMIL");
+    assert_eq!(desk.received.last().unwrap().1, "reload-users: DORA, EMIL");
     assert_eq!(desk.ask(&mut console, "reload-users"), none, "once");
     let users = desk.ask(&mut console, "users");
     assert_eq!(
@@ -378,6 +378,6 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
     let allowed = desk.rig.ask(&mut client, &enter(1, Side::Buy, 1, 950_000));
     assert_eq!(refusal(allowed), None, "the venue's ALPHA, whatever its place in the file");
     assert_eq!(desk.ask(&mut console, "disconnect dora")["ok"], true);
-    let (_emil, heard) = try_login(&mut desk.rig, "EMIL", "EMIL'S");
-    assert!(matches!(heard, Heard::LoginAccepted { next: 1, .. }), "{heard:?}");
+    let (_emil, received) = try_login(&mut desk.rig, "EMIL", "EMIL'S");
+    assert!(matches!(received, Heard::LoginAccepted { next: 1, .. }), "{received:?}");
 }

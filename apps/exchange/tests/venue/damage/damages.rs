@@ -71,8 +71,7 @@ pub fn kinds() -> [(&'static str, Damage); 5] {
     ]
 }
 
-/// Damages one file of the folder. Returns its kind, the damage and the path. Retries a damage that changes
-/// nothing.
+/// Damages one file of the folder, until the damage changes it. Returns its kind, the damage and the path.
 pub fn damage(folder: &Path, random: &mut Random) -> (Target, &'static str, PathBuf) {
     loop {
         // Half of all damage is to the log.

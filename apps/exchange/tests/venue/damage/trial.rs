@@ -30,8 +30,7 @@ pub enum Outcome {
     Renamed,
     /// The venue started with the old session name and lacks a message that a client holds.
     Lost,
-    /// The venue started with the old session name and has a different message under a number that a client
-    /// holds.
+    /// The venue started with the old session name and has another message for a number that a client holds.
     Twice,
 }
 
@@ -133,8 +132,7 @@ fn verify(folder: &Path) -> Option<String> {
     bad.or_else(missing)
 }
 
-/// Starts a venue on the folder and compares its messages with the record. Returns the reason if the venue
-/// refuses.
+/// Starts a venue on the folder and compares its messages with the record. Returns the reason of a refusal.
 pub fn start_and_compare(log: &Log, folder: &Path) -> (Outcome, String) {
     let mut rig = match start(log, folder, false) {
         Err(words) => return (Outcome::Refused, words),

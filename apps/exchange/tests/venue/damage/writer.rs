@@ -1,5 +1,4 @@
-//! Writes the logs to damage, with a venue in a separate process that is stopped or killed while clients
-//! trade.
+//! Writes the logs to damage, with a venue in a separate process that is stopped or killed under load.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -126,8 +125,7 @@ impl Drop for Process {
     }
 }
 
-/// Writes a log with two runs of a venue: the first is killed, the second is killed or stopped as `is_killed`
-/// says.
+/// Writes a log with two runs of a venue: the first is killed, the second is killed or stopped (`is_killed`).
 pub fn write_log(policy: Policy, is_killed: bool, seed: u64) -> Log {
     let folder = tempfile::tempdir().unwrap();
     // Another test may take the port in between, so retry.
