@@ -1,5 +1,4 @@
-//! Measures the cost of appending, and the time until a record is durable against a bare `fdatasync` of the
-//! same bytes.
+//! Measures the cost of appending, and the time until a record is durable against that of a bare `fdatasync`.
 //!
 //! `cargo bench -p tickpath-journal --bench append [-- --dir FOLDER]` uses the disk of the folder, by default
 //! the target folder's. Rounds of the journal and of bare system calls alternate, so that a slow phase of the
@@ -64,8 +63,7 @@ impl Running {
         self.next = self.next.next();
     }
 
-    /// Measures the time from the first of `count` appends, `batch` between two polls, until the last one is
-    /// durable.
+    /// Measures the time from the first of `count` appends, `batch` per poll, until the last is durable.
     fn stream(&mut self, count: usize, batch: usize) -> f64 {
         let start = Instant::now();
         for place in 1..=count {

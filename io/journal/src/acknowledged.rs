@@ -106,8 +106,7 @@ fn newest(bytes: &[u8; FILE_LEN], at: usize) -> Option<Slot> {
     pair(bytes, at).into_iter().flatten().max_by_key(Slot::age)
 }
 
-/// Creates the file of a log whose records up to `acknowledged` are on the disk. The file is on the disk on
-/// return.
+/// Creates the file of a log whose records up to `acknowledged` are on the disk, and syncs it.
 pub(crate) fn begin<S: Storage>(
     storage: &S,
     acknowledged: Slot,

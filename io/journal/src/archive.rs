@@ -12,8 +12,7 @@ pub enum ArchiveError {
     /// The log cannot be opened or moved.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// An archived session has the same name. Clients tell sessions apart by name, so use another name or
-    /// none.
+    /// An archived session has the same name. Clients tell sessions apart by name, so use another or none.
     #[error(
         "an earlier session is called {session} as well: leave the session's name out of the configuration, or give the \
          next one a name that none had before"

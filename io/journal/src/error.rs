@@ -47,8 +47,7 @@ pub enum AppendError {
     /// The segment is full and the next one cannot be created. Free disk space; the journal keeps retrying.
     #[error("{0}")]
     NoNextSegment(Failure),
-    /// The journal has failed and acknowledges nothing more. Stop, and restart from the log once the disk
-    /// works.
+    /// The journal has failed and acknowledges nothing more. Restart from the log once the disk works.
     #[error("{0}")]
     Failed(Failure),
     /// A caller error: sequences must be dense.
@@ -69,8 +68,7 @@ pub enum AppendError {
     },
 }
 
-/// Error when opening or reading the journal. The folder is unchanged, unless the system failed during the
-/// repair.
+/// Error when opening or reading the journal. The folder is unchanged, unless the repair itself failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -135,8 +133,7 @@ pub enum OpenError {
         /// Number of later records that exist but cannot be used.
         later_records: u64,
     },
-    /// Restore the file from a backup, or open with `accept_loss`: without it the last acknowledged record is
-    /// unknown.
+    /// Restore the file from a backup, or open with `accept_loss`: the last acknowledged record is unknown.
     #[error(
         "acknowledged is damaged (neither of its two checksums is right): put it back from a copy, or accept by \
          --accept-loss that acknowledged records may be lost"

@@ -102,8 +102,7 @@ pub struct FaultyFile {
     disk: FaultyDisk,
     file: usize,
     process: u64,
-    /// Number of the file's failed syncs that this handle has reported, or that happened before it was
-    /// opened.
+    /// Number of the file's failed syncs that this handle has reported, or that preceded its opening.
     failures_seen: u32,
 }
 

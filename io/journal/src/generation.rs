@@ -1,5 +1,4 @@
-//! The generation of a session: the number of possible losses of acknowledged records. It is stored before a
-//! log is cut.
+//! The generation of a session: the number of possible losses of acknowledged records. Stored before a cut.
 //!
 //! Sequences of lost records are reused, so a client that received a lost record would misinterpret later
 //! ones. Each possible loss therefore starts a new generation of the session, which clients can see. The file
@@ -44,8 +43,7 @@ pub(crate) struct Generation {
     pub(crate) closed_at: Option<Sequence>,
 }
 
-/// Returns the generation of a session whose log is in `storage`, 0 when nothing was ever lost. Changes
-/// nothing.
+/// Returns the generation of a session whose log is in `storage`, 0 without any loss. Changes nothing.
 ///
 /// # Errors
 /// [`OpenError::Generation`] when the file is damaged, [`OpenError::Io`] when the system refuses.

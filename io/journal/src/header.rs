@@ -1,5 +1,4 @@
-//! Header fields of the journal's files: little-endian; the last four bytes are the CRC-32C of all bytes
-//! before them.
+//! Header fields of the journal's files: little-endian, with a CRC-32C of all earlier bytes in the last four.
 
 use crate::checksum::checksum;
 

@@ -18,8 +18,7 @@ const LISTINGS_MAX: usize = 5;
 pub struct InspectOptions {
     /// The expected session; `None` accepts any, as long as all segments agree.
     pub session: Option<SessionName>,
-    /// Skips the records of segments that end before this sequence, because a snapshot covers them. 0 reads
-    /// all.
+    /// Skips the records of segments that end before this sequence, which a snapshot covers. 0 reads all.
     pub from: Sequence,
     /// Accepts the loss of acknowledged records, for any reason: the log ends before the first missing one.
     pub accept_loss: bool,
@@ -171,8 +170,7 @@ fn lost_end(inspection: &Inspection, promise: &Promise) -> OpenError {
     OpenError::Record { file, offset, sequence, damage: RecordDamage::Missing }
 }
 
-/// Accepts the loss of segments, the first of which has no valid header. They are removed with the torn tail
-/// before them.
+/// Accepts the loss of segments, the first without a valid header: removes them and the torn tail before.
 fn add_unreadable<S: Storage>(
     inspection: &mut Inspection,
     unreadable: Unreadable<S>,
@@ -208,8 +206,7 @@ fn add_unreadable<S: Storage>(
 /// last acknowledged record; `None` when there is no log. Changes nothing.
 ///
 /// # Errors
-/// [`OpenError`] when a later version wrote a segment, segments belong to different sessions, or the system
-/// refuses.
+/// [`OpenError`] when a later version wrote a segment, sessions of segments differ, or the system refuses.
 pub fn session_of<S: Storage>(storage: &S) -> Result<Option<SessionName>, OpenError> {
     let Opened { files, .. } =
         open_all(storage, &InspectOptions { accept_loss: true, ..InspectOptions::default() })?;

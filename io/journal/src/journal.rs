@@ -74,8 +74,7 @@ pub(crate) struct WorkerLink<F> {
 impl<F> WorkerLink<F> {
     /// Sends the worker a job; false when the worker has ended.
     fn send(&self, job: Job<F>) -> bool {
-        // The channel has capacity for all jobs in flight: one batch, and one segment to finish before the
-        // next is prepared.
+        // The channel has capacity for all jobs in flight: one batch, and one segment to finish first.
         let is_sent = self.jobs.try_send(job).is_ok();
         if is_sent && let Some(thread) = self.shared.thread.get() {
             thread.unpark();
@@ -120,8 +119,7 @@ impl<S: Storage> Journal<S> {
     /// Appends a record, which is durable once [`Journal::durable`] has reached its sequence.
     ///
     /// # Errors
-    /// [`AppendError`] when a limit is reached, the journal has failed, or `sequence` does not follow.
-    /// Nothing has changed.
+    /// [`AppendError`] at a limit, after a failure, or if `sequence` does not follow. Nothing has changed.
     #[inline]
     pub fn append(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), AppendError> {
         let (len, max) = (payload.len(), self.config.payload_len_max);
@@ -331,8 +329,7 @@ impl<S: Storage> Journal<S> {
         self.durable == self.last_appended
     }
 
-    /// Returns the bytes left in the present segment, which is the whole capacity while there is no next
-    /// segment.
+    /// Returns the bytes left in the present segment, which is all capacity without a next segment.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.config.segment_len - self.position
@@ -386,8 +383,7 @@ impl DurableView {
         Sequence(self.shared.durable.load(Ordering::Acquire))
     }
 
-    /// Wakes the thread behind `waker` when more is durable, or the journal has work for
-    /// [`poll`](Journal::poll).
+    /// Wakes the thread behind `waker` when more is durable, or [`poll`](Journal::poll) has work.
     ///
     /// # Panics
     /// When there are already [the maximum number](tickpath_lockfree::wake::WAKERS_MAX) of wakers.

@@ -87,8 +87,7 @@ pub fn open<S: Storage>(
     };
     let snapshot = promise.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // A snapshot can exist without its note. A log that restarts after it must not be compared with an older
-    // one.
+    // A snapshot can exist without its note. Never compare a log that restarts after it with an older one.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;

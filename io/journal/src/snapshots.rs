@@ -122,8 +122,7 @@ impl<S: Storage> Snapshots<S> {
         Snapshots { storage, session }
     }
 
-    /// Writes a snapshot. When this returns, it is on the disk under its name. Before that, it does not
-    /// exist.
+    /// Writes a snapshot. When this returns, it is on the disk under its name. Before, it does not exist.
     ///
     /// First syncs the log that it covers, under every policy. Otherwise, after a power loss, the snapshot
     /// could contradict a shorter log, and the older snapshots from which it could continue would already be
@@ -227,8 +226,7 @@ impl<S: Storage> Snapshots<S> {
         self.remove(&snapshots.chain(segments.map(|pair| segment_name(pair[0]))).collect::<Vec<_>>())
     }
 
-    /// Removes the snapshots that cover more than `limit`, which belong to a log that lost its end. Returns
-    /// their names.
+    /// Removes snapshots beyond `limit`, which belong to a log that lost its end. Returns their names.
     ///
     /// # Errors
     /// [`OpenError::Io`] when the disk refuses.

@@ -101,8 +101,7 @@ pub trait StorageFile: Send + 'static {
 /// The start of a file in memory, whose contents survive the death of the process.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait SharedBytes: Send {
-    /// Writes `bytes`, whole words of 8 at a multiple of 8 from the start, word by word. Never waits or
-    /// fails.
+    /// Writes `bytes`, whole words of 8 at a multiple of 8 from the start, word by word. Cannot wait or fail.
     fn write(&mut self, bytes: &[u8], at: usize);
 
     /// Syncs everything written to the disk.

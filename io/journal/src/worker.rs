@@ -24,8 +24,7 @@ const FILL_LEN: usize = 256 * 1024;
 /// Interval at which an idle thread retries: there may be space for the next segment by then.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// The disk's end of a [`Journal`](crate::Journal): writes and syncs batches, prepares segments and names
-/// them.
+/// The disk's end of a [`Journal`](crate::Journal): writes and syncs batches, prepares and names segments.
 ///
 /// Created by [`open`](crate::open). In production it has a separate thread, a [`WorkerThread`]; a simulation
 /// calls [`DiskWorker::run_once`] at any time.

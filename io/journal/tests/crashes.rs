@@ -1,5 +1,4 @@
-//! Random crashes of process and disk: acknowledged records survive, and the log has no invented records and
-//! no gaps.
+//! Random crashes of process and disk: acknowledged records survive, and no records are invented or skipped.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common::{check_records, config, open_with, payload, session};

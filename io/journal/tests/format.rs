@@ -100,8 +100,7 @@ fn both_versions_are_read_and_the_log_goes_on_in_version_2() {
     }
 }
 
-/// No record of version 1 holds the synced sequence, so a valid one after a bad one is proof enough of
-/// damage.
+/// No record of version 1 holds the synced sequence, so a valid one after a bad one is proof of damage.
 #[test]
 fn damage_inside_version_1_is_told() {
     for at in 48..48 + 24 {
@@ -163,8 +162,7 @@ fn damage_to_any_byte_is_refused_with_its_place_or_cut() {
                     refused += 1;
                 }
                 Err(error) => panic!("{error}"),
-                // Only for the last record and the zeroes after it there is no later record that reports them
-                // as synced.
+                // No later record reports the last record and the zeroes after it as synced.
                 Ok(found) => {
                     let torn = found.torn.unwrap();
                     assert!(torn.file == *file && torn.offset as usize <= at);
@@ -309,8 +307,7 @@ fn another_sessions_segment_and_a_wrong_name_are_told() {
     assert!(matches!(error, OpenError::Record { damage: found, .. } if found == damage), "{error}");
 }
 
-/// A damaged header loses only the records that depend on it: those that a snapshot covers, or all that
-/// follow.
+/// A damaged header loses only the records that depend on it: those that a snapshot covers, or the rest.
 #[test]
 fn an_accepted_loss_of_a_header_keeps_what_a_snapshot_does_not_cover() {
     let last = 130;

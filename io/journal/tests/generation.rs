@@ -134,8 +134,7 @@ fn either_slot_of_what_was_acknowledged_is_enough() {
     }
 }
 
-/// With a syncing policy a power loss leaves the file at or before the log's end; under `async` it proves
-/// nothing.
+/// With a syncing policy a power loss leaves the file at or before the log's end; `async` proves nothing.
 #[test]
 fn after_a_loss_of_power_the_file_demands_nothing_that_was_never_promised() {
     for policy in Policy::ALL {

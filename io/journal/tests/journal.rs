@@ -31,8 +31,7 @@ fn payloads_and_sequences_have_bounds() {
     assert_eq!(journal.last_appended(), Sequence(2));
 }
 
-/// Two buffers of 1024 bytes, records of 128: eight fill one buffer, and the disk has the other until it is
-/// done.
+/// Two buffers of 1024 bytes, records of 128: eight fill one buffer while the disk has the other.
 #[test]
 fn buffers_have_a_bound_and_give_the_record_back() {
     let disk = common::disk();

@@ -170,8 +170,7 @@ fn a_log_that_cannot_be_synced_ends_snapshots_and_the_journal() {
     }
 }
 
-/// A missing file of the newest snapshot is detected, and its state hash is known even if its header is
-/// damaged.
+/// A missing newest snapshot is detected, and its state hash is known even if its header is damaged.
 #[test]
 fn the_newest_snapshot_is_known_without_its_file() {
     let disk = common::disk();
@@ -204,8 +203,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     drop(opened);
 }
 
-/// The process ended between the rename of a snapshot and its note; then the log lost its end, which was
-/// accepted.
+/// The process ended between the rename of a snapshot and its note; then the log lost its end, as accepted.
 #[test]
 fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
     let disk = written(Policy::Group, 100);
@@ -231,8 +229,7 @@ fn a_log_that_begins_anew_after_a_snapshot_that_is_not_noted_opens_again() {
     assert_eq!((again.found.first_sequence(), again.journal.last_appended()), (Sequence(91), Sequence(95)));
 }
 
-/// The process ended while its last segment had no name yet; then the records before a snapshot's end were
-/// lost.
+/// The process ended before its last segment had a name; then the records before a snapshot's end were lost.
 #[test]
 fn a_log_that_restarts_after_a_snapshot_removes_a_segment_without_a_name() {
     let disk = written(Policy::Async, 100);
