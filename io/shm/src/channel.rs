@@ -6,8 +6,7 @@
 //! neither end can truncate it, and is passed over the socket. The socket stays open: its end shows that the
 //! other process has ended, for whatever reason.
 //!
-//! Neither end trusts the other beyond the items: [`shared_spsc`] copies them, and detects impossible
-//! positions.
+//! Neither end trusts the other beyond the items: [`shared_spsc`] copies them, and detects bad positions.
 //!
 //! ```
 //! use std::time::Duration;
@@ -17,7 +16,7 @@
 //! # let path = place.path().join("gateway.sock");
 //! let listener = ChannelListener::bind(&path)?;
 //! let caller = call(&path)?;
-//! let accepted = listener.try_accept()?.ok_or("nobody called")?;
+//! let accepted = listener.try_accept()?.ok_or("no caller")?;
 //! assert_eq!(accepted.peer().pid, std::process::id());
 //! let mut server: Channel<[u64; 2], u64> = accepted.grant(64)?;
 //! let mut client: Channel<u64, [u64; 2]> = caller.receive(Duration::from_secs(5))?;
@@ -82,8 +81,7 @@ pub enum ChannelError {
     /// The other end closed the connection without granting a channel.
     #[error("the other end has refused the channel")]
     Refused,
-    /// The received greeting is not of this version, or describes other items: use the same version on both
-    /// sides.
+    /// The greeting is not of this version, or describes other items: use the same version on both sides.
     #[error("the other end offers another kind of channel: use the same version on both sides")]
     Greeting,
     /// The other end could truncate the received memory.
@@ -251,8 +249,7 @@ impl Caller {
     /// For the client: waits for the memory, up to `timeout`, and checks it.
     ///
     /// # Errors
-    /// [`ChannelError::Refused`], [`ChannelError::Greeting`], [`ChannelError::Unsealed`], and the system's
-    /// errors.
+    /// [`ChannelError::Refused`], [`ChannelError::Greeting`], [`ChannelError::Unsealed`], and system errors.
     pub fn receive<S: Payload, R: Payload>(self, timeout: Duration) -> Result<Channel<S, R>, ChannelError> {
         self.stream.set_read_timeout(Some(timeout)).map_err(system("wait for the channel"))?;
         let (greeting, memory) = self.receive_memory()?;

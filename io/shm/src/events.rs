@@ -79,8 +79,7 @@ impl<T: Payload> EventsWriter<T> {
         self.stream.sent()
     }
 
-    /// Publishes that this writer still works. `now` counts from the Unix epoch; ten times a second is
-    /// sufficient.
+    /// Publishes that this writer still works. `now` counts from the Unix epoch; ten a second suffice.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
     }

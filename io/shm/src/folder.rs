@@ -101,8 +101,7 @@ impl Folder {
         self.path.join(format!(".{name}.{}.{number}{NEW_SUFFIX}", std::process::id()))
     }
 
-    /// Returns the names of the segments, sorted. In a folder with more than 4,096 files it returns only
-    /// some.
+    /// Returns the names of the segments, sorted; only some in a folder with more than 4,096 files.
     ///
     /// # Errors
     /// The system's error.
@@ -128,8 +127,7 @@ impl Folder {
         Ok(entries.take(FILES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
     }
 
-    /// Opens a segment's file for reading. It must be a plain file of this user that no other user may write
-    /// to.
+    /// Opens a segment's file for reading: a plain file of this user that no other user may write to.
     pub(crate) fn open_segment(&self, name: &SegmentName) -> Result<(PathBuf, File, Metadata), ShmError> {
         let path = self.file(name);
         // A pipe must not block this, and a link might lead anywhere.

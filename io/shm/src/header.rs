@@ -145,8 +145,7 @@ const _: () = assert!(offset_of!(MarketUpdate, health) == 76 && offset_of!(Marke
 pub struct SegmentConfig {
     /// Maximum number of instruments, up to [`ROWS_MAX`].
     pub rows: u64,
-    /// Number of updates that the stream keeps, rounded up to a power of two, up to [`STREAM_CAPACITY_MAX`];
-    /// 0 for no stream.
+    /// Updates in the stream, rounded up to a power of two, at most [`STREAM_CAPACITY_MAX`]; 0 for none.
     pub stream_capacity: u64,
     /// Origin of the times.
     pub time_base: TimeBase,
@@ -177,8 +176,7 @@ impl Header {
         }
     }
 
-    /// Returns the header for a stream of `capacity` events, rounded up to a power of two, of `item_len`
-    /// bytes each.
+    /// Returns the header for `capacity` events, rounded up to a power of two, of `item_len` bytes.
     pub(crate) fn events(item_len: u64, capacity: u64) -> Header {
         let stream_capacity = capacity.clamp(1, STREAM_CAPACITY_MAX).next_power_of_two();
         let (layout, file_len) = Layout::of_events(item_len.clamp(8, EVENT_LEN_MAX), stream_capacity);

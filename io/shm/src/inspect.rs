@@ -98,7 +98,7 @@ pub fn verify_events(segment: &EventsReader) -> Verified {
             // The writer has overwritten the slot since.
             found if is_alive && found > expected => verified.overtaken += 1,
             found if found > expected => {
-                verified.problem(|| format!("event {position} is torn, and nobody writes"));
+                verified.problem(|| format!("event {position} is torn, and there is no writer"));
             }
             _ => verified.problem(|| format!("event {position} of {sent} is missing")),
         }
@@ -140,7 +140,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
                 return verified.problem(|| format!("update {at} of {end} is missing"));
             }
             Err(lost) if is_alive => verified.overtaken += lost.0,
-            Err(lost) => verified.problem(|| format!("{} updates are torn, and nobody writes", lost.0)),
+            Err(lost) => verified.problem(|| format!("{} updates are torn, and there is no writer", lost.0)),
         }
     }
 }

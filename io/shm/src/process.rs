@@ -40,8 +40,7 @@ impl WriterId {
         })
     }
 
-    /// Returns whether the process still runs. A process that is invisible, as in another container, counts
-    /// as ended.
+    /// Returns whether the process still runs. An invisible one, as in another container, counts as ended.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot) && start_ticks(self.pid) == Some(self.start_ticks)
@@ -55,8 +54,7 @@ pub enum WriterState {
     Alive,
     /// The writer ended normally; no more data follows.
     Closed,
-    /// The writer's process died without closing. The last values may be old, and an entry may be half
-    /// written.
+    /// The process died without closing. The last values may be old, and an entry may be half written.
     Gone,
 }
 
@@ -72,8 +70,7 @@ fn start_ticks(pid: u32) -> Option<u64> {
     parse_start(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Parses the start time. The process name is in parentheses and may hold any characters, including
-/// parentheses.
+/// Parses the start time. The process name is in parentheses and may contain anything, even parentheses.
 fn parse_start(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace();

@@ -109,8 +109,7 @@ impl SegmentReader {
         LiveWord::QuotesWritten.load(&self.opened.lines)
     }
 
-    /// Returns the stream from now on; `None` when the segment has none. An overtaken reader learns the
-    /// number of lost updates.
+    /// Returns the stream from now on, if any. An overtaken reader learns the number of lost updates.
     #[must_use]
     pub fn stream(&self) -> Option<Receiver<MarketUpdate>> {
         Receiver::over(self.stream.clone()?).ok()

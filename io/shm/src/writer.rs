@@ -231,8 +231,7 @@ impl Old {
         let mut bytes = [0; size_of::<Header>()];
         let len = file.read_at(&mut bytes, 0).map_err(system("read", &path))?;
         let header = Header::check(&bytes[..len], found.len()).ok();
-        // A process being started briefly holds this process's open files, and with them the lock of a closed
-        // segment.
+        // A starting process briefly holds this process's open files, and the lock of a closed segment.
         for tries_left in (0..CLOSED_TRIES_MAX).rev() {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) if !is_at(&found, &path) => return Ok(None),
@@ -293,8 +292,7 @@ impl NewFile {
         }
     }
 
-    /// Locks the file and allocates all its space: a write into a mapping without space would end the
-    /// process.
+    /// Locks the file and allocates all its space: writing to a mapping without space ends the process.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
         // Waits for a process that removes unfinished files and inspects this one before it is locked.
         file.lock()?;

@@ -38,8 +38,7 @@ fn site() -> Site {
     Site { _place: place, path }
 }
 
-/// Waits for the end. A starting child process of another test briefly holds this process's files, which
-/// delays it.
+/// Waits for the end, which a starting child process of another test delays: it holds this one's files.
 #[track_caller]
 fn wait_for_end<S: Payload, R: Payload>(channel: &Channel<S, R>) {
     until(|| channel.is_peer_gone().then_some(()));

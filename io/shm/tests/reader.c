@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
             words[word] = atomic_load_explicit(&slot[1 + word], memory_order_relaxed);
         atomic_thread_fence(memory_order_acquire);
         if (before != 2 * position + 2 || atomic_load_explicit(&slot[0], memory_order_relaxed) != before)
-            return fail("an update was overtaken, and nobody writes");
+            return fail("an update was overtaken, and there is no writer");
         const unsigned char *last = (const unsigned char *)&words[9];
         uint16_t instrument;
         memcpy(&instrument, last, 2);

@@ -46,8 +46,7 @@ impl Site {
         })
     }
 
-    /// Reclaims the segment. A starting child process of another test briefly holds this process's files and
-    /// locks.
+    /// Reclaims the segment. A starting child process of another test briefly holds this process's locks.
     fn reclaim(&self) -> Reclaimed {
         until(|| Some(reclaim(&self.folder, &self.name).unwrap()).filter(|it| *it != Reclaimed::Kept))
     }
