@@ -56,8 +56,7 @@ pub fn audit<S: Storage>(
             }
             Some(audit) => {
                 advance(storage, session, &mut audit.replica, sequence, &mut on_progress)?;
-                // A start with other limits or more users wrote this one. The hash reveals a state that
-                // cannot follow.
+                // A start with other limits or more users wrote this. The hash reveals a wrong state.
                 audit.replica.redefine(recorded.definition().clone()).ok();
                 check(&audit.replica, sequence, snapshot.state_hash)?;
                 audit.replica = recorded;

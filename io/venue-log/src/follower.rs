@@ -27,8 +27,7 @@ pub enum FollowerError {
         /// The cause.
         source: OpenError,
     },
-    /// A snapshot was written, but files needed only by earlier ones were not all removed. The next run
-    /// removes them.
+    /// A snapshot was written, but not all older files were removed. The next snapshot removes them.
     #[error(
         "snapshot {sequence} was written, and older files that it replaces were not all removed: {source}"
     )]
@@ -65,8 +64,7 @@ pub struct Follower<S: Storage> {
 }
 
 impl<S: Storage> Follower<S> {
-    /// Creates a follower of a log. It writes a snapshot `every` this number of commands and keeps the newest
-    /// `keep`.
+    /// Creates a follower that writes a snapshot `every` this number of commands and keeps the newest `keep`.
     #[must_use]
     pub fn new(
         log: StoredJournal<S>,
@@ -77,8 +75,7 @@ impl<S: Storage> Follower<S> {
         Follower { log, every, keep, counters, state: None, payload: vec![] }
     }
 
-    /// Takes a bounded number of durable commands, and writes a snapshot if one is due. Returns the number of
-    /// commands.
+    /// Takes a bounded number of durable commands, and writes a due snapshot. Returns the number of commands.
     ///
     /// # Errors
     /// [`FollowerError`].

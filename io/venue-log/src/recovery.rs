@@ -73,8 +73,7 @@ pub enum RecoveryError {
         /// The unusable snapshots.
         skipped: String,
     },
-    /// Restore the file from a backup, or start once with the configuration of the last start, if it has
-    /// changed since.
+    /// Restore the file from a backup, or start once with the last start's configuration, if it has changed.
     #[error(
         "{file} cannot be used ({damage}), and the configuration is not that of the snapshot before it: nothing says whether \
          the commands after it were decided by the one or the other; put the file back from a copy, or, if the configuration \
@@ -132,8 +131,7 @@ pub enum RecoveryError {
 pub struct Recovery {
     /// The session, new or continued.
     pub session: SessionName,
-    /// Generation of the session: the number of earlier starts after which answered commands may have been
-    /// lost.
+    /// Generation of the session: number of earlier starts after which answered commands may be lost.
     pub generation: u32,
     /// The last command.
     pub last: Sequence,
@@ -163,7 +161,7 @@ impl fmt::Display for Recovery {
         if last.0 == 0 {
             write!(f, "session {session} begins")?;
         } else {
-            write!(f, "session {session} goes on after command {last}: ")?;
+            write!(f, "session {session} continues after command {last}: ")?;
             match self.snapshot {
                 Some(sequence) => write!(f, "snapshot {sequence}")?,
                 None => write!(f, "no snapshot")?,
