@@ -78,8 +78,7 @@ struct Connection {
     unsent: Vec<u8>,
     /// True while one of its lines waits for its answer.
     is_waiting: bool,
-    /// True when nothing more is read: the client has sent all its lines, or may not send more. Answers are
-    /// still sent.
+    /// True when nothing more is read: the client has sent all lines that it may. Answers are still sent.
     has_ended: bool,
     is_closed: bool,
 }
@@ -100,8 +99,7 @@ impl LineServer {
         })
     }
 
-    /// Returns the number of refused connections: other users of the machine, no line in time, or too many
-    /// connections.
+    /// Returns the number of refused connections: other users, no line in time, or too many connections.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -171,8 +169,7 @@ impl LineServer {
         None
     }
 
-    /// Answers a connection's line. [`receive`](LineServer::receive) sends the rest that the client does not
-    /// read at once.
+    /// Answers a connection's line. [`receive`](LineServer::receive) sends what does not fit at once.
     pub fn answer(&mut self, connection: u64, answer: &Value) {
         // A client that has disconnected needs no answer.
         let Some(connection) = self.connections.iter_mut().find(|it| it.id == connection) else { return };

@@ -5,8 +5,7 @@ use std::time::Duration;
 use tickpath_agent::{BackgroundThread, StopSignal, Waker};
 use tickpath_lockfree::spsc;
 
-/// Maximum number of queued checks, separately for trusted logins and others. Further checks have to be
-/// retried.
+/// Maximum number of queued checks, separately for trusted logins and others. Further ones must be retried.
 pub const CHECKS_MAX: usize = 64;
 /// Maximum password length, in bytes.
 const PASSWORD_LEN_MAX: usize = 64;

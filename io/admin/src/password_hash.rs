@@ -25,8 +25,7 @@ pub struct PasswordHash(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PasswordHashError {
-    /// Create a hash with `tickpath admin hash-password`, or for a gateway user with `tickpath gateway
-    /// hash-password`.
+    /// Create a hash with `tickpath admin hash-password`, for a gateway `tickpath gateway hash-password`.
     #[error(
         "this is no argon2 hash ($argon2id$v=19$...): make one by tickpath admin hash-password, of a gateway's user by tickpath gateway hash-password"
     )]
@@ -64,8 +63,7 @@ impl PasswordHash {
         Argon2::default().hash_password(password).ok().map(|hash| hash.to_string())
     }
 
-    /// Returns whether this is the hash of `password`. The hash's parameters determine the time. Not for a
-    /// duty cycle.
+    /// Returns whether this is the hash of `password`. Slow, by the hash's parameters: not for a duty cycle.
     #[must_use]
     pub fn is_of(&self, password: &[u8]) -> bool {
         phc::PasswordHash::new(&self.0)

@@ -26,9 +26,8 @@ pub struct TrustedLogins {
 }
 
 impl TrustedLogins {
-    /// Adds the pairs of `text`, the contents of the file, to `known`; `place` returns a user's index by
-    /// name. Returns a message for the operator if the file is damaged, or missing although it `should_be`
-    /// there.
+    /// Adds the pairs of the file's `text` to `known`; `place` returns a user's index by name. Returns a
+    /// message for the operator if the file is damaged, or missing although it `should_be` there.
     pub fn recall(
         known: &mut TrustedPeers<Ipv4Addr>,
         text: io::Result<Option<Vec<u8>>>,
@@ -42,8 +41,7 @@ impl TrustedLogins {
         }
     }
 
-    /// Creates a writer with these pairs. `write` writes all pairs into the file, and replaces the previous
-    /// ones.
+    /// Creates a writer with these pairs. `write` replaces the pairs in the file by the given ones.
     pub fn new(
         known: TrustedPeers<Ipv4Addr>,
         write: impl FnMut(&TrustedPeers<Ipv4Addr>) -> io::Result<()> + Send + 'static,
