@@ -77,8 +77,7 @@ impl FileKind {
     /// Loads the file at `path`, which should be of this kind.
     ///
     /// # Errors
-    /// [`ConfigError`] when it cannot be read or is not a `T`; for a file of another kind, the error names
-    /// that kind.
+    /// [`ConfigError`] when it cannot be read or is not a `T`. The error names the kind of another file.
     pub fn load<T: DeserializeOwned>(self, path: &Path) -> Result<T, ConfigError> {
         load(path).map_err(|error| match error {
             ConfigError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {

@@ -41,8 +41,7 @@ fn is_read(out: &impl AsFd) -> bool {
 
 /// Prints one or more lines to standard error.
 ///
-/// A failure, such as a pipe whose reader has ended, is ignored, because there is no other place to report
-/// it.
+/// Ignores failures, such as a pipe without a reader, because there is no other place to report them.
 pub fn tell(lines: impl Display) {
     tell_part(format_args!("{lines}\n"));
 }
@@ -100,8 +99,7 @@ pub fn thousands(number: impl Into<u128>) -> String {
     text
 }
 
-/// Formats a number with the noun `one`, in the plural unless the number is 1: `1 order`, `2 orders`, `1,234
-/// orders`.
+/// Formats a number with its noun, plural unless the number is 1: `1 order`, `2 orders`, `1,234 orders`.
 #[must_use]
 pub fn counted(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

@@ -8,8 +8,7 @@ pub fn beside(config: &Path, named: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// Returns the folder of a file: `.` for a bare name, because [`Path::parent`] returns an empty path that
-/// cannot be opened.
+/// Returns the folder of a file: `.` for a bare name, not the empty path of [`Path::parent`].
 #[must_use]
 pub fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -63,8 +63,7 @@ impl Placement {
         Placement { observer, ..self }
     }
 
-    /// Renames the roles by `role`, and removes those for which it returns `None`. Removes a thread without
-    /// agents.
+    /// Renames the roles by `role`, and removes those with `None`. Removes a thread without agents.
     #[must_use]
     pub fn with_roles(&self, role: impl Fn(&str) -> Option<&str>) -> Placement {
         let mut placement = self.clone();

@@ -29,8 +29,7 @@ const SECRET_LEN_MAX: u64 = 64 << 10;
 /// Prefix of a password's argon2 hash.
 const HASH_MARK: &str = "$argon2";
 
-/// A secret in a configuration: `env:NAME`, `file:PATH`, or the text itself. Relative paths begin at the
-/// file's folder.
+/// A secret: `env:NAME`, `file:PATH`, or the text itself. Relative paths begin at the configuration's folder.
 ///
 /// A configuration may contain the text of a secret only when no other user can read the file; the
 /// public [`TEST_PASSWORD`] and a password's argon2 hash are accepted anywhere. Never printed.
@@ -75,8 +74,7 @@ impl Secret {
         Some(config.map_or_else(|| path.to_owned(), |config| beside(config, path)))
     }
 
-    /// Returns the value of a setting that is not secret although it is configured like one, such as the id
-    /// of a key.
+    /// Returns the value of a setting that is configured like a secret but is not one, such as a key's id.
     ///
     /// # Errors
     /// [`ConfigError`] when the named variable or file is missing.
