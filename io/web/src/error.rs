@@ -117,7 +117,7 @@ fn tls_remedy(why: &str) -> &'static str {
     if why.contains("InvalidContentType") {
         "nobody speaks TLS at this port: name the one that does, or write ws:// in place of wss://"
     } else if why.contains("certificate") {
-        "a CA of one's own is named by ca_file, or --ca-file FILE"
+        "name a private CA by ca_file, or --ca-file FILE"
     } else {
         "is it a TLS port, and are its certificates sound?"
     }

@@ -293,7 +293,7 @@ impl<N: Network> WebConnection<N> {
     /// If no upgrade waits for an answer.
     pub fn accept_upgrade(&mut self) {
         let State::Http(http) = std::mem::replace(&mut self.state, State::Ended) else { return };
-        assert!(http.is_unanswered && http.request().head.is_upgrade, "no upgrade was asked for");
+        assert!(http.is_unanswered && http.request().head.is_upgrade, "no upgrade was requested");
         let host = self.peer_address.to_string();
         let socket = http.into_websocket(&self.limits);
         let mut channel = Channel::new(socket, Role::Server, &self.limits, host);
