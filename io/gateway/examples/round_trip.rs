@@ -20,10 +20,10 @@ const ROUNDS: usize = 20_000;
 const TURNS: usize = 10;
 
 fn connect(place: &Path) -> (Door, Client, ClientId) {
-    let socket = place.join("door.sock");
+    let socket = place.join("gateway.sock");
     let folder = Folder::create(&place.join("shm")).expect("there is room");
-    let name = SegmentName::new("door").expect("it is a name");
-    let mut door = Door::open(DoorConfig::new(&socket, folder, name)).expect("nobody else is there");
+    let name = SegmentName::new("gateway").expect("it is a name");
+    let mut door = Door::open(DoorConfig::new(&socket, folder, name)).expect("the socket is free");
     // Like a gateway that has run for a while.
     std::thread::sleep(Duration::from_millis(300));
     let user = Text::cut("bench");
@@ -35,7 +35,7 @@ fn connect(place: &Path) -> (Door, Client, ClientId) {
             // Processor time, as the client that wakes up may take the core meanwhile.
             let start = thread_time();
             let id = door.admit(login.id, 1).expect("there is room");
-            println!("letting a client in took the door {} us", (thread_time() - start).as_micros());
+            println!("the gateway admitted a client in {} us", (thread_time() - start).as_micros());
             break id;
         }
     };
@@ -114,7 +114,7 @@ fn measure(place: &Path) {
             is_bare.store(true, Ordering::Relaxed);
             let bare_ns = through_rings(&mut to, &mut from);
             println!(
-                "turn {turn}: door {door_ns} ns, bare rings {bare_ns} ns, ratio {:.2}",
+                "turn {turn}: gateway {door_ns} ns, bare rings {bare_ns} ns, ratio {:.2}",
                 door_ns as f64 / bare_ns as f64
             );
         }

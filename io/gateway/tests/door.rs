@@ -294,7 +294,7 @@ fn who_is_lapped_is_told_and_asks_for_the_market_anew() {
     }
     let event = next(&mut client);
     assert_eq!((event.body::<Lapped>(), event.header.source), (Some(Lapped { lost: 36 }), 0));
-    assert!(is_quiet(&mut client), "books are stale until they are sent anew");
+    assert!(is_quiet(&mut client), "books are stale until they are sent again");
     let (from, request) = next_request(&mut door);
     assert_eq!((from, request.header.kind), (id, RequestKind::DOWNLOAD_MARKET_DATA));
     door.send(id, &mut top(5, 100));
