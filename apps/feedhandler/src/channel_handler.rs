@@ -38,8 +38,7 @@ where
         1
     }
 
-    /// Takes up to `answers_max` answers to requests, and polls the recovery client once; returns the amount
-    /// of work.
+    /// Takes up to `answers_max` answers, and polls the recovery client once; returns the amount of work.
     pub(crate) fn recover<L: UpdateListener>(&mut self, now: Nanos, answers_max: usize, out: &mut L) -> usize
     where
         R: for<'a> RecoveryInput<Recovering<'a, B, F, L>>,

@@ -75,8 +75,7 @@ pub struct FeedCounters {
     pub unauthorised: Counter,
     /// 1 while a gap is open.
     pub open_gap: Counter,
-    /// Instruments whose symbol differs from the [expected one](FeedSettings::symbols): their books are
-    /// suspect.
+    /// Instruments without the [expected symbol](FeedSettings::symbols): their books are suspect.
     pub other_symbols: Counter,
     /// One of these instruments, if any.
     pub other_symbol: OnceLock<OtherSymbol>,
@@ -305,8 +304,8 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
 #[cold]
 fn session_change(session: Session) -> AgentError {
     AgentError::recoverable(format!(
-        "the lines carry session '{session}' now: the venue was started anew and the books are of the one \
-         before; start this program anew"
+        "the lines carry session '{session}' now: the venue was restarted and the books are of the one \
+         before; restart this program"
     ))
 }
 
@@ -334,8 +333,7 @@ fn recovery_servers(settings: &FeedSettings) -> RecoveryServers {
     }
 }
 
-/// Returns whether the loss model drops a packet, by its first sequence: all receivers with a seed lose the
-/// same packets.
+/// Returns whether the loss model drops a packet, by its first sequence: equal for all receivers of a seed.
 fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
     let sequence = packet.get(10..18).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
     loss.drops(line, sequence)

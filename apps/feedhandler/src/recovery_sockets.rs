@@ -1,5 +1,4 @@
-//! The sockets of a recovery client: one for requests, a connection, and multicast groups that are joined
-//! when needed.
+//! The sockets of a recovery client: one for requests, a connection, and multicast groups joined when needed.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;

@@ -29,8 +29,7 @@ impl Senders {
         self.0.is_empty() || self.0.contains(&address)
     }
 
-    /// Returns whether packets from every address are accepted: any sender to the groups can then change the
-    /// books.
+    /// Returns whether packets from every address are accepted: any sender can then change the books.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.0.is_empty()

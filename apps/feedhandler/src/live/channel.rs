@@ -62,8 +62,7 @@ pub struct ChannelStatus {
 }
 
 impl ChannelStatus {
-    /// Returns whether every named book is consistent with its market, and every instrument with messages has
-    /// a book.
+    /// Returns whether every named book is consistent with its market, and no instrument lacks a book.
     #[must_use]
     pub const fn is_believable(&self) -> bool {
         let [_, recovering, stale, suspect] = self.health;
@@ -127,8 +126,7 @@ pub(super) trait LiveFeed: Send {
     fn books(&self, wanted: &dyn Fn(&BookStatus) -> bool) -> Vec<BookStatus>;
     /// Returns the digest of all books; visits everything.
     fn state_hash(&self) -> u64;
-    /// Passes the books that became suspect since the last call to `take`; returns the number of further
-    /// ones.
+    /// Passes the books that became suspect since the last call to `take`; returns the number not passed.
     fn drain_suspects(&mut self, take: &mut dyn FnMut(Suspect)) -> u64;
 }
 
@@ -245,8 +243,7 @@ where
     }
 }
 
-/// Counts the named instruments by the health of their books, and records whether other instruments have no
-/// book.
+/// Counts the named instruments by the health of their books, and records whether others have no book.
 fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
     status.bookless = u64::from(!instruments.is_whole());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {

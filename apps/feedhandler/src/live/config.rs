@@ -53,8 +53,7 @@ impl LiveConfig {
         Ok(config)
     }
 
-    /// Checks that the secrets of all channels exist; `file` is the configuration file that may contain
-    /// secrets.
+    /// Checks that the secrets of all channels exist; `file` is the file that may contain secrets.
     ///
     /// # Errors
     /// [`ConfigError`] when a secret is missing or others may read it.
@@ -105,8 +104,7 @@ impl LiveConfig {
         self.feed.symbols.iter().map(symbol).collect()
     }
 
-    /// Returns the midnight that is the origin of times in updates, since the Unix epoch; `now` is the time
-    /// of the start.
+    /// Returns the midnight from which update times count, since the Unix epoch; `now` is the start.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when the date or time zone is not valid.

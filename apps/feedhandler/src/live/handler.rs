@@ -97,8 +97,7 @@ pub enum LiveCommand {
 pub struct LiveReport {
     /// The channels.
     pub channels: Vec<ChannelReport>,
-    /// Books with their channels: in an answer the books that are not live, at the end those of the
-    /// configured symbols.
+    /// Books with their channels: in an answer those not live, at the end those of the configured symbols.
     pub books: NamedBooks,
 }
 
@@ -109,8 +108,7 @@ impl LiveReport {
         self.channels.iter().all(|channel| channel.status.is_believable())
     }
 
-    /// Returns the reason why the run is incomplete or its books cannot be trusted, in one line; `None` when
-    /// all is well.
+    /// Returns in one line why the run is incomplete or its books cannot be trusted; `None` when all is well.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let lost: u64 = self.channels.iter().map(|channel| channel.status.lines.messages_lost).sum();

@@ -132,8 +132,7 @@ impl ChannelOutput {
         }
     }
 
-    /// Passes the books that became suspect since the last call to `take`; returns the number of further
-    /// ones.
+    /// Passes the books that became suspect since the last call to `take`; returns the number not passed.
     pub(super) fn drain_suspects<B: BooksById>(
         &mut self,
         instruments: &Instruments<B>,

@@ -93,7 +93,7 @@ fn channel_json(report: &ChannelReport) -> Value {
         },
         "disagreements": lines.disagreements,
         "aside": lines.aside,
-        "strangers": status.strangers,
+        "unauthorised": status.strangers,
         "truncated": status.truncated,
         "kernel_drops": status.kernel_drops,
         "contradictions": counts!(
@@ -148,9 +148,9 @@ pub(super) fn troubles(status: &ChannelStatus) -> [(bool, &'static str); 17] {
             of_lines(|line| line.far_ahead),
             "a packet far ahead of all others came: it counts when a second one does",
         ),
-        (status.channel.session_changes > 0, "the lines went over to another session: its books began anew"),
-        (lines.restarts > 0, "the publisher numbers from 1 again: its books began anew"),
-        (lines.jumps_back > 0, "the lines went on with numbers that had been: its books began anew"),
+        (status.channel.session_changes > 0, "the lines changed to another session: its books were reset"),
+        (lines.restarts > 0, "the publisher numbers from 1 again: its books were reset"),
+        (lines.jumps_back > 0, "the lines repeated earlier numbers: its books were reset"),
         (lines.disagreements > 0, "the lines brought different bytes under the same numbers"),
         (
             lines.messages_lost > 0,
@@ -268,7 +268,7 @@ pub fn summary(report: &ChannelReport) -> String {
         thousands(lines.messages_lost),
     );
     text += &format!(
-        "  recovery  {} requests, {} refused, {} books healed by snapshots, {} wait, {} read anew",
+        "  recovery  {} requests, {} refused, {} books recovered by snapshots, {} wait, {} requested again",
         recovery.requests,
         recovery.refusals,
         status.healer.healed,
@@ -282,7 +282,7 @@ pub fn summary(report: &ChannelReport) -> String {
 fn besides(status: &ChannelStatus) -> String {
     let (lines, recovery) = (&status.lines, &status.recovery);
     let odd = [
-        ("strangers", status.strangers + recovery.strangers),
+        ("unauthorised", status.strangers + recovery.strangers),
         ("kernel drops", status.kernel_drops),
         ("too long", status.truncated),
         ("session changes", status.channel.session_changes),

@@ -14,11 +14,9 @@ use crate::senders::Senders;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FeedSection {
-    /// Symbols that go to the outputs and are shown at the end; all when empty. Books are built for all
-    /// symbols.
+    /// Symbols for the outputs and the final list; all when empty. Books are built for all symbols.
     pub symbols: Vec<String>,
-    /// Date of the session, such as 2026-11-22; the start's date when absent. Its midnight is the origin of
-    /// update times.
+    /// Date of the session, such as 2026-11-22, with the midnight of update times; the start's when absent.
     pub session_date: Option<String>,
     /// Time zone of the exchange: ET, CT, UTC, or an offset from UTC such as -05:00.
     pub time_zone: String,

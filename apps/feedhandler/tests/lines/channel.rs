@@ -85,8 +85,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Opens a channel. Returns `None`, and prints a line, when the lines cannot be read with this suite's
-    /// method.
+    /// Opens a channel. Prints a line and returns `None` when this suite cannot read the lines.
     pub fn open() -> Option<Channel> {
         Channel::with(|_| {})
     }

@@ -71,10 +71,10 @@ fn a_venue_that_starts_anew_makes_the_books_stale() {
     }
     channel.until("the news", |channel| channel.view.counters.foreign_sessions.read() == 1);
     let error = channel.last_error().expect("it is reported");
-    assert!(error.contains("'TUESDAY'") && error.contains("start this program anew"), "{error}");
+    assert!(error.contains("'TUESDAY'") && error.contains("restart this program"), "{error}");
     let (feed, _, updates) = channel.close();
     assert_eq!(feed.worst_health(), BookHealth::Stale);
-    assert_eq!(updates.last().unwrap().health(), BookHealth::Stale, "and whoever trades is told");
+    assert_eq!(updates.last().unwrap().health(), BookHealth::Stale, "and traders are notified");
     assert_eq!((feed.arbiter.foreign_sessions, feed.arbiter.lines[1].wrong_session), (1, 1));
 }
 

@@ -28,7 +28,7 @@ fn two_good_lines_give_every_message_once() {
     assert_eq!((a.first_messages, b.duplicate_messages, recovery.packets), (count, count, 0));
     assert_eq!((feed.arbiter.gaps_opened, feed.arbiter.line_losses()), (0, 0));
     let sequences = of_messages(&heard);
-    assert!(sequences.is_sorted_by(|a, b| a < b), "each message is told once, in order");
+    assert!(sequences.is_sorted_by(|a, b| a < b), "each message is published once, in order");
     assert!(sequences.len() > 1_500, "{}", sequences.len());
 }
 
@@ -83,7 +83,7 @@ fn what_both_lines_lose_comes_by_retransmission() {
     assert_eq!((counters.gaps_opened, counters.messages_lost), (counters.gaps_healed(), 0));
     assert_eq!(feed.worst_health(), BookHealth::Live);
     let seen = healths(&heard, 1);
-    assert!(seen.contains(&BookHealth::Recovering), "engines hear of the gap: {seen:?}");
+    assert!(seen.contains(&BookHealth::Recovering), "engines learn of the gap: {seen:?}");
     assert_eq!(seen.last(), Some(&BookHealth::Live));
     assert!(!seen.contains(&BookHealth::Stale), "{seen:?}");
 }
@@ -126,7 +126,7 @@ fn what_is_lost_for_good_makes_every_book_stale() {
     assert_eq!(feed.arbiter.requests, 4, "as often as it may ask");
     assert_eq!(feed.arbiter.gaps_lost, 1);
     assert_eq!(feed.builder.messages, recording.messages.len() as u64 - lost.1 as u64);
-    assert_eq!(of_messages(&heard).last(), Some(&(recording.messages.len() as u64)), "the session goes on");
+    assert_eq!(of_messages(&heard).last(), Some(&(recording.messages.len() as u64)), "the session continues");
 }
 
 #[test]

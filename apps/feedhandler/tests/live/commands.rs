@@ -68,7 +68,7 @@ fn a_running_handler_answers_and_reports_at_its_end() {
     let refused = ask(&socket, "resync ALPHA").unwrap();
     assert_eq!(refused["ok"], false);
     assert!(refused["error"].as_str().unwrap().contains("no snapshots"), "{refused}");
-    assert_eq!(ask(&socket, "resync NOBODY").unwrap()["error"], "no channel knows NOBODY");
+    assert_eq!(ask(&socket, "resync ABSENT").unwrap()["error"], "no channel knows ABSENT");
     assert_eq!(ask(&socket, "dance").unwrap()["error"], "status, or resync SYMBOL");
     stopper.stop();
     let (report, said, troubles) = handler.join().unwrap();

@@ -83,8 +83,7 @@ fn lines_that_cut_differently_are_one_and_what_both_lose_is_filled() {
     let mut rig = Rig::open(ProtocolName::IexDeep, |section| section.gap_fill = Some(address));
     for step in 0..20_u64 {
         let first = step * 30 + 1;
-        // Line A splits every ten messages and B every fifteen; both lose the segments that begin at 91 and
-        // 391.
+        // Line A splits every ten messages, B every fifteen; both lose the segments that begin at 91 and 391.
         for (line, cut) in [(0, 10), (1, 15)] {
             for start in (first..first + 30).step_by(cut as usize) {
                 let is_lost = [91, 391].contains(&start) || (line == 0 && start % 70 == 1 && start > 1);

@@ -179,7 +179,7 @@ fn another_session_is_followed_and_a_stranger_is_not() {
         section.sources = Some(vec![Ipv4Addr::new(127, 0, 0, 9)]);
     });
     packets("DAY")[..4].iter().for_each(|packet| rig.send_both(packet));
-    let status = rig.until("the strangers", || (), |status| status.strangers == 8);
+    let status = rig.until("the unauthorised packets", || (), |status| status.strangers == 8);
     assert_eq!((status.next_sequence, status.builder.messages), (1, 0));
 }
 

@@ -279,7 +279,7 @@ fn a_late_start_is_made_up_for_by_a_refresh_of_all_symbols() {
         |status| all_live(status) && status.instruments == 8 && status.waiting == 0,
     );
     assert_eq!((server.refreshed[0], server.retransmitted), (0, 0), "all symbols at first");
-    assert!(server.refreshed.len() > 1, "what was lost of it is asked for again: {:?}", server.refreshed);
+    assert!(server.refreshed.len() > 1, "what was lost of it is requested again: {:?}", server.refreshed);
     assert_eq!(status.lines.messages_lost as usize, count(before));
     later.iter().for_each(|packet| rig.send_both(packet));
     let end = day.messages.len() as u64 + 1;
