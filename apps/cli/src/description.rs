@@ -1,11 +1,11 @@
-//! A program's command line as JSON, so that `tickpath` can complete and document the programs beside it.
+//! A program's command line as JSON, so that `tickpath` can complete and document the separate programs.
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
 use serde::{Deserialize, Serialize};
 use tickpath_config::say;
 
-/// Makes a program print its description and end.
+/// Option that makes a program print its description and exit.
 pub const OPTION: &str = "--describe-command-line";
 
 #[derive(Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub fn print(mut command: Command) -> anyhow::Result<()> {
     Ok(say(serde_json::to_string(&CommandDescription::of(&command))?)?)
 }
 
-/// The command line that a description is of, under the name of the sub-command that it is.
+/// Returns the command line of a description, under the given sub-command name.
 pub fn parse(name: &'static str, json: &[u8]) -> Option<Command> {
     let description: CommandDescription = serde_json::from_slice(json).ok()?;
     Some(CommandDescription { name: name.to_owned(), ..description }.into_command())

@@ -1,9 +1,10 @@
-//! The commands of `tickpath`, and what its programs share.
+//! The commands of `tickpath`, and the code shared by its programs.
 //!
-//! `tickpath` itself has the commands that a market on this machine needs. The others are programs beside it, so that
-//! TLS, Parquet and Deribit's dialect are compiled only for who uses them; `tickpath NAME` runs `tickpath-NAME`.
+//! `tickpath` has the commands for a market on this machine. The other commands are separate programs, so
+//! that TLS, Parquet and the Deribit API are compiled only for those who need them; `tickpath NAME` runs
+//! `tickpath-NAME`.
 
-// They panic once the reader has gone: `say`, `tell` and `Console` of `tickpath-config` do not.
+// They panic once the reader has disconnected: `say`, `tell` and `Console` of `tickpath-config` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[expect(
@@ -14,6 +15,6 @@ pub mod commands;
 mod description;
 pub mod program;
 
-/// Of every program that uses this library: lets agents' duty cycles be watched for allocations; costs an addition for each.
+/// Allocator of every program that uses this library. It counts allocations, at the cost of an addition.
 #[global_allocator]
 static ALLOCATOR: tickpath_agent::CountingAllocator = tickpath_agent::CountingAllocator;

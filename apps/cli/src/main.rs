@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The command line of `tickpath`, with a sub-command for each program beside it.
+/// Returns the command line of `tickpath`, with a sub-command for each separate program.
 fn root(separate: impl FnMut(Separate) -> clap::Command) -> clap::Command {
     Command::augment_subcommands(program::root("tickpath"))
         .about(ABOUT)

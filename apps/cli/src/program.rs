@@ -12,23 +12,23 @@ use clap::{ArgMatches, Command};
 use tickpath_config::tell;
 use tickpath_version::version;
 
-/// Exit code of a command line that cannot be read, as shells have it.
+/// Exit code of an invalid command line, as in shells.
 const USAGE: u8 = 2;
-/// Widest line of help, in characters.
+/// Maximum width of help lines, in characters.
 const HELP_WIDTH_MAX: usize = 100;
 
-/// A command that is a program in the folder of `tickpath`, named `tickpath-NAME`.
+/// A command that is a separate program in the folder of `tickpath`, named `tickpath-NAME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Separate {
-    /// The command.
+    /// Name of the command.
     pub name: &'static str,
-    /// The first line of its help.
+    /// First line of the help.
     pub about: &'static str,
     /// The feature of the package `tickpath` that builds it.
     pub feature: &'static str,
 }
 
-/// Every command that is a separate program.
+/// All commands that are separate programs.
 pub const SEPARATE: [Separate; 8] = [
     Separate {
         name: "replay",
@@ -68,16 +68,16 @@ pub const SEPARATE: [Separate; 8] = [
     },
 ];
 
-/// Tells a separate program the version of the `tickpath` that ran it.
+/// Environment variable that passes the version of the calling `tickpath` to a separate program.
 const CALLER: &str = "TICKPATH_CALLER";
 
-/// The root of a program's command line: `name` is what a user types, such as `tickpath shell`.
+/// Returns the root of a program's command line; `name` is what a user types, such as `tickpath shell`.
 #[must_use]
 pub fn root(name: &'static str) -> Command {
     Command::new(name).bin_name(name).version(version()).max_term_width(HELP_WIDTH_MAX)
 }
 
-/// The program of one command whose arguments are `A`.
+/// Runs a program with one command whose arguments are `A`.
 pub fn main_of<A: clap::Args>(
     name: &'static str,
     run: impl FnOnce(&A) -> anyhow::Result<ExitCode>,
@@ -86,7 +86,7 @@ pub fn main_of<A: clap::Args>(
     main(command, |matches| run(&read(A::from_arg_matches(matches))?))
 }
 
-/// The program of one command whose sub-commands are `S`.
+/// Runs a program with one command whose sub-commands are `S`.
 pub fn main_of_subcommands<S: clap::Subcommand>(
     name: &'static str,
     run: impl FnOnce(&S) -> anyhow::Result<ExitCode>,
@@ -102,7 +102,7 @@ fn read<T>(arguments: Result<T, clap::Error>) -> anyhow::Result<T> {
     arguments.map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-/// Reads the command line, runs the program and reports what failed in one line on standard error.
+/// Parses the command line, runs the program and reports a failure in one line on standard error.
 pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<ExitCode>) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == description::OPTION) {
         return exit_code(description::print(command).map(|()| ExitCode::SUCCESS));
@@ -127,7 +127,7 @@ pub fn main(command: Command, run: impl FnOnce(&ArgMatches) -> anyhow::Result<Ex
     exit_code(run(&matches))
 }
 
-/// The command line lacks an argument: the text names it and what to write.
+/// Error: the command line lacks an argument. The text names it and the remedy.
 #[derive(Debug)]
 pub(crate) struct MissingArgument(pub(crate) &'static str);
 
@@ -139,7 +139,7 @@ impl fmt::Display for MissingArgument {
 
 impl std::error::Error for MissingArgument {}
 
-/// The exit code of a program that ended so; an error is one line on standard error.
+/// Returns the exit code for a result. Prints an error as one line on standard error.
 pub fn exit_code(ended: anyhow::Result<ExitCode>) -> ExitCode {
     ended.unwrap_or_else(|error| {
         tell(format_args!("tickpath: {}", one_line(&error)));
@@ -147,7 +147,7 @@ pub fn exit_code(ended: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// The separate command that the command line names, and what follows it; `tickpath help NAME` asks for its help.
+/// Returns the separate command in the command line, and its arguments; `tickpath help NAME` requests help.
 #[must_use]
 pub fn separate_named(
     mut args: impl Iterator<Item = OsString>,
@@ -159,12 +159,12 @@ pub fn separate_named(
     Some((found, args.chain(is_help.then(|| "--help".into())).collect()))
 }
 
-/// The arguments after the command's name.
+/// Returns the arguments after the command's name.
 pub fn arguments_of_command() -> impl Iterator<Item = OsString> {
     std::env::args_os().skip(2)
 }
 
-/// The command line of a separate program, which it describes itself; `None` where it is not built.
+/// Returns a separate program's command line, from the program's description; `None` when it is not built.
 #[must_use]
 pub fn command_of_separate(name: &'static str) -> Option<Command> {
     let path = beside(&std::env::current_exe().ok()?, name);
@@ -172,7 +172,7 @@ pub fn command_of_separate(name: &'static str) -> Option<Command> {
     description::parse(name, &output.stdout)
 }
 
-/// Becomes the program `tickpath-NAME` beside this one, which `task` needs; returns only when that fails.
+/// Replaces this process by the program `tickpath-NAME`, which `task` needs. Returns only on failure.
 pub fn run_separate(
     name: &str,
     feature: &str,
@@ -198,7 +198,7 @@ fn beside(this: &Path, name: &str) -> PathBuf {
     this.with_file_name(format!("tickpath-{name}"))
 }
 
-/// An error with its causes in one line, without the causes that an error before them already quotes.
+/// Formats an error with its causes in one line, without causes that an earlier message already quotes.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -211,7 +211,7 @@ fn one_line(error: &anyhow::Error) -> String {
     line.replace('\n', "; ")
 }
 
-/// Prints the help; a reader that disconnects early is not an error.
+/// Prints the help. A reader that disconnects early is not an error.
 fn print_help(help: &clap::Error) -> ExitCode {
     match help.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -222,12 +222,12 @@ fn print_help(help: &clap::Error) -> ExitCode {
     }
 }
 
-/// Help and version are answers; so is the list of commands where the command is missing.
+/// Returns whether the error is a help or version output, or the list of commands for a missing command.
 fn is_help(error: &clap::Error) -> bool {
     !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
 }
 
-/// A usage error in one line: the error, a suggestion if there is one, and the help to read.
+/// Formats a usage error in one line: the error, a suggestion if any, and the help command.
 fn usage_line(command: &Command, error: &clap::Error) -> String {
     let text = error.to_string();
     let message = text
@@ -243,7 +243,7 @@ fn usage_line(command: &Command, error: &clap::Error) -> String {
     format!("{}{sample}; see {path} --help", message.join("; ").replace(":;", ":"))
 }
 
-/// The help of a missing `--config`, which names the sample that ships.
+/// Returns the help of a missing `--config`, which names the shipped sample.
 fn sample_of(command: &Command, error: &clap::Error) -> Option<String> {
     let is_missing =
         error.kind() == ErrorKind::MissingRequiredArgument && error.to_string().contains("--config");
@@ -251,11 +251,11 @@ fn sample_of(command: &Command, error: &clap::Error) -> Option<String> {
     is_missing.then(|| Some(format!(" ({})", flag.get_help()?)))?
 }
 
-/// The command that the arguments begin with, as far as there is one, and how it is called.
+/// Returns the command that the arguments select, and its full name.
 fn command_path(mut command: Command, args: impl Iterator<Item = String>) -> (String, Command) {
     let mut path = command.get_name().to_owned();
     for arg in args {
-        // Options and their values may stand between.
+        // Options and their values may appear in between.
         let Some(found) = command.find_subcommand(&arg).cloned() else { continue };
         path = format!("{path} {arg}");
         command = found;

@@ -16,13 +16,13 @@ use crate::program::MissingArgument;
 mod status;
 mod users;
 
-/// How long a venue may take to answer.
+/// Maximum time that a venue has to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Commands to a running venue, over its Unix socket.
 ///
-/// The venue's configuration names the socket: admin.socket = "venue.sock". Whoever runs the venue, and root, may
-/// use it. docs/admin.md has the protocol.
+/// The venue's configuration names the socket: admin.socket = "venue.sock". The user who runs the venue, and
+/// root, may use it. docs/admin.md documents the protocol.
 #[derive(clap::Args)]
 pub struct Args {
     /// The venue's socket
@@ -37,49 +37,49 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// What the venue has done so far
+    /// Show the venue's counters and the state of its instruments
     Status,
-    /// The users: who is connected or killed, and the limits in force
+    /// List the users: connected or killed, and the limits in force
     Users,
-    /// Add the users that stand in the venue's configuration behind those that it has
+    /// Add the users that the venue's configuration lists after its present users
     ///
-    /// Write the user into the configuration that the venue was started with, behind all others, then say so here: from
-    /// then on it may log in. Whatever else was changed there waits for the next start. hash-password makes a
-    /// password_hash.
+    /// Add the user to the configuration that the venue was started with, after all others, then run this
+    /// command. The user may log in at once. Other changes of the file take effect at the next start.
+    /// hash-password prints a password_hash.
     #[command(after_help = "Example:\n  tickpath admin --socket venue.sock reload-users")]
     ReloadUsers,
-    /// Let an instrument, or all, enter a phase of the day
+    /// Start a phase of the day for an instrument, or for all
     ///
-    /// pre-open, auction, pre-close: orders are taken and do not trade, and the indicative price is published. open: the
-    /// auction ends with its cross, and trading begins. close: the closing cross, then a halt. halt, resume: without an
-    /// auction. start, end-of-day: of the whole venue.
+    /// pre-open, auction, pre-close: orders are accepted but do not trade, and the indicative price is
+    /// published. open: the auction ends with its cross, and trading begins. close: the closing cross, then a
+    /// halt. halt, resume: without an auction. start, end-of-day: for the whole venue.
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock phase ALPHA auction\n  tickpath admin --socket venue.sock phase all open"
     )]
     Phase {
-        /// Its symbol, or `all`
+        /// The instrument's symbol, or `all`
         symbol: String,
         /// start, pre-open, open, auction, halt, resume, pre-close, close or end-of-day
         phase: String,
     },
-    /// Pause trading before a trade further from the reference price than a width
+    /// Pause trading before a trade whose price is outside a band around the reference price
     ///
-    /// A pause ends by an auction after day.pause of the configuration, and the band moves to the price of its cross.
+    /// After day.pause of the configuration, an auction ends the pause, and its price moves the band.
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock price-band all 5%\n  tickpath admin --socket venue.sock price-band ALPHA 2.50 101.00\n  tickpath admin --socket venue.sock price-band ALPHA off"
     )]
     PriceBand {
-        /// Its symbol, or `all`
+        /// The instrument's symbol, or `all`
         symbol: String,
-        /// A share of the reference price as 5%, a distance as 2.50, or `off`
+        /// A percentage of the reference price such as 5%, a distance such as 2.50, or `off`
         width: String,
-        /// The middle of the band, in place of the instrument's reference price
+        /// The centre of the band, instead of the instrument's reference price
         reference: Option<String>,
     },
-    /// Make an execution void: both owners and the public are told; orders and books stay as they are
+    /// Break a trade: notify both owners and the public; orders and books stay unchanged
     #[command(after_help = "Example:\n  tickpath admin --socket venue.sock break 1234 erroneous")]
     Break {
-        /// The match number, as executions carry it
+        /// The match number of the executions
         match_number: u64,
         /// erroneous, consent, supervisory or external; supervisory when absent
         reason: Option<String>,
@@ -87,18 +87,18 @@ enum Command {
     /// Add an instrument, or suspend one
     #[command(subcommand)]
     Instrument(InstrumentCommand),
-    /// Change a user's limits, until the configuration's are changed
+    /// Change a user's limits, until the configuration changes them
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock limits ANNA open-orders=100 notional=250000.00\n  tickpath admin --socket venue.sock limits ANNA messages=1000/200 qty=none"
     )]
     Limits {
         /// The user's name
         user: String,
-        /// messages=PER_SECOND[/BURST], open-orders=N, qty=N, notional=PRICE; `none` in place of a value for no limit
+        /// messages=PER_SECOND[/BURST], open-orders=N, qty=N, notional=PRICE; `none` as a value for no limit
         #[arg(required = true, value_name = "LIMIT=VALUE")]
         limits: Vec<String>,
     },
-    /// Let a user enter orders in an instrument, until the configuration's list of the user's instruments is changed
+    /// Let a user enter orders in an instrument, until the configuration changes the user's list
     #[command(after_help = "Example:\n  tickpath admin --socket venue.sock allow ANNA GAMMA")]
     Allow {
         /// The user's name
@@ -106,7 +106,7 @@ enum Command {
         /// The instrument's symbol
         symbol: String,
     },
-    /// Refuse a user's new orders in an instrument; its open ones stay
+    /// Refuse a user's new orders in an instrument; its open orders stay
     #[command(after_help = "Example:\n  tickpath admin --socket venue.sock disallow ANNA GAMMA")]
     Disallow {
         /// The user's name
@@ -114,31 +114,31 @@ enum Command {
         /// The instrument's symbol
         symbol: String,
     },
-    /// End the day: trading ends, day orders are cancelled, numbers start anew
+    /// End the day: stop trading, cancel day orders, and reset order numbers
     EndOfDay,
     /// Halt an instrument
     Halt {
-        /// Its symbol
+        /// The instrument's symbol
         symbol: String,
     },
-    /// Let an instrument trade again
+    /// Resume trading in an instrument
     Resume {
-        /// Its symbol
+        /// The instrument's symbol
         symbol: String,
     },
-    /// Refuse a user's new orders from now on and cancel its open ones
+    /// Refuse a user's new orders from now on and cancel its open orders
     Kill {
         /// The user's name
         user: String,
     },
-    /// Take a killed user's orders again
+    /// Accept a killed user's orders again
     Unkill {
         /// The user's name
         user: String,
     },
-    /// Refuse everybody's new orders from now on and cancel all open ones
+    /// Refuse all users' new orders from now on and cancel all open orders
     KillAll,
-    /// Take orders again, but for users who were killed alone
+    /// Accept orders again, except from users that were killed individually
     UnkillAll,
     /// Close a user's connection; the user may log in again
     Disconnect {
@@ -150,7 +150,7 @@ enum Command {
         /// The user's name
         user: String,
     },
-    /// Take no new orders, let clients cancel and go, then stop
+    /// Accept no new orders, let clients cancel and disconnect, then stop
     Drain,
     /// Read a password from standard input and print its hash for a configuration
     HashPassword,
@@ -158,32 +158,32 @@ enum Command {
 
 #[derive(clap::Subcommand)]
 enum InstrumentCommand {
-    /// Add an instrument, halted: phase SYMBOL open lets it trade
+    /// Add an instrument, halted; phase SYMBOL open starts its trading
     #[command(
         after_help = "Examples:\n  tickpath admin --socket venue.sock instrument add GAMMA 25.00 tick=0.01 lot=1 collar=10%\n  tickpath admin --socket venue.sock instrument add --file more.toml"
     )]
     Add {
-        /// Its symbol
+        /// The instrument's symbol
         #[arg(required_unless_present = "file", requires = "reference_price")]
         symbol: Option<String>,
-        /// Where it starts
+        /// The reference price
         reference_price: Option<String>,
-        /// tick=PRICE, lot=N, max=N, collar=SHARE, as in an instrument file
+        /// tick=PRICE, lot=N, max=N, collar=PERCENT, as in an instrument file
         #[arg(value_name = "FIELD=VALUE")]
         fields: Vec<String>,
-        /// An instrument file, of which all are added
+        /// Add all instruments of this instrument file
         #[arg(long, value_name = "FILE", conflicts_with = "symbol")]
         file: Option<PathBuf>,
     },
-    /// Halt an instrument and cancel all orders in it
+    /// Halt an instrument and cancel all of its orders
     Suspend {
-        /// Its symbol
+        /// The instrument's symbol
         symbol: String,
     },
 }
 
 impl InstrumentCommand {
-    /// The lines that the venue is sent.
+    /// Returns the command lines for the venue.
     fn lines(&self) -> anyhow::Result<Vec<String>> {
         Ok(match self {
             InstrumentCommand::Suspend { symbol } => vec![format!("instrument suspend {symbol}")],
@@ -211,7 +211,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let line = match &args.command {
         Command::HashPassword => return print_hash(),
         Command::Instrument(command) => {
-            // Each is added by itself: the first that is refused ends it.
+            // Each instrument is a separate command; the first refusal ends the list.
             let lines = command.lines()?;
             return lines.iter().try_fold(ExitCode::SUCCESS, |_, line| command_venue(args, line));
         }
@@ -242,7 +242,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     command_venue(args, line.trim_end())
 }
 
-/// Sends a line and shows the answer.
+/// Sends a command line and prints the answer.
 fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
     let socket = args
         .socket
@@ -261,7 +261,7 @@ fn command_venue(args: &Args, line: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line there, one line back.
+/// Sends one command line and returns the answer.
 fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
     if line.contains(['\n', '\r']) {
         bail!("a name is one word");
@@ -275,7 +275,7 @@ fn ask(socket: &Path, line: &str) -> anyhow::Result<Value> {
     })
 }
 
-/// The answer for people.
+/// Formats the answer as text.
 fn describe(answer: &Value) -> String {
     if let Some(users) = answer["users"].as_array() {
         return users::describe(users);

@@ -16,32 +16,32 @@ use crate::program;
 #[cfg(feature = "full")]
 pub mod other;
 
-/// Check a configuration file, or show what it comes to
+/// Check a configuration file, or show it with its defaults
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// Say whether a file can be used, and as what
+    /// Check whether a file is usable, and report its kind
     Check {
         /// A venue's, trader's, feed handler's, shell's, gateway's, demo's or instrument file
         file: PathBuf,
     },
-    /// Show a file with every default filled in, as a file that can be edited and used
+    /// Print a file with every default filled in, as a usable file
     ///
-    /// Threads are placed as on this host. A password that stands in the file is not shown.
+    /// Threads are placed as on this host. A password written out in the file is not shown.
     Show {
         /// A venue's, trader's, feed handler's, shell's, gateway's, demo's or instrument file
         file: PathBuf,
     },
 }
 
-/// A file that was read as what it is, checked, with every default filled in.
+/// A configuration file of a known kind: loaded, checked, with every default filled in.
 pub trait ConfigFile {
-    /// Name of the kind, such as "venue configuration".
+    /// Returns the name of the kind, such as "venue configuration".
     fn kind(&self) -> &'static str;
 
-    /// TOML that is read as the same configuration.
+    /// Returns TOML that loads as the same configuration.
     fn to_toml(&self) -> String;
 
-    /// Keys and passwords are looked for as at a start. Those of venues and traders are read with the file.
+    /// Checks keys and passwords as a start does. Those of venues and traders are loaded with the file.
     ///
     /// # Errors
     /// A key or password that cannot be used.
@@ -50,13 +50,13 @@ pub trait ConfigFile {
     }
 }
 
-/// Reads files of the programs beside `tickpath`; `None` for another file.
+/// Loads the files of the separate programs; `None` for another file.
 pub type ReadOther = fn(&Path, &toml::Table) -> anyhow::Result<Option<Box<dyn ConfigFile>>>;
 
-/// Checks or shows a file; one of a program beside this one by the program that has them all.
+/// Checks or prints a file. A file of a separate program is passed to the program that supports all kinds.
 ///
 /// # Errors
-/// Why the file cannot be used.
+/// The reason why the file is not usable.
 pub fn run(args: &Args, read_other: Option<ReadOther>) -> anyhow::Result<ExitCode> {
     let (Args::Check { file } | Args::Show { file }) = args;
     let table: toml::Table = tickpath_config::load(file)?;
@@ -165,7 +165,7 @@ impl ConfigFile for InstrumentFile {
     }
 }
 
-/// A file without any of the keys that tell the kinds apart is a demo's, which has defaults for everything.
+/// Loads a file. A file without keys of a specific kind is a demo's, which has defaults for everything.
 fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>> {
     let cores = Host::describe().cores_allowed;
     Ok(match FileKind::of(table) {
@@ -192,7 +192,7 @@ fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Box<dyn ConfigFile>>
     })
 }
 
-/// A venue's file, with its paths as they read from any folder.
+/// Loads a venue's file, and makes its paths valid in any folder.
 fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
     let (config, settings) = ExchangeConfig::load(file)?;
     let mut config = config.filled(&Host::describe().cores_allowed);
@@ -204,13 +204,13 @@ fn venue(file: &Path) -> anyhow::Result<(ExchangeConfig, VenueSettings)> {
     Ok((config, settings))
 }
 
-/// A path that a file names relative to itself, as it reads from any folder.
+/// Makes a path that a file names relative to itself valid in any folder.
 fn from_anywhere(file: &Path, named: &Path) -> Result<PathBuf, ConfigError> {
     let path = beside(file, named);
     std::fs::canonicalize(&path).map_err(|source| ConfigError::Read { path, source })
 }
 
-/// What the collars come to, as comments.
+/// Formats the price ranges of the collars, as comments.
 fn prices_allowed(list: &[Instrument]) -> String {
     let mut text = format!("\n# {:>4}  {:<8} {:>12} {:>12}\n", "id", "symbol", "lowest", "highest");
     for instrument in list {

@@ -14,23 +14,23 @@ use super::outputs;
 use super::progress::{Line, bar};
 use super::{INTERRUPTED, json};
 
-/// Progress is shown no more often.
+/// Minimum interval between progress updates.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Write an exported table in another format: CSV as Parquet, or Parquet as CSV.
 ///
-/// For the tables that `tickpath replay` and `tickpath feed` write. Every value is checked to be what its column holds,
-/// memory is constant however long the table is, and the other table has its name once it is whole. CSV that is read
-/// may be compressed (.gz, .zst).
+/// Converts the tables that `tickpath replay` and `tickpath feed` write. It validates every value against its
+/// column, uses constant memory for tables of any length, and gives the output its name when it is complete.
+/// CSV input may be compressed (.gz, .zst).
 #[derive(clap::Args)]
 pub struct Args {
-    /// The table to read
+    /// Input table
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// The table to write; its name ends in .csv or .parquet
+    /// Output table; the name ends in .csv or .parquet
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// Write what was converted as JSON to a file, or to standard output for "-"
+    /// Write a report of the conversion as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

@@ -12,38 +12,38 @@ use super::json;
 
 /// The main job: a whole market on this machine, live view, latency report at the end
 ///
-/// One venue, eight instruments, a maker, a taker and a seeded crowd trade over real loopback TCP and
-/// multicast. At the end: where the time went, hop by hop, and the proofs that nothing was lost.
+/// One venue, eight instruments, a maker, a taker and a seeded background flow trade over real loopback TCP
+/// and multicast. The final report has the latency of each hop, and the checks that nothing was lost.
 ///
-/// Exit code 0 when every proof holds.
+/// Exit code 0 when every check passes.
 #[derive(clap::Args)]
 pub struct Args {
-    /// New orders of the crowd per second; cancels and replacements come in addition [default: 20000]
+    /// New background orders per second, in addition to cancels and replacements [default: 20000]
     #[arg(long, value_name = "N", conflicts_with = "flow")]
     rate: Option<u64>,
-    /// Seed of the crowd and of the injected losses [default: 1]
+    /// Seed of the background flow and of the injected losses [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How long the market trades at most [default: 20; a recorded flow to its end]
+    /// Maximum trading time in seconds [default: 20; a recorded flow to its end]
     #[arg(long, value_name = "N", conflicts_with = "forever")]
     seconds: Option<u64>,
     /// Trade until stopped by Ctrl-C or q, or until a recorded flow ends
     #[arg(long)]
     forever: bool,
-    /// Packets lost on each multicast line, e.g. 0.1% or 0 [default: 0.1%]
+    /// Fraction of packets lost on each multicast line, e.g. 0.1% or 0 [default: 0.1%]
     #[arg(long, value_name = "SHARE")]
     loss: Option<Fraction>,
-    /// Drive the venue with a recorded order flow in place of the crowd: Databento DBN MBO, LOBSTER CSV or
-    /// ITCH 5.0, plain, .gz or .zst
+    /// Drive the venue with a recorded order flow instead of the background flow: Databento DBN MBO, LOBSTER
+    /// CSV or ITCH 5.0, plain, .gz or .zst
     #[arg(long, value_name = "FILE")]
     flow: Option<PathBuf>,
-    /// How fast a recorded flow is played: max, or a multiple of its own time such as 10x
+    /// Playback speed of a recorded flow: max, or a multiple of real time such as 10x
     #[arg(long, value_name = "SPEED", default_value = "max", requires = "flow")]
     speed: Speed,
-    /// Keep the venue's journal in this folder, which must hold none; a temporary one is removed at the end
+    /// Write the venue's journal to this folder, which must not hold one [default: a temporary folder]
     #[arg(long, value_name = "FOLDER")]
     journal: Option<PathBuf>,
-    /// A configuration file: rate, instruments, limits, users who may join, placement; such as configs/demo.toml
+    /// Configuration file with rate, instruments, limits, users, placement; such as configs/demo.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print plain progress lines even on a terminal
@@ -55,7 +55,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Recorded flows are read by a program of their own.
+    /// Returns whether the demo plays a recorded flow, which a separate program reads.
     pub(super) const fn reads_a_recording(&self) -> bool {
         self.flow.is_some()
     }
@@ -67,14 +67,14 @@ impl Args {
         config.loss = self.loss.or(config.loss);
         config.seconds = self.seconds.or(config.seconds);
         let mut settings = config.settings()?;
-        // A recording has an end of its own.
+        // A recording ends by itself.
         if self.forever || (self.flow.is_some() && config.seconds.is_none()) {
             settings.duration = None;
         }
         settings.flow.clone_from(&self.flow);
         settings.speed = self.speed;
         settings.journal.clone_from(&self.journal);
-        // Standard output is the JSON's alone when it goes there.
+        // When the JSON goes to standard output, nothing else may be printed there.
         settings.view = match &self.json {
             Some(path) if path.as_os_str() == "-" => ViewMode::Silent,
             _ if self.plain => ViewMode::Monitor(Mode::Plain),
@@ -84,22 +84,22 @@ impl Args {
     }
 }
 
-/// Runs a market to its end.
+/// Runs a market until its end.
 ///
 /// # Errors
-/// Bad settings, or what the host refused.
+/// Invalid settings, or a failure of the host.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let settings = args.settings()?;
     json::check(args.json.as_deref())?;
     let stop = StopSignal::on_signals()?;
     let outcome = tickpath_demo::run(&settings, &stop)?;
-    // The results go to their file even where the text cannot be printed.
+    // Write the results to their file even if the text cannot be printed.
     let said = if settings.view == ViewMode::Silent { Ok(()) } else { say(&outcome) };
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", outcome.to_json()))?;
     }
     said?;
-    // What was asked for is the recording, as far as it was to be played.
+    // The run succeeds only if the recording was played completely, as far as requested.
     let damage = outcome.flow.as_ref().and_then(|flow| flow.damage.as_ref());
     if let Some(damage) = damage {
         tell(format_args!("tickpath: {damage}"));

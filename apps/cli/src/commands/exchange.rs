@@ -23,19 +23,19 @@ mod lines;
 use crate::program;
 use lines::HeldLines;
 
-/// How often the stamps are drained.
+/// Interval at which the stamps are drained.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
-/// How often a progress line is printed.
+/// Interval of the progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
-/// Stamps of each agent that may wait to be drained.
+/// Capacity of each agent's queue of stamps.
 const TRACE_CAPACITY: usize = 1 << 16;
 
-/// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out, and Deribit's dialect where its file says so
+/// Run a venue until Ctrl-C: OUCH 5.0 in, ITCH 5.0 out, and the Deribit API if configured
 ///
-/// Market data goes out on two multicast lines, and again on request. Prints where it can be reached. Try
-/// configs/exchange.toml, and configs/trader.toml beside it. A venue that is started again goes on where its journal
-/// ends: orders, numbers and messages are as they were. With a table deribit in its file it speaks Deribit's API v2 as well,
-/// over WebSocket, HTTP and FIX.
+/// Market data is published on two multicast lines, and retransmitted on request. Prints the venue's
+/// addresses. Try configs/exchange.toml, with configs/trader.toml for a trader. A restarted venue continues
+/// at the end of its journal: orders, numbers and messages are unchanged. With a table deribit in its file it
+/// also serves the Deribit API v2, over WebSocket, HTTP and FIX.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -47,40 +47,40 @@ pub struct Args {
     /// The venue's configuration file, such as configs/exchange.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Port for orders, in place of the configuration's
+    /// Order entry port, instead of the configuration's
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Enter orders of a seeded crowd, RATE new ones a second, so that others have a counterparty [default rate: 1000]
+    /// Enter RATE seeded background orders per second, as a counterparty for others [default rate: 1000]
     ///
-    /// They come from the user that [background_flow] names (FLOW), over the venue's own order entry.
+    /// The user of [background_flow] (FLOW) enters them through the venue's order entry.
     #[arg(long, visible_alias = "crowd", value_name = "RATE", num_args = 0..=1)]
     flow: Option<Option<u32>>,
-    /// Begin a new session; the journal of the last one is kept in a folder of its name below it
+    /// Begin a new session; the journal of the last one is moved to a subfolder with the session's name
     #[arg(long)]
     new_session: bool,
-    /// Continue although the journal lost answered commands, by damage or loss of power, under a new session name
+    /// Continue under a new session name although the journal lost answered commands, by damage or power loss
     #[arg(long)]
     accept_loss: bool,
 }
 
-/// A second front of the venue, served on a separate thread.
+/// An additional front of the venue, served on a separate thread.
 pub struct Front {
-    /// A line about what it has done so far.
+    /// Returns a progress line.
     pub progress: Box<dyn Fn() -> String>,
-    /// Waits until its thread has ended; an error says why it ended before the venue.
+    /// Waits until its thread has ended. An error is the reason why it ended before the venue.
     pub join: Box<dyn FnOnce() -> anyhow::Result<()>>,
 }
 
-/// Prints a front's endpoints and serves them; fails when its thread cannot be started.
+/// Prints a front's endpoints and serves them. Fails when its thread cannot be started.
 pub type StartFront = Box<dyn FnOnce(&mut Console, TscClock) -> anyhow::Result<Front>>;
 
-/// Opens a front beside a venue of these settings.
+/// Opens a front beside a venue with these settings.
 pub type OpenFront = fn(&Args, &VenueSettings, FrontPort, TscClock) -> anyhow::Result<StartFront>;
 
-/// Runs a venue until it is stopped; one with a Deribit front by the program that has it.
+/// Runs a venue until it is stopped. A venue with a Deribit front runs in the program that supports it.
 ///
 /// # Errors
-/// Bad settings, a journal that cannot be continued, or what the host refused.
+/// Invalid settings, a journal that cannot be continued, or a failure of the host.
 pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCode> {
     let (config, mut settings) = ExchangeConfig::load(&args.config)?;
     if config.deribit.is_some() && open_front.is_none() {
@@ -174,7 +174,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;
             let progress = progress_of(&venue.view, &progress_of_front);
-            // An unused venue has no new figures.
+            // An idle venue has no new figures.
             if progress != last_progress {
                 progress.iter().for_each(|line| console.say(line));
                 last_progress = progress;
@@ -182,17 +182,17 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         }
         std::thread::sleep(DRAIN_INTERVAL);
     }
-    // It cancels its orders, which takes a venue that runs.
+    // Stopping the flow cancels its orders, which needs a running venue.
     background.into_iter().for_each(BackgroundFlow::stop);
     threads_stop.stop();
     let joined = join_front.map_or(Ok(()), |join| join());
     runner.join()?;
     drop(market_recovery);
-    // What was answered is in the journal, and its threads may end.
+    // Every answered command is in the journal, so its threads may end.
     drop(journal);
     joiner.drain(&mut rings, usize::MAX, clock.ticks());
     joiner.finish();
-    // Of a venue that nobody asked anything there is nothing to report.
+    // Without any requests there are no latencies to report.
     if venue.view.order_server.requests.read() > 0 {
         console.say(joiner.report());
     }
@@ -205,12 +205,12 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line about the venue, and one about its front.
+/// Returns the progress line of the venue, and that of its front.
 fn progress_of(view: &VenueView, front: &Option<Box<dyn Fn() -> String>>) -> Vec<String> {
     [progress_line(view)].into_iter().chain(front.iter().map(|of| of())).collect()
 }
 
-/// The background flow that the command line or the file asks for, with its user's password.
+/// Returns the background flow of the command line or the file, with its user's password.
 fn background_flow(
     args: &Args,
     config: &ExchangeConfig,
@@ -243,7 +243,7 @@ fn start_background_flow(
     BackgroundFlow::start(settings, clock)
 }
 
-/// Enough for 60,000 market data messages a second, in 8 MB; of more some settle early, which is counted.
+/// Capacity for 60,000 market data messages per second, in 8 MB. Beyond it some complete early, as counted.
 fn joiner_config() -> JoinerConfig {
     JoinerConfig {
         market_capacity: 1 << 14,
@@ -253,7 +253,7 @@ fn joiner_config() -> JoinerConfig {
     }
 }
 
-/// Says what was found and starts the journal's threads.
+/// Prints the recovery report and starts the journal's threads.
 fn start_journal(console: &mut Console, journal: VenueJournal) -> anyhow::Result<JournalThreads> {
     journal.recovery.to_string().lines().for_each(|line| console.say(format_args!("journal: {line}")));
     Ok(journal.start()?)
@@ -294,7 +294,7 @@ fn print_endpoints(
     }
 }
 
-/// Two venues on one line are no mistake that shows by itself: each of them publishes, and readers have both in turn.
+/// Holds the multicast groups. Otherwise readers of two venues on one line would receive the data of both.
 fn hold_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> HeldLines {
     let groups: Vec<_> =
         [endpoints.line_a, endpoints.line_b].into_iter().chain(endpoints.snapshots).collect();
@@ -311,7 +311,7 @@ fn hold_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> HeldLines {
 fn progress_line(view: &VenueView) -> String {
     let server = &view.order_server;
     format!(
-        "{} logins, {} refused | {} requests, {} refused at the door, {} malformed | {} executions | {} market data messages, {} sent again",
+        "{} logins, {} refused | {} requests, {} refused before the log, {} malformed | {} executions | {} market data messages, {} sent again",
         server.logins.read(),
         server.logins_refused.read(),
         server.requests.read(),

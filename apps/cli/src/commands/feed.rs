@@ -14,10 +14,10 @@ use tickpath_feedhandler::live::{
 
 use super::json;
 
-/// Run a feed handler on its own until Ctrl-C: lines, gaps, books, their health, outputs in shared memory.
+/// Run a feed handler until Ctrl-C: lines, gaps, books and their health, outputs in shared memory.
 ///
-/// Several channels at once: ITCH, XDP, IEX. Exit code 1 when messages were lost for good, or a book cannot be
-/// trusted at the end. docs/feed.md has every key and what happens to a packet.
+/// Handles several channels at once: ITCH, XDP, IEX. Exit code 1 when messages were lost permanently, or a
+/// book cannot be trusted at the end. docs/feed.md documents every key and the path of a packet.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -36,24 +36,24 @@ struct RunArgs {
     /// The handler's configuration file, such as configs/feed.toml
     #[arg(long, value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Symbols that go to the outputs and are listed at the end, in place of the configuration's
+    /// Symbols that go to the outputs and are listed at the end, instead of the configuration's
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Stop by itself after so long
+    /// Stop after this time
     #[arg(long = "for", value_name = "DURATION")]
     time: Option<Duration>,
-    /// Write what happened as JSON, `-` for standard output
+    /// Write the final report as JSON, `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// What a running handler has done, and every book that is not live
+    /// Show the status of a running handler, and every book that is not live
     Status(AskArgs),
-    /// Read one book of a running handler anew
+    /// Resync one book of a running handler
     Resync {
-        /// Its symbol
+        /// Symbol of the book
         symbol: String,
         #[command(flatten)]
         ask: AskArgs,
@@ -92,7 +92,7 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let time = args.time.map(|time| time.0);
     let report = run_handler(&config, Some(path), &stop, time, |notice| match notice {
         Notice::Endpoint(line) if is_quiet => tell(line),
-        // A reader that went away has what it wanted.
+        // A reader that disconnected needs no more lines.
         Notice::Endpoint(line) => say(line).unwrap_or_default(),
         Notice::Trouble(line) => tell(format_args!("warning: {line}")),
         Notice::Status(line) if is_terminal => tell_part(format_args!("\r\x1b[2K{line}")),
@@ -104,7 +104,7 @@ fn run_until_stopped(args: &RunArgs) -> anyhow::Result<ExitCode> {
     finish(args, &report, !config.feed.symbols.is_empty())
 }
 
-/// Books are listed where they were chosen by name.
+/// Prints and writes the report. Books are listed only if they were selected by name.
 fn finish(args: &RunArgs, report: &LiveReport, is_chosen: bool) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.json {
         json::write(path, &to_json(&report.channels, &report.books).to_string())?;
@@ -142,19 +142,19 @@ fn command(args: &AskArgs, line: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Said of a channel of which nothing came for two seconds and more: each is due to say every second that it is there.
+/// Describes a channel that was silent for two seconds or more. Channels send heartbeats each second.
 fn quiet(quiet_ns: &Value) -> String {
     let seconds = quiet_ns.as_u64().unwrap_or(0) / 1_000_000_000;
     if seconds < 2 { String::new() } else { format!("; nothing came for {seconds} s") }
 }
 
-/// The answer for people.
+/// Formats the answer as text.
 fn describe(answer: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     if let Some(symbol) = answer["symbol"].as_str() {
         let channels = answer["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
         let channels: Vec<String> = channels.iter().map(text).collect();
-        return format!("{symbol} is being read anew in channel {}", channels.join(", "));
+        return format!("{symbol} is being recovered in channel {}", channels.join(", "));
     }
     let mut lines = vec![];
     for channel in answer["channels"].as_array().map(Vec::as_slice).unwrap_or_default() {

@@ -23,7 +23,7 @@ use flags::Flags;
 
 /// Run a gateway until Ctrl-C: one process holds the venue's connections, and local clients share it
 ///
-/// With a command: tell a running one something, or read its log. Clients: docs/clients.md; keys of the file:
+/// With a command: control a running gateway, or read its log. Clients: docs/clients.md; keys of the file:
 /// docs/gateway-config.md.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -45,35 +45,35 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// How a running gateway stands
+    /// Show the status of a running gateway
     Status(Place),
-    /// No order leaves a running gateway any more, and all open ones are cancelled; a new start keeps it so
+    /// Stop all trading of a running gateway and cancel all open orders; a restart keeps this state
     Kill(Place),
-    /// A gateway that was killed takes orders again
+    /// Let a killed gateway accept orders again
     Release {
         #[command(flatten)]
         place: Place,
-        /// The word that it needs: the gateway's name
+        /// Confirmation: the gateway's name
         #[arg(long, value_name = "NAME")]
         confirm: String,
     },
-    /// Publish limits of an account, or withdraw them by `none`
+    /// Publish limits of an account, or withdraw them with `none`
     Limits {
-        /// The gateway's name, unless --config or --socket tells which; the account; then order_size_max=N,
+        /// The gateway's name, unless --config or --socket selects it; the account; then order_size_max=N,
         /// notional_max=N, open_orders_max=N, or none
         #[arg(required = true, num_args = 2.., value_names = ["[NAME] ACCOUNT", "KEY=VALUE"])]
         words: Vec<String>,
         #[command(flatten)]
         socket: Socket,
     },
-    /// What is in logs of all messages
+    /// Print event logs, which hold all messages
     Log(Box<log::Args>),
-    /// Give the recorded inputs of a run to the gateway's core again; exit code 1 where anything else comes out
+    /// Replay the recorded inputs of a run through the gateway's core; exit code 1 when the output differs
     Replay {
-        /// The files of one run in their order, from the first on
+        /// The files of one run in order, from the first on
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Write what came of it as JSON, `-` for standard output
+        /// Write the result as JSON, `-` for standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
@@ -81,10 +81,10 @@ enum Command {
     HashPassword,
 }
 
-/// Which gateway.
+/// The target gateway of a command.
 #[derive(clap::Args)]
 struct Place {
-    /// Its name, where no --config is given: that of a gateway that this user has started
+    /// Name of a gateway that this user has started; not needed with --config
     name: Option<String>,
     #[command(flatten)]
     socket: Socket,
@@ -92,10 +92,10 @@ struct Place {
 
 #[derive(clap::Args)]
 struct Socket {
-    /// Its admin socket
+    /// Admin socket of the gateway
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Write its answer as JSON, `-` for standard output
+    /// Write the answer as JSON, `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -135,7 +135,7 @@ fn run_gateway(flags: &Flags) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The gateway's name where it is said, the account, and its limits.
+/// Splits the words into the optional name of the gateway, the account, and its limits.
 fn limits_of(words: &[String]) -> anyhow::Result<(Option<&str>, &str, &[String])> {
     let is_limit = |word: &String| word.contains('=') || word == "none";
     let from = words.iter().skip(1).position(is_limit).map_or(words.len(), |place| place + 1);
@@ -147,7 +147,7 @@ fn limits_of(words: &[String]) -> anyhow::Result<(Option<&str>, &str, &[String])
     }
 }
 
-/// The admin socket of the gateway that is meant: what is said by path comes first, then the configuration, then the name.
+/// Returns the admin socket of the target gateway: by path, else by configuration, else by name.
 fn socket_of(flags: &Flags, name: Option<&str>, socket: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(socket) = socket {
         return Ok(socket.to_owned());
@@ -183,7 +183,7 @@ fn tell_gateway(flags: &Flags, name: Option<&str>, place: &Socket, line: &str) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// The same inputs, and whether the same came out.
+/// Replays the inputs, and reports whether the outputs are the same.
 fn replay_log(files: &[PathBuf], json_file: Option<&Path>) -> anyhow::Result<ExitCode> {
     json::check(json_file)?;
     let Replayed { inputs, outputs, difference, is_open } = replay(files)?;

@@ -20,34 +20,35 @@ use super::outputs;
 use super::{INTERRUPTED, json};
 use output::Output;
 
-/// Messages that are made, hashed and written together.
+/// Number of messages generated, hashed and written together.
 const BATCH: usize = 8_192;
-/// How often the progress line changes.
+/// Update interval of the progress line.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Write synthetic market data with known statistics and a known hash
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// A whole day of Nasdaq TotalView-ITCH 5.0, as Nasdaq's BinaryFILE
+    /// A whole day of Nasdaq TotalView-ITCH 5.0, in Nasdaq's BinaryFILE format
     ///
     /// The same settings give the same bytes on every machine. The books are consistent: every reference is
-    /// known, nothing executes beyond its quantity, no book is crossed. There are two standard days: itch-500
-    /// (20 million messages, 500 symbols, 200 thousand live orders) and itch-8000 (50 million messages, 8,000
-    /// symbols, 1.5 million live orders).
+    /// known, no execution exceeds its order's quantity, no book is crossed. There are two standard days:
+    /// itch-500 (20 million messages, 500 symbols, 200 thousand live orders) and itch-8000 (50 million
+    /// messages, 8,000 symbols, 1.5 million live orders).
     Itch(ItchArgs),
     /// A whole day of NYSE's Integrated Feed (XDP), as a pcap capture of its multicast packets
     ///
-    /// The order flow is that of the ITCH day of the same settings, so the books of both have the same levels at every
-    /// time up to the close. Symbols are dealt to channels; packets fill while messages come in a burst.
+    /// The order flow equals that of the ITCH day with the same settings, so the books of both have the same
+    /// levels at every time up to the close. Symbols are distributed over channels; packets fill during a
+    /// burst of messages.
     Xdp(xdp::XdpArgs),
 }
 
 #[derive(clap::Args)]
 pub struct ItchArgs {
-    /// Where to write; compressed when the name ends in .gz or .zst, "-" is standard output
+    /// Output file; compressed when the name ends in .gz or .zst, "-" is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The standard day that gives what is not named below
+    /// Standard day with the defaults for the following settings
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Itch500)]
     preset: Preset,
     #[command(flatten)]
@@ -57,19 +58,19 @@ pub struct ItchArgs {
     json: Option<PathBuf>,
 }
 
-/// What the order flow of a day has in place of its preset's.
+/// Settings of a day's order flow that override the preset.
 #[derive(clap::Args)]
 struct FlowArgs {
-    /// Messages of the whole day, as ITCH counts them [default: the preset's]
+    /// Number of messages of the whole day, as counted by ITCH [default: the preset's]
     #[arg(long, value_name = "N")]
     messages: Option<u64>,
-    /// Symbols [default: the preset's; with fewer messages one for each thousand at most]
+    /// Number of symbols [default: the preset's; with fewer messages at most one per thousand messages]
     #[arg(long, value_name = "N")]
     symbols: Option<u32>,
-    /// Orders that rest from opening to close [default: the preset's; with fewer messages fewer in proportion]
+    /// Number of orders that rest from opening to close [default: the preset's, scaled for fewer messages]
     #[arg(long, value_name = "N")]
     live: Option<u32>,
-    /// Seed [default: 1]
+    /// Random seed [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -99,14 +100,14 @@ impl ItchArgs {
     }
 }
 
-/// Where a day and its summary go.
+/// The destinations of a day and its summary.
 struct Outputs<'a> {
     day: &'a Path,
     json: Option<&'a Path>,
 }
 
 impl Outputs<'_> {
-    /// What could only fail once the day is written is refused now.
+    /// Rejects outputs that would fail only after the day is written.
     fn check(&self) -> anyhow::Result<()> {
         let to_standard_output = is_standard_output(self.day) && self.json.is_some_and(is_standard_output);
         anyhow::ensure!(
@@ -149,8 +150,8 @@ fn run_itch(args: &ItchArgs) -> anyhow::Result<ExitCode> {
     tell_of(&outputs, &summary.text(&args.output), &summary.json(&args.output))
 }
 
-/// Writes a day of about so many messages: `append` adds what comes next and returns how many messages those were, `None`
-/// at the end. `None` when it was stopped; nothing written when the reader of a pipe had what it wanted.
+/// Writes a day of about `messages` messages. `append` adds the next ones and returns their number, `None` at
+/// the end. Returns `None` when stopped, and no report when the reader of a pipe has ended.
 fn deliver(
     outputs: &Outputs<'_>,
     messages: u64,
@@ -167,7 +168,7 @@ fn deliver(
             tell(format_args!("tickpath: interrupted, and {} was not written", outputs.day.display()));
             Ok(None)
         }
-        // The reader of a pipe has what it wanted: `tickpath generate itch -o - | head`.
+        // The reader of a pipe has ended: `tickpath generate itch -o - | head`.
         Err(error) if is_standard_output(outputs.day) && error.kind() == ErrorKind::BrokenPipe => {
             Ok(Some((None, start.elapsed())))
         }
@@ -175,7 +176,7 @@ fn deliver(
     }
 }
 
-/// Says what was written.
+/// Reports the written data.
 fn tell_of(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result<ExitCode> {
     let mut said = Ok(());
     if is_standard_output(outputs.day) {
@@ -183,7 +184,7 @@ fn tell_of(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result
     } else if !outputs.json.is_some_and(is_standard_output) {
         said = say(text.trim_end());
     }
-    // The figures go to their file even where the text cannot be printed.
+    // Write the figures to their file even if the text cannot be printed.
     if let Some(path) = outputs.json {
         json::write(path, &format!("{figures:#}"))?;
     }
@@ -191,13 +192,13 @@ fn tell_of(outputs: &Outputs<'_>, text: &str, figures: &Value) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was written.
+/// Figures of the written data.
 struct Written {
-    /// Before compression.
+    /// Number of bytes before compression.
     bytes: u64,
-    /// Of these bytes.
+    /// Hash of these bytes.
     xxh3: u64,
-    /// Compressed, if the name says so.
+    /// Number of bytes in the file, compressed if its name requires that.
     file_bytes: u64,
 }
 
@@ -211,7 +212,7 @@ impl Written {
     }
 }
 
-/// Writes a day to its end and puts it in its place; `None` when it was stopped.
+/// Writes a day to its end and gives the file its name; `None` when stopped.
 fn write(
     mut append: impl FnMut(&mut Vec<u8>) -> Option<u64>,
     messages: u64,
@@ -236,7 +237,7 @@ fn write(
     }
 }
 
-/// A line on standard error that is overwritten, if that is a terminal.
+/// A progress line on standard error that is overwritten, if standard error is a terminal.
 struct Progress {
     all: u64,
     is_shown: bool,

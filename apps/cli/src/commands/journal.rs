@@ -21,44 +21,44 @@ use tickpath_types::Sequence;
 use super::{INTERRUPTED, json};
 use read_only::ReadOnly;
 
-/// A venue's journal: whether it is whole, what is in it, and what it leads to.
+/// Inspect a venue's journal: verify it, print its commands, or replay it.
 ///
-/// Nothing is changed, also beside a running venue. docs/journal.md says what a journal is. Ctrl-C ends it: exit code 130.
+/// Changes nothing, also beside a running venue. docs/journal.md describes a journal. Ctrl-C: exit code 130.
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// Read every record and every snapshot, and say whether they are whole
+    /// Read every record and every snapshot, and report whether the journal is complete
     Verify {
         /// The journal's folder
         folder: PathBuf,
-        /// Write what was found as JSON, `-` for standard output
+        /// Write the result as JSON, `-` for standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
-    /// Print the commands, one a line
+    /// Print the commands, one per line
     Dump {
         /// The journal's folder
         folder: PathBuf,
-        /// The first command
+        /// First command
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         from: u64,
-        /// How many
+        /// Maximum number of commands
         #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
         limit: u64,
-        /// One JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Match every command again, and compare the state with each that was recorded
+    /// Replay every command through the matching engine, and compare the state with each recorded state
     Replay {
         /// The journal's folder
         folder: PathBuf,
-        /// Begin with the newest snapshot that covers no more than this; with the oldest when absent
+        /// Begin with the newest snapshot that covers at most this command [default: the oldest snapshot]
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         from: u64,
-        /// Commands after that at most
+        /// Maximum number of commands after the snapshot
         #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
         limit: u64,
-        /// Write what it led to as JSON, `-` for standard output
+        /// Write the result as JSON, `-` for standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The folder's log; one that is being written is read as far as it is.
+/// Inspects the folder's log. A log that is being written is read up to its present end.
 fn look(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
     let options = InspectOptions { from: Sequence(from), ..InspectOptions::default() };
     let found = inspect(folder, &options).with_context(|| folder.name())?;
@@ -98,15 +98,15 @@ fn look(folder: &ReadOnly, from: u64) -> anyhow::Result<Inspection> {
     Ok(found)
 }
 
-/// The snapshots that are there before the log is looked at: one that a running venue writes later may cover more than
-/// what was read of it.
+/// Returns the snapshots that exist before the log is read: a running venue may write a later one that covers
+/// more than the records read.
 fn snapshots_in(folder: &ReadOnly) -> anyhow::Result<Vec<Sequence>> {
     let session = session_of(folder).with_context(|| folder.name())?;
     let list = |session| Snapshots::new(folder.clone(), session).list();
     Ok(session.map(list).transpose()?.unwrap_or_default())
 }
 
-/// The newest snapshot, where the log behind it is whole: a start reads nothing before.
+/// Returns the newest snapshot, if the log after it is complete: a start does not read anything before.
 fn covered_by(folder: &ReadOnly) -> Option<Sequence> {
     let session = session_of(folder).ok()??;
     let newest = Snapshots::new(folder.clone(), session).newest(Sequence(u64::MAX)).ok()?.snapshot?;
@@ -131,7 +131,7 @@ fn verify(folder: &ReadOnly, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     let mut bad = Vec::new();
     for sequence in listed {
         let read = match snapshots.read(sequence) {
-            // A running venue needs it no longer.
+            // A running venue has removed it.
             Err(_) if !snapshots.list()?.contains(&sequence) => continue,
             read => read?,
         };
@@ -235,7 +235,7 @@ fn dump(folder: &ReadOnly, from: u64, limit: u64, as_json: bool) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// False when the reader has gone, which is no failure.
+/// Returns false when the reader has disconnected, which is not a failure.
 fn goes_on(written: io::Result<()>) -> anyhow::Result<bool> {
     match written {
         Ok(()) => Ok(true),

@@ -8,7 +8,7 @@ use tickpath_config::{OutputFile, say};
 
 use super::outputs;
 
-/// Refuses a place that cannot be written to, before the work that leads to what is to be written there.
+/// Rejects a path that is not writable, before the work whose result is to be written there.
 pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
     match path {
         Some(path) if path.as_os_str() != "-" => outputs::check(&[("--json", path)], &[]),
@@ -16,7 +16,7 @@ pub fn check(path: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// Writes JSON to a file, whole or not at all, or to standard output for `-`.
+/// Writes JSON to a file, completely or not at all, or to standard output for `-`.
 pub fn write(path: &Path, json: &str) -> anyhow::Result<()> {
     let mut text = json.trim_end().to_owned();
     if path.as_os_str() == "-" {

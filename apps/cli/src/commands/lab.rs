@@ -15,48 +15,48 @@ use tickpath_types::Nanos;
 
 use super::{INTERRUPTED, json};
 
-/// Rows that a whole market is run for.
+/// Rows that need a run of a whole market.
 const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
-/// How long the market trades in each round.
+/// Trading time of the market in each round.
 const DEMO_TIME: Nanos = Nanos::from_secs(5);
-/// The same with `--quick`.
+/// Trading time with `--quick`.
 const DEMO_TIME_QUICK: Nanos = Nanos::from_secs(2);
 
 /// The latency laboratory
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// Measure what the parts cost on this host, each beside the host's own limit
+    /// Measure the cost of the parts on this host, each next to the host's limit
     ///
-    /// Rounds are interleaved; a figure is the median over them with its least and greatest value. Give it a
-    /// quiet machine: the host's jitter of the run is printed beside. Rows about market data are taken on standard
-    /// days of ITCH 5.0, made once and kept in $XDG_CACHE_HOME/tickpath or ~/.cache/tickpath (2.2 GB; with --quick
+    /// Rounds are interleaved; a figure is the median over them with its minimum and maximum. Use a quiet
+    /// machine: the host's jitter during the run is printed too. Market data rows use standard days of ITCH
+    /// 5.0, generated once and cached in $XDG_CACHE_HOME/tickpath or ~/.cache/tickpath (2.2 GB; with --quick
     /// 0.2 GB more).
     #[command(after_help = rows_help())]
     Bench(BenchArgs),
-    /// What `bench` runs under callgrind to count instructions
+    /// Run the work that `bench` counts the instructions of under callgrind
     #[command(hide = true)]
     Counted { arguments: Vec<String> },
 }
 
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// Measure these rows only, and their limits; see below for their names, whose beginning will do
+    /// Measure only these rows, and their limits; a prefix of a name is sufficient, see below for the names
     #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',')]
     filter: Vec<String>,
     /// Write the report as JSON to a file, or to standard output for "-"
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the report as JSON to a new file FOLDER/DATE-MACHINE/bench-TIME.json; `cargo xtask figures` makes the
-    /// documents' figures from those in "results"
+    /// Write the report as JSON to a new file FOLDER/DATE-MACHINE/bench-TIME.json; `cargo xtask figures`
+    /// generates the figures of the documents from those in "results"
     #[arg(long, value_name = "FOLDER", conflicts_with = "quick")]
     record: Option<PathBuf>,
-    /// Rounds of each measurement
+    /// Number of rounds of each measurement
     #[arg(long, value_name = "N", default_value_t = ROUNDS_DEFAULT)]
     rounds: usize,
-    /// Do a tenth of the work in each round: a first look, not a figure to quote
+    /// Do a tenth of the work in each round: for a first impression, not for published figures
     #[arg(long)]
     quick: bool,
-    /// Print the names of all rows and end
+    /// Print the names of all rows and exit
     #[arg(long)]
     list: bool,
 }
@@ -88,7 +88,7 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         }
         measured => measured?,
     };
-    // The figures go to their files even where the text cannot be printed.
+    // Write the figures to their files even if the text cannot be printed.
     let is_text_wanted = args.json.as_deref().is_none_or(|path| path.as_os_str() != "-");
     let said = if is_text_wanted { say(&report) } else { Ok(()) };
     if let Some(path) = &args.json {
@@ -131,7 +131,7 @@ fn measure(
     Ok(report)
 }
 
-/// Adds the rows of a whole market, which trades once in each round.
+/// Adds the rows of a whole market, which runs once in each round.
 fn push_demo_rows(
     report: &mut BenchReport,
     args: &BenchArgs,
@@ -169,7 +169,7 @@ fn push_demo_rows(
     Ok(())
 }
 
-/// Lets a whole market trade at its default rate.
+/// Runs a whole market at its default rate.
 fn trade(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<Outcome> {
     let mut settings = DemoSettings::load(None)?;
     settings.view = ViewMode::Silent;
@@ -179,12 +179,12 @@ fn trade(args: &BenchArgs, stop: &StopSignal) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// The rows that a filter can name.
+/// Returns the help text with the rows that a filter can name.
 fn rows_help() -> String {
     format!("Rows: {}", row_names().chain(DEMO_ROWS).collect::<Vec<_>>().join(", "))
 }
 
-/// This program again, to count its instructions.
+/// Returns the command that runs this program to count its instructions.
 fn counting_command() -> Option<Vec<OsString>> {
     let program = std::env::current_exe().ok()?;
     Some(vec![program.into(), "counted".into()])

@@ -1,4 +1,4 @@
-//! `tickpath completions` and `tickpath man`: what the command lines of all programs say, in other forms.
+//! `tickpath completions` and `tickpath man`: the command lines of all programs in other forms.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use tickpath_config::say;
 
-/// Print a script that completes commands and options
+/// Print a shell script that completes commands and options
 ///
-/// Commands of programs that are not built are completed by their names alone.
+/// For programs that are not built, only the command name is completed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +20,7 @@ Examples:
   tickpath completions zsh > ~/.zfunc/_tickpath                  with fpath+=~/.zfunc in ~/.zshrc
   tickpath completions fish > ~/.config/fish/completions/tickpath.fish")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Name of the shell
     #[arg(value_parser = ["bash", "zsh", "fish"])]
     shell: String,
 }
@@ -32,7 +32,7 @@ Examples:
   tickpath man | man -l -
   tickpath man --folder ~/.local/share/man/man1                  then: man tickpath-demo")]
 pub struct ManArgs {
-    /// Write tickpath.1 and a page for each command into this folder, which is made if it is absent
+    /// Write tickpath.1 and a page for each command into this folder, which is created if missing
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
@@ -65,7 +65,7 @@ pub fn man(args: &ManArgs, root: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// There is no page of the sub-command `help`.
+/// Removes the sub-command `help`, which has no page.
 fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }

@@ -1,4 +1,4 @@
-//! The commands, one file each. Those behind a feature are programs of their own.
+//! The commands, one file each. Those that depend on a feature are separate programs.
 
 mod admin;
 pub mod config;
@@ -57,10 +57,10 @@ pub enum Command {
     Man(manual::ManArgs),
 }
 
-/// Runs a command to its exit code; `root` gives the command line of all programs.
+/// Runs a command and returns its exit code; `root` returns the command line of all programs.
 ///
 /// # Errors
-/// Names what the command could not do, and the remedy.
+/// The failed operation and its remedy.
 pub fn run(command: Command, root: impl FnOnce() -> clap::Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) if args.reads_a_recording() => Err(program::run_separate(

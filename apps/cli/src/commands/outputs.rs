@@ -1,4 +1,4 @@
-//! What a replay will write, judged before anything is read or written.
+//! Checks of a replay's outputs, before anything is read or written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use tickpath_config::folder_of;
 
-/// Refuses outputs that would overwrite an input or each other, or that could only fail at the end.
+/// Rejects outputs that would overwrite an input or each other, or that would fail only at the end.
 pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> {
     for (index, (option, path)) in outputs.iter().enumerate() {
         check_place(option, path)?;
@@ -29,7 +29,7 @@ pub fn check(outputs: &[(&str, &Path)], inputs: &[&Path]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// A file can be put there: its folder is there, and it is none itself.
+/// Checks that a file can be created there: the folder exists, and the path is not a folder.
 fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
     if let Ok(metadata) = fs::metadata(path) {
         ensure!(!metadata.is_dir(), "{option} {} is a directory: name a file in it", path.display());
@@ -42,19 +42,19 @@ fn check_place(option: &str, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where an output is until it is whole.
+/// Returns the temporary path of an output until it is complete.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     PathBuf::from(name)
 }
 
-/// The same file, whether it is there or not.
+/// Returns whether both paths name the same file, existing or not.
 fn is_same(a: &Path, b: &Path) -> bool {
     a == b || whole(a).is_some_and(|a| whole(b).is_some_and(|b| a == b))
 }
 
-/// The path without links and detours; of a file that is not there, by its folder.
+/// Returns the canonical path; for a missing file, by its folder.
 fn whole(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path)
         .ok()

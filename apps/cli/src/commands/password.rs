@@ -1,4 +1,4 @@
-//! A password from standard input: typed at a terminal it is not shown.
+//! Input of a password from standard input, without echo on a terminal.
 
 use std::io::{self, BufRead, Read, stdin};
 
@@ -6,9 +6,9 @@ use nix::sys::termios::{self, LocalFlags, SetArg, SpecialCharacterIndices, Termi
 use tickpath_agent::StopSignal;
 use tickpath_config::tell;
 
-/// Longest input that is looked at, in bytes.
+/// Maximum number of input bytes read.
 const INPUT_MAX: u64 = 256;
-/// How long a terminal is waited for at a time, in tenths of a second, before it is looked whether the program is to end.
+/// Time-out of one terminal read, in tenths of a second, after which the stop signal is checked.
 const WAIT_TENTHS: u8 = 2;
 
 const CTRL_C: u8 = 3;
@@ -16,8 +16,8 @@ const CTRL_D: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 const CTRL_U: u8 = 21;
 
-/// The first line of standard input without its end; a password on the command line would be seen by others. `None` after
-/// Ctrl-C at a terminal, which then is as it was.
+/// Returns the first line of standard input without its end. On the command line a password would be visible
+/// to others. `None` after Ctrl-C at a terminal; the terminal is restored then.
 pub fn ask() -> anyhow::Result<Option<Vec<u8>>> {
     let Some(hidden) = HiddenInput::begin()? else {
         let mut line = Vec::new();
@@ -44,11 +44,11 @@ pub fn ask() -> anyhow::Result<Option<Vec<u8>>> {
 
 enum Key {
     Byte(u8),
-    /// Nothing was typed so far.
+    /// No key was typed before the time-out.
     None,
 }
 
-/// What is typed up to Enter; `None` where that is Ctrl-C.
+/// Reads the keys up to Enter; `None` after Ctrl-C.
 fn read_typed(mut next: impl FnMut() -> io::Result<Key>) -> io::Result<Option<Vec<u8>>> {
     let mut typed = Vec::new();
     loop {
@@ -59,7 +59,7 @@ fn read_typed(mut next: impl FnMut() -> io::Result<Key>) -> io::Result<Option<Ve
             CTRL_C => return Ok(None),
             CTRL_U => typed.clear(),
             byte if BACKSPACE.contains(&byte) => {
-                // A character of several bytes goes as a whole.
+                // Remove all bytes of a multi-byte character.
                 while typed.pop().is_some_and(|gone| gone & 0b1100_0000 == 0b1000_0000) {}
             }
             byte if (typed.len() as u64) < INPUT_MAX => typed.push(byte),
@@ -68,12 +68,12 @@ fn read_typed(mut next: impl FnMut() -> io::Result<Key>) -> io::Result<Option<Ve
     }
 }
 
-/// While it lives a terminal does not show what is typed, and gives keys one by one; Ctrl-C is a key like others then, so that
-/// nothing ends the program before the terminal is as it was.
+/// Disables echo and line mode of a terminal until dropped. Ctrl-C is then a normal key, so that nothing ends
+/// the program before the terminal is restored.
 struct HiddenInput(Termios);
 
 impl HiddenInput {
-    /// `None` where the input is no terminal.
+    /// Begins hidden input; `None` when standard input is not a terminal.
     fn begin() -> io::Result<Option<HiddenInput>> {
         let Ok(shown) = termios::tcgetattr(stdin()) else { return Ok(None) };
         let mut hidden = shown.clone();

@@ -1,29 +1,29 @@
-//! How far a command is: one line on standard error that is written over.
+//! The progress line of a command, which is overwritten on standard error.
 
 use std::io::{IsTerminal, Write, stderr};
 
-/// A line that is shown where standard error is a terminal, and gone when it is dropped.
+/// A progress line that is shown only on a terminal, and cleared on drop.
 pub struct Line {
     is_terminal: bool,
     is_shown: bool,
 }
 
 impl Line {
-    /// Nothing is shown yet.
+    /// Creates an empty line.
     pub fn new() -> Line {
         Line { is_terminal: stderr().is_terminal(), is_shown: false }
     }
 
-    /// Shows words in place of those before.
+    /// Shows a new text.
     pub fn show(&mut self, words: impl FnOnce() -> String) {
         if self.is_terminal {
             self.is_shown = true;
-            // A terminal that cannot be written to is no reason to stop.
+            // A failure to write to the terminal must not stop the command.
             let _ = write!(stderr(), "\r\x1b[K{}", words());
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             let _ = write!(stderr(), "\r\x1b[K");
@@ -37,7 +37,7 @@ impl Drop for Line {
     }
 }
 
-/// A bar with its per cents; `total` is not 0.
+/// Formats a progress bar with a percentage; `total` is not 0.
 pub fn bar(done: u64, total: u64) -> String {
     const LEN: u64 = 30;
     let done = done.min(total);

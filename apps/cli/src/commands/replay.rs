@@ -19,85 +19,85 @@ use super::{INTERRUPTED, json, outputs};
 
 /// Recorded markets through full order books: what is in a file, and whether it holds together
 ///
-/// ITCH 5.0, Databento DBN (mbo, mbp-1, mbp-10, tbbo, trades, definition) or LOBSTER message files, and
-/// captures of packets (pcap, pcapng), plain, .gz or .zst. At the end: what is in the file, what each message cost,
-/// and how reliable it is.
+/// Reads ITCH 5.0, Databento DBN (mbo, mbp-1, mbp-10, tbbo, trades, definition) or LOBSTER message files, and
+/// packet captures (pcap, pcapng), plain, .gz or .zst. The final report has the contents of the file, the
+/// cost per message, and the reliability of these figures.
 ///
-/// A capture may hold several recordings - sessions of ITCH, markets of XDP, other protocols - each of which is reported by
-/// itself. Lines A and B of a channel are put together by their sequence numbers.
+/// A capture may hold several recordings - sessions of ITCH, markets of XDP, other protocols - each with a
+/// separate report. Lines A and B of a channel are merged by their sequence numbers.
 ///
-/// The books are always built from the first message, for all symbols. --from and --to choose the messages that
-/// are counted, exported and part of the statistics; --symbols chooses whose statistics, books and exports are
-/// wanted. Times are the exchange's, unless --tz says another zone: Eastern Time for ITCH, LOBSTER and captures, UTC
-/// for DBN.
+/// The books are always built from the first message, for all symbols. --from and --to select the messages
+/// that are counted, exported and part of the statistics; --symbols selects the symbols for statistics, books
+/// and exports. Times are the exchange's, unless --tz names another zone: Eastern Time for ITCH, LOBSTER and
+/// captures, UTC for DBN.
 ///
-/// Exports of several files are one table: the rows of all files in the order in which they are named, each with
-/// its file in a first column `file`. Tables of captures number the recording of each row in a column `recording`. In
-/// every table `ts_ns` counts from 1970-01-01 UTC where the day is known - of ITCH files by --date - and otherwise from
-/// midnight, and `message` from 1 in each file. A table appears under its name once it is whole; Ctrl-C leaves
-/// none behind.
+/// Exports of several files form one table: the rows of all files in the order of the command line, with the
+/// file in a first column `file`. Tables of captures number the recording of each row in a column
+/// `recording`. In every table `ts_ns` counts from 1970-01-01 UTC if the day is known - for ITCH files by
+/// --date - and otherwise from midnight, and `message` from 1 in each file. A table gets its name when it is
+/// complete; Ctrl-C leaves none behind.
 ///
 /// Exit code 0 when nothing contradicts any of the files and every symbol of --symbols is in one of them; 1
-/// when not, 130 after Ctrl-C.
+/// otherwise, 130 after Ctrl-C.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recordings, "-" for standard input; each is reported, then their sum
+    /// Recordings, "-" for standard input; each has a report, followed by a total
     #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().map(recording))]
     files: Vec<PathBuf>,
-    /// Only these symbols in statistics, books and exports
+    /// Restrict statistics, books and exports to these symbols
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Count from this time on: HH:MM:SS, with a fraction or a date before it if need be
+    /// Start time of counting: HH:MM:SS, optionally with a fraction or a date before it
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
-    /// End before the first message of this time
+    /// End time: stop before the first message at this time
     #[arg(long, value_name = "TIME")]
     to: Option<Moment>,
-    /// End after so many messages from the start of the file
+    /// Stop after this number of messages from the start of the file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// How fast: max, or a multiple of recorded time such as 10x [default: max; with --publish 1x]
+    /// Playback speed: max, or a multiple of recorded time such as 10x [default: max; with --publish 1x]
     #[arg(long, value_name = "SPEED", allow_hyphen_values = true)]
     speed: Option<Speed>,
-    /// Run the plain twin beside and compare every book; hold LOBSTER messages against their order book file
+    /// Compare every book with the reference model, and LOBSTER messages with their order book file
     #[arg(long, conflicts_with = "decode_only")]
     check: bool,
-    /// Messages between comparisons of every book
+    /// Number of messages between comparisons of every book
     #[arg(long, value_name = "N", requires = "check", default_value_t = CHECK_EVERY_DEFAULT,
         value_parser = clap::value_parser!(u64).range(1..))]
     check_every: u64,
-    /// The order book file of a LOBSTER message file, if it is not beside it under its usual name
+    /// Order book file of a LOBSTER message file [default: the file with the usual name in the same folder]
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     orderbook: Option<PathBuf>,
-    /// Levels of each side that are shown and exported
+    /// Number of levels per side that are shown and exported
     #[arg(long, value_name = "N", default_value_t = DEPTH_DEFAULT, value_parser = parse_depth)]
     depth: usize,
     /// Only decode and count: for files whose books are inconsistent by construction
     #[arg(long)]
     decode_only: bool,
-    /// The clocks that --from, --to and the report are by: ET, CT, UTC or +HH:MM [default: ET; DBN: UTC]
+    /// Time zone of --from, --to and the report: ET, CT, UTC or +HH:MM [default: ET; DBN: UTC]
     #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
     tz: Option<Zone>,
-    /// The day of the session, for times without a date [default: the first packet's day in that zone]
+    /// Date of the session, for times without a date [default: the first packet's day in that zone]
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
-    /// The protocol of a capture's packets, in place of what is found in them
+    /// Protocol of a capture's packets [default: detected]
     #[arg(long, value_name = "NAME")]
     protocol: Option<Protocol>,
-    /// Room in the books for open orders [default: 2097152, less for small files]
+    /// Capacity of the books for open orders [default: 2097152, less for small files]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_orders: Option<u32>,
-    /// Export every change of a best price, as .csv or .parquet; of several FILEs with a column `file`
+    /// Export every change of a best price, as .csv or .parquet; for several FILEs with a column `file`
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     bbo: Option<PathBuf>,
-    /// Export every trade, as .csv or .parquet; of several FILEs with a column `file`
+    /// Export every trade, as .csv or .parquet; for several FILEs with a column `file`
     #[arg(long, value_name = "FILE")]
     trades: Option<PathBuf>,
-    /// Export every change of the best --depth levels, as .csv or .parquet; of several FILEs with a column `file`
+    /// Export every change of the best --depth levels, as .csv or .parquet; with `file` for several FILEs
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     depth_out: Option<PathBuf>,
-    /// Export every change of an order, as .csv or .parquet: of recordings order by order; of several FILEs with a
-    /// column `file`
+    /// Export every change of an order, as .csv or .parquet, for order-by-order recordings; for several FILEs
+    /// with a column `file`
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     orders: Option<PathBuf>,
     /// Write the report as JSON to a file, or to standard output for "-"
@@ -137,7 +137,7 @@ impl Args {
         }
     }
 
-    /// Nothing that is read may be overwritten, and what can only fail at the end is refused now.
+    /// Rejects outputs that would overwrite an input, or that would fail only at the end.
     fn check_outputs(&self) -> anyhow::Result<()> {
         let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
         let named = [
@@ -183,7 +183,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             json::write(path, &format!("{:#}", report.to_json()))?;
         }
         Some(path) => {
-            // The figures go to their file even where the text cannot be printed.
+            // Write the figures to their file even if the text cannot be printed.
             let said = say(&report);
             json::write(path, &format!("{:#}", report.to_json()))?;
             said?;
@@ -199,7 +199,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if is_as_asked { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a reader of the text would find, for one who gets the JSON: a line each on standard error.
+/// Prints the problems of the text report on standard error, a line each, when the report goes to JSON.
 fn tell_doubts(report: &ReplayReport) {
     for file in &report.files {
         for words in &file.contradictions {
@@ -217,7 +217,7 @@ fn tell_doubts(report: &ReplayReport) {
     }
 }
 
-/// How far, how fast and how long yet.
+/// Formats the progress, the speed and the remaining time.
 fn progress_words(file_count: usize, progress: &Progress) -> String {
     const MIB: f64 = (1 << 20) as f64;
     let which = match file_count {
@@ -232,7 +232,7 @@ fn progress_words(file_count: usize, progress: &Progress) -> String {
         return format!("{which}{done:.1} MiB, {messages:.1} M messages, {rate:.2} M/s");
     }
     let bytes = progress.bytes.min(progress.bytes_total);
-    // From the very beginning nothing follows.
+    // Too early for an estimate.
     let left = match bytes.saturating_mul(1_000) >= progress.bytes_total {
         true => format!(", {:.0} s left", seconds * (progress.bytes_total - bytes) as f64 / bytes as f64),
         false => String::new(),

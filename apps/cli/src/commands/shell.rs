@@ -12,9 +12,10 @@ use super::{INTERRUPTED, json};
 
 /// Trade at a venue that speaks Deribit's dialect - test.deribit.com, or one on this machine - or at a native one
 ///
-/// At a native venue (ouch://) the same commands go by OUCH, drop copies and GLIMPSE; the configuration says where
-/// these are. A command returns when the venue has answered; a time-out is an error. The key is read from the variables
-/// TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, from --key-file, or from where the configuration says.
+/// At a native venue (ouch://) the same commands use OUCH, drop copies and GLIMPSE; the configuration has
+/// their addresses. A command returns when the venue has answered; a time-out is an error. The key is read
+/// from the variables TICKPATH_CLIENT_ID and TICKPATH_CLIENT_SECRET, from --key-file, or from the place named
+/// in the configuration.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,43 +26,43 @@ Examples:
   tickpath shell --config configs/shell-native.toml -c 'buy ALPHA 100 99.50; orders; positions'
   tickpath shell --script morning.txt")]
 pub struct Args {
-    /// The venue, in place of the configuration's: wss://..., ws://... or ouch://HOST:PORT
+    /// The venue, instead of the configuration's: wss://..., ws://... or ouch://HOST:PORT
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// The configuration file: venue, key, limits, such as configs/shell.toml. Real money needs `production = true` and all limits there
+    /// Configuration file, such as configs/shell.toml. Real money requires `production = true` and all limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// A file of mode 0600 with client_id = "..." and client_secret = "..."
+    /// File of mode 0600 with client_id = "..." and client_secret = "..."
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// How the key is shown: client_signature (the default), or client_credentials, which sends the secret itself
+    /// Authentication: client_signature (the default), or client_credentials, which sends the secret itself
     #[arg(long, value_name = "HOW")]
     grant: Option<GrantName>,
-    /// What the login is to allow, such as 'account:read_write trade:read_write'; without it all that the key may do
+    /// Scope of the login, such as 'account:read_write trade:read_write' [default: all that the key allows]
     #[arg(long, value_name = "WORDS")]
     scope: Option<String>,
-    /// Trust the certificates in this PEM file and no others
+    /// Trust only the certificates in this PEM file
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// Carry out these commands, separated by `;`, and end
+    /// Run these commands, separated by `;`, and exit
     #[arg(short = 'c', long = "command", value_name = "COMMANDS", conflicts_with = "script")]
     commands: Option<String>,
-    /// Carry out the commands of a file, `-` for standard input, and end
+    /// Run the commands of a file, `-` for standard input, and exit
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Go on after a command that failed; the exit code says that one did
+    /// Continue after a failed command; the exit code reports the failure
     #[arg(short = 'k', long)]
     keep_going: bool,
-    /// Check orders and show what would be sent, and send none
+    /// Check orders and show the requests without sending them
     #[arg(long)]
     dry_run: bool,
-    /// Write what the commands gave as JSON, `-` for standard output
+    /// Write the results of the commands as JSON, `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Tell what goes on, on standard error: net, session, auth, orders, market, other
+    /// Log these modules on standard error: net, session, auth, orders, market, other
     #[arg(long, value_name = "MODULES", value_delimiter = ',')]
     log: Vec<Module>,
-    /// No pane for subscriptions on a terminal
+    /// Do not show a pane for subscriptions on a terminal
     #[arg(long, visible_alias = "plain")]
     no_tui: bool,
 }

@@ -20,18 +20,18 @@ use tickpath_types::Nanos;
 use super::json;
 use table::{Colour, Table};
 
-/// A writer that gives no sign for so long is called silent; it gives ten a second.
+/// Age of the latest heartbeat from which a writer counts as silent; it sends ten per second.
 const SILENT_AFTER: Duration = Duration::from_secs(2);
 
-/// Problems of a segment that the line about it names; the JSON report has more.
+/// Maximum number of problems printed per segment; the JSON report has more.
 const PROBLEMS_TOLD: usize = 4;
 
-/// Segments of shared memory, market data and gateways' events: which there are, whether they are whole, and what is in them.
+/// Inspect segments of shared memory, market data and gateways' events: list, verify, watch and reclaim them.
 ///
-/// docs/shm.md says what a segment is. Nothing but `reclaim` changes anything.
+/// docs/shm.md describes a segment. Only `reclaim` changes anything.
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// List the segments: what they hold, and whether their writers live
+    /// List the segments with their contents and the state of their writers
     List {
         #[command(flatten)]
         place: Place,
@@ -39,21 +39,21 @@ pub enum Args {
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
-    /// Read everything in segments and say whether they are whole; exit code 1 when one is not
+    /// Read everything in segments and report whether they are valid; exit code 1 when one is not
     Verify {
-        /// Their names; all of them when none is given
+        /// Names of segments [default: all]
         names: Vec<String>,
         #[command(flatten)]
         place: Place,
-        /// Write what was found as JSON, `-` for standard output
+        /// Write the result as JSON, `-` for standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
-    /// Remove segments whose writers are gone; one with a living writer is never removed
+    /// Remove segments whose writers have ended; a segment with a live writer is never removed
     Reclaim {
-        /// Their names
+        /// Names of segments
         names: Vec<String>,
-        /// All of them whose writers are gone, and what killed writers left unfinished
+        /// All segments whose writers have ended, and unfinished files of killed writers
         #[arg(long, conflicts_with = "names")]
         all: bool,
         #[command(flatten)]
@@ -63,10 +63,10 @@ pub enum Args {
     Watch(watch::Args),
 }
 
-/// Where segments are.
+/// The location of segments.
 #[derive(clap::Args)]
 pub struct Place {
-    /// Their folder, `/dev/shm/tickpath-UID` unless it is given
+    /// Folder of the segments [default: /dev/shm/tickpath-UID]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
@@ -80,12 +80,12 @@ impl Place {
         Folder::open(&self.path())
     }
 
-    /// The folder is the usual one, and nothing was ever written to it.
+    /// Returns whether the default folder is used and does not exist.
     fn is_unused(&self) -> bool {
         self.folder.is_none() && !self.path().exists()
     }
 
-    /// The folder of a segment that is asked for by name.
+    /// Opens the folder of a segment requested by name.
     fn open_for(&self, name: &SegmentName) -> Result<Folder, ShmError> {
         if self.is_unused() {
             return Err(ShmError::Missing { name: name.to_string(), folder: self.path() });
@@ -114,13 +114,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Time since `ns`, which counts from the Unix epoch; zero for what is to come.
+/// Returns the time since `ns`, which counts from the Unix epoch; zero for a future time.
 fn age(ns: u64) -> Duration {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     now.saturating_sub(Duration::from_nanos(ns))
 }
 
-/// The state of a segment's writer in a word, and how it is to be coloured.
+/// Returns the state of a segment's writer as a word, and its colour.
 fn state_of(writer: WriterState, heartbeat: Nanos) -> (&'static str, Colour) {
     match writer {
         WriterState::Alive if age(heartbeat.0) > SILENT_AFTER => ("silent", Colour::Yellow),
@@ -138,7 +138,7 @@ const fn time_base(base: TimeBase) -> &'static str {
     }
 }
 
-/// `count` a second from the start of a segment to its writer's last sign of life.
+/// Returns the mean of `count` per second from the creation of a segment to its writer's latest heartbeat.
 fn mean_rate(segment: &Segment, count: u64) -> f64 {
     let lived = segment.heartbeat().0.saturating_sub(segment.header().created_ns) as f64 / 1e9;
     if lived > 0.0 { count as f64 / lived } else { 0.0 }
@@ -161,7 +161,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     for (folder, name) in &names {
         let segment = match Segment::open(folder, name) {
             Ok(segment) => segment,
-            // It went since it was listed.
+            // It was removed after the listing.
             Err(ShmError::Missing { .. }) => continue,
             Err(error) => {
                 let error = told(&error);
@@ -188,7 +188,7 @@ fn list(place: &Place, json: Option<&Path>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is reported of a segment, under names that stay.
+/// Reports on a segment, with stable JSON names.
 fn describe(name: &SegmentName, segment: &Segment) -> Value {
     let header = segment.header();
     let mut found = json!({
@@ -225,7 +225,7 @@ fn describe(name: &SegmentName, segment: &Segment) -> Value {
     found
 }
 
-/// What is wrong, and what to do about it here: its writer is not meant to be started for that.
+/// Describes the problem and the remedy: here, unlike for readers, starting its writer is not the remedy.
 fn told(error: &ShmError) -> String {
     match error {
         ShmError::Missing { name, folder } => {
@@ -242,7 +242,7 @@ fn told(error: &ShmError) -> String {
     }
 }
 
-/// The same as a line of the table; a dash where a segment has no such thing.
+/// Formats the report as a table line, with a dash for missing values.
 fn line_of(found: &Value) -> Vec<String> {
     let text = |key: &str| found[key].as_str().unwrap_or("-").to_owned();
     let count = |key: &str| found[key].as_u64().map_or_else(|| "-".to_owned(), thousands);
@@ -263,7 +263,7 @@ fn line_of(found: &Value) -> Vec<String> {
     ]
 }
 
-/// Those that were named, or all.
+/// Returns the named segments, or all.
 fn chosen(names: &[String], place: &Place) -> anyhow::Result<Vec<(Folder, SegmentName)>> {
     if names.is_empty() {
         return place.names();
@@ -364,7 +364,7 @@ fn reclaim_all(names: &[String], place: &Place) -> anyhow::Result<ExitCode> {
             Ok(Reclaimed::Removed) => say(format_args!("{name}: removed"))?,
             Ok(Reclaimed::Kept) if names.is_empty() => say(format_args!("{name}: kept, its writer lives"))?,
             Ok(Reclaimed::Kept) => failed.push(format!("{name}: the writer lives: stop it first")),
-            // The others can be removed all the same.
+            // The other segments can still be removed.
             Err(error) => failed.push(told(&error)),
         }
     }

@@ -16,20 +16,22 @@ use tickpath_simulator::{FaultLevel, Outcome, Simulation};
 
 use super::{INTERRUPTED, json};
 
-/// How often progress is told.
+/// Interval of the progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// Violations of a seed that are told.
+/// Maximum number of violations reported per seed.
 const TOLD_MAX: usize = 10;
 
 /// A venue, its clients, feed handlers and traders in one thread under virtual time, with faults, judged from outside
 ///
-/// A venue with its journal, clients, whole traders - books, strategy, orders, positions, limits -, feed handlers, and
-/// between them a network and a disk that fail: packets are lost, repeated, delayed and overtaken, connections cut and reset, processes killed, power lost in the middle of a
-/// write, clocks set. Then the faults end, and checkers with a reference model and byte offsets of their own look for a lost order,
-/// a doubled fill, a promise that was not kept. The Deribit front end and the gateway are not part of it.
+/// Simulates a venue with its journal, clients, whole traders - books, strategy, orders, positions, limits -
+/// and feed handlers. The network and the disk between them fail: packets are lost, repeated, delayed and
+/// overtaken, connections cut and reset, processes killed, power lost in the middle of a write, clocks set.
+/// Then the faults end. Checkers with a reference model and independent byte offsets look for a lost order, a
+/// doubled fill or a broken guarantee. The Deribit front and the gateway are not included.
 ///
-/// A run follows from its seed, bit for bit. Where one finds something the exit code is 1 and the command that repeats it is
-/// printed. Ctrl-C ends it after the run at hand, with a report of those before: exit code 130.
+/// A run follows from its seed, bit for bit. If a run finds a violation, the exit code is 1 and the command
+/// that repeats it is printed. Ctrl-C stops after the current run, with a report of the completed ones: exit
+/// code 130.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,13 +43,13 @@ pub struct Args {
     /// Run this seed
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Run the seeds from A to B, both included; from A on when B is left out
+    /// Run the seeds from A to B, both included; without an end when B is missing
     #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
     seeds: Option<RangeInclusive<u64>>,
-    /// Stop after so many minutes; without seeds, begin with seed 1 and go on until then
+    /// Stop after this number of minutes; without seeds, begin with seed 1
     #[arg(long, value_name = "M")]
     minutes: Option<f64>,
-    /// No faults: what the system does when all is well
+    /// Run without faults
     #[arg(long)]
     calm: bool,
     /// Write the figures as JSON, `-` for standard output
@@ -55,7 +57,7 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-/// What all runs came to.
+/// Totals of all runs.
 #[derive(Default)]
 struct Sum {
     seeds: u64,
@@ -65,7 +67,7 @@ struct Sum {
     commands: u64,
     market_events: u64,
     virtual_ns: u64,
-    /// Of the engine's states at the end of all runs, in order.
+    /// Hash of the engine's final states of all runs, in order.
     state_hash: u64,
 }
 
@@ -109,7 +111,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// `A..B` or `A..`.
+/// Parses `A..B` or `A..`.
 fn parse_seeds(text: &str) -> anyhow::Result<RangeInclusive<u64>> {
     let (first, last) = text.split_once("..").context("give it as A..B, such as 1..300")?;
     let number = |text: &str| text.parse::<u64>().with_context(|| format!("'{text}' is no seed: give A..B"));
@@ -190,13 +192,13 @@ impl Sum {
     }
 }
 
-/// The command that repeats a run.
+/// Returns the command that repeats a run.
 fn again_by(seed: u64, fault_level: FaultLevel) -> String {
     let calm = if fault_level == FaultLevel::None { " --calm" } else { "" };
     format!("tickpath sim --seed {seed}{calm}")
 }
 
-/// Counts under names of one style.
+/// Returns the counts with names in a uniform style.
 fn by_name(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counts.iter().map(|(what, count)| (what.replace('\'', "").replace(' ', "_"), *count)).collect()
 }
@@ -208,7 +210,7 @@ fn tell_counts(counts: &BTreeMap<&'static str, u64>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line on the terminal that says how far it is.
+/// The progress line on a terminal.
 struct Progress {
     is_shown: bool,
     told_at: Instant,
@@ -223,7 +225,7 @@ impl Progress {
         if self.is_shown && self.told_at.elapsed() >= PROGRESS_INTERVAL {
             self.told_at = Instant::now();
             let (seeds, failed, seconds) = (sum.seeds, sum.failed.len(), elapsed.as_secs());
-            // Nobody misses a line of progress that cannot be shown.
+            // A progress line that cannot be shown is not important.
             let _ = write!(stderr(), "\r{seeds} seeds, {failed} with a violation, {seconds} s ");
         }
     }

@@ -8,7 +8,7 @@ use tickpath_trader::{TraderSettings, run_with, strategy_by_name};
 
 /// Run a trader until Ctrl-C: market data in, a strategy with its limits, orders out.
 ///
-/// Cancels its orders at the end and prints where its time went. Start a venue first:
+/// At the end it cancels its orders and prints a latency report. Start a venue first:
 /// tickpath exchange --config configs/exchange.toml
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,4 +1,4 @@
-//! `tickpath config` for every kind of file.
+//! `tickpath config` for all kinds of files.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! A user of the venue that keeps every byte it received, and decodes them without the system's codecs.
+//! A user of the venue that keeps every byte received, and decodes messages without the system's codecs.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,20 +13,20 @@ use tickpath_types::{
     TimeInForce, UserRefNum,
 };
 
-/// How long one look at the socket waits.
+/// Time-out of one read from the socket.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A user through all lives of the venue.
+/// A user through all runs of the venue.
 pub struct Client {
     pub user: String,
     /// Every sequenced message, from the first on, byte for byte.
     pub told: Vec<Vec<u8>>,
-    /// The last number that was used, whether the venue heard of it or not.
+    /// The last order number used, whether the venue received it or not.
     last_ref: u32,
     random: Xoshiro256PlusPlus,
 }
 
-/// The connection is gone.
+/// Error: the connection is closed.
 pub struct Gone;
 
 struct Connection {
@@ -39,7 +39,7 @@ impl Client {
         Client { user, told: Vec::new(), last_ref: 0, random }
     }
 
-    /// Trades until the venue is gone, coming back by itself now and then.
+    /// Trades until the venue has ended, and reconnects from time to time.
     pub fn trade(&mut self, address: &str) {
         while let Ok(mut connection) = self.log_in(address, self.told.len() as u64 + 1) {
             let requests = 50 + self.random.next_u64() % 2_000;
@@ -51,7 +51,7 @@ impl Client {
         }
     }
 
-    /// Some requests, and the answers that are there.
+    /// Sends some requests, and reads the available answers.
     fn step(&mut self, connection: &mut Connection) -> Result<(), Gone> {
         let mut bytes = Vec::new();
         for _ in 0..1 + self.random.next_u64() % 4 {
@@ -61,12 +61,12 @@ impl Client {
         connection.read(&mut self.told)
     }
 
-    /// The whole stream as the venue has it, to the answer of a last request: it must begin with what was told.
+    /// Reads the stream up to the answer to a last request, and checks that it begins with `told`.
     pub fn read_again(&mut self, address: &str) -> Result<(), String> {
         let failed = |what: &str| format!("{}: {what}", self.user);
         let mut connection =
             self.log_in(address, 1).map_err(|Gone| failed("cannot log in from message 1"))?;
-        // Refused, for no order is of nothing; and behind everything before.
+        // An order without quantity is refused, and its answer follows all earlier messages.
         self.last_ref += 1;
         let last =
             OrderRequest::Enter(EnterOrder { qty: Qty::ZERO, ..order(self.last_ref, Side::Buy, 1, 0) });
@@ -98,7 +98,7 @@ impl Client {
         while !deadline.is_over() {
             match connection.take().map_err(|_| Gone)? {
                 Some(Heard::Accepted(first)) if first == next => return Ok(connection),
-                // The connection before is not gone yet for the venue.
+                // The venue has not yet noticed the end of the previous connection.
                 Some(Heard::Rejected) => return self.log_in(address, next),
                 Some(_) => return Err(Gone),
                 None => connection.fill()?,
@@ -126,13 +126,13 @@ impl Client {
     }
 }
 
-/// What is there now must begin with what was told.
+/// Checks that the stream now begins with the messages received before.
 pub fn compare(told: &[Vec<u8>], again: &[Vec<u8>]) -> Result<(), String> {
     let same = told.iter().zip(again).take_while(|(told, again)| told == again).count();
     match told.get(same) {
         None => Ok(()),
         Some(was) => Err(format!(
-            "message {} was {was:02x?}, and is {:02x?} now; {} were told, {} are there",
+            "message {} was {was:02x?}, and is {:02x?} now; {} were received, {} are there",
             same + 1,
             again.get(same),
             told.len(),
@@ -149,10 +149,10 @@ enum Heard {
 }
 
 impl Connection {
-    /// Adds the messages that are there, after a short wait for the first.
+    /// Adds the available messages, after a short wait for the first.
     fn read(&mut self, told: &mut Vec<Vec<u8>>) -> Result<(), Gone> {
         let gone = self.fill();
-        // What came before the end counts: it was told.
+        // Messages before the end of the connection count, because the user received them.
         while let Some(heard) = self.take()? {
             if let Heard::Message(message) = heard {
                 told.push(message);
@@ -174,14 +174,14 @@ impl Connection {
         }
     }
 
-    /// The next SoupBinTCP packet: two bytes of length, a type, the rest.
+    /// Returns the next SoupBinTCP packet: two bytes of length, a type, the rest.
     fn take(&mut self) -> Result<Option<Heard>, Gone> {
         let Some(prefix) = self.received.first_chunk::<2>() else { return Ok(None) };
         let end = 2 + usize::from(u16::from_be_bytes(*prefix));
         let Some(packet) = self.received.get(2..end) else { return Ok(None) };
         let (kind, payload) = packet.split_first().ok_or(Gone)?;
         let heard = match kind {
-            // Ten letters of the session, and the next message's number as text.
+            // Ten characters of session name, and the next message's number as text.
             b'A' => {
                 let text = payload.get(10..30).and_then(|text| std::str::from_utf8(text).ok());
                 Heard::Accepted(text.and_then(|text| text.trim().parse().ok()).ok_or(Gone)?)
@@ -199,10 +199,10 @@ pub fn symbol() -> Symbol {
     Symbol::new("ONLY").unwrap()
 }
 
-/// A message about an order, as OUCH 5.0 lays it out.
+/// A message about an order, according to the OUCH 5.0 layout.
 #[derive(Debug, PartialEq)]
 pub enum Told {
-    /// Accepted, or accepted in place of another.
+    /// Accepted, either new or as a replacement.
     Accepted {
         user_ref: u32,
         qty: u32,

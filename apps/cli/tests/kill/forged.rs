@@ -1,4 +1,4 @@
-//! What the kill test must find, in observations that were forged.
+//! Violations that the kill test must find, in forged observations.
 
 use tickpath_nasdaq::ouch50;
 use tickpath_types::{
@@ -32,14 +32,14 @@ fn executed(user_ref: u32, qty: u64, price: i64, match_id: u64) -> Vec<u8> {
     })
 }
 
-/// Two users: 10 of 10 traded in two executions.
+/// Returns the messages of two users: 10 of 10 traded in two executions.
 fn told() -> [Vec<Vec<u8>>; 2] {
     let one = vec![accepted(1, 10), executed(1, 4, 100, 1), executed(1, 6, 100, 2)];
     let other = vec![accepted(1, 4), executed(1, 4, 100, 1), accepted(2, 9), executed(2, 6, 100, 2)];
     [one, other]
 }
 
-/// What is found after this change.
+/// Returns the violation found after this change.
 fn found(change: impl Fn(&mut [Vec<Vec<u8>>; 2])) -> String {
     let mut told = told();
     change(&mut told);
@@ -52,7 +52,7 @@ fn what_was_told_and_is_not_there_any_more_is_found() {
     let [told, _] = told();
     assert_eq!(compare(&told, &told), Ok(()));
     let more: Vec<_> = told.iter().cloned().chain([accepted(9, 1)]).collect();
-    assert_eq!(compare(&told, &more), Ok(()), "more may be there than was heard");
+    assert_eq!(compare(&told, &more), Ok(()), "more may be there than was received");
     assert!(compare(&told, &told[..2]).unwrap_err().contains("message 3 was"), "the end is lost");
     assert!(compare(&told, &[]).unwrap_err().contains("message 1 was"));
     let mut other = told.clone();

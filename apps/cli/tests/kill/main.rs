@@ -1,7 +1,7 @@
-//! A real venue under load is killed at random moments and started again: whatever a client was told must still be so.
+//! Kills a real venue under load at random moments and restarts it: every message to a client must stay true.
 //!
-//! `KILL_TEST_KILLS` and `KILL_TEST_SEED` set how often and by which moments; with `KILL_TEST_ENDS_WITH_INPUT` it ends early
-//! when standard input does. `cargo xtask kill-test` sets them.
+//! `KILL_TEST_KILLS` and `KILL_TEST_SEED` set the number and the moments of the kills. With
+//! `KILL_TEST_ENDS_WITH_INPUT` the test ends when standard input ends. `cargo xtask kill-test` sets them.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod client;
@@ -22,15 +22,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::client::{Client, Told, decode};
 use crate::support::{Site, run};
 
-/// Kills in CI.
+/// Number of kills in CI.
 const KILLS: u64 = 5;
-/// Kills of one session of the venue, after which another begins.
+/// Number of kills per session of the venue, after which another session begins.
 const KILLS_PER_SESSION: u64 = 20;
 const CLIENTS: u64 = 4;
-/// A venue lives at least so long after its clients began, and up to three times as long.
+/// Minimum time from the start of the clients to the kill; the maximum is three times as long.
 const LIFE_MIN: Duration = Duration::from_millis(20);
 
-/// What was seen over all lives.
+/// Observations over all runs.
 #[derive(Debug, Default)]
 struct Totals {
     kills: u64,
@@ -59,7 +59,7 @@ fn what_was_told_before_a_kill_is_so_after_it() {
     }
 }
 
-/// Raised when standard input ends, if that is to end the test.
+/// Returns a flag that is raised when standard input ends, if that is to end the test.
 fn stop() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     if std::env::var_os("KILL_TEST_ENDS_WITH_INPUT").is_some() {
@@ -72,16 +72,16 @@ fn stop() -> Arc<AtomicBool> {
     stop
 }
 
-/// A venue that answers what it has not written is found by the first kill.
+/// The first kill reveals a venue that answers commands before it has written them.
 #[test]
 fn a_venue_that_writes_nothing_is_found() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let problem =
         session("off", 1, &mut random, &mut Totals::default(), &AtomicBool::new(false)).unwrap_err();
-    assert!(problem.contains("message 1 was") && problem.contains("were told, "), "{problem}");
+    assert!(problem.contains("message 1 was") && problem.contains("were received, "), "{problem}");
 }
 
-/// A session of a venue that is killed so many times, or until it is stopped; what was lost or doubled, if anything was.
+/// Runs a session with `kills` kills, or until it is stopped. The error describes a loss or a duplicate.
 fn session(
     policy: &str,
     kills: u64,
@@ -107,7 +107,7 @@ fn session(
         }
         for client in &mut clients {
             if let Err(problem) = client.read_again(&address) {
-                // A venue that keeps nothing has left nothing to look at.
+                // A venue without a journal has no folder to inspect.
                 let kept = if policy == "off" { String::new() } else { site.keep().display().to_string() };
                 return Err(format!("{policy}, after {life} kills, folder {kept}: {problem}"));
             }
@@ -125,7 +125,7 @@ fn session(
                 scope.spawn(move || client.trade(address));
             }
             std::thread::sleep(LIFE_MIN + extra);
-            // SIGKILL.
+            // Sends SIGKILL.
             drop(venue);
         });
         totals.kills += 1;
@@ -139,8 +139,8 @@ fn session(
     Ok(())
 }
 
-/// Every order was accepted once and traded no more than it was; every execution has its two sides, once each. Returns
-/// the number of executions.
+/// Checks that every order was accepted once and not overfilled, and that every execution has its two sides,
+/// once each. Returns the number of executions.
 fn check_trades(told: &[&[Vec<u8>]]) -> Result<u64, String> {
     let mut sides: HashMap<u64, Vec<(u32, u64)>> = HashMap::new();
     for messages in told {

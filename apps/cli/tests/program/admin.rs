@@ -6,7 +6,7 @@ use tickpath_test_support::Running;
 
 use crate::support::{Site, assert_refused, run, tickpath};
 
-/// A venue with an admin socket, and the socket.
+/// Starts a venue with an admin socket; returns the venue and the socket's path.
 fn start(site: &Site) -> (Running, String) {
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     site.write("exchange.toml", &format!("{config}[admin]\nsocket = 'venue.sock'\n"));
@@ -51,7 +51,7 @@ fn a_venue_is_asked_commanded_and_drained() {
         (line.starts_with("admin: user id") && line.ends_with("halt ONLY")).then_some(())
     });
 
-    assert_refused(&["admin", "--socket", &socket, "kill", "NOBODY"], &["kill NOBODY", "no user 'NOBODY'"]);
+    assert_refused(&["admin", "--socket", &socket, "kill", "ABSENT"], &["kill ABSENT", "no user 'ABSENT'"]);
     assert_refused(&["admin", "--socket", &socket, "disconnect", "TEST01"], &["not connected"]);
     assert_refused(&["admin", "--socket", &socket, "resume", "WHAT"], &["no instrument 'WHAT'"]);
 
@@ -75,7 +75,7 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_eq!(json(&socket, &["allow", "test01", "more"])["commands"], 1);
     assert_eq!(json(&socket, &["allow", "TEST01", "MORE"])["commands"], 0);
     assert_refused(&["admin", "--socket", &socket, "allow", "TEST01", "WHAT"], &["no instrument 'WHAT'"]);
-    assert_refused(&["admin", "--socket", &socket, "allow", "NOBODY", "MORE"], &["no user 'NOBODY'"]);
+    assert_refused(&["admin", "--socket", &socket, "allow", "ABSENT", "MORE"], &["no user 'ABSENT'"]);
     assert_refused(
         &["admin", "--socket", &socket, "break", "77", "consent"],
         &["break 77 consent", "no such execution"],
@@ -97,9 +97,9 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_refused(&["admin", "--socket", &socket, "instrument", "add", "ONLY", "1.00"], &["'ONLY' already"]);
     assert_refused(&["admin", "--socket", &socket, "instrument", "add", "LESS"], &["REFERENCE_PRICE"]);
     assert!(json(&socket, &["end-of-day"])["commands"].as_u64().unwrap() > 4);
-    assert_refused(&["admin", "--socket", &socket, "end-of-day"], &["no day goes on"]);
+    assert_refused(&["admin", "--socket", &socket, "end-of-day"], &["no day has started"]);
 
-    // Nobody is connected, so there is nobody to wait for.
+    // No client is connected, so the venue does not wait.
     assert_eq!(run(&["admin", "--socket", &socket, "drain"]).code, Some(0));
     let venue = venue.join();
     assert_eq!((venue.code, venue.err.as_str()), (Some(0), ""), "{}", venue.out);
@@ -108,7 +108,7 @@ fn a_venue_is_asked_commanded_and_drained() {
     assert_refused(&["admin", "--socket", &socket, "status"], &[&socket, "is it running"]);
 }
 
-/// Stops the venue; everything that it said.
+/// Stops the venue; returns its output.
 fn stop(venue: Running) -> String {
     venue.interrupt();
     let printed = venue.join();
@@ -144,13 +144,13 @@ fn a_venue_that_is_started_again_keeps_what_was_commanded_and_takes_what_is_new_
     site.write("instruments.toml", more);
     assert_refused(&["exchange", "--config", &config], &["lacks", "has: ONLY;", "--new-session"]);
     site.write("instruments.toml", &(more.to_owned() + &listed));
-    assert_refused(&["exchange", "--config", &config], &["MORE stands at place 1", "that of ONLY"]);
+    assert_refused(&["exchange", "--config", &config], &["MORE is at place 1", "that of ONLY"]);
     let changed = listed.clone() + more + "lot_size = 10\n";
     site.write("instruments.toml", &changed);
     assert_refused(&["exchange", "--config", &config], &["MORE has changed", "lot_size was 1 and is 10"]);
 }
 
-/// The hash of a password, as a configuration has it.
+/// Returns the hash of a password for a configuration.
 fn hash(password: &str) -> String {
     let output = tickpath().args(["admin", "hash-password"]).write_stdin(password).output().unwrap();
     let hash = String::from_utf8(output.stdout).unwrap();
@@ -199,7 +199,7 @@ fn a_user_is_added_while_the_venue_runs_and_its_limits_are_shown_after_a_restart
     let (venue, ..) = site.start_venue();
     assert_eq!(shown(&socket), limits, "as commanded");
     stop(venue);
-    // The log has the user: without it the venue would be another one.
+    // The log has the user, so a configuration without the user does not match the log.
     site.write("exchange.toml", &config);
     assert_refused(
         &["exchange", "--config", &site.path("exchange.toml")],

@@ -1,26 +1,26 @@
-//! Every key that the program knows is in the documents, with its default; and the documents have no other.
+//! The documents list every key of the program with its default, and no other keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{Site, repository, run};
 
-/// What a stranger writes in the tests, and no table knows.
+/// A key that no table knows.
 const UNKNOWN: &str = "no_such_key";
 
 /// A kind of file, and the page with its keys.
 struct Page {
     file: &'static str,
     heading: &'static str,
-    /// The least file, with every table that has keys of its own.
+    /// A minimal file, with every table that has separate keys.
     text: String,
-    /// Those tables as headers of the file and as the page calls them, the table around all of them first.
+    /// Headers of these tables in the file, and their names on the page, the outermost table first.
     tables: &'static [(&'static str, &'static str)],
-    /// Keys that stand elsewhere on the page or on another one: whole tables.
+    /// Keys documented elsewhere on the page or on another page: whole tables.
     elsewhere: &'static [&'static str],
 }
 
 impl Page {
-    /// The keys of a table: what the program says that it expects there.
+    /// Returns the keys of a table, according to the program's error for an unknown key.
     fn known(&self, site: &Site, header: &str) -> Vec<String> {
         let line = format!("{header}\n");
         let wrong = match self.text.split_once(&line).filter(|_| !header.is_empty()) {
@@ -35,7 +35,7 @@ impl Page {
         expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Every key that there is, as the page calls it.
+    /// Returns all keys, with the names on the page.
     fn all(&self, site: &Site) -> BTreeSet<String> {
         let tables: BTreeSet<&str> =
             self.tables.iter().map(|(_, name)| name.trim_end_matches(".NAME")).collect();
@@ -50,7 +50,7 @@ impl Page {
         all
     }
 
-    /// The keys of the page's table with their defaults, as they are written.
+    /// Returns the keys of the page's table with their defaults, as documented.
     fn documented(&self) -> BTreeMap<String, String> {
         let page = std::fs::read_to_string(repository().join("docs").join(self.file)).unwrap();
         let (_, section) = page.split_once(&format!("{}\n", self.heading)).unwrap();
@@ -91,7 +91,7 @@ impl Page {
     }
 }
 
-/// What a key comes to where the file does not say; `none` for an empty list.
+/// Returns the effective value of a key that the file does not set; `none` for an empty list.
 fn value_of(shown: &toml::Table, page: &Page, key: &str) -> Option<String> {
     let (table, last) = key.rsplit_once('.').unwrap_or(("", key));
     let (header, _) = page.tables.iter().find(|(_, name)| *name == table)?;
@@ -109,7 +109,7 @@ fn value_of(shown: &toml::Table, page: &Page, key: &str) -> Option<String> {
             [toml::Value::String(only)] => only.clone(),
             _ => return None,
         },
-        // Of a table the page tells in words what holds without it.
+        // The page describes the default of a table in prose.
         toml::Value::Table(_) => return None,
         other => other.to_string(),
     })
@@ -136,7 +136,7 @@ fn the_gateways_keys_are_documented_with_their_defaults() {
             ("[accounts.A1]", "accounts.NAME"),
             ("[users.u]", "users.NAME"),
         ],
-        // Other words for two of the keys, told of beside them.
+        // Aliases of two keys, documented next to them.
         elsewhere: &["users.NAME.monitor_period_secs", "users.NAME.ban_period_secs"],
     }
     .check();

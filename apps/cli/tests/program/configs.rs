@@ -10,7 +10,7 @@ fn every_sample_is_valid_as_what_it_is() {
     let mut count = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
-        // Beside them lies what venues of these samples have written.
+        // The folder also holds files that venues with these samples have written.
         if path.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
@@ -122,7 +122,7 @@ fn a_wrong_key_is_named_with_its_line() {
     ] {
         assert_refused(&args, &[place, "unknown field", key, "expected"]);
     }
-    // The front's own table, which the venue hands on.
+    // The front's table, which the venue passes on.
     let sample = std::fs::read_to_string(repository().join("configs/deribit.toml")).unwrap();
     let sample = sample.replace("\nband = ", "\nbandx = ").replace("deribit-instruments", "instruments");
     let line = 1 + sample.lines().position(|line| line.starts_with("bandx")).unwrap();
@@ -191,11 +191,11 @@ fn a_password_is_never_shown_and_must_not_lie_open() {
     assert_refused(&["trader", "--config", &shown], &["TICKPATH_PASSWORD_NOT_SHOWN"]);
 }
 
-/// A gateway that would refuse to start, were anything wrong with its keys.
+/// A gateway that refuses to start if one of its keys is unusable.
 const GATEWAY: &str = "name = 'never'\n[venue]\nws_uri = 'ws://127.0.0.1:9/'\n[accounts.A1]\nlogin = 'x'\n\
                        secret = 'test'\n[users.u]\npassword = 'test'\naccounts = 'A1'\n";
 
-/// A check says what the start would say, with the same end.
+/// A check reports the same errors as a start, with the same exit code.
 #[test]
 fn secrets_are_looked_for_by_a_check_as_by_a_start() {
     let site = Site::new();
@@ -219,13 +219,13 @@ fn secrets_are_looked_for_by_a_check_as_by_a_start() {
         let [checked, started] = [&["config", "check", &file][..], &["gateway", "--config", &file]].map(run);
         assert_eq!((checked.code, checked.err), (started.code, started.err));
     }
-    // A hash is no password: others may read it.
+    // A hash is not a password, so others may read it.
     let made = tickpath().args(["gateway", "hash-password"]).write_stdin("hunter2\n").output().unwrap();
     let hash = String::from_utf8(made.stdout).unwrap();
     write(&GATEWAY.replace("password = 'test'", &format!("password = '{}'", hash.trim())), 0o644);
     let checked = run(&["config", "check", &file]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
-    // What is kept elsewhere is found from anywhere, also by what is shown.
+    // The output of `config show` finds a secret's file from any folder.
     std::fs::write(&kept, "hunter2\n").unwrap();
     std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o600)).unwrap();
     write(&GATEWAY.replace("secret = 'test'", "secret = 'file:kept'"), 0o644);
@@ -239,7 +239,7 @@ fn secrets_are_looked_for_by_a_check_as_by_a_start() {
     assert_refused(&["shell", "--config", &shell, "-c", "test"], &["cannot read", &none]);
 }
 
-/// What a file comes to, without comments.
+/// Returns the output of `config show` without comments.
 fn shown(file: &str) -> String {
     let printed = run(&["config", "show", file]);
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""), "{file}");
@@ -275,7 +275,7 @@ fn what_is_shown_can_be_used_from_anywhere_and_comes_to_the_same() {
     }
 }
 
-/// Each command with each kind of file that is not its own: the error names both.
+/// For each command and each file of another kind, the error names both.
 #[test]
 fn a_file_of_another_kind_is_named_with_its_command() {
     let configs = repository().join("configs");
@@ -300,7 +300,7 @@ fn a_file_of_another_kind_is_named_with_its_command() {
     ] {
         let (own_name, own_kind, _) = samples[own];
         for (name, kind, with) in samples {
-            // Instruments alone are a demo of these.
+            // An instrument file is also a demo's file with these instruments.
             if name == own_name || (own == 5 && name == "instruments.toml") {
                 continue;
             }

@@ -153,7 +153,7 @@ fn guests_join_a_market_that_is_commanded() {
     let mut note = |what: &str| {
         let begin = format!("note: join: {what}");
         let note = demo.hear(what, |line| line.starts_with(&begin).then(|| line.to_owned()));
-        // "! " and the keys of the view are beside it in 80 columns.
+        // In 80 columns the text shares its line with "! " and the keys of the view.
         let text = note.trim_start_matches("note: ");
         assert!(text.chars().count() <= 43 || what == "admin", "{text}");
     };

@@ -1,4 +1,4 @@
-//! A venue whose disk fails: one line that says so, and no success.
+//! A venue whose disk fails: one line that reports the failure, and no success.
 
 use std::io::{Read, Write};
 
@@ -6,7 +6,7 @@ use tickpath_test_support::{Deadline, PATIENCE, connect, soup, wait_until};
 
 use crate::support::{Site, run};
 
-/// An account query, which takes the fewest bytes to ask and a record as the others do.
+/// Sends account queries, which are the shortest requests and need a record like the others.
 fn ask_until_the_end(address: &str) {
     let deadline = Deadline::start();
     let mut stream = connect(address);
@@ -31,7 +31,7 @@ fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
         let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
         site.write("exchange.toml", &format!("{config}\n[journal]\nsegment = '4MiB'\npolicy = '{policy}'\n"));
         let (venue, order_entry, _) = site.start_venue();
-        // The next segment is ready, and cannot get its name.
+        // The next segment is ready but cannot be renamed.
         let prepared = site.path("journal/prepared.segment");
         wait_until("a prepared segment", || std::fs::rename(&prepared, site.path("elsewhere")).is_ok());
         ask_until_the_end(&order_entry);
@@ -41,7 +41,7 @@ fn a_venue_whose_journal_cannot_go_on_ends_with_one_line_and_no_success() {
             assert!(printed.err.contains(words), "{policy}: no '{words}' in {}", printed.err);
         }
         let verified = run(&["journal", "verify", &site.path("journal")]);
-        // Under async what was written to the segment that is gone had been answered.
+        // Under async, commands in the removed segment had been answered.
         let is_whole = policy != "async";
         let expected = if is_whole { Some(0) } else { Some(1) };
         assert_eq!(verified.code, expected, "{policy}: {}{}", verified.out, verified.err);

@@ -1,5 +1,5 @@
-//! Standard output on a full disk: one line on standard error and no success; what is done beside it is done. Standard
-//! error on a full disk: nobody is told, and nothing else is lost.
+//! Standard output on a full disk: one line on standard error and no success, but the work itself is done.
+//! Standard error on a full disk: no message appears, and nothing else is lost.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use tickpath_test_support::{Running, Signal};
 
 use crate::support::{Site, repository};
 
-/// The program, whose standard output takes nothing.
+/// Returns the program with a standard output that accepts no data.
 fn tickpath() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
     let full = File::options().write(true).open("/dev/full").unwrap();
@@ -49,7 +49,7 @@ fn what_goes_to_a_file_is_written_all_the_same() {
     assert_eq!(json_of(&json)["messages"], 20_000);
 }
 
-/// The program, whose standard error takes nothing.
+/// Returns the program with a standard error that accepts no data.
 fn untold() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tickpath"));
     let full = File::options().write(true).open("/dev/full").unwrap();
@@ -107,7 +107,7 @@ fn a_trader_that_cannot_warn_watches_its_orders_all_the_same() {
     let mut trader = untold().args(["trader", "--config", &config]).spawn().unwrap();
     let mut out = BufReader::new(trader.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(out.any(|line| line.starts_with("logged in")));
-    // Killed: what the trader warns of from now on is told to nobody.
+    // Killed: the trader's further warnings cannot be printed.
     drop::<Running>(venue);
     let rest: Vec<String> = out.collect();
     let code = trader.wait().unwrap().code();

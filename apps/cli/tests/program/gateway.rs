@@ -1,11 +1,11 @@
-//! A gateway as its users meet it: started, commanded, stopped, its log read and replayed.
+//! The user's view of a gateway: start, commands, stop, and printing and replay of its log.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use crate::support::{Site, assert_refused, run, spawn};
 
-/// A gateway whose venue is not there: it goes on calling it.
+/// Writes the configuration of a gateway whose venue is unreachable: it keeps reconnecting.
 pub fn config(site: &Site, name: &str) -> String {
     let text = format!(
         "name = '{name}'\nmetrics_listen_address = '127.0.0.1:0'\n\
@@ -20,7 +20,7 @@ pub fn config(site: &Site, name: &str) -> String {
     site.write("gateway.toml", &text)
 }
 
-/// A segment in the folder that all gateways of this machine share: nothing of it stays.
+/// A segment in the folder shared by all gateways of this machine; removed on drop.
 pub struct Removed(pub String);
 
 impl Drop for Removed {
@@ -29,7 +29,7 @@ impl Drop for Removed {
     }
 }
 
-/// The only file in the only folder of the only folder.
+/// Returns the only file in nested folders of one entry each.
 fn only_file(folder: &str) -> String {
     let mut path = std::path::PathBuf::from(folder);
     while path.is_dir() {
@@ -45,7 +45,7 @@ fn only_file(folder: &str) -> String {
 fn a_gateway_is_commanded_and_leaves_a_log() {
     let site = Site::new();
     let name = format!("program-{}", std::process::id());
-    // Its last gateway is gone before: what is named later is dropped first.
+    // Dropped after the gateway, because later variables are dropped first.
     let _segment = Removed(name.clone());
     let file = config(&site, &name);
     let mut gateway = spawn(&["gateway", "--config_file", &file, "--loop_timer_freq", "1us"]);
@@ -65,7 +65,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     ] {
         assert!(said.out.contains(words), "{words} in\n{}", said.out);
     }
-    // By its name it is found from any folder.
+    // The name finds the gateway from any folder.
     let said = run(&["gateway", "status", &name, "--json", "-"]);
     let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let state = (&answer["state"], &answer["is_trading"], &answer["accounts_ready"], &answer["clients"]);
@@ -79,7 +79,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
         &["gateway", "limits", &name, "A9", "none", "--socket", &socket],
         &["no account A9", "A1"],
     );
-    // The configuration tells where the socket is, with the name and without.
+    // The configuration names the socket, with and without the gateway's name.
     let said = run(&["gateway", "limits", "--config", &file, &name, "A1", "order_size_max=11"]);
     assert!(said.out.contains("limits: an order up to 11, as published"), "{}{}", said.out, said.err);
     let said = run(&["gateway", "limits", "--config", &file, "A1", "order_size_max=10"]);
@@ -96,7 +96,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
         assert!(page.contains(&format!("tickpath_gateway_{family}{{gateway=\"{name}\"")), "{page}");
     }
     assert!(page.contains(&format!("tickpath_gateway_killed{{gateway=\"{name}\"}} 1")), "{page}");
-    // One name, one gateway: its socket and its segment are taken.
+    // A name belongs to one gateway: its socket and its segment are in use.
     assert_refused(&["gateway", "--config", &file], &[]);
 
     gateway.interrupt();
@@ -114,7 +114,7 @@ fn a_gateway_is_commanded_and_leaves_a_log() {
     assert_eq!((again.code, again.err.as_str()), (Some(0), ""), "{}", again.out);
     assert!(again.out.contains("the same, byte for byte"), "{}", again.out);
 
-    // The next life is killed as this one was, until it is released.
+    // The next run is killed like this one, until it is released.
     let mut gateway = spawn(&["gateway", "--config", &file]);
     gateway.hear("its endpoints", |line| line.contains("metrics").then_some(()));
     let said = run(&["gateway", "status", "--config", &file]);

@@ -1,23 +1,23 @@
-//! Help, and what is said to who writes something else.
+//! Help, and the errors for wrong command lines.
 
 use std::collections::HashMap;
 
 use crate::support::{Site, assert_refused, repository, run};
 
-/// The commands that a help lists, without `help` itself.
+/// Returns the commands listed in a help text, without `help` itself.
 fn listed(help: &str) -> Vec<String> {
     help.lines()
         .skip_while(|line| !line.starts_with("Commands:"))
         .skip(1)
         .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        // What is said of a command goes on further right.
+        // Further lines of a command's description are indented deeper.
         .filter(|name| !name.is_empty() && *name != "help")
         .map(str::to_owned)
         .collect()
 }
 
-/// Asks every command below these for its help.
+/// Requests the help of every command below this one.
 fn visit(path: &[String], visited: &mut Vec<String>) {
     let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
     args.push("--help");
@@ -32,7 +32,7 @@ fn visit(path: &[String], visited: &mut Vec<String>) {
     }
 }
 
-/// Every command, and every group of commands.
+/// Returns every command, and every group of commands.
 pub fn commands() -> Vec<String> {
     let mut visited = Vec::new();
     visit(&[], &mut visited);
@@ -90,7 +90,7 @@ fn help_names_the_flags() {
     }
 }
 
-/// What follows `tickpath` in code of a page: a line of its own, or between backticks.
+/// Returns the text after `tickpath` in code on a page: a separate line, or between backticks.
 fn commands_in(page: &str) -> Vec<Vec<String>> {
     let mut commands = Vec::new();
     for line in page.lines() {
@@ -99,7 +99,7 @@ fn commands_in(page: &str) -> Vec<Vec<String>> {
                 continue;
             }
             let rest = &line[at + "tickpath ".len()..];
-            // In a table a bar within code is escaped; two spaces begin what is said of a command.
+            // In a table a bar within code is escaped; two spaces begin the description of a command.
             let code = rest.split('`').next().unwrap().split("  ").next().unwrap().replace("\\|", "|");
             let words: Vec<Vec<&str>> =
                 code.split_whitespace().map(|word| word.split('|').collect()).collect();

@@ -9,16 +9,16 @@ use tickpath_test_support::{Printed, Running};
 use crate::help::commands;
 use crate::support::{Site, repository, spawn};
 
-/// How a command ends after Ctrl-C.
+/// The end of a command after Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// With its result: here 0.
+    /// With its result, here exit code 0.
     Result,
-    /// 130.
+    /// With exit code 130.
     Interrupted,
 }
 
-/// The page's rule for each command, by the longest name that it begins with.
+/// Returns the page's rule for each command, by the longest matching prefix of its name.
 fn documented() -> BTreeMap<String, End> {
     let page = std::fs::read_to_string(repository().join("docs/commands.md")).unwrap();
     let mut found = BTreeMap::new();
@@ -52,7 +52,7 @@ fn the_page_has_every_command_and_no_other() {
     }
 }
 
-/// The command as it is after Ctrl-C, once it has begun.
+/// Interrupts a command once it has begun, and returns its output.
 fn interrupted(running: Running) -> Printed {
     running.wait_for_interrupt_handler();
     running.interrupt();
@@ -111,7 +111,7 @@ fn what_runs_until_it_is_stopped_ends_with_its_result() {
     check("gateway", &interrupted(gateway));
 }
 
-/// `replay`, `convert` and `journal` have tests of their own, and what asks a running program has no time to be interrupted.
+/// `replay`, `convert` and `journal` have separate tests; commands to a running program end too quickly.
 #[test]
 fn what_ends_with_its_work_is_interrupted() {
     let site = Site::new();
@@ -146,7 +146,7 @@ fn what_ends_with_its_work_is_interrupted() {
     ] {
         let mut asking = Command::new(env!("CARGO_BIN_EXE_tickpath"));
         asking.args(args).stdin(Stdio::piped());
-        // It waits for a line, and does not catch the signal.
+        // It waits for a line of input and does not catch the signal.
         let asking = Running::spawn(asking);
         if !asking.ignores_interrupt() {
             asking.interrupt();

@@ -1,4 +1,4 @@
-//! A venue's journal from outside, and a venue that is started again.
+//! A venue's journal seen from outside, and a restarted venue.
 
 use std::io::{BufRead, Read};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, SystemEventCode};
 
 use crate::support::{Site, assert_refused, end_of, run, spawn, spawn_unread};
 
-/// A venue that was started and stopped; its session's name.
+/// Starts and stops a venue; returns the name of its session.
 fn session_of_a_life(site: &Site, options: &[&str]) -> String {
     let config = site.path("exchange.toml");
     let mut venue = spawn(&[&["exchange", "--config", &config], options].concat());
@@ -32,7 +32,7 @@ fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
     let second = session_of_a_life(&site, &["--new-session"]);
     assert_ne!(second, first);
     assert_eq!(session_of_a_life(&site, &[]), second);
-    // The first one is kept, and whole.
+    // The first session is kept, and complete.
     let kept = format!("{}/{first}", site.path("journal"));
     let printed = run(&["journal", "verify", &kept]);
     assert!(printed.code == Some(0) && printed.out.contains(&first), "{}", printed.err);
@@ -41,7 +41,7 @@ fn a_venue_goes_on_with_its_session_until_another_is_asked_for() {
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     let named = site.write("named.toml", &format!("session = 'MONDAY'\n{config}"));
     assert_refused(&["exchange", "--config", &named], &[&second, "MONDAY", "--new-session"]);
-    // A session that clients cannot tell from an earlier one, and one whose log would take the place of another's.
+    // A session name that clients cannot tell from an earlier one, or whose log would replace another log.
     for earlier in [&second, &first] {
         let same = site.write("same.toml", &format!("session = '{earlier}'\n{config}"));
         assert_refused(
@@ -88,7 +88,7 @@ fn a_second_venue_on_one_journal_is_refused() {
         let args = [&["exchange", "--config", &config], options].concat();
         assert_refused(&args, &[&folder, "in use by another process", "another folder"]);
     }
-    // What is written can be read meanwhile.
+    // A journal can be read while it is written.
     assert_eq!(run(&["journal", "verify", &folder]).code, Some(0));
     venue.interrupt();
     assert_eq!(venue.join().code, Some(0));
@@ -178,7 +178,7 @@ fn damage_is_named_with_file_and_offset() {
     }
 }
 
-/// A log of so many commands.
+/// Writes a log of `count` commands.
 fn write_log(path: &str, count: u64) {
     let config =
         JournalConfig { policy: Policy::Async, payload_len_max: COMMAND_LEN_MAX, ..JournalConfig::default() };
@@ -207,7 +207,7 @@ fn an_interrupted_dump_ends_with_a_whole_line_and_says_so() {
     let (dump, mut out) = spawn_unread(&["journal", "dump", &folder]);
     let mut text = String::new();
     out.read_line(&mut text).unwrap();
-    // It waits for its reader, for the pipe is full.
+    // It waits for its reader, because the pipe is full.
     Signal::Interrupt.send_to(&dump);
     std::thread::sleep(Duration::from_millis(100));
     out.read_to_string(&mut text).unwrap();

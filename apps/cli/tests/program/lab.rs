@@ -1,4 +1,4 @@
-//! The laboratory's command line, and where it keeps its standard days.
+//! The command line of the laboratory, and the cache of its standard days.
 
 use std::fs;
 use std::thread;
@@ -81,7 +81,7 @@ fn without_recordings_or_valgrind_rows_say_what_is_missing() {
 fn an_interrupted_run_ends_with_a_line_of_its_own() {
     let lab = spawn(&["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]);
     lab.wait_for_interrupt_handler();
-    // In the middle of a round, if it can be.
+    // Interrupt in the middle of a round, if possible.
     thread::sleep(Duration::from_millis(200));
     lab.interrupt();
     let printed = lab.join();
@@ -89,7 +89,7 @@ fn an_interrupted_run_ends_with_a_line_of_its_own() {
     assert_eq!(printed.err.lines().last(), Some("tickpath: interrupted"));
 }
 
-/// What runs under callgrind: a day in, what the books end as out; the same for both kinds of books.
+/// The work counted under callgrind: a day as input, the final books as output; equal for both book types.
 #[test]
 fn the_counted_work_takes_a_day_from_standard_input() {
     let site = Site::new();

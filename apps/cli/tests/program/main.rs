@@ -1,4 +1,4 @@
-//! The program as its users meet it: the built binary, its exit codes and what it prints.
+//! The user's view of the program: the built binary, its exit codes and its output.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod admin;
@@ -6,6 +6,7 @@ mod config_docs;
 mod configs;
 mod demo;
 mod failed_disk;
+mod from_page;
 mod full_disk;
 mod gateway;
 mod generate;
@@ -19,4 +20,5 @@ mod shm;
 mod sim;
 mod support;
 mod ticks;
+mod tutorials;
 mod venue_and_traders;

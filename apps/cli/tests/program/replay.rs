@@ -56,7 +56,7 @@ fn captures_that_are_whole_cut_damaged_or_of_something_else() {
     let damaged = run(&["replay", &path("damaged.pcap.gz"), "--json", "-"]);
     assert_eq!(damaged.code, Some(1));
     assert!(damaged.err.contains("compressed data is damaged"), "{}", damaged.err);
-    // The header alone, and half of it.
+    // Only the header, and half of it.
     std::fs::write(path("empty.pcap"), &bytes[..24]).unwrap();
     assert_refused(&["replay", &path("empty.pcap")], &["no market data of a known protocol", "0 frames"]);
     std::fs::write(path("short.pcap"), &bytes[..20]).unwrap();

@@ -1,4 +1,4 @@
-//! Segments of shared memory seen by their users.
+//! The user's view of shared memory segments.
 
 use std::fs;
 use std::io::Read;
@@ -49,8 +49,8 @@ impl Site {
         let now = Nanos(now.as_nanos() as u64);
         wait_for("the name of the segment", || {
             match SegmentWriter::create(&folder, &SegmentName::new(name).unwrap(), &CONFIG, now) {
-                // A process that another test starts has the files of this one for a moment, and with them the lock of a
-                // writer that is gone.
+                // A starting child process of another test briefly holds the files of this process, and with
+                // them the lock of a writer that has ended.
                 Err(ShmError::InUse { .. }) => None,
                 made => Some(made.unwrap()),
             }
@@ -118,7 +118,7 @@ fn only_what_has_no_writer_is_reclaimed() {
         (printed.code, printed.out.as_str()),
         (Some(0), "feed: kept, its writer lives\nold: removed\n")
     );
-    // What is no segment does not keep others from being removed.
+    // A folder with a segment's name does not prevent the removal of segments.
     drop(Site::writer(&site.place, "old"));
     fs::create_dir(format!("{folder}/folder.seg")).unwrap();
     let printed = run(&["shm", "reclaim", "folder", "old", "feed", "--folder", &folder]);

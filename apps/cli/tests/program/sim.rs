@@ -1,4 +1,4 @@
-//! `tickpath sim`: what it makes of its options, and of Ctrl-C.
+//! The options of `tickpath sim`, and Ctrl-C.
 
 use serde_json::Value;
 

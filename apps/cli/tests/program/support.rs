@@ -1,4 +1,4 @@
-//! The program as a process.
+//! Runs the program as a process.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn run(args: &[&str]) -> Printed {
     Printed { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// The run failed with one line on standard error that has these words, and printed nothing else.
+/// Checks that the run fails with one line on standard error with these words, and prints nothing else.
 pub fn assert_refused(args: &[&str], words: &[&str]) {
     let printed = run(args);
     assert!(printed.code.is_some_and(|code| code != 0), "{args:?} ended with {:?}", printed.code);
@@ -41,19 +41,19 @@ fn program(args: &[&str]) -> Command {
     command
 }
 
-/// The program, running.
+/// Starts the program.
 pub fn spawn(args: &[&str]) -> Running {
     Running::spawn(program(args))
 }
 
-/// The program, whose standard output waits for the test to read it.
+/// Starts the program with a standard output that the test has to read.
 pub fn spawn_unread(args: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut child = program(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
     (child, out)
 }
 
-/// The exit code and the standard error of [such a program](spawn_unread), at its end.
+/// Returns the exit code and the standard error of [such a program](spawn_unread), at its end.
 pub fn end_of(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -91,8 +91,8 @@ impl Site {
         path
     }
 
-    /// Leaves the folder as it is, for a look at it.
-    #[allow(dead_code)] // of the other suite
+    /// Keeps the folder for inspection.
+    #[allow(dead_code)] // used only by the kill test
     pub fn keep(mut self) -> PathBuf {
         self.folder.disable_cleanup(true);
         self.folder.path().to_owned()

@@ -1,4 +1,4 @@
-//! A ticks server and who watches it.
+//! A ticks server and its clients.
 
 use std::io::BufRead;
 
@@ -7,7 +7,7 @@ use tickpath_test_support::{REFUSING, Running};
 
 use crate::support::{assert_refused, end_of, run, spawn, spawn_unread};
 
-/// A server on a free port, and its address.
+/// Starts a server on a free port; returns it with its address.
 pub fn serve() -> (Running, String) {
     let mut server = spawn(&["ticks", "serve", "--listen", "127.0.0.1:0", "--rate", "1K/s"]);
     let address = server.hear("address", |line| {
@@ -17,7 +17,7 @@ pub fn serve() -> (Running, String) {
     (server, address)
 }
 
-/// Once a line says that ticks came.
+/// Returns `Some` for a line that shows received ticks.
 pub fn is_live(line: &str) -> Option<()> {
     (line.contains("| live |") && !line.contains(" 0 ticks of")).then_some(())
 }

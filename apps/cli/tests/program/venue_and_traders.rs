@@ -1,4 +1,4 @@
-//! `tickpath exchange` and `tickpath trader` as processes of their own.
+//! `tickpath exchange` and `tickpath trader` as separate processes.
 
 use std::io::BufRead;
 
@@ -6,13 +6,13 @@ use tickpath_test_support::{REFUSING, Signal};
 
 use crate::support::{Site, assert_refused, end_of, run, spawn, spawn_unread};
 
-/// The number before a word: 7 of `7 fills`.
+/// Returns the number before a word: 7 for `7 fills`.
 fn number_before(line: &str, word: &str) -> Option<u64> {
     let end = line.find(word)?;
     line[..end].split_whitespace().last()?.parse().ok()
 }
 
-/// The position that a trader's report ends with.
+/// Returns the position at the end of a trader's report.
 fn position(report: &str) -> i64 {
     let line = report.lines().find(|line| line.trim_start().starts_with("ONLY")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
@@ -30,7 +30,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
             (line.starts_with("logged in") && number_before(line, " fills")? > 0).then_some(())
         });
     }
-    // One after the other: the last has nobody left to trade with but itself.
+    // Stop them one by one: the last trader has no counterparty left.
     first.interrupt();
     let first = first.join();
     second.interrupt();
@@ -49,7 +49,7 @@ fn two_traders_trade_at_a_venue_and_all_end_at_ctrl_c() {
     assert!(venue.out.contains("venue_response"), "{}", venue.out);
 }
 
-/// A maker only rests orders: the counterparty of its fills is the background flow.
+/// A maker only rests orders, so the counterparty of its fills is the background flow.
 #[test]
 fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
     let site = Site::new();
@@ -62,7 +62,7 @@ fn background_flow_is_a_counterparty_and_leaves_nothing_behind() {
     site.write("exchange.toml", &text.replace("'TEST02'", "'TEST02', 'FLOW'"));
     assert_refused(&["exchange", "--config", &file, "--flow", "0"], &["background_flow.rate", "1 to 100000"]);
     let executions = |line: &str| number_before(line.contains("logins").then_some(line)?, " executions");
-    // Again and without it: the journal has the user's numbers, and no order of the flow.
+    // Again, and without the flow: the journal has the user's order numbers, and no open order of the flow.
     for flow in [&["--flow", "500"][..], &["--crowd"], &[]] {
         let args = [&["exchange", "--config", file.as_str()][..], flow].concat();
         let mut venue = spawn(&args);
@@ -128,7 +128,7 @@ fn a_second_venue_at_the_same_port_is_told_so() {
     assert_eq!(venue.join().code, Some(0));
 }
 
-/// The system lets both send; readers would have the messages of both.
+/// The system lets both venues send; readers would receive the messages of both.
 #[test]
 fn a_second_venue_on_the_same_lines_is_warned_of_and_a_quiet_one_ends_with_few_words() {
     let sites = [Site::new(), Site::new()];
@@ -146,7 +146,7 @@ fn a_second_venue_on_the_same_lines_is_warned_of_and_a_quiet_one_ends_with_few_w
             printed.err.lines().filter(|line| line.contains("another venue of this machine sends to"));
         warnings += lines.count();
     }
-    // Line A, line B and the snapshots, of whichever came second.
+    // Line A, line B and the snapshots, from the venue that started second.
     assert_eq!(warnings, 3);
 }
 
@@ -158,13 +158,13 @@ fn a_trader_without_a_venue_says_what_is_missing() {
     assert_refused(&["trader", "--config", &config], &[&nobody, "is the other end running there?"]);
 }
 
-/// Without a list of senders whoever reaches the group can send it a market.
+/// Without a list of senders, every host that reaches the group can send market data.
 #[test]
 fn a_trader_that_takes_market_data_from_everybody_warns_of_it() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
     let config = site.trader("TEST01", 1, &order_entry, &retransmission);
-    // The table of market data is the file's last.
+    // The market data table is the last one of the file.
     let text = std::fs::read_to_string(&config).unwrap() + "\nsources = []\n";
     std::fs::write(&config, text).unwrap();
     let mut trader = spawn(&["trader", "--config", &config]);
@@ -182,12 +182,12 @@ fn a_trader_that_takes_market_data_from_everybody_warns_of_it() {
 fn a_trader_that_is_not_let_in_says_why() {
     let site = Site::new();
     let (venue, order_entry, retransmission) = site.start_venue();
-    let config = site.trader("NOBODY", 1, &order_entry, &retransmission);
+    let config = site.trader("ABSENT", 1, &order_entry, &retransmission);
     let printed = run(&["trader", "--config", &config]);
     assert_eq!(printed.code, Some(1), "{}", printed.out);
     assert_eq!(printed.err.lines().count(), 1, "{}", printed.err);
     assert!(
-        printed.err.contains("'NOBODY'") && printed.err.contains("check user name and password"),
+        printed.err.contains("'ABSENT'") && printed.err.contains("check user name and password"),
         "{}",
         printed.err
     );

@@ -1,18 +1,18 @@
-//! The answer to `status`, for people: the instruments by what they are in, then the counters.
+//! Text form of the answer to `status`: the instruments by phase, then the counters.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use tickpath_config::thousands;
 
-/// Longest line.
+/// Maximum line length, in columns.
 const WIDTH: usize = 80;
-/// Where a line's values begin.
+/// Column in which a line's values begin.
 const INDENT: usize = 22;
-/// Columns of one counter: its name, and its value on the right.
+/// Width of one counter, in columns: its name, and its value right-aligned.
 const CELL: usize = 38;
 
-/// Lines of at most [`WIDTH`] columns.
+/// Formats the answer in lines of at most [`WIDTH`] columns.
 pub(super) fn describe(answer: &Value) -> String {
     let (mut lines, mut cells) = (Vec::new(), Vec::new());
     for (name, value) in answer.as_object().into_iter().flatten().filter(|(name, _)| *name != "ok") {
@@ -26,7 +26,7 @@ pub(super) fn describe(answer: &Value) -> String {
             other => cells.push(cell(name, other.as_str().unwrap_or_default())),
         }
     }
-    // Down the first column, then down the second.
+    // Fill the first column from top to bottom, then the second.
     let rows = cells.len().div_ceil(2);
     for row in 0..rows {
         let second = cells.get(rows + row).map_or("", String::as_str);
@@ -40,7 +40,7 @@ fn cell(name: &str, value: &str) -> String {
     format!("{name}{value:>room$}")
 }
 
-/// The symbols that have each value, as many on a line as it has room for.
+/// Lists the symbols by value, as many on a line as fit.
 fn by_value(values: &serde_json::Map<String, Value>) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (symbol, value) in values {
@@ -94,7 +94,7 @@ mod tests {
         assert!(shown.lines().all(|line| line.len() <= WIDTH), "{shown}");
         let symbols = shown.split_whitespace().filter(|word| word.len() == 8 && word.starts_with('S'));
         assert_eq!(symbols.count(), 4_096);
-        // Six of nine columns each.
+        // Six symbols of nine columns fit on a line.
         assert_eq!(shown.lines().count(), 4_096_usize.div_ceil(6) + 1);
     }
 }

@@ -1,16 +1,16 @@
-//! The answer to `users`, for people: a line for each, in columns as wide as what stands in them.
+//! Text form of the answer to `users`: one line per user, in columns as wide as their contents.
 
 use serde_json::Value;
 
-/// Heads of the columns; limits have the names by which they are commanded.
+/// Column headers. Limits have the names used in commands.
 const HEADS: [&str; 9] =
     ["user", "state", "logins", "failed", "refused", "messages", "open-orders", "qty", "notional"];
-/// Columns of words, which begin on the left; behind them are numbers.
+/// Number of left-aligned text columns; the columns after them hold numbers.
 const WORDS: usize = 2;
-/// Between two columns.
+/// Separator of two columns.
 const GAP: &str = "  ";
 
-/// A header and a line for each user.
+/// Formats a header and a line for each user.
 pub(super) fn describe(users: &[Value]) -> String {
     let rows: Vec<[String; HEADS.len()]> =
         std::iter::once(HEADS.map(str::to_owned)).chain(users.iter().map(row)).collect();

@@ -1,4 +1,4 @@
-//! Files of the programs beside `tickpath`.
+//! Configuration files of the separate programs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use tickpath_shell::ShellConfig;
 
 use super::{ConfigFile, from_anywhere, venue};
 
-/// Reads a gateway's file, a shell's, or a venue's with a Deribit front; `None` for another.
+/// Loads a gateway's file, a shell's, or a venue's with a Deribit front; `None` for another file.
 ///
 /// # Errors
-/// Why the file cannot be used.
+/// The reason why the file is not usable.
 pub fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Option<Box<dyn ConfigFile>>> {
     Ok(match FileKind::of(table) {
         Some(FileKind::Gateway) => {
             let mut config = GatewayConfig::load(file)?;
-            // With its paths as they read from any folder.
+            // Make its paths valid in any folder.
             let sockets = [&mut config.client_listen_address, &mut config.admin_listen_address];
             for socket in sockets.into_iter().flatten() {
                 *socket = absolute(socket);
@@ -37,7 +37,7 @@ pub fn read(file: &Path, table: &toml::Table) -> anyhow::Result<Option<Box<dyn C
             let (mut config, settings) = venue(file)?;
             if let (Some(table), Some(deribit)) = (&mut config.deribit, DeribitConfig::load(file)?) {
                 deribit.settings(&settings, Some(file)).map_err(|error| error.in_file(file))?;
-                // With its defaults, and without its secrets.
+                // Fill in its defaults, and remove its secrets.
                 *table = toml::Table::try_from(deribit)?;
             }
             Some(Box::new(config))

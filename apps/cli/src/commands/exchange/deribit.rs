@@ -8,10 +8,10 @@ use tickpath_journal::Policy;
 
 use super::{Args, Front, StartFront};
 
-/// Opens the Deribit front beside a venue of these settings.
+/// Opens the Deribit front beside a venue with these settings.
 ///
 /// # Errors
-/// Bad settings under `[deribit]`, or side files of the journal that cannot be used.
+/// Invalid settings under `[deribit]`, or unusable side files of the journal.
 pub fn open(
     args: &Args,
     venue: &VenueSettings,

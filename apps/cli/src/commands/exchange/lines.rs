@@ -1,25 +1,25 @@
-//! One venue at a time on a multicast group.
+//! Exclusive use of a multicast group by one venue.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Groups that this venue sends to, held against other venues of this machine as long as it runs.
+/// The groups to which this venue sends, locked against other venues of this machine while it runs.
 ///
-/// The system lets anybody send to a group. A Unix socket of the group's name, which needs no file and goes with the process, says
-/// that it is taken; as multicast, it is of the network namespace.
+/// The system lets every process send to a group. An abstract Unix socket named after the group is the lock.
+/// It needs no file and disappears with the process. Like multicast, it is local to the network namespace.
 pub struct HeldLines(#[expect(dead_code, reason = "held, not used")] Vec<UnixDatagram>);
 
 impl HeldLines {
-    /// Holds the groups; those that another venue holds come back, to be warned of.
+    /// Locks the groups. Returns those that another venue holds, for a warning.
     pub fn hold(groups: &[SocketAddrV4], interface: Ipv4Addr) -> (HeldLines, Vec<SocketAddrV4>) {
         let (mut held, mut taken) = (Vec::new(), Vec::new());
         for group in groups {
             match hold(*group, interface) {
                 Ok(socket) => held.push(socket),
                 Err(error) if error.kind() == ErrorKind::AddrInUse => taken.push(*group),
-                // Whether another one is there is not to be found out here; trading does not depend on it.
+                // Whether another venue holds the group is unknown. Trading does not depend on it.
                 Err(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! What is said on the command line, or in a file of flags, in place of the configuration.
+//! Overrides of the configuration on the command line, or in a file of flags.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -10,56 +10,56 @@ use crate::program::MissingArgument;
 
 #[derive(clap::Args)]
 pub struct Flags {
-    /// The configuration file, such as configs/gateway.toml
+    /// Configuration file, such as configs/gateway.toml
     #[arg(long, visible_alias = "config_file", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
-    /// A file of flags, one --name=value a line; what stands on the command line comes first
+    /// File of flags, one --name=value per line; the command line takes precedence
     #[arg(long, value_name = "FILE", global = true)]
     flagfile: Option<PathBuf>,
     /// The gateway's name
     #[arg(id = "gateway_name", long = "name", value_name = "NAME", global = true)]
     name: Option<String>,
-    /// The Unix socket that clients call
+    /// Unix socket for clients
     #[arg(long, visible_alias = "client_listen_address", value_name = "PATH")]
     client_listen_address: Option<PathBuf>,
-    /// Where metrics are served: 127.0.0.1:PORT, or PORT
+    /// Address of the metrics endpoint: 127.0.0.1:PORT, or PORT
     #[arg(
         long, visible_alias = "metrics_listen_address", value_name = "ADDRESS",
         value_parser = metrics_address
     )]
     metrics_listen_address: Option<SocketAddrV4>,
-    /// The venue's WebSocket
+    /// WebSocket URL of the venue
     #[arg(long, visible_alias = "ws_uri", value_name = "URL")]
     ws_uri: Option<String>,
-    /// The venue's FIX door, tcp://host:port or tls://host:port
+    /// FIX endpoint of the venue, tcp://host:port or tls://host:port
     #[arg(long, visible_alias = "fix_uri", value_name = "URL")]
     fix_uri: Option<FixUri>,
-    /// 0ns spins, less than 50us gives way to others, everything else lets the core rest
+    /// Loop sleep time: 0ns spins, less than 50us yields, longer times sleep
     #[arg(long, visible_alias = "loop_sleep", value_name = "TIME")]
     loop_sleep: Option<Duration>,
-    /// How often timers are looked at
+    /// Interval of the timer checks
     #[arg(long, visible_alias = "loop_timer_freq", value_name = "TIME")]
     loop_timer_freq: Option<Duration>,
-    /// The core of the gateway's thread
+    /// Core of the gateway's thread
     #[arg(long, visible_alias = "loop_cpu_affinity", value_name = "CORE")]
     loop_cpu_affinity: Option<usize>,
-    /// Orders are checked and acknowledged, and none reaches the venue
+    /// Check and acknowledge orders without sending them to the venue
     #[arg(long, visible_alias = "dry_run")]
     dry_run: bool,
 }
 
 impl Flags {
-    /// The name that `--name` says.
+    /// Returns the name in `--name`.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Whether a configuration, or a file of flags that may name one, is given.
+    /// Returns whether a configuration, or a file of flags that may name one, is given.
     pub const fn has_config(&self) -> bool {
         self.config.is_some() || self.flagfile.is_some()
     }
 
-    /// What was said that only a gateway to be started can do.
+    /// Returns a given flag that is valid only when a gateway is started.
     pub fn of_a_start(&self) -> Option<&'static str> {
         let all = [
             (self.client_listen_address.is_some(), "--client-listen-address"),
@@ -74,7 +74,7 @@ impl Flags {
         all.into_iter().find(|(is_said, _)| *is_said).map(|(_, flag)| flag)
     }
 
-    /// What was said of which gateway is meant.
+    /// Returns a given flag that selects the target gateway.
     pub fn of_a_place(&self) -> Option<&'static str> {
         let all = [
             (self.config.is_some(), "--config"),
@@ -84,7 +84,7 @@ impl Flags {
         all.into_iter().find(|(is_said, _)| *is_said).map(|(_, flag)| flag)
     }
 
-    /// The configuration with what the flags say, and its file.
+    /// Returns the configuration with the overrides of the flags, and its file.
     pub fn config(&self) -> anyhow::Result<(GatewayConfig, PathBuf)> {
         let file = match &self.flagfile {
             Some(path) => Overrides::load(path)?,

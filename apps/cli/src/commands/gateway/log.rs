@@ -7,36 +7,36 @@ use anyhow::bail;
 use tickpath_config::{has_reader, say, tell, thousands};
 use tickpath_gateway::event_log::{LogCounts, LogFilter, LogReader, RecordKind, Tail};
 
-/// What is in logs of all messages
+/// Print event logs, which hold all messages
 ///
-/// A file that is written just now, or whose end is torn, is shown as far as it goes; one that is damaged in the middle
-/// is shown up to there, and the exit code is 1.
+/// A file that is still being written, or whose end is torn, is printed as far as possible. A file that is
+/// damaged in the middle is printed up to the damage, and the exit code is 1.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Files: event_log.folder/WEEK/NAME/START of the configuration
+    /// Log files: event_log.folder/WEEK/NAME/START of the configuration
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind, help = kinds_help())]
     kind: Vec<RecordKind>,
-    /// Of this client alone
+    /// Only records of this client
     #[arg(long, value_name = "NUMBER")]
     client: Option<u32>,
-    /// Of this connection to the venue alone
+    /// Only records of this connection to the venue
     #[arg(long, value_name = "NUMBER")]
     stream: Option<u8>,
-    /// Whose text contains this
+    /// Only records whose text contains this
     #[arg(long, value_name = "TEXT")]
     contains: Option<String>,
-    /// From this record on
+    /// First record
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     from: u64,
-    /// So many records at most
+    /// Maximum number of records
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
-    /// Whole messages, however long
+    /// Print messages in full, of any length
     #[arg(long)]
     whole: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Shows a file; whether it is whole up to its end.
+/// Prints a file; returns whether it is complete up to its end.
 fn show(file: &Path, filter: &LogFilter, is_json: bool, counts: &mut LogCounts) -> anyhow::Result<bool> {
     let mut reader = LogReader::open(file)?;
     let header = reader.header().clone();

@@ -1,4 +1,4 @@
-//! How a running gateway stands, in words.
+//! Text form of a running gateway's status.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use tickpath_config::{Date, counted, thousands};
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
 
-/// The gateway's answer, for a stranger to take in at a glance. `now_ns` is the time since 1970.
+/// Formats the gateway's answer as a short overview. `now_ns` is the time since 1970.
 pub fn words(answer: &Value, now_ns: u64) -> String {
     let mut out = String::new();
     let mut answer = answer.clone();
@@ -18,7 +18,7 @@ pub fn words(answer: &Value, now_ns: u64) -> String {
     out.trim_end().to_owned()
 }
 
-/// Clients choose their names, and the venue its words: what would steer a terminal becomes a question mark.
+/// Replaces control characters by question marks: untrusted names and venue texts could steer a terminal.
 fn make_visible(value: &mut Value) {
     match value {
         Value::String(text) if text.contains(char::is_control) => {
@@ -181,19 +181,19 @@ fn transport_of(name: &str) -> &str {
     }
 }
 
-/// Nanoseconds as microseconds with one place.
+/// Formats nanoseconds as microseconds with one decimal.
 fn micros(ns: u64) -> String {
     format!("{}.{} us", thousands(ns / 1_000), ns / 100 % 10)
 }
 
-/// `2026-11-22 18:40:03 UTC`.
+/// Formats a time as `2026-11-22 18:40:03 UTC`.
 fn moment(utc_ns: u64) -> String {
     let seconds = utc_ns / SECOND_NS;
     let (day, rest) = (seconds / DAY_S, seconds % DAY_S);
     format!("{} {:02}:{:02}:{:02} UTC", Date::of_day(day), rest / 3_600, rest / 60 % 60, rest % 60)
 }
 
-/// The two largest units.
+/// Formats a duration with its two largest units.
 fn period(ns: u64) -> String {
     let seconds = ns / SECOND_NS;
     match (seconds / DAY_S, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60) {

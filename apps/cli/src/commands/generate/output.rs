@@ -1,4 +1,4 @@
-//! Where generated data goes, compressed as its name says.
+//! The output file of generated data, compressed according to its name.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -7,12 +7,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tickpath_config::OutputFile;
 
-/// Bytes that are written to the system at a time.
+/// Number of bytes written to the system at a time.
 const WRITE_LEN: usize = 1 << 20;
-/// Synthetic data compresses about as well at the fastest levels.
+/// The fastest level, because synthetic data compresses about as well with it.
 const ZSTD_LEVEL: i32 = 1;
 
-/// An [`OutputFile`], compressed as its name says.
+/// An [`OutputFile`], compressed according to its name.
 pub struct Output(Encoder);
 
 enum Encoder {
@@ -37,7 +37,7 @@ impl Output {
         }))
     }
 
-    /// Writes what is left and puts a file in its place. Returns the bytes that were written.
+    /// Writes the rest and gives the file its final name. Returns the number of bytes written.
     pub fn finish(self) -> io::Result<u64> {
         let counted = self.0.finish()?;
         let file = counted.inner.into_inner().map_err(io::IntoInnerError::into_error)?;

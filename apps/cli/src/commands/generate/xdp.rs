@@ -14,35 +14,35 @@ use tickpath_types::Nanos;
 use super::super::INTERRUPTED;
 use super::{FlowArgs, Outputs, Written, deliver, is_standard_output, percent, tell_of};
 
-/// Packets that are made, hashed and written together.
+/// Number of packets generated, hashed and written together.
 const BATCH: usize = 1_024;
 
 #[derive(clap::Args)]
 pub struct XdpArgs {
-    /// Where to write; compressed when the name ends in .gz or .zst, "-" is standard output
+    /// Output file; compressed when the name ends in .gz or .zst, "-" is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The standard day that gives what is not named below
+    /// Standard day with the defaults for the following settings
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Preset::Xdp500)]
     preset: Preset,
     #[command(flatten)]
     flow: FlowArgs,
-    /// Channels, 1 to 16 [default: the preset's]
+    /// Number of channels, 1 to 16 [default: the preset's]
     #[arg(long, value_name = "N")]
     channels: Option<u8>,
-    /// Lines, 1 or 2: line B has the same packets 14 microseconds later
+    /// Number of lines, 1 or 2: line B has the same packets 14 microseconds later
     #[arg(long, value_name = "N", default_value_t = 1)]
     lines: u8,
-    /// How long a packet waits to fill
+    /// Maximum time that a packet waits to fill
     #[arg(long, value_name = "TIME", default_value = "100us")]
     window: Duration,
     /// Write a heartbeat for each second without a packet on a channel
     #[arg(long)]
     heartbeats: bool,
-    /// Packets that are lost on each line, such as 0.1%
+    /// Fraction of packets lost on each line, such as 0.1%
     #[arg(long, value_name = "SHARE", default_value = "0")]
     loss: Fraction,
-    /// Of these losses, those that hit both lines
+    /// Fraction of these losses that affect both lines
     #[arg(long, value_name = "SHARE", default_value = "0")]
     common_loss: Fraction,
     /// Write the summary as JSON to a file, or to standard output for "-"

@@ -1,4 +1,4 @@
-//! A journal's folder that is only looked at, until the program is told to stop.
+//! Read-only access to a journal's folder until the program is stopped.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -6,15 +6,15 @@ use std::io::{self, ErrorKind};
 use tickpath_agent::StopSignal;
 use tickpath_journal::{Folder, Storage, StorageFile};
 
-/// A folder in which nothing can be changed, and whose files cannot be read any more once the signal is raised: so
-/// whoever reads a log, however long it is, ends then.
+/// A folder that cannot be changed. Once the stop signal is raised, its files cannot be read either, which
+/// ends every reader of a log, even of a very long one.
 #[derive(Clone, Debug)]
 pub struct ReadOnly {
     folder: Folder,
     stop: StopSignal,
 }
 
-/// A file in it.
+/// A file in the folder.
 #[derive(Debug)]
 pub struct ReadOnlyFile {
     file: File,
@@ -26,7 +26,7 @@ impl ReadOnly {
         ReadOnly { folder, stop }
     }
 
-    /// Where it is, for messages.
+    /// Returns the path of the folder, for messages.
     pub fn name(&self) -> String {
         self.folder.path().display().to_string()
     }

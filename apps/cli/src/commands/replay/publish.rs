@@ -13,47 +13,47 @@ use tickpath_publisher::{MAX_ORDERS_DEFAULT, Publication, PublishOptions, Publis
 
 use super::super::{INTERRUPTED, json};
 
-/// Sending a recording to multicast, so that another handler sees it live.
+/// Options for sending a recording by multicast, so that feed handlers receive it live.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Publishing")]
 pub struct PublishArgs {
-    /// Send the capture (ITCH, XDP, IEX) or ITCH file to these lines in its own time; further channels have the next
-    /// ports. --speed is 1x then unless given
+    /// Publish the capture (ITCH, XDP, IEX) or ITCH file on these lines in real time; further channels use
+    /// the next ports. The default of --speed is then 1x
     #[arg(long, value_name = "GROUP:PORT[,GROUP:PORT]", value_delimiter = ',', num_args = 1,
         conflicts_with_all = ["symbols", "from", "to", "limit", "check", "orderbook", "decode_only", "bbo", "trades",
         "depth_out", "max_orders"])]
     pub publish: Vec<SocketAddrV4>,
-    /// Address of the interface that the lines leave by
+    /// Address of the sending interface of the lines
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", requires = "publish")]
     interface: Ipv4Addr,
-    /// Serve those who lose messages or come late: address, and the first of consecutive ports (free ones without)
+    /// Serve gap recovery and late joiners at this address, from this port on; on free ports without a port
     #[arg(long, value_name = "ADDRESS[:PORT]", requires = "publish", value_parser = parse_recovery)]
     serve_recovery: Option<SocketAddrV4>,
-    /// Packets that line A loses on purpose, such as 1%
+    /// Fraction of packets that line A drops, such as 1%
     #[arg(long, value_name = "SHARE", default_value = "0", requires = "publish")]
     drop_a: Fraction,
-    /// The same of line B
+    /// Fraction of packets that line B drops
     #[arg(long, value_name = "SHARE", default_value = "0", requires = "publish")]
     drop_b: Fraction,
-    /// Chooses which packets are lost
+    /// Seed of the drops
     #[arg(long, value_name = "N", default_value_t = 1, requires = "publish")]
     seed: u64,
-    /// From the opening of the doors to the first packet
+    /// Time from opening the endpoints to the first packet
     #[arg(long, value_name = "TIME", default_value = "1s", requires = "publish")]
     start_after: Duration,
-    /// From the last packet to the end, while recovery goes on
+    /// Time from the last packet to the end, during which recovery continues
     #[arg(long, value_name = "TIME", default_value = "10s", requires = "publish")]
     linger: Duration,
-    /// Messages of each channel that are kept for recovery; older ones are told unavailable
+    /// Size of each channel's store for recovery; older messages are reported as unavailable
     #[arg(long, value_name = "BYTES", default_value = "64MiB", requires = "publish")]
     store: ByteSize,
-    /// Orders of each channel that snapshots have room for
+    /// Maximum number of orders per channel in snapshots
     #[arg(long, value_name = "N", default_value_t = MAX_ORDERS_DEFAULT, requires = "publish")]
     snapshot_orders: u32,
-    /// Name of the session of a file that has none: 1 to 10 characters
+    /// Session name of a file without one: 1 to 10 characters
     #[arg(long, value_name = "NAME", default_value = "TICKPATH", requires = "publish")]
     session: String,
-    /// Write the feed handler's configuration to a file as well
+    /// Also write the feed handler's configuration to a file
     #[arg(long, value_name = "FILE", requires = "publish")]
     feed_config: Option<PathBuf>,
 }
@@ -98,7 +98,7 @@ impl PublishArgs {
         })
     }
 
-    /// Publishes the one file until its end or Ctrl-C.
+    /// Publishes the file until its end or Ctrl-C.
     pub fn run(
         &self,
         files: &[PathBuf],
@@ -140,11 +140,11 @@ impl PublishArgs {
     }
 }
 
-/// One line on standard error that is written over, when that is a terminal.
+/// Shows the progress in one line on standard error that is overwritten, if that is a terminal.
 fn show_progress(progress: &PublishProgress) {
     if stderr().is_terminal() {
         let percent = (progress.bytes * 100).checked_div(progress.bytes_total).unwrap_or(0).min(100);
-        // A terminal that cannot be written to is no reason to stop.
+        // A failure to write to the terminal must not stop the command.
         let _ = write!(stderr(), "\r\x1b[K{percent:>3}% {} packets published", progress.packets);
     }
 }

@@ -1,6 +1,6 @@
-//! A table of text, coloured where somebody looks.
+//! A text table, coloured on a terminal.
 
-/// Between two columns.
+/// Separator of two columns.
 const GAP: &str = "  ";
 
 /// Colour of a row's second column.
@@ -12,7 +12,7 @@ pub enum Colour {
     Red,
 }
 
-/// The text in a colour, for a terminal.
+/// Adds the terminal codes of a colour to a text.
 pub fn paint(text: &str, colour: Colour) -> String {
     let code = match colour {
         Colour::Plain => return text.to_owned(),
@@ -23,7 +23,7 @@ pub fn paint(text: &str, colour: Colour) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// Rows under a head; the first two columns stand left, the others right.
+/// Rows under a header; the first two columns are left-aligned, the others right-aligned.
 pub struct Table {
     rows: Vec<(Colour, Vec<String>)>,
 }
@@ -37,7 +37,7 @@ impl Table {
         self.rows.push((colour, cells));
     }
 
-    /// The lines without a break at the end, each cut after `width` characters.
+    /// Returns the lines without a final line end, each truncated to `width` characters.
     pub fn text(&self, is_terminal: bool, width: usize) -> String {
         let columns = self.rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
         let widest = |column: usize| {

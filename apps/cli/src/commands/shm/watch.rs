@@ -17,54 +17,54 @@ use super::table::{Colour, Table, paint};
 use super::{Place, state_of, time_base};
 use crate::commands::json;
 
-/// Time between two looks.
+/// Refresh interval.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Time between two looks at whether Ctrl-C was pressed.
+/// Interval at which Ctrl-C is checked.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
-/// Lines on a terminal beside the rows: two heads, how many more there are, and where the cursor stands.
+/// Number of terminal lines besides the rows: two headers, the number of further rows, and the cursor line.
 const OTHER_LINES: usize = 4;
-/// Columns and lines of a terminal that does not say how many it has.
+/// Size of a terminal that does not report one, in columns and lines.
 const SIZE_DEFAULT: (u16, u16) = (80, 24);
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The segment's name
+    /// Name of the segment
     name: String,
     #[command(flatten)]
     place: Place,
-    /// Show what is there now, and end
+    /// Show the present quotes and exit
     #[arg(long)]
     once: bool,
-    /// These symbols alone, separated by commas
+    /// Only these symbols, separated by commas
     #[arg(long, value_name = "SYMBOLS", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Rows on a terminal at most; as many as fit, unless it is given
+    /// Maximum number of rows on a terminal [default: as many as fit]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Write the last quotes as JSON in the end, `-` for standard output, where nothing else is then shown
+    /// Write the last quotes as JSON at the end, `-` for standard output, which then shows nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// A row that is shown.
+/// A displayed row.
 struct Row {
     index: usize,
     name: SymbolName,
-    /// As it was shown last.
+    /// The quote last displayed.
     quote: TopOfBook,
-    /// Its writes at the last look; `None` before the first.
+    /// Number of writes at the last refresh; `None` before the first.
     writes: Option<u64>,
-    /// Writes since the look before; all of them at the first.
+    /// Number of writes since the previous refresh; all writes at the first.
     fresh: u64,
 }
 
-/// What is watched: a segment, and those of its rows that are shown.
+/// The watched segment, and its displayed rows.
 struct Watched {
     reader: SegmentReader,
     named: u64,
     rows: Vec<Row>,
     looked: Instant,
-    /// Quotes a second over all shown rows since the look before.
+    /// Quotes per second of all displayed rows since the previous refresh.
     rate: f64,
 }
 
@@ -89,12 +89,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if !is_quiet {
             screen.show(&watched, args)?;
         }
-        // A writer that has ended changes nothing more: a pipe whose reader went away is looked for.
+        // The output of an ended writer no longer changes, so check whether a pipe still has its reader.
         if args.once || !has_reader() || wait(&stop) {
             break;
         }
         if watched.follow(&folder, &name, &args.symbols)? {
-            // Its table follows the line that says so.
+            // The new table begins after the line about the new writer.
             screen.lines = 0;
         }
     }
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits until the next look; true when it is not to come.
+/// Waits until the next refresh; true when the program is to stop.
 fn wait(stop: &StopSignal) -> bool {
     let start = Instant::now();
     while start.elapsed() < INTERVAL && !stop.is_stopped() {
@@ -122,7 +122,7 @@ impl Watched {
     }
 
     fn read_names(&mut self, symbols: &[String]) {
-        // The count first: names that come meanwhile are found next time.
+        // Read the count first: names added meanwhile are found next time.
         self.named = self.reader.named();
         let is_wanted =
             |name: &SymbolName| symbols.is_empty() || symbols.iter().any(|it| name.as_str() == Some(it));
@@ -136,8 +136,8 @@ impl Watched {
         }
     }
 
-    /// Goes over to another segment when a writer was started anew; whether it did. A cut file is left before it is
-    /// looked at.
+    /// Switches to another segment when a writer was restarted; returns whether it did. Fails for a truncated
+    /// file before reading it.
     fn follow(&mut self, folder: &Folder, name: &SegmentName, symbols: &[String]) -> anyhow::Result<bool> {
         ensure!(
             self.reader.is_whole(),
@@ -150,11 +150,11 @@ impl Watched {
         match Watched::open(folder, name, symbols) {
             Ok(new) => {
                 let generation = new.reader.header().generation;
-                tell(format_args!("the writer was started anew: generation {generation}"));
+                tell(format_args!("the writer was restarted: generation {generation}"));
                 *self = new;
                 Ok(true)
             }
-            // It was reclaimed, and may come again.
+            // The segment was reclaimed, and may be created again.
             Err(ShmError::Missing { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -168,7 +168,7 @@ impl Watched {
         for row in &mut self.rows {
             let Some(entry) = self.reader.entry(row.index) else { continue };
             let writes = entry.writes();
-            // One that stays busy is shown as it was.
+            // A row that stays busy keeps its previous quote.
             if let Ok(quote) = entry.try_read() {
                 row.quote = quote;
             }
@@ -181,7 +181,7 @@ impl Watched {
         self.looked = Instant::now();
     }
 
-    /// Whether the writer is gone, in good order or not.
+    /// Returns whether the writer has ended, normally or not.
     fn is_ended(&self) -> bool {
         self.reader.writer_state() != WriterState::Alive
     }
@@ -232,17 +232,17 @@ const fn trading(quote: &TopOfBook) -> &'static str {
     }
 }
 
-/// Where it is shown.
+/// The output device of the display.
 struct Screen {
     is_terminal: bool,
-    /// Lines that are shown now.
+    /// Number of lines displayed now.
     lines: usize,
-    /// Whether it was shown that the writer has ended.
+    /// Whether the end of the writer was displayed.
     is_end_told: bool,
 }
 
 impl Screen {
-    /// Shows everything on a terminal in the place of what was shown before; elsewhere what has changed, a line each.
+    /// On a terminal, overwrites the previous display; elsewhere, prints each changed row as a line.
     fn show(&mut self, watched: &Watched, args: &Args) -> anyhow::Result<()> {
         let is_first = self.lines == 0;
         let rows = watched.rows.iter();
@@ -270,13 +270,13 @@ impl Screen {
             return Ok(say(text)?);
         }
         let up = if is_first { String::new() } else { format!("\x1b[{before}A\x1b[J") };
-        // A head that is too long ends at the edge: one that went on below would be counted as one line.
+        // Truncate a long header at the edge of the terminal: a wrapped one would be counted as one line.
         Ok(say(format_args!("{up}\x1b[?7l{text}\x1b[?7h"))?)
     }
 }
 
-/// Columns of the terminal, and the rows of a table for which it has room, at most so many: what scrolled away could not
-/// be written over.
+/// Returns the columns of the terminal, and the number of table rows that fit, at most `limit`: lines that
+/// scrolled away could not be overwritten.
 fn room(limit: Option<usize>) -> (usize, usize) {
     let (width, height) = ratatui::crossterm::terminal::size().unwrap_or(SIZE_DEFAULT);
     let rows = usize::from(height).saturating_sub(OTHER_LINES).max(1);
@@ -295,7 +295,7 @@ fn head(watched: &Watched, args: &Args, is_terminal: bool) -> String {
     )
 }
 
-/// The health of the book, and the trading state where that is another than trading.
+/// Formats the health of the book, and the trading state unless it is trading.
 fn state(quote: &TopOfBook) -> String {
     match trading(quote) {
         "trading" | "-" => health(quote).to_owned(),
@@ -329,7 +329,7 @@ fn cells(watched: &Watched, row: &Row) -> Vec<String> {
         price(quote.last()),
         clock(watched.reader.header().time_base(), quote.ts_event),
     ];
-    // Only where there is something to say, so that the others stay short.
+    // Only if there is a reason, so that the other lines stay short.
     cells.extend(quote.suspect_reason().map(|reason| reason.as_str().to_owned()));
     cells
 }
@@ -338,7 +338,7 @@ fn plain_line(watched: &Watched, row: &Row) -> String {
     cells(watched, row).join(" ")
 }
 
-/// Time of day: of the venue, or of UTC.
+/// Formats the time of day, in the venue's time or UTC.
 fn clock(base: TimeBase, ns: u64) -> String {
     let of_day = Nanos(ns).time_of_day().0;
     let (seconds, micros) = (of_day / 1_000_000_000, of_day / 1_000 % 1_000_000);

@@ -5,33 +5,33 @@ mod watch;
 
 use std::process::ExitCode;
 
-/// Where a server listens, and where a client looks for it, unless told otherwise.
+/// Default listening address of a server, and default target of a client.
 const ADDRESS: &str = "127.0.0.1:9200";
 
 /// Ticks over TCP: quotes and trades of many symbols, as docs/protocols/ticks.md has them
 #[derive(clap::Subcommand)]
 pub enum Args {
-    /// Make ticks of many symbols and send them to all who connect
+    /// Generate ticks of many symbols and send them to all clients
     ///
-    /// Prices follow geometric Brownian motion, each symbol with a price, volatility, spread and quantity of its own, all
-    /// drawn from the seed. A tick of a symbol is one second of trading time, however fast they come. Everything is sent
-    /// over TCP as docs/protocols/ticks.md says; docs/ticks.md has more about rates, slow clients and trouble made on
-    /// purpose.
+    /// Prices follow geometric Brownian motion, with an individual price, volatility, spread and quantity for
+    /// each symbol, all drawn from the seed. A tick of a symbol is one second of trading time, at any tick
+    /// rate. Everything is sent over TCP as documented in docs/protocols/ticks.md; docs/ticks.md covers
+    /// rates, slow clients and injected faults.
     ///
-    /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when the rate was not kept.
+    /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when the rate was not reached.
     Serve(serve::Args),
     /// Connect to a ticks server, check every message, fill the symbol cache, and show it
     ///
-    /// Checksums and numbers are checked; what is missing or damaged is counted and shown. A lost connection is made again,
-    /// first after 100 ms, then after twice as long each time, up to 30 s. On a terminal the most traded symbols are shown
-    /// twice a second, elsewhere a line a second.
+    /// Checks checksums and sequence numbers, and shows the numbers of missing and damaged messages.
+    /// Reconnects after a lost connection, first after 100 ms, then after twice as long each time, up to 30
+    /// s. On a terminal it shows the most traded symbols twice a second, elsewhere a line a second.
     ///
-    /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when it was not connected at the end, or when a CSV
-    /// file lacks ticks.
+    /// Runs until Ctrl-C, or for at most the time of --for. Exit code 0; 1 when it was not connected at the
+    /// end, or when ticks are missing in the CSV file.
     Watch(watch::Args),
 }
 
-/// Runs it to its exit code.
+/// Runs the command and returns its exit code.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Serve(args) => serve::run(args),

@@ -14,7 +14,7 @@ use tickpath_types::Nanos;
 use super::ADDRESS;
 use crate::commands::json;
 
-/// The shortest interval of heartbeats: a client that the system lets wait for some of it is not silent yet.
+/// Minimum heartbeat interval: a client that the system delays by part of it does not count as silent yet.
 const HEARTBEAT_MS_MIN: u16 = 100;
 
 #[derive(clap::Args)]
@@ -25,58 +25,58 @@ Examples:
   tickpath ticks serve --rate max --threads 2               as fast as the fastest subscriber reads
   tickpath ticks serve --faults gaps=0.01%,disconnect=30s   trouble on purpose")]
 pub struct Args {
-    /// Symbols, 1 to 65535
+    /// Number of symbols, 1 to 65535
     #[arg(long, value_name = "N", default_value_t = 100)]
     symbols: usize,
-    /// Ticks a second over all symbols: a number such as 10K/s or 2M/s, or max
+    /// Ticks per second over all symbols: a number such as 10K/s or 2M/s, or max
     #[arg(long, value_name = "RATE", default_value = "10K/s")]
     rate: TickRate,
-    /// Threads that make ticks; 1: the one that sends them
+    /// Number of threads that generate ticks; 1: the sending thread generates them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
-    /// Where to listen; port 0 takes a free one
+    /// Listening address; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = ADDRESS)]
     listen: SocketAddrV4,
-    /// Listen beyond the loopback interface, to whoever can reach this machine
+    /// Allow a listening address beyond the loopback interface, which other machines can reach
     #[arg(long)]
     public: bool,
-    /// What all is drawn from: the same seed gives the same ticks
+    /// Random seed: the same seed gives the same ticks
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Where the market goes
+    /// Trend of the market
     #[arg(long, value_name = "MOOD", default_value = "neutral")]
     preset: Preset,
-    /// How many of a million ticks are jumps
+    /// Number of jumps per million ticks
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     jumps: u32,
-    /// Deviation of a jump in basis points
+    /// Standard deviation of a jump, in basis points
     #[arg(long, value_name = "BP", default_value_t = 100)]
     jump_bp: u32,
-    /// What becomes of a client that reads too slowly: drop, sample or disconnect
+    /// Policy for a client that reads too slowly: drop, sample or disconnect
     #[arg(long, value_name = "POLICY", default_value = "drop")]
     slow_client: SlowClient,
-    /// Ticks kept for those who are behind; half of them may wait for a client
+    /// Number of ticks kept for slow clients; half of them may wait for a client
     #[arg(long, value_name = "N", default_value_t = 1 << 15, value_parser = clap::value_parser!(u32).range(4_096..=1 << 26))]
     backlog: u32,
-    /// Time from one write to a client to the next, so that a write has many ticks; 0ns: each is written as it is made
+    /// Minimum time between two writes to a client, to batch ticks; 0ns: each tick is written at once
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     coalesce: Duration,
-    /// Bytes of ticks that are written at once, whatever the time
+    /// Size of pending ticks that triggers a write before that time
     #[arg(long, value_name = "SIZE", default_value = "56KiB")]
     fill: ByteSize,
-    /// Clients at most
+    /// Maximum number of clients
     #[arg(long, value_name = "N", default_value_t = 1_100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     clients_max: u32,
-    /// Interval of heartbeats; a client that is silent for five is disconnected
+    /// Heartbeat interval; a client that is silent for five intervals is disconnected
     #[arg(long, value_name = "TIME", default_value = "1s")]
     heartbeat: Duration,
-    /// Bytes that the kernel takes for a client that does not read
+    /// Kernel send buffer of a client
     #[arg(long, value_name = "SIZE", default_value = "256KiB")]
     send_buffer: ByteSize,
-    /// Trouble on purpose, e.g. gaps=0.01%,corrupt=0.01%,stall=5s,disconnect=30s (the times are means)
+    /// Injected faults, e.g. gaps=0.01%,corrupt=0.01%,stall=5s,disconnect=30s (the times are means)
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     faults: FaultSettings,
-    /// End after so long, e.g. 60s
+    /// Stop after this time, e.g. 60s
     #[arg(long = "for", value_name = "TIME")]
     duration: Option<Duration>,
     /// Write the figures at the end as JSON, `-` for standard output
@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = StopSignal::on_signals()?;
     let mut console = Console::default();
     let report = serve(&settings, args.duration.map(|time| time.0), &stop, |line| {
-        // Standard output is one thing's alone.
+        // Only one output may use standard output.
         if args.is_standard_output_taken() { tell(line) } else { console.say(line) }
     })?;
     if args.is_standard_output_taken() {

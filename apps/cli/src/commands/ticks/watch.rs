@@ -15,7 +15,7 @@ use tickpath_types::Symbol;
 use super::ADDRESS;
 use crate::commands::{json, outputs};
 
-/// Symbols that are shown at once.
+/// Default number of displayed symbols.
 const TOP: usize = 20;
 
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
     /// Host and port of the server
     #[arg(value_name = "ADDR", value_parser = parse_address, default_value = ADDRESS)]
     address: String,
-    /// Subscribe these symbols alone
+    /// Subscribe only to these symbols
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', value_parser = parse_symbol)]
     symbols: Vec<Symbol>,
     /// Share the symbol cache under this name with other programs, see `tickpath shm`
@@ -41,16 +41,16 @@ pub struct Args {
     /// Write the figures at the end as JSON, `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// End after so long, e.g. 10s or 5m
+    /// Stop after this time, e.g. 10s or 5m
     #[arg(long = "for", value_name = "TIME")]
     duration: Option<Duration>,
     /// Print a line a second even on a terminal
     #[arg(long, visible_alias = "plain")]
     no_tui: bool,
-    /// End when the connection is lost
+    /// Exit when the connection is lost
     #[arg(long)]
     no_reconnect: bool,
-    /// Symbols that are shown at once
+    /// Number of displayed symbols
     #[arg(long, value_name = "N", default_value_t = TOP)]
     top: usize,
 }
@@ -92,7 +92,7 @@ impl Args {
         })
     }
 
-    /// Standard output is one thing's alone.
+    /// Returns whether the CSV or JSON output uses standard output, which only one output may use.
     fn is_standard_output_taken(&self) -> bool {
         [&self.csv, &self.json].into_iter().flatten().any(|path| path.as_os_str() == "-")
     }
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     outputs::check(&files, &[])?;
     let stop = StopSignal::on_signals()?;
     let report = watch(&options, &stop)?;
-    // The figures go to their file even where the text cannot be printed.
+    // Write the figures to their file even if the text cannot be printed.
     let printed = if options.output == Output::Silent { Ok(()) } else { print(&report) };
     if let Some(path) = &args.json {
         json::write(path, &format!("{:#}", report.to_json()))?;
