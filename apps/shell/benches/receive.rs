@@ -1,4 +1,4 @@
-//! Cost of the shell over TLS on this host: receiving a message with and without the history, and sending a
+//! Cost of the shell over TLS on this host: receiving a message with and without the history. Also sending a
 //! buy order, from the command to the send, compared with a bare write of the same bytes.
 //!
 //! `cargo bench -p tickpath-shell`. Without `--bench`, as under test, it runs few rounds. With `on` or `off`

@@ -194,7 +194,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["close", "close_position"],
         usage: "INSTRUMENT [PRICE]",
         about: "close a position, at the market or at a limit",
-        more: "The stated limits hold for the order that closes it. Without an answer the position is told and nothing is repeated.\n  close BTC-PERPETUAL 50000",
+        more: "The stated limits hold for the order that closes it. Without an answer the position is printed and nothing is repeated.\n  close BTC-PERPETUAL 50000",
     },
     Entry {
         verb: Verb::Orders,
@@ -236,7 +236,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["subscribe", "sub"],
         usage: "CHANNEL ...",
         about: "subscribe to channels, now and after each new connection",
-        more: "On a terminal their last data stand in a pane above; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw\nAll channels of a command are wanted, or none of them.\nA native venue has quote.X, ticker.X.100ms, book.X.100ms, book.X.none.10.100ms, trades.X.raw, user.orders.X.raw,\nuser.trades.X.raw, and both user channels with any.any for X.",
+        more: "On a terminal a pane above shows their last data; elsewhere wait prints them.\n  subscribe ticker.BTC-PERPETUAL.100ms book.BTC-PERPETUAL.none.10.100ms user.orders.any.any.raw\nAll channels of a command are wanted, or none of them.\nA native venue has quote.X, ticker.X.100ms, book.X.100ms, book.X.none.10.100ms, trades.X.raw, user.orders.X.raw,\nuser.trades.X.raw, and both user channels with any.any for X.",
     },
     Entry {
         verb: Verb::Unsubscribe,
@@ -270,7 +270,7 @@ pub const ENTRIES: &[Entry] = &[
         verb: Verb::Log,
         names: &["log"],
         usage: "MODULE ... | all | off",
-        about: "from now on print what goes on, a line each: [elapsed ms] module: text",
+        about: "from now on print events, a line each: [elapsed ms] module: text",
         more: "MODULE is net (connections), session, auth, orders, market or other. Lines go to standard error.\n  log net auth orders",
     },
     Entry {
@@ -278,7 +278,7 @@ pub const ENTRIES: &[Entry] = &[
         names: &["stopwatch"],
         usage: "[reset]",
         about: "the stop-watches, as figures and histograms",
-        more: "send_request: from the command to the socket. e2e_auth: login. e2e_buy_order: from the command to the acceptance.\nround_trip: each request. A connection that has to be made first is not counted. reset begins anew.",
+        more: "send_request: from the command to the socket. e2e_auth: login. e2e_buy_order: from the command to the acceptance.\nround_trip: each request. A connection that has to be made first is not counted. reset begins again.",
     },
     Entry {
         verb: Verb::Call,

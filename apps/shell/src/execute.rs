@@ -478,7 +478,7 @@ impl Shell {
             Err(failure) if failure.is_unsure() => match self.answer(method, params) {
                 Ok(mut done) => {
                     let note = format!(
-                        "{failure}; it was asked for once more, and what was cancelled at first is not counted"
+                        "{failure}; it was requested once more, and the first cancels are not counted"
                     );
                     done.text.push_str(&format!("\n{note}"));
                     done.note = Some(note);
@@ -486,7 +486,7 @@ impl Shell {
                 }
                 Err(Failure::Interrupted) => Err(Failure::Unanswered(method.name())),
                 Err(again) => Err(Failure::Unknown(format!(
-                    "{failure}; it was asked for once more ({again}): look at orders"
+                    "{failure}; it was requested once more ({again}): look at orders"
                 ))),
             },
             result => result,
@@ -508,7 +508,7 @@ impl Shell {
             None => {}
             Some("reset") => {
                 link.watches.reset();
-                return Ok(Done::text("stop-watches begin anew"));
+                return Ok(Done::text("stop-watches are reset"));
             }
             Some(other) => return Err(Failure::Invalid(format!("no {other}: it takes reset, or nothing"))),
         }
@@ -563,7 +563,7 @@ impl Shell {
         let method = Method::from_name(name)
             .ok_or_else(|| Failure::Invalid(format!("there is no method {name:?}")))?;
         if method.is_matching() || !is_question(method) {
-            return Err(Failure::Invalid(format!("{method} has a command of its own: see help")));
+            return Err(Failure::Invalid(format!("{method} has its own command: see help")));
         }
         let params =
             check(params.as_bytes()).map_err(|error| Failure::Invalid(format!("params: {error}")))?;

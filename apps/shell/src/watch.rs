@@ -171,7 +171,7 @@ impl Shell {
             ));
         }
         if heard.is_alone() {
-            return Err(Failure::NotDone("nobody reads what comes any more".to_owned()));
+            return Err(Failure::NotDone("the output has no reader any more".to_owned()));
         }
         match channel {
             Some(channel) if !is_enough => Err(Failure::NotDone(format!(

@@ -23,7 +23,7 @@ const TRADES_MAX: usize = 65_536;
 const NEWS_MAX: usize = 4_096;
 
 /// The reasons why the copies cannot be trusted, with remedies.
-const COPIES_MISSING: &str = "drop copies are missing: orders and positions are not known; connect again, and tell whoever runs the venue";
+const COPIES_MISSING: &str = "drop copies are missing: orders and positions are not known; connect again, and tell the venue's operator";
 const NOT_NAMED: &str = "drop copies tell of what native.instruments does not name: orders and positions are not known until it does";
 const BROKEN_UNKNOWN: &str = "the venue made a trade void that is older than those that are kept: positions are not known; begin a new shell";
 

@@ -676,7 +676,7 @@ impl NativeLink {
             inbox.notify(now, channel, data);
         });
         if let Err(why) = outcome {
-            inbox.note(format!("{why}; the market is joined anew"));
+            inbox.note(format!("{why}; the market data is joined again"));
             (self.live, self.market_at) = (None, now + MARKET_RETRY);
         }
     }

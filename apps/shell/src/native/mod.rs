@@ -5,8 +5,8 @@
 //! written once, and scripts read the same results from both. Missing functions are refused with a message.
 //!
 //! Orders, trades and positions come only from the drop copies, read from the first one: these cover all
-//! programs and earlier times. A command that needs them first marks a position in the venue's log by an account query. It answers
-//! once the copies have reached that position, so it covers all that the venue had done before.
+//! programs and earlier times. A command that needs them first marks a position in the venue's log by an
+//! account query, and answers once the copies have reached it. So it covers all earlier events.
 
 mod account;
 mod answers;

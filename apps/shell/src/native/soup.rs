@@ -99,7 +99,7 @@ impl SoupReader {
             match tcp.poll_connected() {
                 Ok(true) => self.state = State::Up(Box::new(ClientSession::new(self.login, now))),
                 Ok(false) if now < deadline => return Ok(0),
-                Ok(false) => return gone("nobody answers: is the venue running there?"),
+                Ok(false) => return gone("no answer: is the venue running there?"),
                 Err(error) => return Err(Lost::Gone(error.to_string())),
             }
         }
