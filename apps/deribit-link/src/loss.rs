@@ -77,10 +77,10 @@ fn close_words(code: u16) -> String {
         1005 => return "the venue closed the connection and says no reason (1005)".to_owned(),
         1006 => return "the connection broke without a word of the venue (1006)".to_owned(),
         1007 | 1003 => "a message was no text",
-        1008 => "a rule of its own was broken",
+        1008 => "the peer's policy was violated",
         1009 => "a message was too long",
         1011 => "it has trouble",
-        1012 => "it starts anew",
+        1012 => "it restarts",
         1013 => "it is too busy: later",
         _ => return format!("the venue closed the connection: {code}"),
     };

@@ -133,7 +133,7 @@ fn a_session_logs_on_lives_by_heartbeats_and_comes_back() {
         .unwrap();
     let venue = Running::start(folder.path(), |text| text);
     until(&mut link, &mut heard, "another logon", |link, _| link.standing() == Standing::Ready);
-    assert_eq!(link.session().next_out(), 2, "numbers begin anew");
+    assert_eq!(link.session().next_out(), 2, "numbers begin again");
     link.disconnect(now());
     assert_eq!((link.standing(), link.stage()), (Standing::Off, "off"));
     drop(link);

@@ -122,7 +122,7 @@ fn a_host_is_found_again_where_the_service_fails() {
 #[test]
 fn an_address_needs_no_service() {
     fn never(_host: &str, _port: u16) -> Result<SocketAddrV4, WebError> {
-        panic!("nobody is asked for a number");
+        panic!("no number is requested");
     }
     let (_listener, address) = listen();
     let mut losses = Losses::default();
