@@ -332,7 +332,7 @@ impl GatewayConfig {
         let least = (candles * SERIES_IN_RING).next_power_of_two();
         if self.clients.market_data_max < least {
             return Err(ConfigError::value(format!(
-                "clients.market_data_max is {}: write {least} at least, as {candles} candles (venue.feeds.time_series_length) are told at once",
+                "clients.market_data_max is {}: write {least} at least, as {candles} candles (venue.feeds.time_series_length) are sent at once",
                 self.clients.market_data_max
             )));
         }

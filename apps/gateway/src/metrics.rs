@@ -482,7 +482,7 @@ impl GatewayMetrics {
         }
         text.family("clients", "gauge", "Clients that are connected.");
         text.value(&[], self.clients_connected.read());
-        text.family("door_total", "counter", "What became of callers and clients at the door.");
+        text.family("door_total", "counter", "Outcomes of connections and clients at the client port.");
         for what in AtDoor::ALL {
             text.value(&[("what", what.name())], at(&self.door, *what as usize).read());
         }

@@ -138,7 +138,7 @@ fn say_what_stands(config: &GatewayConfig, view: &GatewayView) -> anyhow::Result
     let (open, wanted) = (view.open_orders.read(), view.cancels_left.read());
     if wanted > 0 && !config.venue.cancel_on_disconnect {
         anyhow::bail!(
-            "orders that were to be cancelled and may still stand at the venue, {wanted}: look there, or start the gateway again"
+            "orders that were to be cancelled and may still be open at the venue, {wanted}: look there, or start the gateway again"
         );
     }
     if wanted > 0 {
@@ -181,7 +181,7 @@ impl Watch {
         let elsewhere = view.elsewhere.read();
         if std::mem::replace(&mut self.elsewhere, elsewhere) != elsewhere {
             tell(format_args!(
-                "warning: somebody else enters or changes orders under the name '{}' ({elsewhere} so far): another gateway of this name? They are left to it; give each gateway of an account a name of its own",
+                "warning: another program enters or changes orders under the name '{}' ({elsewhere} so far): another gateway of this name? They are left to it; give each gateway of an account a different name",
                 config.name
             ));
         }

@@ -334,7 +334,7 @@ impl Streams {
         for channel in session.refused_channels().take(REFUSED_LINES_MAX) {
             let what = match channel.starts_with(OWN_ORDERS) {
                 true => "the account cannot be traded with: give the key the scope trade:read_write",
-                false => "nothing of it is told",
+                false => "nothing of it is published",
             };
             let _ = self
                 .notes

@@ -83,7 +83,7 @@ fn check_scope(scope: &str) -> Result<(), String> {
     }
     if words.contains(&"trade:none") {
         return Err(
-            "with trade:none nothing is told of orders: write trade:read to watch, trade:read_write to trade"
+            "with trade:none the venue reports no orders: write trade:read to watch, trade:read_write to trade"
                 .to_owned(),
         );
     }
@@ -91,7 +91,7 @@ fn check_scope(scope: &str) -> Result<(), String> {
     let names = |kinds: &[&str]| words.iter().any(|word| kinds.contains(&kind(word).as_str()));
     if names(&["account", "wallet"]) && !names(&["trade"]) {
         return Err(
-            "without a word on trade nothing is told of orders: write trade:read to watch, trade:read_write to trade"
+            "without a trade scope the venue reports no orders: write trade:read to watch, trade:read_write to trade"
                 .to_owned(),
         );
     }

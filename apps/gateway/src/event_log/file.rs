@@ -192,7 +192,7 @@ impl<D: Disk> LogFile<D> {
                     counters.written.add(self.pending_count);
                     counters.bytes.add(self.pending.len() as u64);
                     if self.retry_at.take().is_some() {
-                        (self.tell)("the event log goes on: the disk takes it again");
+                        (self.tell)("the event log continues: the disk accepts writes again");
                     }
                 }
                 Err(error) => {
@@ -200,7 +200,7 @@ impl<D: Disk> LogFile<D> {
                     counters.disk_errors.add(1);
                     if self.retry_at.is_none() {
                         (self.tell)(&format!(
-                            "cannot write {}: {error}; trading goes on, and what the log misses is counted",
+                            "cannot write {}: {error}; trading continues, and the log counts what it misses",
                             self.path.display()
                         ));
                     }
@@ -272,7 +272,7 @@ impl<D: Disk> LogFile<D> {
                 counters.disk_errors.add(1);
                 let folder = self.run.folder.display();
                 (self.tell)(&format!(
-                    "no new file of the event log in {folder}: {error}; the old one goes on"
+                    "no new file of the event log in {folder}: {error}; the old one continues"
                 ));
             }
         }

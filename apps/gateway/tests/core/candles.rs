@@ -363,7 +363,7 @@ fn many_candles_are_told_bit_by_bit_and_none_is_missed() {
     assert!((65..=AT_ONCE).contains(&most), "{most} events at once");
     let own = || rig.door.sent.iter().filter(|(to, _)| *to == client).map(|(_, event)| event);
     let told = volumes(1, own());
-    assert!(told.len() > MANY as usize, "what was told is told anew when another candle begins");
+    assert!(told.len() > MANY as usize, "all candles are sent again when another begins");
     // The client's candles match the market: the last version received of each, and the broadcast one.
     let mut view: std::collections::BTreeMap<u64, String> = told.into_iter().collect();
     let followed = rig.door.broadcast.last().unwrap();

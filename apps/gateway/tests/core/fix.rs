@@ -343,7 +343,7 @@ fn the_kill_switch_needs_one_of_two_connections() {
     rig.poll();
     rig.says("35=r|11=all|530=7|532=99|58=refused|");
     rig.pass(Nanos::from_secs(2));
-    assert_eq!(rig.venue.fix.len(), 2, "what was refused is asked for again");
+    assert_eq!(rig.venue.fix.len(), 2, "what was refused is requested again");
     rig.says("35=r|11=all|530=7|531=7|533=0|");
     rig.pass(Nanos::from_secs(2));
     assert_eq!(rig.venue.fix.len(), 2);

@@ -518,7 +518,7 @@ fn what_the_gateway_owes_is_not_forgotten_with_a_clients_own_request() {
     rig.lose(&[owed.id]);
     rig.log_in(&format!("[{}]", rig.order(1_001, "open", 0, 1)));
     rig.pass(Nanos::from_secs(2));
-    assert!(rig.count(Method::Cancel) > 2, "it is asked for again");
+    assert!(rig.count(Method::Cancel) > 2, "it is requested again");
     // If only the client wanted the cancel, the venue's rejection ends it.
     rig.working(1_002);
     rig.cancel(1_002);

@@ -79,10 +79,10 @@ fn an_id_is_used_once_and_an_order_is_its_users_alone() {
 
 #[test]
 fn a_user_sees_no_account_that_is_not_its_own_and_no_symbol_that_it_may_not() {
-    let more = "[users.nobody]\npassword = 'test'\n[users.eth]\npassword = 'test'\naccounts = ['A1']\nsymbols = 'ETH.*'";
+    let more = "[users.absent]\npassword = 'test'\n[users.eth]\npassword = 'test'\naccounts = ['A1']\nsymbols = 'ETH.*'";
     let mut rig = Rig::ready_with(more, "[]");
     for (client, user, error) in
-        [(2, "nobody", ErrorCode::UNKNOWN_ACCOUNT), (3, "eth", ErrorCode::UNKNOWN_SYMBOL)]
+        [(2, "absent", ErrorCode::UNKNOWN_ACCOUNT), (3, "eth", ErrorCode::UNKNOWN_SYMBOL)]
     {
         let user = rig.core.user(user).unwrap();
         rig.core.handle_join(client, user, true);

@@ -14,7 +14,7 @@ use crate::machine::rig::{CLIENT, Rig, TRADING};
 
 /// The last limits that clients received.
 fn told(rig: &Rig) -> RiskLimits {
-    rig.all::<RiskLimits>().last().expect("it was told")
+    rig.all::<RiskLimits>().last().expect("it was sent")
 }
 
 fn command(rig: &mut Rig, command: AdminCommand) {

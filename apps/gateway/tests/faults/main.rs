@@ -64,7 +64,7 @@ impl Place {
     fn wait(&mut self, what: &str, is_so: impl Fn(&Place) -> bool) {
         let deadline = Deadline::after(2 * PATIENCE);
         while !is_so(self) {
-            assert!(!deadline.is_over(), "{what} does not come; heard\n{}", self.trader.story());
+            assert!(!deadline.is_over(), "{what} does not come; received\n{}", self.trader.story());
             self.drain();
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -141,7 +141,7 @@ impl Place {
             }
             assert!(
                 !deadline.is_over(),
-                "the venue has {:?}\nthe client believes in {:?}\nand heard\n{}",
+                "the venue has {:?}\nthe client has {:?}\nand received\n{}",
                 look.open(),
                 self.believed_open(),
                 self.trader.story()
@@ -154,7 +154,7 @@ impl Place {
         once.dedup();
         assert_eq!(once.len(), labels.len(), "an order was entered twice: {labels:?}");
         let entered = self.believed().values().filter(|order| order.status != OrderStatus::REJECTED).count();
-        assert_eq!(entered, labels.len(), "heard\n{}", self.trader.story());
+        assert_eq!(entered, labels.len(), "received\n{}", self.trader.story());
         let Place { folder, venue, gateway, .. } = self;
         gateway.stop();
         venue.stop();

@@ -15,9 +15,9 @@ use tickpath_test_support::{Direction, FaultProxy};
 use crate::support::{Killable, PERPETUAL, TestClient, TestGateway, TestVenue, fixed};
 
 /// Keys of the table `[venue]` for orders over FIX at this address.
-pub fn by_fix(door: SocketAddrV4) -> String {
+pub fn by_fix(acceptor: SocketAddrV4) -> String {
     format!(
-        "transport = 'fix'\nfix_uri = 'tcp://{door}'\nfix_ping_interval = '1s'\nreconnect_pause_max = '1s'\n"
+        "transport = 'fix'\nfix_uri = 'tcp://{acceptor}'\nfix_ping_interval = '1s'\nreconnect_pause_max = '1s'\n"
     )
 }
 

@@ -226,7 +226,7 @@ impl TestClient {
             }
             if deadline.is_over() {
                 panic!(
-                    "{what} does not come; the client is {:?} and heard\n{}",
+                    "{what} does not come; the client is {:?} and received\n{}",
                     self.client.failure(),
                     self.story()
                 );
