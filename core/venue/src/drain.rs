@@ -42,7 +42,7 @@ mod tests {
         let longest = Nanos::from_secs(5);
         let mut watch = DrainWatch::new(longest);
         server.connections.set(2);
-        assert!(!watch.is_over(&view, start), "nobody asked for it");
+        assert!(!watch.is_over(&view, start), "it was not requested");
         server.is_draining.set(1);
         assert!(!watch.is_over(&view, start + Nanos(1)));
         assert!(!watch.is_over(&view, start + longest));

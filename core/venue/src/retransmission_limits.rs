@@ -74,7 +74,7 @@ mod tests {
         let now = Nanos(10_000);
         assert!(!limits.allow(now, address(0)), "at the bound all are remembered");
         assert!(limits.allow(now, address(REQUESTERS_MAX)), "one beyond");
-        assert!(!limits.allow(now, address(0)), "heard of since");
+        assert!(!limits.allow(now, address(0)), "received since");
         assert!(limits.allow(now, address(1)), "forgotten");
         assert_eq!(limits.requesters.len(), REQUESTERS_MAX);
     }

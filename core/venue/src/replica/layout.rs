@@ -54,7 +54,7 @@ pub enum ReplicaError {
     },
     /// List the instruments in their order, new ones after all others, or begin a new session.
     #[error(
-        "instrument {symbol} stands at place {id} of the instrument file, which is that of {known} in the journal's \
+        "instrument {symbol} is at place {id} of the instrument file, which is that of {known} in the journal's \
          session: list the instruments in the order in which the session got them, with new ones behind them all, or \
          begin another session by --new-session"
     )]
