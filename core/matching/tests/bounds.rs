@@ -238,7 +238,7 @@ fn executions_that_can_be_made_void_are_bounded() {
         venue.send(0, CommandKind::BreakTrade { match_id, reason }).len()
     };
     assert_eq!(break_trade(&mut venue, 2), 0, "one beyond the latest four");
-    assert_eq!(break_trade(&mut venue, 3), 3, "the oldest of them: both owners and the public hear");
+    assert_eq!(break_trade(&mut venue, 3), 3, "the oldest of them: both owners and the public are notified");
     assert_eq!(break_trade(&mut venue, 3), 0, "once");
     assert_eq!(break_trade(&mut venue, 6), 3);
     assert_eq!(break_trade(&mut venue, 7), 0, "there is none");

@@ -97,7 +97,7 @@ impl Auditor {
         let mut resting = 0_u128;
         for ((session, user_ref), standing) in &self.orders {
             let (executed, leaves) =
-                engine.open_qty(*session, *user_ref).expect("the session believes it open");
+                engine.open_qty(*session, *user_ref).expect("the session has it open");
             assert_eq!((leaves.0, executed.0), (standing.leaves, standing.executed));
             if let Some(handle) = engine.find_order(*session, *user_ref) {
                 let Order { id, qty, data, .. } = engine.books().order(handle).unwrap();
@@ -166,7 +166,7 @@ impl Auditor {
             }
             OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
                 self.new_order(order_id);
-                self.orders.get_mut(&key).expect("only open orders are told of").order_id = order_id;
+                self.orders.get_mut(&key).expect("only open orders are reported").order_id = order_id;
             }
             OrderEventKind::Broken { .. }
             | OrderEventKind::MassCanceled(_)
