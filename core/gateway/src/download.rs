@@ -493,7 +493,7 @@ mod tests {
         assert!(download.has_account(0) && !download.has_account(1));
         let mut download = Download::begin();
         download.again();
-        assert_eq!(download, Download::begin(), "how the gateway stands is told all the same");
+        assert_eq!(download, Download::begin(), "the gateway's status is sent all the same");
         let mut download = Download { stage: Stage::Done, ..half };
         download.again();
         assert!(download.has_account(0) && download.has_account(1));
