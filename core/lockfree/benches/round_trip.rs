@@ -1,8 +1,8 @@
-//! A 56-byte message to another core and back, beside the physical limit: a bare cache line that
-//! goes there and another that comes back.
+//! A 56-byte message to another core and back, compared with the physical limit: one bare cache line there
+//! and another one back.
 //!
-//! The limit is taken over as many lines as a ring has slots. What a single pair takes depends on
-//! where its two lines happen to lie, so that a ring can seem faster than the limit; it is shown beside.
+//! The limit is taken over as many lines as a ring has slots. The time of a single pair depends on the
+//! addresses of its two lines, so that a ring can seem faster than the limit; it is printed too.
 //!
 //! `cargo bench -p tickpath-lockfree --bench round_trip`
 // A bench of two cores needs threads and a clock.
@@ -27,7 +27,7 @@ fn message(number: u64) -> Message {
     core::array::from_fn(|word| number + word as u64)
 }
 
-/// Times `count` trips: `trip` sends a number and waits for its echo, `echo` waits for it and sends it back.
+/// Times `count` trips: `trip` sends a number and waits for its echo, `echo` receives it and sends it back.
 fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send) -> f64 {
     let warm_up = count / 4;
     thread::scope(|scope| {
@@ -39,7 +39,7 @@ fn time(count: u64, mut trip: impl FnMut(u64), mut echo: impl FnMut(u64) + Send)
     })
 }
 
-/// Bare lines, `pairs` of them in turn.
+/// Times bare lines, `pairs` of them in turn.
 fn ping_pong(pairs: usize, count: u64) -> f64 {
     let lines = || (0..pairs).map(|_| CachePadded::new(AtomicU64::new(0))).collect::<Box<[_]>>();
     let (ping, pong) = (lines(), lines());

@@ -1,4 +1,4 @@
-//! What a hop stamp costs the agent that writes it: a time-stamp read and the push of a 16-byte record.
+//! The cost of a hop stamp for the agent that writes it: a time-stamp read and the push of a 16-byte record.
 //!
 //! `cargo bench -p tickpath-lockfree --bench stamp`
 #![allow(missing_docs)]
@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tickpath_lockfree::{cpu, records};
 
-/// Stamps in a batch; the ring is drained between batches, outside the time.
+/// Stamps in a batch; the ring is drained between batches, outside the measured time.
 const BATCH: usize = 4096;
 
 fn stamp(criterion: &mut Criterion) {

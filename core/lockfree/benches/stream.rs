@@ -1,4 +1,4 @@
-//! Messages streamed from one core to another as fast as the ring takes them.
+//! Messages streamed from one core to another at the ring's maximum rate.
 //!
 //! `cargo bench -p tickpath-lockfree --bench stream`
 // A bench of two cores needs threads and a clock.
@@ -18,7 +18,7 @@ fn message(number: u64) -> Message {
     core::array::from_fn(|word| number + word as u64)
 }
 
-/// Times `count` messages; both closures try once and say whether it worked.
+/// Times `count` messages; both closures try once and return whether it worked.
 fn time(count: u64, mut push: impl FnMut(u64) -> bool + Send, mut pop: impl FnMut(u64) -> u64) -> f64 {
     thread::scope(|scope| {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! A quote into a table and out of it: alone, and against a writer on another core.
+//! A quote written to a table and read from it: alone, and against a writer on another core.
 // Time and threads are what is measured here.
 #![allow(clippy::disallowed_methods)]
 
@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use tickpath_lockfree::table::{self, Reader, Writer};
 use tickpath_types::{PriceLevel, TopOfBook};
 
-/// Instruments, as many as a trader follows: the table stays in the first-level cache.
+/// Number of instruments of a typical trader: the table stays in the first-level cache.
 const ENTRIES: usize = 100;
 
 /// A quote whose fields follow from its number.
@@ -39,7 +39,7 @@ fn writes(writer: &mut Writer<TopOfBook>, count: u64) {
     }
 }
 
-/// Reads that were torn, and reads that were given up.
+/// Number of torn reads, and of reads that failed.
 fn reads(reader: &Reader<TopOfBook>, count: u64) -> (u64, u64) {
     let (mut torn, mut busy, mut index) = (0, 0, 0);
     for _ in 0..count {
@@ -63,7 +63,7 @@ fn table(c: &mut Criterion) {
             let (mut sum, mut index) = (0, 0);
             for _ in 0..count {
                 // Every field is used, and none has to go through memory.
-                sum ^= fold(&reader.try_read(black_box(index)).expect("nobody writes"));
+                sum ^= fold(&reader.try_read(black_box(index)).expect("there is no writer"));
                 index = if index + 1 == ENTRIES { 0 } else { index + 1 };
             }
             black_box(sum);

@@ -1,14 +1,14 @@
 //! Broadcast ring: one producer, any number of consumers, each of which sees every message.
 //!
-//! The ring for market data from a feed handler to several engines. The producer never waits: at the
-//! bound it overwrites the oldest message. A consumer that was overtaken is told how many messages it
-//! lost and goes on with the oldest one that is still there.
+//! The ring for market data from a feed handler to several engines. The producer never waits: at the bound it
+//! overwrites the oldest message. A consumer that was overtaken receives the number of lost messages and
+//! resumes with the oldest one that is still there.
 //!
 //! # Protocol
 //!
-//! A slot is a seqlock: a sequence word and the payload, from the start of a cache line on. A consumer
-//! may read a slot while the producer writes it, so the payload is stored and loaded as relaxed atomic
-//! words, which makes a torn copy harmless, and the sequence tells whether the copy is torn.
+//! A slot is a seqlock: a sequence word and the payload, aligned to a cache line. A consumer may read a slot
+//! while the producer writes it, so the payload is stored and loaded as relaxed atomic words, which makes a
+//! torn copy harmless, and the sequence shows whether the copy is torn.
 //!
 //! - For position `p` the producer stores sequence := `2p + 1` (relaxed), a release fence, the words
 //!   (relaxed), sequence := `2p + 2` (release), `tail := p + 1` (release).
@@ -51,30 +51,30 @@ use crate::{
 
 pub use crate::payload::Payload;
 
-/// The consumer was overtaken and lost this many messages; the next receive goes on with the oldest
-/// message that is still there.
+/// The consumer was overtaken and lost this many messages; the next receive resumes with the oldest message
+/// that is still there.
 ///
-/// Treat as a gap in the sequence: rebuild from a snapshot, or raise the capacity.
+/// Treat it as a gap in the sequence: rebuild from a snapshot, or raise the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("lost {0} messages by reading too slowly: rebuild the state, or raise the capacity")]
 pub struct Lagged(pub u64);
 
-/// Slots that the next one to write is fetched ahead of. Not the next itself, which receivers poll.
+/// Distance, in slots, of the prefetch from the next slot to write, which receivers poll.
 const AHEAD: u64 = 3;
 
-/// Lines before the slots: one for `tail`, one for what is seldom written.
+/// Lines before the slots: one for `tail`, one for rarely written data.
 const HEAD_LINES: usize = 2;
 
 struct Shared<T> {
     ring: SlotRing<T, HEAD_LINES>,
-    /// Of the threads of receivers that sleep, in this process.
+    /// Wakers of the receivers' sleeping threads, in this process.
     wakers: Wakers,
 }
 
-/// Lines that a ring of `capacity` messages, rounded up to a power of two, takes of memory given from outside.
+/// Lines that a ring of `capacity` messages, rounded up to a power of two, takes in the caller's memory.
 ///
-/// In this order: a line whose first word is the position after the last message; a line whose first word is 1
-/// once the sender went in good order; the slots. A slot is as many lines as its sequence and the message need:
+/// In this order: a line whose first word is the position after the last message; a line whose first word is
+/// 1 once the sender was dropped; the slots. A slot has as many lines as its sequence and the message need:
 /// one for up to 56 bytes, two for up to 120.
 ///
 /// # Panics
@@ -101,7 +101,7 @@ impl<T> Shared<T> {
     }
 }
 
-// Positions that another process wrote may be anything; those of a sender never come to wrap.
+// Positions written by another process may be anything; those of a sender never wrap in practice.
 
 const fn writing(position: u64) -> u64 {
     position.wrapping_mul(2).wrapping_add(1)
@@ -122,7 +122,7 @@ pub fn channel<T: Payload>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// The half that sends. Aligned to a cache line, so that halves that lie side by side do not share one.
+/// The sending half. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Sender<T> {
     /// Next position to write.
@@ -131,13 +131,13 @@ pub struct Sender<T> {
 }
 
 impl<T: Payload> Sender<T> {
-    /// A sender into memory given from outside, as long as [`lines_of`] says. Zeros are a ring without
-    /// messages; a ring that had another sender goes on after its last message.
+    /// A sender into memory given by the caller, of the length of [`lines_of`]. Zeros are a ring without
+    /// messages; in a ring that had another sender it continues after the last message.
     ///
-    /// There must be no other sender into the same memory: receivers would see messages that are torn.
+    /// There must be no other sender into the same memory: receivers would see torn messages.
     ///
     /// # Errors
-    /// [`WrongMemory`] when it has not the size of a ring, or may not be written.
+    /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.
     pub fn over(lines: SharedLines) -> Result<Sender<T>, WrongMemory> {
         if !lines.is_writable() {
             return Err(WrongMemory);
@@ -148,7 +148,7 @@ impl<T: Payload> Sender<T> {
         Ok(Sender { position, shared: Arc::new(shared) })
     }
 
-    /// Appends a message, over the oldest one when the ring is full.
+    /// Appends a message, and overwrites the oldest one when the ring is full.
     #[inline]
     pub fn send(&mut self, item: T) {
         let slot = self.shared.ring.slot(self.position);
@@ -164,7 +164,7 @@ impl<T: Payload> Sender<T> {
         self.shared.wakers.wake_if_asleep();
     }
 
-    /// Adds a consumer, which receives what is sent from now on. Allocates nothing.
+    /// Adds a consumer, which receives messages sent from now on. Allocates nothing.
     #[must_use]
     pub fn subscribe(&self) -> Receiver<T> {
         Receiver { position: self.position, shared: Arc::clone(&self.shared) }
@@ -176,13 +176,13 @@ impl<T: Payload> Sender<T> {
         self.position
     }
 
-    /// Number of messages that the ring keeps.
+    /// Capacity of the ring in messages.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.ring.capacity() as usize
     }
 
-    /// Whether there is no consumer at the moment; those that other memory was given to are not seen.
+    /// Whether there is no consumer at the moment; consumers in other memory are not counted.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
@@ -195,7 +195,7 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-/// A half that receives. Aligned to a cache line, so that halves that lie side by side do not share one.
+/// A receiving half. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Receiver<T> {
     /// Next position to read.
@@ -204,34 +204,34 @@ pub struct Receiver<T> {
 }
 
 impl<T: Payload> Receiver<T> {
-    /// A consumer of a ring in memory given from outside, which it reads only; it receives what is sent from now on.
+    /// A read-only consumer of a ring in memory given by the caller; it receives messages sent from now on.
     ///
-    /// Whatever the memory holds, a receive ends: it may give messages that nobody sent.
+    /// A receive always terminates, whatever the memory holds: it may return messages that were never sent.
     ///
     /// # Errors
-    /// [`WrongMemory`] when it has not the size of a ring.
+    /// [`WrongMemory`] when the size is not that of a ring.
     pub fn over(lines: SharedLines) -> Result<Receiver<T>, WrongMemory> {
         let shared = Shared::over(lines)?;
         let position = load_acquire(shared.tail());
         Ok(Receiver { position, shared: Arc::new(shared) })
     }
 
-    /// Has every message wake the thread behind `waker` while that sleeps; not for a ring in memory that the caller provides:
-    /// its sender cannot have a waker.
+    /// Makes every message wake the thread behind `waker` while that sleeps. Not for a ring in memory that
+    /// the caller provides: its sender cannot have a waker.
     ///
     /// # Panics
-    /// When [as many](crate::wake::WAKERS_MAX) are to be woken as may.
+    /// When the ring has the [maximum number](crate::wake::WAKERS_MAX) of wakers already.
     pub fn wake_by(&self, waker: &Waker) {
         self.shared.wakers.add(waker);
     }
 
-    /// Goes back to the oldest message that is still there.
+    /// Moves back to the oldest message that is still there.
     pub fn rewind(&mut self) {
         self.position = load_acquire(self.shared.tail()).saturating_sub(self.shared.ring.capacity());
     }
 
-    /// Goes to where `position` messages had been sent, or to the end when there are not so many; when the message there
-    /// is gone the next receive says how many were lost.
+    /// Moves to the position after `position` sent messages, at most to the end. If the message there was
+    /// overwritten, the next receive returns the number of lost messages.
     pub fn seek(&mut self, position: u64) {
         self.position = position.min(load_acquire(self.shared.tail()));
     }
@@ -245,8 +245,8 @@ impl<T: Payload> Receiver<T> {
     /// Takes the next message; `None` when there is none yet.
     ///
     /// # Errors
-    /// [`Lagged`] when the producer has overwritten it; the next call goes on with the oldest message
-    /// that is still there.
+    /// [`Lagged`] when the producer has overwritten it; the next call resumes with the oldest message that is
+    /// still there.
     #[inline]
     pub fn try_recv(&mut self) -> Result<Option<T>, Lagged> {
         let slot = self.shared.ring.slot(self.position);
@@ -256,7 +256,7 @@ impl<T: Payload> Receiver<T> {
         }
         let item = slot.load();
         fence(Ordering::Acquire);
-        // Also refuses a first load beyond this position: a sequence never goes back.
+        // Also rejects a first load beyond this position: a sequence never decreases.
         if slot.sequence().load(Ordering::Relaxed) != written(self.position) {
             return Err(self.skip_to_oldest());
         }
@@ -269,14 +269,14 @@ impl<T: Payload> Receiver<T> {
     fn skip_to_oldest(&mut self) -> Lagged {
         let tail = load_acquire(self.shared.tail());
         let oldest = tail.saturating_sub(self.shared.ring.capacity());
-        // The message at hand is gone even if `tail` does not show it yet.
+        // The current message was overwritten even if `tail` does not show it yet.
         let next = oldest.max(self.position.wrapping_add(1));
         let lost = next.wrapping_sub(self.position);
         self.position = next;
         Lagged(lost)
     }
 
-    /// Number of messages not received yet, lost ones included.
+    /// Number of messages not received yet, including lost ones.
     #[must_use]
     pub fn len(&self) -> u64 {
         load_acquire(self.shared.tail()).saturating_sub(self.position)
@@ -288,7 +288,7 @@ impl<T: Payload> Receiver<T> {
         self.len() == 0
     }
 
-    /// Number of messages that the ring keeps.
+    /// Capacity of the ring in messages.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.ring.capacity() as usize

@@ -1,9 +1,9 @@
-//! A value on cache lines of its own.
+//! A value on separate cache lines.
 
 use core::ops::Deref;
 
-/// Keeps a value on cache lines that hold nothing else, so that two cores which write neighbouring
-/// values do not take the line from each other.
+/// Keeps a value on cache lines that hold nothing else, so that two cores which write neighbouring values do
+/// not contend for a line.
 ///
 /// 128 bytes: lines are 64 bytes on x86-64, but its adjacent-line prefetcher fetches them in
 /// aligned pairs; on some aarch64 cores the line itself has 128 bytes.
@@ -12,7 +12,7 @@ use core::ops::Deref;
 pub struct CachePadded<T>(T);
 
 impl<T> CachePadded<T> {
-    /// Puts `value` on its own cache lines.
+    /// Puts `value` on separate cache lines.
     #[must_use]
     pub const fn new(value: T) -> Self {
         Self(value)

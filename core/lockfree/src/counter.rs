@@ -1,4 +1,4 @@
-//! A number that one thread counts and others read.
+//! A number that one thread writes and others read.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// Declares a struct of [`Counter`](crate::Counter)s, of which each may have a name by which it is shown.
+/// Declares a struct of [`Counter`](crate::Counter)s, each of which may have a display name.
 ///
 /// ```
 /// tickpath_lockfree::counters! {

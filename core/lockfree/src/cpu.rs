@@ -6,10 +6,9 @@
 
 /// Reads the time-stamp counter.
 ///
-/// Ticks of unknown but constant rate since an unknown start; io/agent calibrates them to
-/// nanoseconds. Not ordered with the instructions around it: the CPU may read it some tens of
-/// instructions early or late. That is the right price for a hop stamp; see [`rdtsc_ordered`] for
-/// timing a short piece of code.
+/// Ticks of unknown but constant rate since an unknown start; io/agent calibrates them to nanoseconds. Not
+/// ordered with the instructions around it: the CPU may read it some tens of instructions early or late,
+/// which is acceptable for a hop stamp; see [`rdtsc_ordered`] for timing a short piece of code.
 #[inline(always)]
 #[must_use]
 pub fn rdtsc() -> u64 {
@@ -23,21 +22,21 @@ pub fn rdtsc_ordered() -> u64 {
     arch::rdtsc_ordered()
 }
 
-/// Tells the CPU that this is a spin loop: saves power and frees resources for a sibling thread.
+/// Hints to the CPU that this is a spin loop: saves power and frees resources for a sibling thread.
 ///
-/// Takes 4 to 140 cycles on x86-64, according to the model, which is felt as latency by the loop that waits.
+/// Takes 4 to 140 cycles on x86-64, depending on the model, which add to the latency of the waiting loop.
 #[inline(always)]
 pub fn pause() {
     core::hint::spin_loop();
 }
 
-/// Starts to fetch the line that holds the first byte of `value`, for reading.
+/// Prefetches the line that holds the first byte of `value`, for reading.
 #[inline(always)]
 pub fn prefetch_read<T>(value: &T) {
     arch::prefetch_read(core::ptr::from_ref(value));
 }
 
-/// Begins to fetch every cache line of a value, to write to it.
+/// Prefetches every cache line of a value, for writing.
 #[inline(always)]
 pub fn prefetch_lines_write<T>(value: &T) {
     let first = core::ptr::from_ref(value).cast::<u8>();
@@ -47,22 +46,22 @@ pub fn prefetch_lines_write<T>(value: &T) {
     arch::prefetch_write(first.wrapping_add(size_of::<T>().saturating_sub(1)).cast_mut());
 }
 
-/// Begins to fetch the element so many behind a pointer, to write to it. The place need not be memory at all: a
-/// ring's end is not looked for.
+/// Prefetches the element `count` behind a pointer, for writing. The address may lie outside any memory: the
+/// end of a ring needs no check.
 #[inline(always)]
 pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
     arch::prefetch_write(first.wrapping_add(count).cast_mut());
 }
 
-/// Starts to fetch `slice[index]` for reading; a hint without effect, and without a check, when `index` is out of range.
+/// Prefetches `slice[index]` for reading; a hint without effect or check when `index` is out of range.
 #[inline(always)]
 pub fn prefetch_index<T>(slice: &[T], index: usize) {
     arch::prefetch_read(slice.as_ptr().wrapping_add(index));
 }
 
-/// One bit for each byte, the first one lowest: set where it is no ASCII digit, and behind the last byte.
+/// One bit for each byte, the first one lowest: set for all but ASCII digits, and after the last byte.
 ///
-/// For 16, 32, 48 or 64 bytes.
+/// Supports 16, 32, 48 or 64 bytes.
 #[inline(always)]
 #[must_use]
 pub fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
@@ -70,8 +69,8 @@ pub fn non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     arch::non_digits(bytes)
 }
 
-/// One bit for each byte, the first one lowest: set where a JSON string ends or is no plain text, at a quote, a backslash
-/// or a control character.
+/// One bit for each byte, the first one lowest: set where a JSON string ends or is not plain text, at a
+/// quote, a backslash or a control character.
 #[inline(always)]
 #[must_use]
 pub fn string_stops(bytes: &[u8; 16]) -> u16 {
@@ -95,7 +94,7 @@ fn portable_non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
     const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; LEN]);
     /// Lifts a byte of 10 to 127, but none below, into its highest bit.
     const ABOVE_NINE: u64 = u64::from_ne_bytes([0x80 - 10; LEN]);
-    /// Times this, the highest bits of eight bytes become the bits of the highest byte.
+    /// Multiplied by this, the highest bits of eight bytes become the bits of the highest byte.
     const GATHER: u64 = 0x0002_0408_1020_4081;
     bytes.as_chunks().0.iter().rev().fold(!0, |places: u64, word| {
         let values = u64::from_le_bytes(*word) ^ ZEROS;
@@ -128,13 +127,13 @@ mod arch {
 
     #[inline(always)]
     pub(super) fn prefetch_read<T>(address: *const T) {
-        // SAFETY: a prefetch is a hint that cannot fault, whatever the address.
+        // SAFETY: a prefetch is a hint that cannot fault at any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
 
     #[inline(always)]
     pub(super) fn prefetch_write<T>(address: *mut T) {
-        // SAFETY: a prefetch is a hint that cannot fault, whatever the address.
+        // SAFETY: a prefetch is a hint that cannot fault at any address.
         unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast_const().cast()) }
     }
 
@@ -192,13 +191,13 @@ mod arch {
 
     #[inline(always)]
     pub(super) fn prefetch_read<T>(address: *const T) {
-        // SAFETY: a prefetch is a hint that cannot fault, whatever the address.
+        // SAFETY: a prefetch is a hint that cannot fault at any address.
         unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(readonly, nostack, preserves_flags)) };
     }
 
     #[inline(always)]
     pub(super) fn prefetch_write<T>(address: *mut T) {
-        // SAFETY: a prefetch is a hint that cannot fault, whatever the address.
+        // SAFETY: a prefetch is a hint that cannot fault at any address.
         unsafe { asm!("prfm pstl1keep, [{}]", in(reg) address, options(readonly, nostack, preserves_flags)) };
     }
 
@@ -232,7 +231,7 @@ mod arch {
 mod tests {
     use super::*;
 
-    /// Every byte; under Miri, which looks at the places in memory and is slow, a few.
+    /// Every byte; only some under Miri, which checks every access and is slow.
     fn bytes() -> impl Iterator<Item = u8> {
         (0..=u8::MAX).step_by(if cfg!(miri) { 15 } else { 1 })
     }
@@ -265,7 +264,7 @@ mod tests {
 
     #[test]
     fn digits_and_others_side_by_side_are_told_apart() {
-        // Words with every pattern of eight, so that nothing is carried from one byte into the next.
+        // Words with every pattern of eight bytes, to detect carries from one byte into the next.
         for marks in bytes().map(u64::from) {
             for others in [[b'/', b':'], [b'\xff', b'\x80'], [b'\0', b'\xb0']] {
                 let bytes: [u8; 64] = std::array::from_fn(|place| match marks >> (place % 8) & 1 {

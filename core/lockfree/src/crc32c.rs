@@ -1,8 +1,8 @@
 //! CRC-32C (Castagnoli), by the CPU's instruction where it has one and by a table elsewhere.
 //!
-//! Whoever has many short messages asks once whether the instruction is there ([`Instruction::detect`]) and writes one loop
-//! over [`Step`]: the steps are inlined, so that the CPU works on several messages at the same time. A step takes and gives
-//! the checksum as it is between bytes: begin with `u32::MAX`, and turn all bits over at the end.
+//! With many short messages, check once for the instruction ([`Instruction::detect`]) and write one loop over
+//! [`Step`]: the steps are inlined, so that the CPU works on several messages at the same time. A step takes
+//! and returns the intermediate checksum: begin with `u32::MAX`, and invert all bits at the end.
 //!
 //! ```
 //! use tickpath_lockfree::crc32c::{self, Step};
@@ -36,17 +36,17 @@ fn checksum_by<S: Step>(step: S, bytes: &[u8]) -> u32 {
     !rest.iter().fold(crc, |crc, byte| step.byte(crc, *byte))
 }
 
-/// One way to take bytes into a checksum.
+/// A method of adding bytes to a checksum.
 pub trait Step: Copy {
-    /// Takes eight bytes, the first one lowest.
+    /// Adds eight bytes, the first one lowest.
     fn word(self, crc: u32, word: u64) -> u32;
-    /// Takes four bytes, the first one lowest.
+    /// Adds four bytes, the first one lowest.
     fn half(self, crc: u32, half: u32) -> u32;
-    /// Takes one byte.
+    /// Adds one byte.
     fn byte(self, crc: u32, byte: u8) -> u32;
 }
 
-/// The CPU's instruction; that a value exists says that the CPU has it.
+/// The CPU's instruction; a value exists only if the CPU has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction(());
 
@@ -65,15 +65,15 @@ fn is_there() -> bool {
     std::arch::is_x86_feature_detected!("sse4.2")
 }
 
-// As assembly, not by the compiler's intrinsics: those are inlined only into functions that demand the instruction of
-// the CPU, and other functions could call these only by `unsafe`.
+// As assembly instead of the compiler's intrinsics: those are inlined only into functions that require the
+// instruction, and other functions could call them only by `unsafe`.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Step for Instruction {
     #[inline(always)]
     fn word(self, crc: u32, word: u64) -> u32 {
         let mut wide = u64::from(crc);
-        // SAFETY: the CPU has the instruction, as `self` is there; it changes the one register alone, whose upper half
-        // it clears: that the compiler knows it saves a step between two words.
+        // SAFETY: the CPU has the instruction, as `self` proves; it changes only this register, and clears
+        // its upper half. Telling the compiler that saves a step between two words.
         unsafe {
             asm!("crc32 {0}, {1}", inout(reg) wide, in(reg) word, options(pure, nomem, nostack, preserves_flags));
             core::hint::assert_unchecked(wide <= u64::from(u32::MAX));
@@ -124,10 +124,10 @@ impl Step for Instruction {
 #[derive(Clone, Copy, Debug)]
 pub struct Table;
 
-/// The polynomial with its bits turned around.
+/// The polynomial with reversed bits.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// `TABLES[n][byte]`: what a byte adds to the checksum when `n` bytes follow it.
+/// `TABLES[n][byte]`: contribution of a byte to the checksum when `n` bytes follow it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -183,7 +183,7 @@ impl Step for Table {
 mod tests {
     use super::*;
 
-    /// Bit by bit, as the polynomial says.
+    /// Bit by bit, from the definition of the polynomial.
     fn plain(bytes: &[u8]) -> u32 {
         !bytes.iter().fold(u32::MAX, |crc, byte| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * POLYNOMIAL))

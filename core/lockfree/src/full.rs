@@ -1,11 +1,11 @@
-//! The error of a bounded container that has no room.
+//! The error of a full bounded container.
 
 use core::fmt;
 
-/// No room; the item comes back.
+/// The container is full; returns the item.
 ///
-/// Retry after the other side has made room, or apply the caller's own policy: refuse, drop and
-/// count, or disconnect.
+/// Retry after the other side has freed capacity, or apply the caller's own policy: refuse, drop and count,
+/// or disconnect.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("full: retry after the other side has made room, or raise the capacity")]
 pub struct Full<T>(pub T);

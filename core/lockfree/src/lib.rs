@@ -1,23 +1,25 @@
 //! Bounded lock-free rings, a cell for the latest value and instructions of the CPU: prefetch, pause,
 //! time stamp, comparison of bytes, checksum.
 //!
-//! | module | what it is | at its bound |
+//! | module | description | at its bound |
 //! |---|---|---|
-//! | [`spsc`] | one producer, one consumer, lowest latency | push gives the item back |
+//! | [`spsc`] | one producer, one consumer, lowest latency | push returns the item |
 //! | [`records`] | one producer, one consumer, cheapest push, published in batches | push drops and counts |
-//! | [`broadcast`] | one producer, many consumers | the oldest message is overwritten, a consumer learns how many it lost |
-//! | [`seqlock`] | one writer, any readers of the latest value | the older value is overwritten, a reader that meets a write is told so |
-//! | [`table`] | one writer, any readers of the latest values of many things, one cache line each | the older value is overwritten, a reader that meets a write is told so |
-//! | [`shared_spsc`] | one producer, one consumer, in processes that do not trust each other | push gives the item back |
-//! | [`wake`] | wakes a thread that sleeps until it is given something | |
+//! | [`broadcast`] | one producer, many consumers | overwrites the oldest message; reports the loss |
+//! | [`seqlock`] | one writer, any readers of the latest value | overwrites; a read during a write fails |
+//! | [`table`] | as [`seqlock`], many values, a cache line each | overwrites; a read during a write fails |
+//! | [`shared_spsc`] | one producer, one consumer, in mutually untrusted processes | push returns the item |
+//! | [`wake`] | wakes a sleeping thread when there is work for it | |
 //!
-//! [`broadcast`], [`table`] and [`shared_spsc`] may lie in memory given from outside, such as a mapping that processes share ([`SharedLines`]).
+//! [`broadcast`], [`table`] and [`shared_spsc`] may lie in the caller's memory ([`SharedLines`]).
 //!
-//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the widest vectors that the CPU has, [`CachePadded`] keeps a value on cache lines that no other shares, and a [`Counter`] is a
-//! number that one thread writes and any other reads.
+//! [`cpu`] and [`crc32c`] wrap the instructions, [`vectors`] runs loops with the CPU's widest vectors,
+//! [`CachePadded`] keeps a value on separate cache lines, and a [`Counter`] is a number that one thread
+//! writes and any other reads.
 //!
-//! All other memory is allocated and touched when a ring or cell is created; nothing allocates, blocks or
-//! makes a system call afterwards, except to wake a consumer that sleeps ([`wake`]). Capacities of rings are rounded up to a power of two.
+//! All other memory is allocated and touched when a ring or cell is created. Afterwards nothing allocates,
+//! blocks or makes a system call, except to wake a sleeping consumer ([`wake`]). Capacities of rings are
+//! rounded up to a power of two.
 //!
 //! ```
 //! use tickpath_lockfree::{Full, spsc};

@@ -1,5 +1,5 @@
-//! Cache lines of atomic words, on the heap or in memory given from outside, such as a mapping that
-//! processes share.
+//! Cache lines of atomic words, on the heap or in memory given by the caller, such as a mapping shared by
+//! processes.
 
 use core::any::Any;
 use core::fmt;
@@ -10,9 +10,9 @@ use crate::{
     sync::{AtomicU64, Ordering, fence},
 };
 
-/// Words of a line.
+/// Words per line.
 pub(crate) const LINE_WORDS: usize = 8;
-/// Bytes of a line.
+/// Bytes per line.
 pub const LINE_LEN: usize = LINE_WORDS * size_of::<u64>();
 /// Lines that the adjacent-line prefetcher fetches together.
 const PAIR: usize = 2;
@@ -22,7 +22,7 @@ const PAIR: usize = 2;
 pub struct Line(pub(crate) [AtomicU64; LINE_WORDS]);
 
 const _: () = assert!(cfg!(loom) || (size_of::<Line>() == LINE_LEN && align_of::<Line>() == LINE_LEN));
-// Loom's words are longer, and then a pair too must be as long as its lines.
+// Loom's words are longer; a pair must then still have the length of its lines.
 const _: () = assert!(size_of::<CachePadded<[Line; PAIR]>>() == PAIR * size_of::<Line>());
 
 impl Line {
@@ -31,8 +31,8 @@ impl Line {
     }
 }
 
-/// Loads with acquire ordering also from memory that this process may only read, for which the standard
-/// library allows relaxed loads alone.
+/// Loads with acquire ordering, also from read-only memory, for which the standard library allows only
+/// relaxed loads.
 #[inline(always)]
 pub(crate) fn load_acquire(word: &AtomicU64) -> u64 {
     let value = word.load(Ordering::Relaxed);
@@ -40,41 +40,41 @@ pub(crate) fn load_acquire(word: &AtomicU64) -> u64 {
     value
 }
 
-/// Lines that several owners share. Clones are the same memory.
+/// Lines with several owners. Clones refer to the same memory.
 #[derive(Clone)]
 pub struct SharedLines {
     first: NonNull<Line>,
     count: usize,
     is_writable: bool,
-    /// What keeps the memory there; never looked at.
+    /// Keeps the memory alive; never read.
     _owner: std::sync::Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the lines are atomic words, which threads may share, and so may they what keeps them there.
+// SAFETY: the lines are atomic words, which threads may share, and so may their owner.
 unsafe impl Send for SharedLines {}
 // SAFETY: as above.
 unsafe impl Sync for SharedLines {}
 
 impl SharedLines {
-    /// So many lines of zeros on the heap, all of them touched, the first at the start of a pair of lines.
+    /// `count` lines of zeros on the heap, all touched, the first at the start of a pair of lines.
     #[must_use]
     pub fn zeroed(count: usize) -> SharedLines {
         let pair = || CachePadded::new([Line::zero(), Line::zero()]);
         let pairs: Box<[CachePadded<[Line; PAIR]>]> = (0..count.div_ceil(PAIR)).map(|_| pair()).collect();
-        // Zeros may come as pages that do not exist yet; storing touches them.
+        // Zeros may be pages that are not allocated yet; storing touches them.
         pairs.iter().flat_map(|pair| pair.iter()).for_each(|line| line.0[0].store(0, Ordering::Relaxed));
         let owner = std::sync::Arc::new(pairs);
-        // Pairs follow each other without room between, as the assertion above says.
+        // Pairs are adjacent without padding, as the assertion above checks.
         let first = NonNull::from(&owner[..]).cast::<Line>();
         SharedLines { first, count, is_writable: true, _owner: owner }
     }
 
-    /// Lines in memory that `owner` keeps there.
+    /// Lines in memory that `owner` keeps alive.
     ///
     /// # Safety
-    /// From `first` on `count` lines are mapped for as long as `owner` lives: readable, and writable if
-    /// `is_writable`. This process accesses them by these lines and their clones alone, or by atomic
-    /// operations on the same words. What other processes store there may be anything.
+    /// `count` lines from `first` are mapped while `owner` lives: readable, and writable if `is_writable`.
+    /// This process accesses them only through these lines and their clones, or by atomic operations on the
+    /// same words. Other processes may store anything there.
     #[must_use]
     pub unsafe fn from_raw(
         first: NonNull<Line>,
@@ -91,17 +91,17 @@ impl SharedLines {
         self.count
     }
 
-    /// Whether this process may write to them.
+    /// Whether this process may write to the lines.
     #[must_use]
     pub const fn is_writable(&self) -> bool {
         self.is_writable
     }
 
-    /// `count` lines from line `first` on; `None` when they are not all among these.
+    /// `count` lines from line `first`; `None` when some of them are outside.
     #[must_use]
     pub fn part(&self, first: usize, count: usize) -> Option<SharedLines> {
         let _ = self.as_slice().get(first..first.checked_add(count)?)?;
-        // SAFETY: the range lies within the lines, by the line above.
+        // SAFETY: the range lies within the lines, by the check above.
         let start = unsafe { self.first.add(first) };
         Some(SharedLines { first: start, count, ..self.clone() })
     }
@@ -112,7 +112,7 @@ impl SharedLines {
         Some(load_acquire(self.as_slice().get(line)?.0.get(word)?))
     }
 
-    /// Stores one word with release ordering; false when there is no such word, or the lines may only be read.
+    /// Stores one word with release ordering; false when there is no such word, or the lines are read-only.
     pub fn store(&self, line: usize, word: usize, value: u64) -> bool {
         let place = self.as_slice().get(line).and_then(|line| line.0.get(word));
         let Some(place) = place.filter(|_| self.is_writable) else { return false };
@@ -122,8 +122,8 @@ impl SharedLines {
 
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[Line] {
-        // SAFETY: `count` lines are there from `first` on for as long as its owner lives, which `self` keeps;
-        // they are atomic words, of which every pattern is a value.
+        // SAFETY: `count` lines exist from `first` while their owner lives, which `self` keeps alive; they
+        // are atomic words, for which every bit pattern is valid.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }
@@ -137,9 +137,9 @@ impl fmt::Debug for SharedLines {
     }
 }
 
-/// The memory has not the size that the structure needs, or may only be read where it is to be written.
+/// The memory has the wrong size for the structure, or is read-only where writing is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the memory has another size than the structure needs, or may not be written: map it anew")]
+#[error("the memory has another size than the structure needs, or may not be written: map it again")]
 pub struct WrongMemory;
 
 #[cfg(all(test, not(loom)))]

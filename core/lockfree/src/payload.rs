@@ -4,23 +4,23 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Plain data without padding, of which every bit pattern is a value: what may be copied word by word
-/// while it is being overwritten.
+/// Plain data without padding, for which every bit pattern is valid: it may be copied word by word while it
+/// is being overwritten.
 pub trait Payload: Copy + Send + FromBytes + IntoBytes + Immutable {}
 
 impl<T: Copy + Send + FromBytes + IntoBytes + Immutable> Payload for T {}
 
 const WORD: usize = size_of::<u64>();
 
-/// Words that a payload takes, the last one filled up with zeros.
+/// Words of a payload, the last one padded with zeros.
 pub(crate) const fn words_of<T>() -> usize {
     size_of::<T>().div_ceil(WORD)
 }
 
-/// Stores a payload into the words that `word` gives by index, relaxed.
+/// Stores a payload into the words that `word` returns by index, relaxed.
 #[inline(always)]
 pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a AtomicU64) {
-    // Whole words by themselves: a copy of a length that is not known when compiled is a call each.
+    // Whole words separately: a copy whose length is unknown at compile time is a function call.
     let (words, rest) = item.as_bytes().as_chunks::<WORD>();
     for (index, bytes) in words.iter().enumerate() {
         word(index).store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
@@ -32,8 +32,8 @@ pub(crate) fn store<'a, T: Payload>(item: &T, word: impl Fn(usize) -> &'a Atomic
     }
 }
 
-/// Loads a payload from the words that `word` gives by index, relaxed. While they are being overwritten
-/// the copy may be torn; it is a value all the same.
+/// Loads a payload from the words that `word` returns by index, relaxed. While they are being overwritten the
+/// copy may be torn, but is still a valid value.
 #[inline(always)]
 pub(crate) fn load<'a, T: Payload>(word: impl Fn(usize) -> &'a AtomicU64) -> T {
     let mut item = T::new_zeroed();

@@ -1,20 +1,20 @@
 //! Single-producer, single-consumer ring for small records, with the cheapest possible push.
 //!
-//! The ring for trace stamps: the producer is a hot agent that must hardly notice, the consumer is a
-//! drain that may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line; the
-//! producer publishes them in batches, by [`Producer::flush`] at the end of a duty cycle or by itself
-//! each quarter of the ring. At the bound a push drops the new record and counts it.
+//! The ring for trace stamps: the producer is a hot agent that must hardly be slowed, the consumer is a drain
+//! that may lag by milliseconds. Records lie packed, four 16-byte ones to a cache line. The producer
+//! publishes them in batches, by [`Producer::flush`] at the end of a duty cycle, or automatically each
+//! quarter of the ring. At the bound a push drops the new record and counts it.
 //!
 //! # Protocol
 //!
-//! - `published` counts the records the consumer may read, `consumed` those that the producer may
-//!   overwrite. Each is stored (release) by one half and loaded (acquire) by the other, and lies on
-//!   cache lines of its own. The pair release/acquire orders the write of a record before its read,
-//!   and its read before the next write of the same place.
-//! - The producer writes through a cursor up to a stop. Between the two lie only places that the
-//!   consumer is done with, none beyond the end of the memory, and at most a quarter of the ring. So
-//!   a push is a comparison, a store of the record and an increment; whatever is rarer (wrap, publish,
-//!   look at `consumed`, full) happens at the stop.
+//! - `published` counts the records the consumer may read, `consumed` those that the producer may overwrite.
+//!   Each is stored (release) by one half and loaded (acquire) by the other, and lies on separate cache
+//!   lines. The pair release/acquire orders the write of a record before its read, and its read before the
+//!   next write of the same place.
+//! - The producer writes through a cursor up to a stop. Between the two lie only places that the consumer has
+//!   finished reading, none beyond the end of the memory, and at most a quarter of the ring. So a push is a
+//!   comparison, a store of the record and an increment; all rarer work (wrap, publish, load of `consumed`,
+//!   full) happens at the stop.
 //!
 //! ```
 //! use tickpath_lockfree::records;
@@ -54,7 +54,7 @@ struct Shared<R> {
     places: Box<[Place<R>]>,
 }
 
-// SAFETY: a place is written by the one producer and read by the one consumer, never at once: see
+// SAFETY: a place is written by the one producer and read by the one consumer, never at the same time: see
 // the protocol in the module's documentation. Records move between threads, hence `R: Send`.
 unsafe impl<R: Send> Send for Shared<R> {}
 // SAFETY: as above.
@@ -78,7 +78,7 @@ impl<R> Shared<R> {
 
 /// Creates a ring of at least `capacity` records, rounded up to a power of two.
 ///
-/// Records without size do not compile: there would be nothing to pass.
+/// Zero-sized records do not compile: there would be nothing to pass.
 ///
 /// # Panics
 /// If `capacity` exceeds 2^30.
@@ -108,46 +108,46 @@ pub fn channel<R: Copy + Send>(capacity: usize) -> (Producer<R>, Consumer<R>) {
     (producer, Consumer { position: 0, shared })
 }
 
-/// Writes to every page of the memory, so that the first lap has no page faults.
+/// Writes to every page of the memory, so that the first use of the ring has no page faults.
 fn touch<R>(places: &[Place<R>]) {
     const PAGE: usize = 4096;
     for place in places.iter().step_by((PAGE / size_of::<Place<R>>()).max(1)) {
-        // SAFETY: the ring is being created: nobody else has it. Any bytes are a valid `MaybeUninit`;
-        // volatile keeps the store, whose value nobody reads.
+        // SAFETY: the ring is being created: no other thread has it. Any bytes are a valid `MaybeUninit`;
+        // volatile keeps the store, whose value is never read.
         place.with_mut(|cell| unsafe { cell.write_volatile(MaybeUninit::zeroed()) });
     }
 }
 
-/// The half that pushes. Aligned to a cache line, so that halves that lie side by side do not share one.
+/// The pushing half. Aligned to a cache line, so that adjacent halves do not share one.
 ///
-/// Dropping it publishes what it holds.
+/// Dropping it publishes its records.
 #[repr(align(64))]
 pub struct Producer<R: Copy + Send> {
-    /// Where the next record goes.
+    /// Place of the next record.
     cursor: NonNull<Place<R>>,
-    /// Where the cursor must not write before `advance` was asked.
+    /// Place that the cursor must not write before `advance` was called.
     stop: NonNull<Place<R>>,
     /// Position of `stop`.
     stop_position: u64,
-    /// The consumer's position, as of the last look.
+    /// The consumer's position at its last load.
     consumed: u64,
-    /// What `Shared::published` holds.
+    /// Copy of `Shared::published`.
     published: u64,
-    /// What `Shared::dropped` holds.
+    /// Copy of `Shared::dropped`.
     dropped: u64,
     shared: Arc<Shared<R>>,
 }
 
-// SAFETY: the pointers are a view of `Shared::places`, which may be used from any thread.
+// SAFETY: the pointers point into `Shared::places`, which any thread may use.
 unsafe impl<R: Copy + Send> Send for Producer<R> {}
 // SAFETY: as above; nothing is written through `&Producer`.
 unsafe impl<R: Copy + Send> Sync for Producer<R> {}
 
 impl<R: Copy + Send> Producer<R> {
-    /// Records that the place to write next is fetched ahead of: eight cache lines.
+    /// Distance, in records, of the prefetch from the next place to write: eight cache lines.
     const AHEAD: usize = 8 * 64 / size_of::<Place<R>>();
 
-    /// Appends a record; true if there was room, otherwise it is dropped and counted.
+    /// Appends a record; true if there was capacity, otherwise it is dropped and counted.
     ///
     /// Visible to the consumer after [`flush`](Self::flush), or once a quarter of the ring has been
     /// written since.
@@ -169,8 +169,8 @@ impl<R: Copy + Send> Producer<R> {
         true
     }
 
-    /// Forgets the records that the consumer does not see yet: those since the latest [`flush`](Self::flush), less
-    /// what appeared by itself.
+    /// Discards the records that the consumer cannot see yet: those since the latest [`flush`](Self::flush),
+    /// except records published automatically.
     pub fn discard(&mut self) {
         let hidden = self.position() - self.published;
         // SAFETY: `advance` publishes whenever it moves the cursor to another chunk, so the hidden records all lie
@@ -188,8 +188,8 @@ impl<R: Copy + Send> Producer<R> {
         }
     }
 
-    /// At the stop: publishes, and moves the stop on by up to a quarter of the ring. False when the
-    /// ring is full; the record at hand then counts as dropped.
+    /// At the stop: publishes, and moves the stop by up to a quarter of the ring. False when the ring is
+    /// full; the current record then counts as dropped.
     #[cold]
     #[inline(never)]
     fn advance(&mut self) -> bool {
@@ -228,13 +228,13 @@ impl<R: Copy + Send> Producer<R> {
         self.dropped
     }
 
-    /// Number of records that the ring holds.
+    /// Capacity of the ring in records.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.places.len()
     }
 
-    /// Whether the consumer was dropped: what is pushed now is never read.
+    /// Whether the consumer was dropped: records pushed from now on are never read.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.shared.consumer_dropped.load(Ordering::Acquire)
@@ -248,7 +248,7 @@ impl<R: Copy + Send> Drop for Producer<R> {
     }
 }
 
-/// The half that drains. Aligned to a cache line, so that halves that lie side by side do not share one.
+/// The draining half. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Consumer<R: Copy + Send> {
     /// Next position to read.
@@ -257,7 +257,7 @@ pub struct Consumer<R: Copy + Send> {
 }
 
 impl<R: Copy + Send> Consumer<R> {
-    /// Hands up to `max` published records to `on_record` in order, and returns how many.
+    /// Passes up to `max` published records to `on_record` in order, and returns their number.
     ///
     /// Their places become free together at the end.
     #[inline]
@@ -296,7 +296,7 @@ impl<R: Copy + Send> Consumer<R> {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Number of records that the ring holds.
+    /// Capacity of the ring in records.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.places.len()
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(drained(&mut consumer, 100), [10, 11, 30]);
     }
 
-    /// The ring has chunks of 4, and shows a chunk when the next one is begun.
+    /// The ring has chunks of 4, and publishes a chunk when the next one is begun.
     #[test]
     fn discard_at_the_ends_of_chunks_laps_and_of_the_room() {
         for start in [0, 3, 4, 13, 15] {
@@ -424,7 +424,7 @@ mod tests {
                 let expected: Vec<_> = (0..shown).map(|record| 100 + record).collect();
                 assert_eq!(drained(&mut consumer, 100), expected, "{start} {pushed}");
 
-                // Nothing is lost of the room, and the order holds.
+                // No capacity is lost, and the order is kept.
                 assert!((0..16).all(|record| producer.push(200 + record)));
                 assert!(!producer.push(0));
                 assert_eq!(drained(&mut consumer, 100), (200..216).collect::<Vec<_>>());

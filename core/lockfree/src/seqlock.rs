@@ -1,16 +1,16 @@
 //! Seqlock: the latest value of some plain data, from one writer to any number of readers.
 //!
-//! For what a duty cycle shows to whoever watches it. The writer is wait-free and never learns of the
-//! readers. A reader copies and looks whether the copy is whole; a copy that met a write is made again, a
-//! bounded number of times, then the reader is told [`Busy`] and may keep what it read before.
+//! For state that a duty cycle publishes to observers. The writer is wait-free and independent of the
+//! readers. A reader copies and checks that the copy is not torn. After a write during the copy it repeats, a
+//! bounded number of times; then it returns [`Busy`], and the caller may keep the previous value.
 //!
-//! A value is a head and a number of rows that is fixed at creation: a head of counters and a row for each
-//! instrument, for instance, or a head alone with no rows. A reader sees head and rows of one write.
+//! A value is a head and a number of rows that is fixed at creation: for example a head of counters and a row
+//! for each instrument, or only a head without rows. A reader sees head and rows of the same write.
 //!
 //! # Protocol
 //!
 //! The value is stored and loaded as relaxed atomic words, which makes a torn copy harmless; the sequence
-//! tells whether the copy is torn.
+//! shows whether the copy is torn.
 //!
 //! - For its write number `n`, from 1, the writer stores sequence := `2n - 1` (relaxed), a release fence,
 //!   the words (relaxed), sequence := `2n` (release).
@@ -39,18 +39,19 @@ use crate::{
     sync::{Arc, AtomicU64, Ordering, fence},
 };
 
-/// Copies that a read makes at most. A write of a few hundred words takes a microsecond: more than a few copies in a row
-/// meet one only when the writer's thread lost its core, or its process died, in the middle of it.
+/// Maximum number of copies per read. A write of a few hundred words takes a microsecond: more than a few
+/// consecutive copies meet one only when the writer's thread lost its core, or its process died, during the
+/// write.
 pub(crate) const TRIES_MAX: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// A write was under way whenever the reader looked: keep the older value, or look again later.
+/// A write was in progress at every attempt: keep the older value, or read again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value is being written: keep the older one, or look again later")]
 pub struct Busy;
 
 struct Shared<H, R> {
     sequence: CachePadded<AtomicU64>,
-    /// Those of the head, then those of each row.
+    /// The words of the head, then those of each row.
     words: Box<[AtomicU64]>,
     row_count: usize,
     value: PhantomData<fn() -> (H, R)>,
@@ -66,7 +67,7 @@ impl<H: Payload, R: Payload> Shared<H, R> {
     }
 }
 
-/// Creates a cell that holds `head` and `rows`, with as many rows as it will always have.
+/// Creates a cell that holds `head` and `rows`; the number of rows is fixed.
 #[must_use]
 pub fn cell<H: Payload, R: Payload>(head: H, rows: &[R]) -> (Writer<H, R>, Reader<H, R>) {
     let words = payload::words_of::<H>() + rows.len() * payload::words_of::<R>();
@@ -82,17 +83,17 @@ pub fn cell<H: Payload, R: Payload>(head: H, rows: &[R]) -> (Writer<H, R>, Reade
     (writer, reader)
 }
 
-/// The half that writes.
+/// The writing half.
 pub struct Writer<H, R> {
-    /// As last stored; even.
+    /// Last stored sequence; even.
     sequence: u64,
     shared: Arc<Shared<H, R>>,
 }
 
 impl<H: Payload, R: Payload> Writer<H, R> {
-    /// Puts another value in the place of the last. Rows beyond the cell's number are left out; those that
-    /// are not given stay as they were. The rows are made while readers wait: they should cost little, and a
-    /// panic of theirs leaves the cell [`Busy`] until the next write.
+    /// Replaces the value. Rows beyond the cell's number are ignored; rows that are not given keep their
+    /// values. The rows are computed while readers wait, so they should be cheap, and a panic in the iterator
+    /// leaves the cell [`Busy`] until the next write.
     pub fn write(&mut self, head: &H, rows: impl IntoIterator<Item = R>) {
         let shared = &*self.shared;
         shared.sequence.store(self.sequence + 1, Ordering::Relaxed);
@@ -106,16 +107,16 @@ impl<H: Payload, R: Payload> Writer<H, R> {
     }
 }
 
-/// A half that reads; clones read the same cell. What was written last stays readable when the writer is gone.
+/// A reading half; clones read the same cell. The last value remains readable after the writer was dropped.
 pub struct Reader<H, R> {
     shared: Arc<Shared<H, R>>,
 }
 
 impl<H: Payload, R: Payload> Reader<H, R> {
-    /// Copies the latest value: returns its head and puts its rows into `rows`, as many as there are of both.
+    /// Copies the latest value: returns its head and copies its rows into `rows`, as many as both have.
     ///
     /// # Errors
-    /// [`Busy`] when every copy met a write; what `rows` holds then is of no use.
+    /// [`Busy`] when every copy met a write; the contents of `rows` are then undefined.
     pub fn try_read(&self, rows: &mut [R]) -> Result<H, Busy> {
         for _ in 0..TRIES_MAX {
             if let Some(head) = self.copy(rows) {

@@ -1,22 +1,23 @@
 //! Single-producer, single-consumer ring of plain data in memory that two processes share.
 //!
-//! As [`spsc`](crate::spsc), for two ends that do not trust each other: items are copied word by word, so that the
-//! other end can change them at any moment without harm, and a position that the other end cannot have reached is
-//! noticed. Whatever the other end does to the memory, an operation ends, and touches nothing but the ring.
+//! As [`spsc`](crate::spsc), for two ends that do not trust each other: items are copied word by word, so
+//! that the other end can change them at any moment without harm, and an impossible position of the other end
+//! is detected. Whatever the other end does to the memory, an operation terminates, and accesses only the
+//! ring.
 //!
 //! # Protocol
 //!
-//! Zeros are an empty ring. Three lines come first: the consumer's next position, a word that is 1 once the producer
-//! went, a word that is 1 once the consumer went. Then the slots: a sequence word and the words of the item, from the
-//! start of a line on.
+//! Zeros are an empty ring. Three lines come first: the consumer's next position, a word that is 1 once the
+//! producer disconnected, a word that is 1 once the consumer did. Then the slots: a sequence word and the
+//! item, aligned to a line.
 //!
 //! - Position `p`, from 0, lives in slot `p mod capacity`. The producer stores the words (relaxed), then the slot's
 //!   sequence := `p + 1` (release). The consumer loads the sequence of the slot of its next position `p` (relaxed, then an
 //!   acquire fence); once it is `p + 1` it loads the words (relaxed).
-//! - After it has read items the consumer stores its next position (release). The producer may write position `p` only
-//!   while `p` is less than that plus the capacity. It keeps the last one it loaded and loads it again (acquire) only when
-//!   that one says that the ring is full. The acquire orders the consumer's reads before the overwrite.
-//! - A slot still holds `p + 1 - capacity` until it is written again, so no sequence is mistaken for another lap's.
+//! - After it has read items the consumer stores its next position (release). The producer may write position
+//!   `p` only while `p` is less than that plus the capacity. It keeps the last loaded one and loads it again
+//!   (acquire) only when the ring seems full. The acquire orders the consumer's reads before the overwrite.
+//! - A slot holds `p + 1 - capacity` until it is rewritten, so no sequence is mistaken for another wrap's.
 //!
 //! ```
 //! use tickpath_lockfree::SharedLines;
@@ -41,7 +42,7 @@ use crate::{
 
 /// Lines before the slots.
 const HEAD_LINES: usize = 3;
-/// Slots that the next one to write is fetched ahead of. Not the next itself, which the consumer polls.
+/// Distance, in slots, of the prefetch from the next slot to write, which the consumer polls.
 const AHEAD: u64 = 2;
 
 /// Lines that a ring of `capacity` items, rounded up to a power of two, takes.
@@ -67,12 +68,12 @@ impl<T> Ring<T> {
         self.0.head::<0>()
     }
 
-    /// 1 once the producer went.
+    /// 1 once the producer disconnected.
     fn producer_gone(&self) -> &AtomicU64 {
         self.0.head::<1>()
     }
 
-    /// 1 once the consumer went.
+    /// 1 once the consumer disconnected.
     fn consumer_gone(&self) -> &AtomicU64 {
         self.0.head::<2>()
     }
@@ -89,10 +90,10 @@ pub struct Producer<T> {
 }
 
 impl<T: Payload> Producer<T> {
-    /// The producer of a ring whose memory is all zeros, or will be seen by the consumer as it is now.
+    /// The producer of a ring whose memory is zeroed, or which the consumer also opens in its present state.
     ///
     /// # Errors
-    /// [`WrongMemory`] when it has not the size of a ring, or may not be written.
+    /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.
     pub fn over(lines: SharedLines) -> Result<Producer<T>, WrongMemory> {
         Ok(Producer { ring: Ring::over(lines)?, position: 0, head: 0, is_broken: false })
     }
@@ -100,8 +101,8 @@ impl<T: Payload> Producer<T> {
     /// Appends an item.
     ///
     /// # Errors
-    /// [`Full`] gives it back while the consumer has not made room; for good once the ring
-    /// [is broken](Producer::is_broken).
+    /// [`Full`] returns the item while the consumer has not freed a slot; permanently once the ring [is
+    /// broken](Producer::is_broken).
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
         if self.position - self.head > self.ring.0.mask && !self.has_room() {
@@ -115,7 +116,7 @@ impl<T: Payload> Producer<T> {
         Ok(())
     }
 
-    /// Looks again how far the consumer is.
+    /// Loads the consumer's position again.
     fn has_room(&mut self) -> bool {
         let Some(head) = self.look() else {
             self.is_broken = true;
@@ -125,32 +126,32 @@ impl<T: Payload> Producer<T> {
         self.position - head <= self.ring.0.mask
     }
 
-    /// The consumer's next position; `None` where that went back, or beyond what was pushed.
+    /// The consumer's next position; `None` where it decreased, or exceeds the pushed items.
     fn look(&self) -> Option<u64> {
         Some(self.ring.head().load(Ordering::Acquire))
             .filter(|head| (self.head..=self.position).contains(head))
     }
 
-    /// Items that can be pushed now; 0 where the other end has put a position there that it cannot have reached.
+    /// Number of items that can be pushed now; 0 where the other end has stored an impossible position.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.look().map_or(0, |head| self.ring.0.capacity() - (self.position - head))
     }
 
-    /// Whether the other end has put a position there that it cannot have reached: it is damaged or hostile, and
-    /// nothing more can be pushed.
+    /// Whether the other end has stored an impossible position: it is damaged or hostile, and nothing more
+    /// can be pushed.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Whether the consumer has said that it goes; one that was killed does not.
+    /// Whether the consumer has announced its disconnect; a killed one does not.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         load_acquire(self.ring.consumer_gone()) != 0
     }
 
-    /// Number of items that the ring holds at most.
+    /// Capacity of the ring in items.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.ring.0.capacity() as usize
@@ -174,13 +175,13 @@ impl<T: Payload> Consumer<T> {
     /// The consumer of a ring from which nothing was popped yet.
     ///
     /// # Errors
-    /// [`WrongMemory`] when it has not the size of a ring, or may not be written.
+    /// [`WrongMemory`] when the size is not that of a ring, or the memory is read-only.
     pub fn over(lines: SharedLines) -> Result<Consumer<T>, WrongMemory> {
         Ok(Consumer { ring: Ring::over(lines)?, position: 0 })
     }
 
-    /// Takes the next item; `None` when there is none yet. The item is what the memory held: of a hostile producer any
-    /// value.
+    /// Takes the next item; `None` when there is none yet. The item is the memory's content: a hostile
+    /// producer can store any value.
     #[inline]
     pub fn try_pop(&mut self) -> Option<T> {
         let slot = self.ring.0.slot(self.position);
@@ -193,14 +194,14 @@ impl<T: Payload> Consumer<T> {
         Some(item)
     }
 
-    /// Whether the producer has said that it goes; one that was killed does not. What it pushed before can still be
+    /// Whether the producer has announced its disconnect; a killed one does not. Earlier items can still be
     /// popped: true and then `try_pop() == None`, in this order, means that the ring is finished.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         load_acquire(self.ring.producer_gone()) != 0
     }
 
-    /// Number of items that the ring holds at most.
+    /// Capacity of the ring in items.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.ring.0.capacity() as usize

@@ -9,9 +9,9 @@ use crate::{
     sync::AtomicU64,
 };
 
-/// Memory of `HEAD` lines and the slots of a ring of `T`, seen to have the size of one.
+/// Memory of `HEAD` lines and the slots of a ring of `T`, with a validated size.
 ///
-/// A slot is a sequence word and the words of an item, from the start of a line on.
+/// A slot is a sequence word and the words of an item, aligned to a line.
 pub(crate) struct SlotRing<T, const HEAD: usize> {
     pub(crate) lines: SharedLines,
     /// Capacity - 1.
@@ -43,7 +43,7 @@ impl<T, const HEAD: usize> SlotRing<T, HEAD> {
     #[inline(always)]
     pub(crate) fn head<const LINE: usize>(&self) -> &AtomicU64 {
         const { assert!(LINE < HEAD) };
-        // SAFETY: `over` has seen that there are `HEAD` lines.
+        // SAFETY: `over` has checked that there are `HEAD` lines.
         unsafe { &self.lines.as_slice().get_unchecked(LINE).0[0] }
     }
 
@@ -51,8 +51,8 @@ impl<T, const HEAD: usize> SlotRing<T, HEAD> {
     pub(crate) fn slot(&self, position: u64) -> Slot<'_> {
         let first = HEAD + (position & self.mask) as usize * Self::SLOT_LINES;
         debug_assert!(first + Self::SLOT_LINES <= self.lines.count());
-        // SAFETY: the position in the ring is at most `mask`, and `over` has seen that the lines of `mask + 1` slots
-        // follow the head.
+        // SAFETY: the position in the ring is at most `mask`, and `over` has checked that the lines of `mask
+        // + 1` slots follow the head.
         Slot(unsafe { self.lines.as_slice().get_unchecked(first..first + Self::SLOT_LINES) })
     }
 

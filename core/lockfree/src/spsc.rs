@@ -10,17 +10,17 @@
 //!   sequence := `p` (release). The consumer polls the sequence of the slot of its next position
 //!   `p`; once it reads `p` (acquire), the item is visible to it, because the release store and the
 //!   acquire load of the same value order the two accesses of the item.
-//! - After it has read items the consumer stores `head` := its next position (release). The producer
-//!   may write position `p` only while `p < head + capacity`. It keeps the last `head` it loaded and
-//!   loads it again (acquire) only when that one says the ring is full, so in normal flow the line of
-//!   `head` crosses once in a lap. The acquire orders the consumer's reads before the overwrite.
-//! - A slot still holds `p - capacity` until it is written again; positions are 64-bit and do not
-//!   repeat, so no sequence is ever mistaken for another lap's.
+//! - After it has read items the consumer stores `head` := its next position (release). The producer may
+//!   write position `p` only while `p < head + capacity`. It keeps the last loaded `head` and loads it again
+//!   (acquire) only when the ring seems full, so in normal flow the line of `head` crosses once per ring
+//!   wrap. The acquire orders the consumer's reads before the overwrite.
+//! - A slot still holds `p - capacity` until it is written again; positions are 64-bit and do not repeat, so
+//!   no sequence is mistaken for another wrap's.
 //!
-//! The consumer never writes a slot. Freeing each slot through its own sequence takes as long for a
-//! single message (a round trip is a tie, `benches/round_trip.rs`); with one counter, [`Consumer::drain`]
-//! frees a whole batch by one store, which halves the time per message of a saturated stream
-//! (`benches/stream.rs`), and a backlog can be looked through without touching it ([`Consumer::peek_at`]).
+//! The consumer never writes a slot. Freeing each slot through its own sequence takes as long for a single
+//! message (equal round trips, `benches/round_trip.rs`); with one counter, [`Consumer::drain`] frees a whole
+//! batch by one store, which halves the time per message of a saturated stream (`benches/stream.rs`), and a
+//! backlog can be inspected without taking it ([`Consumer::peek_at`]).
 //!
 //! ```
 //! use tickpath_lockfree::spsc;
@@ -49,7 +49,7 @@ use crate::{
 /// Sequence of a slot that was never written. Not zero, so that creation writes to every page.
 const NEVER_WRITTEN: u64 = u64::MAX;
 
-/// Slots that the next one to write is fetched ahead of. Not the next itself, which the consumer polls.
+/// Distance, in slots, of the prefetch from the next slot to write, which the consumer polls.
 const AHEAD: u64 = 2;
 
 #[repr(C, align(64))]
@@ -66,12 +66,12 @@ struct Shared<T> {
     head: CachePadded<AtomicU64>,
     producer_dropped: AtomicBool,
     consumer_dropped: AtomicBool,
-    /// Of the consumer's thread, where that sleeps.
+    /// Waker of the consumer's thread, where that sleeps.
     waker: OnceLock<Waker>,
     slots: Box<[Slot<T>]>,
 }
 
-// SAFETY: an item is written by the one producer and read by the one consumer, never at once: see
+// SAFETY: an item is written by the one producer and read by the one consumer, never at the same time: see
 // the protocol in the module's documentation. Items move between threads, hence `T: Send`.
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above.
@@ -103,7 +103,7 @@ pub fn channel<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     (producer, Consumer { slots, position: 0, shared })
 }
 
-/// The slots without the way through `Shared`, which would be one more dependent load per access.
+/// The slots without the indirection through `Shared`, which would be one more dependent load per access.
 struct Slots<T> {
     first: NonNull<Slot<T>>,
     mask: u64,
@@ -117,7 +117,7 @@ impl<T> Clone for Slots<T> {
 
 impl<T> Copy for Slots<T> {}
 
-// SAFETY: it is a view of `Shared::slots`, which may be used from any thread.
+// SAFETY: it points into `Shared::slots`, which any thread may use.
 unsafe impl<T: Send> Send for Slots<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Slots<T> {}
@@ -127,7 +127,7 @@ impl<T> Slots<T> {
         self.mask + 1
     }
 
-    /// Begins to fetch a slot to write to it.
+    /// Prefetches a slot for writing.
     #[inline(always)]
     fn prefetch(self, position: u64) {
         cpu::prefetch_write_ahead(self.first.as_ptr(), (position & self.mask) as usize);
@@ -144,22 +144,22 @@ impl<T> Slots<T> {
     }
 }
 
-/// The half that pushes. Aligned to a cache line, so that halves that lie side by side do not share one.
+/// The pushing half. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Producer<T> {
     slots: Slots<T>,
     /// Next position to write.
     position: u64,
-    /// First position that may not be written yet, as of the last look at `head`.
+    /// First position that may not be written yet, as of the last load of `head`.
     limit: u64,
     shared: Arc<Shared<T>>,
 }
 
 impl<T: Copy + Send> Producer<T> {
-    /// Appends an item; visible to the consumer at once.
+    /// Appends an item; visible to the consumer immediately.
     ///
     /// # Errors
-    /// [`Full`] gives the item back when the consumer is `capacity` items behind.
+    /// [`Full`] returns the item when the consumer is `capacity` items behind.
     #[inline(always)]
     pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
         if self.position == self.limit && !self.find_room() {
@@ -168,8 +168,8 @@ impl<T: Copy + Send> Producer<T> {
         // SAFETY: `self.shared` owns the slots and lives as long as `self`.
         let slot = unsafe { self.slots.at(self.position) };
         slot.item.with_mut(|cell| {
-            // SAFETY: `position < limit <= head + capacity`: the consumer has read the item that lay
-            // here and will not look at the slot's item before its sequence is stored below.
+            // SAFETY: `position < limit <= head + capacity`: the consumer has read the previous item of this
+            // slot and will not access the slot's item before its sequence is stored below.
             unsafe { (*cell).write(item) };
         });
         slot.sequence.store(self.position, Ordering::Release);
@@ -181,7 +181,7 @@ impl<T: Copy + Send> Producer<T> {
         Ok(())
     }
 
-    /// Looks at how far the consumer has come; false when the ring is still full.
+    /// Loads the consumer's position; false when the ring is still full.
     #[cold]
     #[inline(never)]
     fn find_room(&mut self) -> bool {
@@ -189,14 +189,14 @@ impl<T: Copy + Send> Producer<T> {
         self.position != self.limit
     }
 
-    /// Number of free slots, by a look at the consumer's position: at least so many pushes will succeed.
+    /// Number of free slots, by a load of the consumer's position: at least this many pushes will succeed.
     #[must_use]
     pub fn free_slots(&mut self) -> usize {
         self.find_room();
         (self.limit - self.position) as usize
     }
 
-    /// Number of items in the ring; at most, since the consumer may be taking some meanwhile.
+    /// Upper bound of the number of items in the ring: the consumer may be taking some meanwhile.
     #[must_use]
     pub fn len(&self) -> usize {
         (self.position - self.shared.head.load(Ordering::Acquire)) as usize
@@ -214,7 +214,7 @@ impl<T: Copy + Send> Producer<T> {
         self.slots.capacity() as usize
     }
 
-    /// Whether the consumer was dropped: what is pushed now is never read.
+    /// Whether the consumer was dropped: items pushed from now on are never read.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.shared.consumer_dropped.load(Ordering::Acquire)
@@ -227,7 +227,7 @@ impl<T> Drop for Producer<T> {
     }
 }
 
-/// The half that pops. Aligned to a cache line, so that halves that lie side by side do not share one.
+/// The popping half. Aligned to a cache line, so that adjacent halves do not share one.
 #[repr(align(64))]
 pub struct Consumer<T> {
     slots: Slots<T>,
@@ -237,7 +237,7 @@ pub struct Consumer<T> {
 }
 
 impl<T: Copy + Send> Consumer<T> {
-    /// Has every push wake the thread behind `waker` while that sleeps.
+    /// Makes every push wake the thread behind `waker` while that sleeps.
     ///
     /// # Panics
     /// When it has one already: a ring has one consumer.
@@ -254,14 +254,14 @@ impl<T: Copy + Send> Consumer<T> {
         Some(item)
     }
 
-    /// Looks at the oldest item without taking it.
+    /// Returns the oldest item without taking it.
     #[inline(always)]
     pub fn peek(&mut self) -> Option<&T> {
         self.peek_at(0)
     }
 
-    /// Looks at the item `offset` places behind the oldest without taking it, for instance to
-    /// prefetch what it refers to; `None` when there are not so many.
+    /// Returns the item `offset` places behind the oldest without taking it, for instance to prefetch what it
+    /// refers to; `None` when there are fewer items.
     #[inline(always)]
     pub fn peek_at(&mut self, offset: usize) -> Option<&T> {
         let position = self.position.wrapping_add(offset as u64);
@@ -270,12 +270,12 @@ impl<T: Copy + Send> Consumer<T> {
         }
         // SAFETY: `self.shared` owns the slots and lives as long as `self`.
         let slot = unsafe { self.slots.at(position) };
-        // SAFETY: the sequence said that the item was written, and the producer does not write the
-        // slot again before `head` passes `position`, which takes `&mut self`.
+        // SAFETY: the sequence shows that the item was written, and the producer does not write the slot
+        // again before `head` passes `position`, which takes `&mut self`.
         Some(slot.item.with(|cell| unsafe { (*cell).assume_init_ref() }))
     }
 
-    /// Hands up to `max` items to `on_item` in order, without copying them, and returns how many.
+    /// Passes up to `max` items to `on_item` in order, without copying them, and returns their number.
     ///
     /// The slots are freed together at the end.
     #[inline]
@@ -304,10 +304,10 @@ impl<T: Copy + Send> Consumer<T> {
         unsafe { self.slots.at(position) }.sequence.load(Ordering::Acquire) == position
     }
 
-    /// Number of items in the ring; at least, since the producer may be adding some meanwhile.
+    /// Lower bound of the number of items in the ring: the producer may be adding some meanwhile.
     ///
-    /// The producer shares no count: this is a binary search for the first slot not yet written, so
-    /// it is meant for counters, not for the hot path.
+    /// The producer shares no count: this is a binary search for the first unwritten slot, so it is meant for
+    /// counters, not for the hot path.
     #[must_use]
     pub fn len(&self) -> usize {
         let (mut written, mut unwritten) = (0, self.slots.capacity());

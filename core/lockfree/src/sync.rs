@@ -20,7 +20,7 @@ pub(crate) use {
 
 #[cfg(not(loom))]
 mod cell {
-    /// The standard cell in the shape of loom's, whose accesses are closures so that they can be tracked.
+    /// The standard cell with loom's interface, whose accesses are closures so that they can be tracked.
     pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {

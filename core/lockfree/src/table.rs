@@ -1,19 +1,19 @@
-//! Table: the latest value of each of many things, from one writer to any number of readers.
+//! Table: the latest values of many entries, from one writer to any number of readers.
 //!
-//! For what a feed knows of every instrument: a cache line each, so that a reader takes one line and instruments
-//! do not disturb each other. The writer is wait-free and never learns of the readers. A reader copies and looks
-//! whether the copy is whole; a copy that met a write is made again, a bounded number of times, then the reader is
-//! told [`Busy`] and may keep what it read before.
+//! For a feed's state of every instrument: a cache line each, so that a read loads one line and instruments
+//! do not disturb each other. The writer is wait-free and independent of the readers. A reader copies and
+//! checks that the copy is not torn. After a write during the copy it repeats, a bounded number of times;
+//! then it returns [`Busy`], and the caller may keep the previous value.
 //!
 //! The table may lie in memory that processes share: [`Writer::over`], [`Reader::over`].
 //!
 //! # Protocol
 //!
-//! An entry is a line: a sequence word and seven words of the value, filled up with zeros. Zeros are an entry that
-//! was never written.
+//! An entry is a line: a sequence word and seven words of the value, padded with zeros. Zeros are an entry
+//! that was never written.
 //!
-//! They are written and read as those of a [`seqlock`](crate::seqlock), for the same reasons. The reader's first load is
-//! relaxed, then an acquire fence, as its memory may be mapped for reading alone.
+//! They are written and read like those of a [`seqlock`](crate::seqlock), for the same reasons. The reader's
+//! first load is relaxed, then an acquire fence, as its memory may be read-only.
 //!
 //! ```
 //! use tickpath_lockfree::table;
@@ -39,12 +39,12 @@ use crate::{
 
 pub use crate::seqlock::Busy;
 
-/// The table ends before this index: it was made for fewer things.
+/// The index is beyond the end of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table ends before this index: make it for more entries")]
 pub struct NoEntry;
 
-/// Why an entry was not read.
+/// The reason why an entry was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// See [`Busy`].
@@ -55,12 +55,12 @@ pub enum ReadError {
     NoEntry,
 }
 
-/// Refuses, when it is compiled, a value that does not fit a line.
+/// Rejects, at compile time, a value that does not fit a line.
 const fn check_len<T>() {
     assert!(payload::words_of::<T>() < LINE_WORDS, "a value of a table has at most 56 bytes");
 }
 
-/// Creates a table of `entries` things on the heap, none of them written.
+/// Creates a table of `entries` unwritten entries on the heap.
 #[must_use]
 pub fn table<T: Payload>(entries: usize) -> (Writer<T>, Reader<T>) {
     let lines = SharedLines::zeroed(entries);
@@ -68,42 +68,42 @@ pub fn table<T: Payload>(entries: usize) -> (Writer<T>, Reader<T>) {
     (writer, Reader::over(lines))
 }
 
-/// The half that writes.
+/// The writing half.
 pub struct Writer<T> {
     lines: SharedLines,
     value: PhantomData<fn(T)>,
 }
 
 impl<T: Payload> Writer<T> {
-    /// A writer into memory given from outside, an entry a line.
+    /// A writer into memory given by the caller, one entry per line.
     ///
-    /// There must be no other writer into the same memory: readers would see values that are torn.
+    /// There must be no other writer into the same memory: readers would see torn values.
     ///
     /// # Errors
-    /// [`WrongMemory`] when it may not be written.
+    /// [`WrongMemory`] when the memory is read-only.
     pub fn over(lines: SharedLines) -> Result<Writer<T>, WrongMemory> {
         const { check_len::<T>() };
         if lines.is_writable() { Ok(Writer { lines, value: PhantomData }) } else { Err(WrongMemory) }
     }
 
-    /// Puts another value in the place of the last.
+    /// Replaces the value of an entry.
     ///
     /// # Errors
-    /// [`NoEntry`] when the table ends before `index`; nothing is written.
+    /// [`NoEntry`] when `index` is beyond the end; nothing is written.
     #[inline]
     pub fn write(&mut self, index: usize, value: &T) -> Result<(), NoEntry> {
         store(self.lines.as_slice().get(index).ok_or(NoEntry)?, value);
         Ok(())
     }
 
-    /// Changes the last value, zeros at first, into another. Readers wait for the copy alone, not for the change.
+    /// Changes the value of an entry, initially zeros. Readers wait only for the copy, not for the change.
     ///
     /// # Errors
-    /// [`NoEntry`] when the table ends before `index`; nothing is written.
+    /// [`NoEntry`] when `index` is beyond the end; nothing is written.
     #[inline]
     pub fn update(&mut self, index: usize, change: impl FnOnce(&mut T)) -> Result<(), NoEntry> {
         let line = self.lines.as_slice().get(index).ok_or(NoEntry)?;
-        // Nobody else writes it.
+        // This is the only writer.
         let mut value = payload::load(|word| &line.0[1 + word]);
         change(&mut value);
         store(line, &value);
@@ -120,7 +120,7 @@ impl<T: Payload> Writer<T> {
 #[inline(always)]
 fn store<T: Payload>(Line(words): &Line, value: &T) {
     let sequence = &words[0];
-    // Odd only when another writer died within a write, whose number this one then takes.
+    // Odd only when another writer died within a write; this write then takes its number.
     let writing = sequence.load(Ordering::Relaxed) | 1;
     sequence.store(writing, Ordering::Relaxed);
     fence(Ordering::Release);
@@ -128,14 +128,14 @@ fn store<T: Payload>(Line(words): &Line, value: &T) {
     sequence.store(writing.wrapping_add(1), Ordering::Release);
 }
 
-/// A half that reads; clones read the same table. What was written last stays readable when the writer is gone.
+/// A reading half; clones read the same table. The last values remain readable after the writer was dropped.
 pub struct Reader<T> {
     lines: SharedLines,
     value: PhantomData<fn() -> T>,
 }
 
 impl<T: Payload> Reader<T> {
-    /// A reader of memory given from outside, an entry a line. Whatever it holds, a read ends.
+    /// A reader of memory given by the caller, one entry per line. A read always terminates.
     #[must_use]
     pub fn over(lines: SharedLines) -> Reader<T> {
         const { check_len::<T>() };
@@ -145,13 +145,13 @@ impl<T: Payload> Reader<T> {
     /// Copies the latest value of one entry; zeros when it was never written.
     ///
     /// # Errors
-    /// [`ReadError`] when every copy met a write, or the table ends before `index`.
+    /// [`ReadError`] when every copy met a write, or `index` is beyond the end.
     #[inline]
     pub fn try_read(&self, index: usize) -> Result<T, ReadError> {
         self.entry(index).ok_or(ReadError::NoEntry)?.try_read().map_err(|Busy| ReadError::Busy)
     }
 
-    /// The entry at `index`, for whoever reads it often; `None` when the table ends before it.
+    /// The entry at `index`, for repeated reads; `None` when it is beyond the end.
     #[inline]
     #[must_use]
     pub fn entry(&self, index: usize) -> Option<Entry<'_, T>> {
@@ -171,7 +171,7 @@ impl<T> Clone for Reader<T> {
     }
 }
 
-/// One entry of a table, to read.
+/// One entry of a table, for reading.
 #[derive(Clone, Copy)]
 pub struct Entry<'a, T> {
     line: &'a Line,
@@ -191,7 +191,7 @@ impl<T: Payload> Entry<'_, T> {
         }
     }
 
-    /// Kept out of the way of the read that meets no write.
+    /// Out of line, to keep the usual read short.
     #[cold]
     #[inline(never)]
     fn try_again(&self) -> Result<T, Busy> {
@@ -212,12 +212,12 @@ impl<T: Payload> Entry<'_, T> {
         let value = payload::load(|word| &words[1 + word]);
         fence(Ordering::Acquire);
         let after = words[0].load(Ordering::Relaxed);
-        // One test for both: the same, and even.
+        // One test for both conditions: equal, and even.
         ((before ^ after) | (before & 1) == 0).then_some(value)
     }
 
-    /// Writes that have ended: 0 while the entry was never written. Whoever has read the value after one count need
-    /// not read it again while the count stays.
+    /// Number of completed writes: 0 while the entry was never written. While the count is the same, the
+    /// value is the same.
     #[inline]
     #[must_use]
     pub fn writes(&self) -> u64 {

@@ -1,8 +1,8 @@
-//! The same code compiled for several widths of the CPU's vectors, of which the widest that it has is run.
+//! The same code compiled for several vector widths of the CPU; the widest available one runs.
 //!
-//! Loops over arrays are turned into vector instructions by the compiler, as wide as it may assume: 16 bytes on every
-//! x86-64. [`Width::run`] is where it may assume more. Nothing but speed depends on the width: the same additions and
-//! multiplications are done in the same order, none is fused with another.
+//! The compiler turns loops over arrays into vector instructions of the width that it may assume: 16 bytes on
+//! every x86-64. In [`Width::run`] it may assume more. Only speed depends on the width: the same additions
+//! and multiplications are done in the same order, none is fused with another.
 //!
 //! ```
 //! use tickpath_lockfree::vectors::{Width, Work};
@@ -23,18 +23,18 @@
 //! assert_eq!(values, [42; 64]);
 //! ```
 
-/// Work that gains by wide vectors.
+/// Work that benefits from wide vectors.
 ///
-/// `run`, and whatever it calls, must be `#[inline(always)]`: what is not inlined is compiled once, for every CPU.
+/// `run`, and every function that it calls, must be `#[inline(always)]`: others are compiled for every CPU.
 pub trait Work {
-    /// What comes out.
+    /// Result of the work.
     type Output;
 
-    /// Does it.
+    /// Does the work.
     fn run(self) -> Self::Output;
 }
 
-/// Widths that this CPU has: one cannot be made elsewhere.
+/// A vector width that this CPU has; values exist only for available widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Width(Set);
 
@@ -48,21 +48,21 @@ enum Set {
 }
 
 impl Width {
-    /// What every CPU of this kind has: 16 bytes on x86-64 and aarch64.
+    /// The width of every CPU of this architecture: 16 bytes on x86-64 and aarch64.
     pub const BASELINE: Width = Width(Set::Baseline);
 
-    /// The widest that this CPU has. Looks once in the life of the process; afterwards one load.
+    /// The widest that this CPU has. Detected once per process; afterwards one load.
     #[must_use]
     pub fn widest() -> Width {
         Width::available().last().unwrap_or(Width::BASELINE)
     }
 
-    /// All that this CPU has, narrow ones first.
+    /// All widths that this CPU has, ascending.
     pub fn available() -> impl Iterator<Item = Width> {
         std::iter::once(Width::BASELINE).chain(wider())
     }
 
-    /// Bytes of a vector.
+    /// Bytes per vector.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self.0 {
@@ -79,8 +79,8 @@ impl Width {
     pub fn run<W: Work>(self, work: W) -> W::Output {
         match self.0 {
             Set::Baseline => work.run(),
-            // SAFETY: a width other than the baseline is made by `wider` alone, where the CPU said that it has the
-            // instructions.
+            // SAFETY: only `wider` creates a width other than the baseline, after checking that the CPU has
+            // the instructions.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Set::Avx2 => unsafe { run_avx2(work) },
             // SAFETY: as above.

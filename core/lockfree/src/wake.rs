@@ -1,16 +1,18 @@
-//! Wakes a thread that sleeps until it is given something; free for the giver while the thread is awake.
+//! Wakes a thread that sleeps until there is work; free for the giver while the thread is awake.
 //!
 //! # Protocol
 //!
-//! - The sleeper stores `is_asleep := true`, runs a *heavy* barrier, looks for work once more, and sleeps when there is
-//!   none.
-//! - The giver makes its item visible, has the compiler keep the order (the *light* barrier), and loads `is_asleep`
-//!   (relaxed). Only where it is true does it exchange it for false, and the one giver that succeeds wakes the sleeper.
-//! - A heavy barrier orders the memory accesses of every running thread of the process, as if the giver's light barrier
-//!   had been a sequentially consistent fence as well. So one of the two sees the other: the giver that the thread is about
-//!   to sleep, or the thread the item. Linux has such a barrier: membarrier(2), `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
+//! - The sleeper stores `is_asleep := true`, runs a *heavy* barrier, checks for work again, and sleeps when
+//!   there is none.
+//! - The giver makes its item visible, prevents compiler reordering (the *light* barrier), and loads
+//!   `is_asleep` (relaxed). If it is true, the giver exchanges it for false, and the one giver that succeeds
+//!   wakes the sleeper.
+//! - A heavy barrier orders the memory accesses of every running thread of the process, as if the giver's
+//!   light barrier were a sequentially consistent fence too. So either the giver sees that the thread is
+//!   about to sleep, or the thread sees the item. Linux has such a barrier: membarrier(2),
+//!   `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
 //!
-//! The barrier and the way to sleep are system calls, and come from outside.
+//! The barrier and the sleep are system calls; the caller provides them.
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -35,10 +37,10 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::sync::{Arc, AtomicBool, Ordering};
 
-/// Sleepers that one thing can wake at most.
+/// Maximum number of sleepers per source.
 pub const WAKERS_MAX: usize = 8;
 
-/// Wakes one thread; clones wake the same.
+/// Wakes one thread; clones wake the same thread.
 #[derive(Clone)]
 pub struct Waker(Arc<Sleeper>);
 
@@ -55,9 +57,9 @@ impl Waker {
         Waker(Arc::new(Sleeper { is_asleep: AtomicBool::new(false), wake: Box::new(wake) }))
     }
 
-    /// The thread is about to sleep. It must look for work once more after this, and sleep only when there is none.
+    /// Announces that the thread is about to sleep. It must then check for work, and sleep only without any.
     ///
-    /// `heavy_barrier` orders this before that look, against the light barrier of every giver.
+    /// `heavy_barrier` orders this before that check, against the light barrier of every giver.
     pub fn announce(&self, heavy_barrier: impl FnOnce()) {
         self.0.is_asleep.store(true, Ordering::Relaxed);
         heavy_barrier();
@@ -69,12 +71,12 @@ impl Waker {
         self.0.is_asleep.load(Ordering::Relaxed)
     }
 
-    /// The thread stays awake.
+    /// Retracts the announcement: the thread stays awake.
     pub fn retract(&self) {
         self.take_announcement();
     }
 
-    /// Wakes the thread if it sleeps or is about to; to be called after it was given something.
+    /// Wakes the thread if it sleeps or is about to; call it after the thread was given work.
     #[inline(always)]
     pub fn wake_if_asleep(&self) {
         light_barrier();
@@ -86,27 +88,27 @@ impl Waker {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        // One giver wakes, however many there are.
+        // Only one giver wakes the thread.
         if self.take_announcement() {
             (self.0.wake)();
         }
     }
 
-    /// True for the one that ends the announcement. The others write nothing, so that every write of the flag follows from
-    /// the one before.
+    /// True for the caller that ends the announcement. The others write nothing, so that every write of the
+    /// flag follows the previous one.
     fn take_announcement(&self) -> bool {
         self.0.is_asleep.compare_exchange(true, false, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
 
-/// The processor may still reorder: the sleeper's heavy barrier makes up for it.
+/// The processor may still reorder: the sleeper's heavy barrier compensates for that.
 #[cfg(not(loom))]
 #[inline(always)]
 fn light_barrier() {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// Loom knows no heavy barrier that acts on other threads: there both are full fences.
+/// Loom has no heavy barrier that acts on other threads: there both are full fences.
 #[cfg(loom)]
 fn light_barrier() {
     crate::sync::fence(Ordering::SeqCst);
@@ -118,7 +120,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// The threads that one thing wakes, [`WAKERS_MAX`] at most.
+/// The threads that one source wakes, at most [`WAKERS_MAX`].
 #[derive(Debug, Default)]
 pub struct Wakers {
     count: AtomicUsize,
@@ -126,10 +128,10 @@ pub struct Wakers {
 }
 
 impl Wakers {
-    /// Adds one, for good.
+    /// Adds a waker permanently.
     ///
     /// # Panics
-    /// When there are [`WAKERS_MAX`]: a thread that is not woken would sleep on.
+    /// When there are [`WAKERS_MAX`]: a thread that is not woken would sleep forever.
     pub fn add(&self, waker: &Waker) {
         let index = self.count.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
         assert!(index < WAKERS_MAX, "at most {WAKERS_MAX} threads can be woken by one ring");
@@ -137,7 +139,7 @@ impl Wakers {
         debug_assert!(is_first, "each index is given out once");
     }
 
-    /// Wakes those that sleep or are about to; to be called after they were given something.
+    /// Wakes the threads that sleep or are about to; call it after they were given work.
     #[inline(always)]
     pub fn wake_if_asleep(&self) {
         let count = self.count.load(core::sync::atomic::Ordering::Relaxed);
@@ -149,7 +151,7 @@ impl Wakers {
     #[inline]
     fn wake_some(&self, count: usize) {
         for waker in self.wakers.iter().take(count) {
-            // One that is not there yet has not announced anything either.
+            // A waker that is not stored yet has not announced a sleep either.
             if let Some(waker) = waker.get() {
                 waker.wake_if_asleep();
             }

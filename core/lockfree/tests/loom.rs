@@ -1,5 +1,5 @@
-//! The rings and the cell under loom: every interleaving, and every value that the memory model lets a load see,
-//! of small scenarios.
+//! The rings and the cell under loom: every interleaving, and every value that the memory model allows a load
+//! to see, of small scenarios.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p tickpath-lockfree --release --test loom`
 #![cfg(loom)]
@@ -158,7 +158,7 @@ fn records_are_published_when_the_producer_goes() {
     });
 }
 
-/// A receiver that looks a few times while the sender sends, and once more after it.
+/// A receiver that polls a few times while the sender sends, and once more after it.
 fn broadcast_tells_every_loss(capacity: usize, count: u64, looks: usize) {
     check(move || {
         let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);
@@ -219,7 +219,7 @@ fn broadcast_reaches_each_receiver() {
     });
 }
 
-/// A reader that looks while the writer writes, and once more after it.
+/// A reader that reads while the writer writes, and once more after it.
 fn seqlock_is_whole(writes: u64, looks: usize) {
     check(move || {
         let (mut writer, reader) = seqlock::cell(0, &[!0_u64]);
@@ -256,7 +256,7 @@ fn seqlock_is_never_torn_by_several_writes() {
     seqlock_is_whole(3, 1);
 }
 
-/// A reader that looks at one entry while the writer writes both, and once more after it.
+/// A reader that reads one entry while the writer writes both, and once more after it.
 fn table_is_whole(writes: u64, looks: usize) {
     check(move || {
         let (mut writer, reader) = table::table::<[u64; 2]>(2);
@@ -333,8 +333,8 @@ fn shared_spsc_keeps_order_over_laps() {
     shared_spsc_passes(2, 5);
 }
 
-/// A consumer that announces its sleep, looks once more and then sleeps until it is woken; loom reports a deadlock where a
-/// wake-up is lost. `barrier` stands for the heavy one.
+/// A consumer that announces its sleep, checks once more and then sleeps until it is woken; loom reports a
+/// deadlock if a wake-up is lost. `barrier` is the heavy barrier.
 fn sleeper_gets_everything(barrier: fn(), count: u64) {
     check(move || {
         let bell = loom::sync::Arc::new(Notify::new());
@@ -371,7 +371,7 @@ fn a_sleeping_consumer_is_woken_for_every_item() {
     sleeper_gets_everything(|| fence(Ordering::SeqCst), 2);
 }
 
-/// The model finds the lost wake-up where the heavy barrier is left out.
+/// The model finds the lost wake-up without the heavy barrier.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_the_barrier_a_wake_up_is_lost() {

@@ -1,4 +1,4 @@
-//! The SPSC ring and rtrb's do the same on the same random pushes, pops, peeks and drains.
+//! The SPSC ring and rtrb's behave equally on the same random pushes, pops, peeks and drains.
 
 use proptest::{
     prelude::*,
@@ -6,7 +6,7 @@ use proptest::{
 };
 use tickpath_lockfree::{Full, spsc};
 
-/// Steps of a case; Miri takes a minute for the longer ones.
+/// Number of steps per case; Miri takes a minute for the longer ones.
 const STEPS: core::ops::Range<usize> = if cfg!(miri) { 40..80 } else { 0..200 };
 
 #[derive(Clone, Copy, Debug)]

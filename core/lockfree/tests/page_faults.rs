@@ -1,16 +1,16 @@
-//! The first lap over a fresh ring causes no page fault: creation touched all memory.
+//! The first use of a new ring causes no page fault: creation touched all memory.
 //!
-//! The only test of its process, so that nobody else's faults are counted.
+//! The only test of its process, so that no other page faults are counted.
 // The kernel's count of this process's page faults is a file.
 #![allow(clippy::disallowed_methods)]
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use tickpath_lockfree::{broadcast, records, spsc};
 
-/// Of 64 bytes: 32 MiB, many pages even where pages are huge.
+/// Number of items of 64 bytes: 32 MiB, many pages even where pages are huge.
 const ITEMS: usize = 1 << 19;
 
-/// Page faults of this process so far that needed no reading from a device.
+/// Minor page faults of this process so far.
 fn page_faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux describes each process");
     let after_name = stat.rsplit(')').next().expect("the name is in brackets");

@@ -1,6 +1,6 @@
-//! The rings between real threads: everything arrives once, in order and whole. The cell and the table: what is read
-//! is whole.
-// Threads are what is tested here.
+//! The rings between real threads: every item arrives once, in order and complete. Reads of the cell and the
+//! table are never torn.
+// This tests threads.
 #![allow(clippy::disallowed_methods)]
 
 use std::thread;
@@ -9,7 +9,7 @@ use tickpath_lockfree::{broadcast, records, seqlock, spsc, table};
 
 const COUNT: u64 = if cfg!(miri) { 60 } else { 50_000 };
 
-/// Wider than a line, and self-checking.
+/// Longer than a line, and self-checking.
 fn message(number: u64) -> [u64; 10] {
     core::array::from_fn(|word| number.wrapping_mul(2 * word as u64 + 1))
 }

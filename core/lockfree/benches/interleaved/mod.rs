@@ -1,5 +1,5 @@
-//! Compares contenders in interleaved rounds, so that all of them meet the same noise and the same
-//! distance between the two cores.
+//! Compares contenders in interleaved rounds, so that all of them have the same noise and the same distance
+//! between the two cores.
 
 /// A contender: takes a number of operations and returns the nanoseconds that one took.
 pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
@@ -7,9 +7,9 @@ pub type Contender<'a> = (&'static str, Box<dyn FnMut(u64) -> f64 + 'a>);
 /// Runs all contenders in turn, round by round, and prints each one's median beside its ratio to the
 /// first, which is the median of the ratios within a round.
 ///
-/// Without `--bench` among the arguments (`cargo test --benches`) it only shows that they work.
+/// Without `--bench` among the arguments (`cargo test --benches`) it only checks that they work.
 pub fn compare(title: &str, count: u64, mut contenders: Vec<Contender>) {
-    #[allow(clippy::disallowed_methods)] // a bench is asked by its arguments whether to measure
+    #[allow(clippy::disallowed_methods)] //  the arguments decide whether a bench measures
     let timed = std::env::args().any(|argument| argument == "--bench");
     let (rounds, count) = if timed { (31, count) } else { (1, count.min(2_000)) };
     let mut nanos = vec![Vec::new(); contenders.len()];
