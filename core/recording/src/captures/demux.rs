@@ -1,4 +1,4 @@
-//! Packets to their flows, flows to their protocols.
+//! Assigns packets to flows, and flows to protocols.
 
 use rustc_hash::FxHashMap;
 
@@ -12,21 +12,20 @@ use crate::replay::{Ended, Pass};
 use crate::report::RecordingReport;
 use crate::{Packet, Transport};
 
-/// Bound of the flows; packets of more count as unknown.
+/// Maximum number of flows; packets of further flows count as unknown.
 const FLOWS_MAX: usize = 1 << 16;
 
-/// Replays a capture: takes its packets to the protocols that they are of, and their messages to the recordings that are
-/// in it.
+/// Replays a capture: passes its packets to their protocols, and their messages to the capture's recordings.
 ///
-/// Packets come in through [`Captures::handle_packets`] in the order of the capture; messages, trades and books leave through
-/// the [`Listener`] of the [`Pass`], and the integrity of each recording with its report.
+/// Packets enter through [`Captures::handle_packets`] in the order of the capture; messages, trades and books
+/// leave through the [`Listener`] of the [`Pass`], and the integrity of each recording with its report.
 pub struct Captures<L> {
     readers: Readers<L>,
     recordings: Recordings<L>,
 }
 
 impl<L: Listener> Captures<L> {
-    /// Before the first packet of a file of `file_len` bytes, 0 where that is not known.
+    /// The state before the first packet of a file of `file_len` bytes, 0 if unknown.
     pub fn new(pass: Pass<L>, file_len: u64) -> Captures<L> {
         let readers = Readers::new(pass.selection.protocol.is_some());
         Captures { readers, recordings: Recordings::new(pass, file_len) }
@@ -37,7 +36,7 @@ impl<L: Listener> Captures<L> {
         &mut self.recordings.pass
     }
 
-    /// True when nothing more is to be read.
+    /// True when no more packets need to be read.
     pub fn is_over(&mut self) -> bool {
         if self.recordings.are_windows_over() {
             self.recordings.pass.ended.get_or_insert(Ended::Window);
@@ -45,10 +44,10 @@ impl<L: Listener> Captures<L> {
         self.recordings.pass.ended.is_some()
     }
 
-    /// Takes packets, and their messages to the books as far as none in front of them is missing.
+    /// Handles packets, and applies their messages to the books as far as none before them is missing.
     ///
     /// # Errors
-    /// When a recording cannot be replayed as it is wanted.
+    /// When a recording cannot be replayed as requested.
     pub fn handle_packets<'a>(&mut self, packets: impl IntoIterator<Item = Packet<'a>>) -> Result {
         self.recordings.pass.listener.on_step(WorkStep::Other);
         let mut out = Delivery::new(&mut self.recordings);
@@ -58,8 +57,8 @@ impl<L: Listener> Captures<L> {
         out.flush()
     }
 
-    /// The pass, the reports of all recordings and the packets of no known protocol, at the end of the capture, when what is
-    /// still missing never comes.
+    /// Ends the capture, when missing messages will not arrive any more: returns the pass, the reports of all
+    /// recordings, and the packets of unknown protocols.
     ///
     /// # Errors
     /// As [`Captures::handle_packets`].
@@ -70,10 +69,10 @@ impl<L: Listener> Captures<L> {
     }
 }
 
-/// Takes packets to the readers of their protocols.
+/// Passes packets to the readers of their protocols.
 struct Readers<L> {
     formats: Vec<PacketFormat<L>>,
-    /// Of each protocol.
+    /// The packet readers, by protocol.
     list: Vec<Box<dyn PacketReader<L>>>,
     by_flow: FxHashMap<FlowKey, usize>,
 }
@@ -103,7 +102,7 @@ impl<L: Listener> Readers<L> {
         }
     }
 
-    /// The flow of a packet; `None` for one too many.
+    /// The flow of a packet; `None` beyond the bound.
     fn flow(&mut self, key: FlowKey, out: &mut Recordings<L>) -> Option<usize> {
         if let Some(index) = self.by_flow.get(&key) {
             return Some(*index);
@@ -117,8 +116,8 @@ impl<L: Listener> Readers<L> {
         Some(out.flows.len() - 1)
     }
 
-    /// The protocol of a packet whose flow is not known, by its content. A protocol named by `--protocol` is trusted: any
-    /// packet with messages that can be its is.
+    /// The protocol of a packet of an unknown flow, by its content. A protocol named by `--protocol` is
+    /// trusted: any packet whose messages are possible in it belongs to it.
     #[cold]
     fn recognise(&self, packet: &Packet<'_>, out: &Recordings<L>) -> Option<usize> {
         let asked = out.pass.selection.protocol;
@@ -129,12 +128,12 @@ impl<L: Listener> Readers<L> {
             };
             asked.is_none_or(|asked| asked == format.protocol) && is_of(packet.payload, asked.is_some())
         };
-        // A packet which can be of two is of the later one.
+        // A packet that fits two protocols belongs to the later one.
         let found = self.formats.iter().rposition(is_of);
         found.filter(|_| packet.transport == Transport::Udp || !out.is_full())
     }
 
-    /// At the end of the capture: what is still missing never comes.
+    /// Ends the capture: the messages still missing will not arrive.
     fn finish(&mut self, out: &mut Delivery<'_, '_, L>) -> Result {
         let known = |(flow, known): (usize, &Flow)| Some((flow, known.protocol?));
         let flows: Vec<(usize, usize)> = out.flows.iter().enumerate().filter_map(known).collect();
