@@ -40,7 +40,7 @@ impl ExactDivisor {
     /// Quotient of `number` and the divisor. If the division has a remainder: a number above `u64::MAX /
     /// divisor`, and thus above every possible quotient.
     ///
-    /// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.
+    /// Source: Granlund, Montgomery, "Division by Invariant Integers using Multiplication" (1994), section 9.
     #[inline(always)]
     #[must_use]
     pub const fn quotient(self, number: u64) -> u64 {

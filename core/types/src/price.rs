@@ -66,7 +66,7 @@ pub struct ParsePriceError {
 pub struct Qty(pub u64);
 
 impl Qty {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Qty = Qty(0);
 
     /// True for [`Qty::ZERO`].
