@@ -38,8 +38,8 @@ pub use planted::{Planted, is_active, plant};
 /// | `failpoint!(Fault: mut name => action)` | `name` is shadowed by a mutable copy, and the action runs |
 /// | `failpoint!(Fault => action)` | the action runs: a call, a block, `return` |
 ///
-/// `, for number` at the end of the first and last form limits the mistake to one number in sixteen. The value
-/// and the action are evaluated only while the fault is planted, and compiled only with the feature `planted`.
+/// `, for number` at the end of the first and last form limits the mistake to one number in sixteen. Value
+/// and action are evaluated only while the fault is planted, and compiled only with the feature `planted`.
 #[macro_export]
 macro_rules! failpoint {
     ($fault:ident: $name:ident = $value:expr $(, for $number:expr)?) => {
