@@ -57,7 +57,7 @@ static options read_options(int argc, char **argv, const char *name, const char 
 /* The password comes from the environment, never from the command line. */
 static tp_gateway_client *connect_by(const options *by) {
     if (tp_gateway_version() != TP_GATEWAY_VERSION) {
-        fprintf(stderr, "error: the library has another version than the header: build anew\n");
+        fprintf(stderr, "error: the library has another version than the header: build again\n");
         exit(1);
     }
     tp_gateway_config config = {0};

@@ -26,7 +26,7 @@ def main(args):
 flags = argparse.ArgumentParser(description=__doc__)
 flags.add_argument("socket")
 flags.add_argument("user")
-flags.add_argument("count", nargs="?", type=int, default=0, help="end after so many events")
+flags.add_argument("count", nargs="?", type=int, default=0, help="end after this number of events")
 flags.add_argument("--name", default="subscribe-all-py")
 flags.add_argument("--exchange", help="end unless the gateway is connected with this venue")
 try:

@@ -39,7 +39,7 @@ assert Money(0, 1).value() == Decimal(2**64).scaleb(-18)
 # A wrong name and a wrong password have the same answer; no gateway listens at another socket.
 wrong = fails(GatewayError, lambda: Client(socket, user, "guess"))
 assert wrong == "the gateway refuses: wrong user or password", wrong
-assert wrong == fails(GatewayError, lambda: Client(socket, "nobody", password))
+assert wrong == fails(GatewayError, lambda: Client(socket, "absent", password))
 assert "is it running?" in fails(GatewayError, lambda: Client(socket + ".no", user, password))
 assert "32 characters" in fails(GatewayError, lambda: Client(socket, "x" * 33, password))
 

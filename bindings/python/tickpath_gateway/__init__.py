@@ -151,7 +151,7 @@ class Client:
         timeout: float = 5.0,
         timer: float = 0.0,
     ):
-        """Connects, and waits up to ``timeout`` seconds; :class:`GatewayError` when it does not come to be."""
+        """Connects, and waits up to ``timeout`` seconds; raises :class:`GatewayError` when it fails."""
         self._handle = ctypes.c_void_p()
         config = _Config(
             os.fsencode(socket),
