@@ -58,7 +58,7 @@ fn order_test_knows_nothing_any_more_when_the_gateway_was_started_anew() {
     let mut line = String::new();
     let mut errors = BufReader::new(client.stderr.take().unwrap());
     errors.read_line(&mut line).unwrap();
-    assert!(line.starts_with("nobody bids yet"), "{line}");
+    assert!(line.starts_with("there is no bid yet"), "{line}");
     // Its instrument and its account have other numbers now; the old numbers belong to others.
     let gateway = gateway.again(Manner::Renumbered);
     let ran = client.wait_with_output().unwrap();

@@ -169,7 +169,7 @@ impl Test {
                 known.is_account_ready = true;
                 if known.best_bid.is_zero() {
                     tell(
-                        "nobody bids yet: waiting for a bid (at a venue of one's own enter one, e.g. in tickpath shell)",
+                        "there is no bid yet: waiting for one (at a local venue enter one, e.g. in tickpath shell)",
                     );
                 }
             }
