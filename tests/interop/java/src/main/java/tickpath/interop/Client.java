@@ -162,11 +162,11 @@ public final class Client {
             Steps.equal("requests for retransmission", 0, lineA.requests() + lineB.requests());
             return market.size() + " messages parsed";
         });
-        steps.run("lost packets are asked for", () -> {
+        steps.run("lost packets are requested", () -> {
             loop.until(
                 "the lost messages by retransmission",
                 () -> lossy.isSynchronized() && lossy.nextSequence() == lineB.nextSequence());
-            Steps.check(lossy.requests() > 0, "none was asked for");
+            Steps.check(lossy.requests() > 0, "none was requested");
             sameMessages("the line with losses", lineB.messagesFrom(start), lossy.messagesFrom(start));
             return LOST_PACKETS + " packets lost";
         });
@@ -247,7 +247,7 @@ public final class Client {
 
     /** The venue is stopped, and tells it everywhere. */
     private void endOfSession(List<OrderSession> sessions, List<MarketLine> lines, Thread stranger) {
-        steps.run("the end of the session is told at every door", () -> {
+        steps.run("every endpoint announces the end of the session", () -> {
             System.out.println(READY);
             loop.until("End of Session to both users", () -> sessions.stream().allMatch(OrderSession::isEnded));
             loop.until("End of Session on the lines", () -> lines.stream().allMatch(MarketLine::isEnded));
@@ -266,7 +266,7 @@ public final class Client {
             String said = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII)).readLine();
             Steps.equal("cue", RESTARTED, said);
             loop.until("the connections to be gone", () -> sessions.stream().allMatch(OrderSession::isClosed));
-            Steps.check(sessions.stream().noneMatch(OrderSession::isEnded), "a session that goes on was ended");
+            Steps.check(sessions.stream().noneMatch(OrderSession::isEnded), "a session that continues was ended");
             return "the connections are gone, the sessions not ended";
         });
         OrderSession again = connect("TEST01");
@@ -287,7 +287,7 @@ public final class Client {
             return "order " + order.userRef() + " is message " + next + " of the line";
         });
         MarketLine late = line(0, 1);
-        steps.run("its market data goes on too", () -> {
+        steps.run("its market data continues too", () -> {
             loop.until("all messages by retransmission", late::isSynchronized);
             sameMessages("retransmission", reader.messages(), late.messages());
             return late.messages().size() + " messages from before and after";

@@ -94,7 +94,7 @@ public final class FixClient {
 
     private void refuse() throws Exception {
         FixSession stranger = new FixSession("anna", "guessed");
-        SocketInitiator initiator = start(stranger, "STRANGER");
+        SocketInitiator initiator = start(stranger, "UNKNOWN");
         steps.run("wrong secret", () -> {
             String text = stranger.logoutText();
             Steps.equal("reason", "invalid_credentials", text);

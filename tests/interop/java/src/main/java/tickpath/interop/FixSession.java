@@ -123,7 +123,7 @@ final class FixSession implements Application {
                 return message;
             }
             boolean isRefusal = "3 j 9 Y".contains(type(message));
-            Steps.check(!isRefusal, user + " waits for " + type + ", and is told " + message);
+            Steps.check(!isRefusal, user + " waits for " + type + ", and receives " + message);
         }
     }
 
