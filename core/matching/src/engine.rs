@@ -1,6 +1,6 @@
 //! The engine: routes commands to the parts that execute them.
 //!
-//! [`orders::OpenOrders`] keeps what is open, [`matcher::Matcher`] trades, and the others are parts of these two.
+//! [`orders::OpenOrders`] has the open orders, [`matcher::Matcher`] trades; the others are their parts.
 
 mod context;
 mod enter;

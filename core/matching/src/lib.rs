@@ -42,21 +42,21 @@
 //!
 //! # Responses
 //!
-//! - A new order is `Accepted` as live, then come its executions, then, if it may not rest, `Canceled` for what
-//!   is left; so an order's quantity is always the sum of what was executed, cancelled and rests. Post-only
-//!   orders and minimum quantities that cannot be traded end the same way: `Accepted`, then `Canceled` whole.
+//! - A new order is `Accepted` as live, then come its executions and, if it may not rest, `Canceled` for the
+//!   remainder. So an order's quantity is always the sum of its executed, cancelled and resting quantities.
+//!   Post-only orders and untradable minimum quantities end the same way: `Accepted`, then `Canceled` whole.
 //! - An execution goes to the incoming order's owner, then to the resting order's owner, then to the public.
 //! - A request whose number (`UserRefNum`) is not above the session's last is a duplicate and is ignored. A
 //!   rejected request uses its number.
-//! - `Cancel` is never rejected; without effect it is ignored, as is `Modify` of an order that is not open. `Replace` of
-//!   such an order is rejected as `UnknownOrder`. A new intended size that has been executed already cancels what is left.
-//! - While an instrument is halted, orders and replacements are rejected as `Halted`; cancels and
-//!   modifications are done. In quotation only and in a pause, orders are accepted and do not trade;
-//!   `Uncross` trades them at one price.
-//! - A stop order is `Accepted` and waits. Once a trade has reached its price it is `Triggered`, under a new reference,
-//!   and works as any other; those that one trade reaches do so in the order of entry, and those that their trades
-//!   reach after them, all within the command.
-//! - A displayed part that is used up is followed by `Add` under a new reference and, to its owner, `Restated`.
+//! - `Cancel` is never rejected; without effect it is ignored, as is `Modify` of an order that is not open.
+//!   `Replace` of such an order is rejected as `UnknownOrder`. A new intended size that was already executed
+//!   cancels the remainder.
+//! - While an instrument is halted, orders and replacements are rejected as `Halted`, but cancels and
+//!   modifications work. In quotation only and in a pause, orders rest without trading until `Uncross`.
+//! - A stop order is `Accepted` and waits. A trade at its price makes it `Triggered`, under a new reference,
+//!   and it works like any other. Stop orders of one trade work in the order of entry, then those that their
+//!   trades trigger, all within the command.
+//! - After a displayed part is used up come `Add` under a new reference and, to its owner, `Restated`.
 //! - Orders of one owner trade with each other unless their session's setting prevents it: then each reduced
 //!   order gets `SelfTradePrevented`. The setting does not apply in a cross.
 //! - At the end of the day GTC orders are `Replaced` under the first numbers of the new day.

@@ -229,12 +229,10 @@ impl Meeting {
         Some(meeting)
     }
 
-    /// The price nearest to `reference` with the largest volume and the smallest imbalance; the imbalance;
-    /// its side.
+    /// The price of largest volume, then least imbalance, then nearest to `reference`; imbalance and side.
     ///
-    /// The volume is largest from the worst ask to the worst bid that trade, both included. At higher prices
-    /// demand only falls and supply only grows, so the imbalance is least where neither has passed its next
-    /// level.
+    /// The volume is largest from the worst ask to the worst bid that trade, both included. Towards higher
+    /// prices demand falls and supply grows, so the imbalance is least before either passes its next level.
     fn choose(&self, tick: i64, reference: Price) -> (Price, u64, Option<Side>) {
         let above = |level: Option<(Price, u64)>, low: Price| {
             level.map_or(low, |(price, _)| low.max(Price(price.0 + tick)))
@@ -266,7 +264,7 @@ impl Meeting {
     }
 }
 
-/// The price on tick from `low` to `high`, which are on tick, that is nearest to `reference`; of two the lower.
+/// The on-tick price nearest to `reference` between `low` and `high`, both on tick; of two the lower.
 fn nearest(reference: Price, low: Price, high: Price, tick: i64) -> Price {
     let rounded = (reference.0 + (tick - 1) / 2).div_euclid(tick) * tick;
     failpoint!(CrossAtLowest => return low);
