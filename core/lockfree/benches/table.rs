@@ -1,5 +1,5 @@
 //! A quote written to a table and read from it: alone, and against a writer on another core.
-// Time and threads are what is measured here.
+// This bench measures time and threads.
 #![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
