@@ -1,6 +1,6 @@
-//! What the runner, the clock and its calibration cost on this host.
+//! Costs of the runner, the clock and its calibration on this host.
 //!
-//! `cargo bench -p tickpath-agent`. Run without `--bench`, as tests are, it does little of each.
+//! `cargo bench -p tickpath-agent`. Without `--bench`, as tests are run, it does little of each.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -77,7 +77,7 @@ fn duty_cycles(calls: usize, clock: TscClock) {
     }
 }
 
-/// How well repeated calibrations agree, in parts per million of the rate.
+/// Agreement of repeated calibrations, in parts per million of the rate.
 fn calibrations() {
     let mut rates: Vec<_> = (0..9).map(|_| TscClock::calibrate().calibration().ticks_per_second()).collect();
     rates.sort_unstable();

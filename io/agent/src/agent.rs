@@ -1,4 +1,4 @@
-//! The duty-cycle contract between a role and whatever runs it.
+//! The duty-cycle contract between an agent and its runner.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use crate::park::WaitSet;
 
 /// One role that runs in short duty cycles on a thread it does not own.
 pub trait Agent: Send {
-    /// Does a bounded amount of work and returns how much; 0 lets the runner idle.
+    /// Does a bounded amount of work and returns the amount; 0 lets the runner idle.
     ///
-    /// `now` counts from the Unix epoch. It is read at the start of each cycle through the thread's agents and after
-    /// each call that found work: only calls that found none lie between the reading and this call.
+    /// `now` counts from the Unix epoch. It is read at the start of each cycle through the thread's agents
+    /// and after each call that found work: only calls without work lie between the reading and this call.
     ///
     /// # Errors
     /// A [fatal](AgentError::fatal) error stops the whole system; a
     /// [recoverable](AgentError::recoverable) one is counted and the agent is called again.
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError>;
 
-    /// Does a bounded amount of work that can wait while any agent of the thread has something to do, such as a
-    /// system call to see whether there is any. Called after a cycle in which none found work; an agent whose
-    /// background work must not wait for ever does it in [`do_work`](Self::do_work) in the end.
+    /// Does a bounded amount of work that can wait while any agent of the thread is busy, such as a system
+    /// call that checks for work. Called after a cycle in which no agent found work; an agent whose
+    /// background work must not wait indefinitely eventually does it in [`do_work`](Self::do_work).
     ///
     /// # Errors
     /// As [`do_work`](Self::do_work).
@@ -30,24 +30,24 @@ pub trait Agent: Send {
         Ok(0)
     }
 
-    /// Goes through the motions of the agent's work on data of its own, with no effect that anyone could see, so
-    /// that the code of a rare path is in the processor's caches and its branches are predicted when it counts.
-    /// Called now and then after a cycle in which no agent found work, where the plan
-    /// [says so](crate::ThreadPlan::rehearse_interval). Bounded, and far shorter than the interval.
+    /// Warms up: runs the code of rare paths on separate data, without visible effects, so that it is in the
+    /// processor's caches and its branches are predicted when needed. Called from time to time after a cycle
+    /// in which no agent found work, if the [plan](crate::ThreadPlan::rehearse_interval) says so. Bounded,
+    /// and much shorter than the interval.
     fn rehearse(&mut self, now: Nanos) {
         let _ = now;
     }
 
     /// Called once, before [`on_start`](Self::on_start), where the agent's thread
-    /// [sleeps](crate::IdleStrategy::Park) while there is no work: whatever gives the agent something from another thread is
-    /// to wake it by this, such as the rings that the agent reads.
+    /// [sleeps](crate::IdleStrategy::Park) while there is no work: every source of the agent's work on
+    /// another thread must wake it by this waker, such as the rings that the agent reads.
     fn wake_by(&mut self, waker: &Waker) {
         let _ = waker;
     }
 
-    /// Says what the agent waits for, beside what [wakes](Self::wake_by) it, after a duty cycle that found no work: adds its
-    /// descriptors, and the time at which it has something to do without them. The thread then sleeps; where this is left
-    /// out it looks again after a millisecond.
+    /// Registers what the agent waits for, besides its [waker](Self::wake_by), after a duty cycle without
+    /// work: its descriptors, and the time of its next work without them. The thread then sleeps; the default
+    /// polls again after a millisecond.
     fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
         let _ = now;
         wait.soon();
@@ -64,10 +64,10 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Called in place of [`do_work`](Self::do_work) once the system is to stop, again and again until every agent
-    /// of the thread is done or the [time](crate::FINISH_TIMEOUT) is up: does a bounded amount of what is left to do
-    /// for what was taken, and takes nothing new. True when nothing is left. An agent that waits for another, on this
-    /// thread or elsewhere, learns of its end by the ring between them.
+    /// Called instead of [`do_work`](Self::do_work) once the system is stopping, repeatedly until every agent
+    /// of the thread is done or the [time limit](crate::FINISH_TIMEOUT) is reached: does a bounded amount of
+    /// the remaining work for accepted input, and accepts no new input. True when nothing remains. An agent
+    /// that waits for another one, on this thread or elsewhere, detects its end by the ring between them.
     ///
     /// # Errors
     /// As [`do_work`](Self::do_work).
@@ -80,9 +80,9 @@ pub trait Agent: Send {
     fn on_close(&mut self) {}
 }
 
-/// Why a duty cycle failed.
+/// The error of a duty cycle.
 ///
-/// One pointer wide, so that the result of a good duty cycle is returned in registers.
+/// One pointer wide, so that the result of a successful duty cycle is returned in registers.
 #[derive(Debug)]
 pub struct AgentError(Box<Cause>);
 
@@ -93,25 +93,25 @@ struct Cause {
 }
 
 impl AgentError {
-    /// An error after which the system cannot go on: it is stopped and the message is its outcome.
+    /// An error after which the system cannot continue: it is stopped and the message is its outcome.
     #[must_use]
     pub fn fatal(message: impl fmt::Display) -> AgentError {
         AgentError(Box::new(Cause { message: message.to_string(), fatal: true }))
     }
 
-    /// An error that the agent has already dealt with; it is counted and kept for reports.
+    /// An error that the agent has handled; it is counted and kept for reports.
     #[must_use]
     pub fn recoverable(message: impl fmt::Display) -> AgentError {
         AgentError(Box::new(Cause { message: message.to_string(), fatal: false }))
     }
 
-    /// Whether the whole system has to stop.
+    /// True when the whole system must stop.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         self.0.fatal
     }
 
-    /// What went wrong and what to do about it, in one line.
+    /// The problem and its remedy, in one line.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
@@ -132,7 +132,7 @@ impl std::error::Error for AgentError {}
 pub struct AgentFailure {
     /// [`Agent::role_name`] of the agent that failed.
     pub role: &'static str,
-    /// What it reported.
+    /// The reported error.
     #[source]
     pub error: AgentError,
 }

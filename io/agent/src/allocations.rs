@@ -1,4 +1,4 @@
-//! Counts each thread's allocations, so that a duty cycle that allocates is seen; puts the largest on huge pages.
+//! Counts each thread's allocations, to detect allocating duty cycles; puts the largest blocks on huge pages.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -8,24 +8,24 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting for each thread. A program installs it by `#[global_allocator]`;
-/// [`AgentCounters::allocations`](crate::AgentCounters) then tell which agent allocates in its duty cycles.
+/// The system's allocator with a counter for each thread. A program installs it by `#[global_allocator]`;
+/// [`AgentCounters::allocations`](crate::AgentCounters) then show which agent allocates in its duty cycles.
 ///
-/// Costs an addition for each allocation, and nothing where nothing is allocated.
+/// Costs an addition per allocation, and nothing otherwise.
 ///
-/// Blocks of 8 MiB and more - books, indices, rings - get huge pages where the system gives them on request
-/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`): a look-up in a large table then misses
-/// the cache alone and not the page tables too.
+/// Blocks of at least 8 MiB - books, indices, rings - get huge pages where the system provides them on
+/// request (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`): a look-up in a large
+/// table then misses only the cache and not the page tables too.
 pub struct CountingAllocator;
 
-/// Allocations and reallocations of this thread so far; 0 for ever where [`CountingAllocator`] is not installed.
+/// Allocations and reallocations of this thread so far; always 0 without [`CountingAllocator`].
 #[inline]
 #[must_use]
 pub fn thread_allocations() -> u64 {
     COUNT.get()
 }
 
-/// Whether this program counts its allocations: makes one and looks.
+/// Whether this program counts its allocations, detected by making one.
 #[must_use]
 pub fn counts_allocations() -> bool {
     let before = thread_allocations();
@@ -34,19 +34,19 @@ pub fn counts_allocations() -> bool {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more.
+    // A terminating thread has no counter any more.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every method answers as the system's allocator would, by it or, for the largest blocks, by mappings of
-// their own; which of the two follows from the layout alone. Counting neither allocates nor unwinds.
+// SAFETY: every method behaves like the system's allocator, by calling it or, for the largest blocks, by
+// separate mappings; the layout alone selects one of the two. Counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
         if huge::is_for(layout) {
             return huge::map(layout);
         }
-        // SAFETY: the caller's promise about `layout` is the one that `System` asks for.
+        // SAFETY: the caller's promise about `layout` is the one that `System` requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -87,7 +87,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Blocks so large that they are worth huge pages.
+/// Blocks that are large enough for huge pages.
 mod huge {
     use std::alloc::Layout;
     use std::ptr;
@@ -96,28 +96,29 @@ mod huge {
 
     /// A huge page of x86-64, and of aarch64 with pages of 4 KiB.
     const PAGE: usize = 2 << 20;
-    /// Blocks from this size on; at most a fifth of one is lost to rounding.
+    /// Minimum size of these blocks; rounding wastes at most a fifth of one.
     const SIZE_MIN: usize = 4 * PAGE;
 
     pub(super) fn is_for(layout: Layout) -> bool {
         cfg!(all(target_os = "linux", not(miri))) && layout.size() >= SIZE_MIN && layout.align() <= PAGE
     }
 
-    /// A zeroed block on huge pages where the system has them to give; null when there is no memory.
+    /// A zeroed block on huge pages where the system provides them; null when there is no memory.
     pub(super) fn map(layout: Layout) -> *mut u8 {
         let len = layout.size().next_multiple_of(PAGE);
         let Some(mapped_len) = len.checked_add(PAGE) else { return ptr::null_mut() };
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new anonymous mapping, wherever the kernel wants it, replaces no memory.
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice replaces no memory.
         let mapped = unsafe { libc::mmap(ptr::null_mut(), mapped_len, protection, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return ptr::null_mut();
         }
         let mapped = mapped.cast::<u8>();
         let before = mapped.align_offset(PAGE);
-        // SAFETY: the block and what is cut off on both sides lie in the mapping just made, whose length is a page
-        // more than the block's; nobody has seen any of it yet. That advice is refused changes nothing.
+        // SAFETY: the block and the parts cut off on both sides lie in the new mapping, whose length is a
+        // page more than the block's; no other code has a pointer to it yet. If the advice is refused,
+        // nothing changes.
         unsafe {
             let block = mapped.add(before);
             if before > 0 {
@@ -132,8 +133,8 @@ mod huge {
     }
 
     pub(super) fn unmap(pointer: *mut u8, layout: Layout) {
-        // SAFETY: `map` made a mapping of this length there, by the caller's promise that the block is this
-        // allocator's with this layout.
+        // SAFETY: `map` created a mapping of this length there: the caller promises that the block is from
+        // this allocator, with this layout.
         unsafe { libc::munmap(pointer.cast(), layout.size().next_multiple_of(PAGE)) };
     }
 }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::StopSignal;
 
-/// A thread beside the duty cycles. Dropped, it is asked to stop, woken, and waited for.
+/// A thread beside the duty cycles. Dropping it raises its stop signal, wakes it, and waits for its end.
 #[derive(Debug)]
 pub struct BackgroundThread {
     stop: StopSignal,
-    /// `None` once it has been waited for.
+    /// `None` once it was joined.
     handle: Option<JoinHandle<()>>,
 }
 
 impl BackgroundThread {
-    /// Starts a thread that runs until the signal is raised. Where it rests it [parks](std::thread::park_timeout).
+    /// Starts a thread that runs until the stop signal. It rests by [parking](std::thread::park_timeout).
     ///
     /// # Errors
     /// The system refused a thread.
@@ -27,8 +27,8 @@ impl BackgroundThread {
         Ok(BackgroundThread { stop, handle: Some(handle) })
     }
 
-    /// Starts a thread that repeats `work`, and once more after it was asked to stop. `work` returns the time until the
-    /// next call, or `None` to end the thread.
+    /// Starts a thread that repeats `work`, and calls it once more after the stop. `work` returns the time
+    /// until the next call, or `None` to end the thread.
     ///
     /// # Errors
     /// The system refused a thread.
@@ -38,7 +38,7 @@ impl BackgroundThread {
     ) -> io::Result<BackgroundThread> {
         BackgroundThread::start(name, move |stop| {
             loop {
-                // Read before the last call, which then sees everything that was written before the stop.
+                // Read before the last call, which then sees all writes from before the stop.
                 let is_last = stop.is_stopped();
                 fence(Ordering::Acquire);
                 match work() {
@@ -56,7 +56,7 @@ impl BackgroundThread {
         }
     }
 
-    /// True when the thread has ended without being asked to.
+    /// True when the thread has ended without a stop.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)

@@ -13,8 +13,8 @@ use tickpath_types::Nanos;
 
 use crate::host::TscFacts;
 
-/// Time between the two ends of a calibration. Each is read to within half a bracket, about 20 ns, which bounds
-/// the error of the rate by 0.5 ppm; repeated calibrations agree to some hundredths of that.
+/// Time between the two ends of a calibration. Each end is read to within half a bracket, about 20 ns, which
+/// bounds the error of the rate by 0.5 ppm; repeated calibrations agree to some hundredths of that.
 const CALIBRATION_TIME: Duration = Duration::from_millis(80);
 /// Brackets tried at each end of a calibration; the tightest counts.
 const CALIBRATION_BRACKETS: usize = 256;
@@ -25,15 +25,15 @@ thread_local! {
     static SIMULATED: Cell<Nanos> = const { Cell::new(Nanos::ZERO) };
 }
 
-/// What a clock reads.
+/// The time source of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSource {
     /// The time-stamp counter: one instruction, about 10 ns.
     Tsc,
     /// `CLOCK_MONOTONIC`, because the counter is not invariant here: about twice the cost of a counter read
-    /// where the kernel keeps its clock in the vDSO, and 20 to 100 times where each read is a system call.
+    /// if the kernel's clock is in the vDSO, and 20 to 100 times if each read is a system call.
     System,
-    /// What this thread was last told by [`TscClock::simulate`].
+    /// The last time set on this thread by [`TscClock::simulate`].
     Simulated,
 }
 
@@ -51,9 +51,9 @@ impl fmt::Display for ClockSource {
 
 /// A clock that costs one time-stamp read and one multiplication; a small `Copy` handle.
 ///
-/// The rate comes from `CLOCK_MONOTONIC_RAW`, which no time service disturbs, and the epoch from
-/// `CLOCK_REALTIME`. Neither is followed afterwards, so `now` never jumps; how far it is from the system
-/// clock is what [`drift`](TscClock::drift) reports. For the kernel's receive time stamps use
+/// The rate comes from `CLOCK_MONOTONIC_RAW`, which no time service adjusts, and the epoch from
+/// `CLOCK_REALTIME`. Neither is tracked afterwards, so `now` never jumps; [`drift`](TscClock::drift) reports
+/// the difference from the system clock. For the kernel's receive time stamps use
 /// [`KernelTime`](crate::KernelTime), which follows the system clock.
 #[derive(Clone, Copy, Debug)]
 pub struct TscClock {
@@ -62,7 +62,7 @@ pub struct TscClock {
     source: ClockSource,
 }
 
-/// How far a [`TscClock`] is from the system clock.
+/// Difference between a [`TscClock`] and the system clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// Time since the calibration.
@@ -94,18 +94,18 @@ impl TscClock {
         let ticks = end.tsc.saturating_sub(start.tsc);
         match Calibration::from_rate(ticks, end.utc - start.utc, anchor) {
             Ok(calibration) => TscClock { calibration, calibrated_at: anchor.utc, source: ClockSource::Tsc },
-            Err(_) => TscClock::system(), // a counter with no plausible rate is not invariant
+            Err(_) => TscClock::system(), // a counter without a plausible rate is not invariant
         }
     }
 
-    /// A clock that reads the system's; its ticks are nanoseconds.
+    /// A clock that reads the system clock; its ticks are nanoseconds.
     #[must_use]
     pub fn system() -> TscClock {
         let (tsc, utc) = (monotonic_ns(), system_time(ClockId::CLOCK_REALTIME));
         TscClock::of_nanoseconds(ClockSample { tsc, utc }, ClockSource::System)
     }
 
-    /// A clock that reads the time that [`TscClock::simulate`] was given on the same thread; its ticks are nanoseconds.
+    /// A clock that returns the time set by [`TscClock::simulate`] on this thread; its ticks are nanoseconds.
     #[must_use]
     pub fn simulated() -> TscClock {
         TscClock::of_nanoseconds(ClockSample { tsc: 0, utc: Nanos::ZERO }, ClockSource::Simulated)
@@ -116,7 +116,7 @@ impl TscClock {
         TscClock { calibration, calibrated_at: anchor.utc, source }
     }
 
-    /// Sets what [simulated](TscClock::simulated) clocks read on this thread.
+    /// Sets the time of [simulated](TscClock::simulated) clocks on this thread.
     pub fn simulate(now: Nanos) {
         SIMULATED.set(now);
     }
@@ -164,13 +164,13 @@ impl TscClock {
         self.calibration.ticks(time)
     }
 
-    /// The line between ticks and time, for reports and trace files.
+    /// The conversion between ticks and time, for reports and trace files.
     #[must_use]
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
     }
 
-    /// What is read.
+    /// The time source.
     #[must_use]
     pub fn source(&self) -> ClockSource {
         self.source
@@ -236,7 +236,7 @@ fn system_time(clock: ClockId) -> Nanos {
 mod tests {
     use super::*;
 
-    /// More than a descheduled test thread is late by, and far less than a wrong epoch or rate would show.
+    /// More than the delay of a descheduled test thread, and much less than a wrong epoch or rate causes.
     const TOLERANCE_NS: u64 = 5_000_000;
 
     fn assert_follows_the_system_clock(clock: TscClock) {

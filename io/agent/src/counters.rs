@@ -1,10 +1,10 @@
-//! What a running thread and its agents count, readable from outside at any time.
+//! Counters of a running thread and its agents, readable from other threads at any time.
 
 use std::sync::{Mutex, PoisonError};
 
 use tickpath_lockfree::{CachePadded, Counter};
 
-/// What one agent did.
+/// Counters of one agent.
 #[derive(Debug, Default)]
 pub struct AgentCounters {
     /// [`role_name`](crate::Agent::role_name) of the agent.
@@ -13,8 +13,8 @@ pub struct AgentCounters {
     pub busy_calls: Counter,
     /// Sum of the work counts that the duty cycles returned.
     pub work: Counter,
-    /// Ticks spent in duty cycles that found work, and in those of any agent that found none right before them in
-    /// the same cycle, whose end nobody reads; counted by a [`Runner`](crate::Runner) only.
+    /// Ticks spent in duty cycles that found work, and in those without work of any agent right before them
+    /// in the same cycle, whose end is not measured; counted by a [`Runner`](crate::Runner) only.
     pub busy_ticks: Counter,
     /// Longest duty cycle that found work, in ticks, counted likewise.
     pub call_ticks_max: Counter,
@@ -31,8 +31,8 @@ impl AgentCounters {
         AgentCounters { role, ..AgentCounters::default() }
     }
 
-    /// The message of the latest recoverable error, for whoever watches to print when it changes. None without
-    /// taking the lock while there was no error.
+    /// The message of the latest recoverable error, for observers to print when it changes. `None`, without
+    /// taking the lock, while there was no error.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         if self.errors.read() == 0 {
@@ -56,17 +56,17 @@ impl AgentCounters {
     }
 }
 
-/// What one thread did.
+/// Counters of one thread.
 ///
-/// The part that changes with every cycle and the part of each agent lie on cache lines of their own. A
-/// reader that polls some times a second costs the writer one cache miss per line and poll.
+/// The part that changes with every cycle and the part of each agent lie on separate cache lines. A reader
+/// that polls some times a second costs the writer one cache miss per line and poll.
 #[derive(Debug)]
 pub struct ThreadCounters {
     /// Name of the thread.
     pub name: String,
     /// One entry per agent, in the order of the plan.
     pub agents: Vec<CachePadded<AgentCounters>>,
-    /// Its cycles.
+    /// Counters of its cycles.
     pub cycles: CachePadded<CycleCounters>,
 }
 
@@ -77,14 +77,14 @@ pub struct CycleCounters {
     pub count: Counter,
     pub(crate) start_ticks: Counter,
     pub(crate) latest_ticks: Counter,
-    /// Longest time from the end of one cycle to the end of the next while the thread held its core, in ticks: an agent's
-    /// work, or a core that was taken away.
+    /// Longest time from the end of one cycle to the end of the next while the thread held its core, in
+    /// ticks: an agent's work, or a preemption of the core.
     pub cycle_ticks_max: Counter,
-    /// Cycles without work that took more than 10 us while the thread held its core: nothing but the host explains them.
+    /// Cycles without work that took over 10 us while the thread held its core: only the host explains them.
     pub stalls: Counter,
     /// Ticks in stalls.
     pub stalled_ticks: Counter,
-    /// Times that the thread went to sleep because there was nothing to do.
+    /// Times that the thread slept because there was nothing to do.
     pub sleeps: Counter,
 }
 
@@ -94,7 +94,7 @@ impl ThreadCounters {
         ThreadCounters { name, agents, cycles: CachePadded::default() }
     }
 
-    /// Ticks from the first cycle to the latest; 0 before there was one.
+    /// Ticks from the first cycle to the latest; 0 before the first one.
     #[must_use]
     pub fn elapsed_ticks(&self) -> u64 {
         self.cycles.latest_ticks.read().saturating_sub(self.cycles.start_ticks.read())
@@ -106,7 +106,7 @@ impl ThreadCounters {
         self.agents.iter().map(|agent| agent.busy_ticks.read()).sum()
     }
 
-    /// Part of the thread's time spent in duty cycles that found work, 0 to 1, since its start.
+    /// Share of the thread's time spent in duty cycles that found work, 0 to 1, since its start.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         match self.elapsed_ticks() {

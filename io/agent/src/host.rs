@@ -1,4 +1,4 @@
-//! What machine this is, for reports.
+//! Description of the machine, for reports.
 
 use std::fmt;
 use std::fs;
@@ -6,12 +6,12 @@ use std::fs;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
-/// The machine and what the process may use of it.
+/// The machine and the resources that the process may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The CPU by its maker's name, with family, model and stepping where that name says little.
+    /// The CPU's vendor name, with family, model and stepping where that name says little.
     pub cpu_model: String,
-    /// Whether the CPU says that a hypervisor runs this system.
+    /// True when the CPU reports a hypervisor.
     pub is_virtual: bool,
     /// Cores that this process may run on.
     pub cores_allowed: Vec<usize>,
@@ -19,26 +19,26 @@ pub struct Host {
     pub memory_bytes: u64,
     /// Release of the kernel.
     pub kernel: String,
-    /// What is known about the time-stamp counter.
+    /// Properties of the time-stamp counter.
     pub tsc: TscFacts,
 }
 
-/// What is known about the time-stamp counter.
+/// Properties of the time-stamp counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TscFacts {
-    /// The CPU says that the counter runs at one rate in all power states. A hypervisor may hide this.
+    /// The CPU reports that the counter has one rate in all power states. A hypervisor may hide this.
     pub is_invariant: bool,
     /// The kernel found that the rate is constant and that the counter does not stop.
     pub is_constant: bool,
     /// The kernel's clock source, e.g. `tsc` or `kvm-clock`; empty where it cannot be read.
     pub clock_source: String,
-    /// Whether the kernel offers the counter as a clock source: it does not when cores disagree. True where
-    /// that cannot be read.
+    /// True when the kernel offers the counter as a clock source, or when this cannot be read. The kernel
+    /// does not offer it when cores disagree.
     pub is_offered: bool,
 }
 
 impl TscFacts {
-    /// Asks the CPU and the kernel.
+    /// Reads the properties from the CPU and the kernel.
     #[must_use]
     pub fn read() -> TscFacts {
         TscFacts::of(is_counter_invariant(), &read("/proc/cpuinfo"), &clock_sources())
@@ -56,7 +56,7 @@ impl TscFacts {
         }
     }
 
-    /// Whether time can be taken from the counter.
+    /// True when the counter is usable as a clock.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         (self.is_invariant || self.is_constant) && self.is_offered
@@ -156,7 +156,7 @@ fn is_counter_invariant() -> bool {
         && __cpuid(POWER_MANAGEMENT_LEAF).edx & INVARIANT_TSC != 0
 }
 
-/// The generic timer of aarch64 has one rate by its architecture; other counters are the system clock.
+/// The generic timer of aarch64 has a constant rate by its architecture; other counters use the system clock.
 #[cfg(not(target_arch = "x86_64"))]
 fn is_counter_invariant() -> bool {
     cfg!(target_arch = "aarch64")

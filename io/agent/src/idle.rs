@@ -1,4 +1,4 @@
-//! What a thread does between duty cycles that found no work.
+//! The behaviour of a thread between duty cycles that found no work.
 
 use std::thread;
 
@@ -8,23 +8,24 @@ use tickpath_lockfree::cpu::pause;
 /// Empty cycles spun before [`IdleStrategy::Yield`] and [`IdleStrategy::Park`] give up the core.
 const SPINS_BEFORE_YIELD: u32 = 100;
 
-/// How a thread idles, reaction time against the use of a core; configurations write `spin`, `yield` or `park`.
+/// A thread's idling: reaction time against core usage; configurations write `spin`, `yield` or `park`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleStrategy {
-    /// Spins always. Reacts at once and takes a whole core: only where the thread has the core to itself.
+    /// Always spins. Reacts at once and takes a whole core: only for a thread with a core to itself.
     Spin,
-    /// Spins 100 empty cycles, then `sched_yield`s between cycles: reacts at once while nothing else wants
-    /// the core, and shares the core otherwise. The core is never idle.
+    /// Spins 100 empty cycles, then calls `sched_yield` between cycles: reacts at once while no other thread
+    /// needs the core, and shares the core otherwise. The core is never idle.
     Yield,
-    /// As `Yield` until there was no work for a millisecond, then sleeps in the kernel until an agent of the thread has
-    /// something: it [says](crate::Agent::wait_for) what it waits for. So a thread with work every millisecond never sleeps,
-    /// and one without work takes nothing of its core and answers after some tens of microseconds.
+    /// As `Yield` until there was no work for a millisecond, then sleeps in the kernel until an agent of the
+    /// thread has work: see [`wait_for`](crate::Agent::wait_for). So a thread with work every millisecond
+    /// never sleeps, and one without work uses no time of its core and reacts after some tens of
+    /// microseconds.
     #[default]
     Park,
 }
 
-/// An [`IdleStrategy`] at work, as far as the thread does not sleep: counts the empty cycles in a row.
+/// The state of an [`IdleStrategy`] while the thread is awake: counts consecutive empty cycles.
 #[derive(Clone, Debug)]
 pub(crate) struct Idler {
     strategy: IdleStrategy,
@@ -32,14 +33,14 @@ pub(crate) struct Idler {
 }
 
 impl Idler {
-    /// An idler that has seen no empty cycle.
+    /// An idler without empty cycles so far.
     pub(crate) fn new(strategy: IdleStrategy) -> Idler {
         Idler { strategy, empty_cycles: 0 }
     }
 
-    /// Idles after a cycle that did `work`; not at all when there was some.
+    /// Idles after a cycle that did `work`; returns at once when there was work.
     ///
-    /// Returns whether the core was given up, so that the time until the next cycle is not the thread's own.
+    /// Returns whether the core was yielded: the time until the next cycle may then belong to other threads.
     #[inline]
     pub(crate) fn idle(&mut self, work: usize) -> bool {
         if work > 0 {

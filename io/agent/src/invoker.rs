@@ -1,4 +1,4 @@
-//! Runs a list of agents in turn, on whatever thread calls.
+//! Runs a list of agents in turn, on the caller's thread.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::park::WaitSet;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The cycle names an agent that there is not: use 0 up to the number of agents.
+    /// The cycle names an agent that does not exist: use 0 up to the number of agents.
     #[error("thread {thread}: cycle names agent {index} but there are only {agent_count}")]
     NoSuchAgent {
         /// Name of the thread.
@@ -33,7 +33,7 @@ pub enum PlanError {
         /// Role of the agent.
         role: &'static str,
     },
-    /// A thread without agents: leave it out.
+    /// A thread without agents: remove it.
     #[error("thread {thread} has no agents")]
     NoAgents {
         /// Name of the thread.
@@ -41,10 +41,10 @@ pub enum PlanError {
     },
 }
 
-/// Agents that share a thread, and the order in which their duty cycles are called.
+/// Agents that share a thread, and the order of their duty cycles.
 ///
-/// An agent may appear more than once in the cycle, so that, say, a response leaves before slower work that
-/// can wait: `["order-server", "matcher", "order-server", "publisher"]`.
+/// An agent may appear more than once in the cycle, so that, for example, a response leaves before slower
+/// work that can wait: `["order-server", "matcher", "order-server", "publisher"]`.
 pub struct Invoker {
     agents: Vec<Box<dyn Agent>>,
     cycle: Vec<usize>,
@@ -56,7 +56,7 @@ impl Invoker {
     /// Agents and the order of their calls as indices into `agents`; an empty `cycle` calls each once.
     ///
     /// # Errors
-    /// [`PlanError`] when the cycle and the agents do not fit each other.
+    /// [`PlanError`] when the cycle does not match the agents.
     pub fn new(name: &str, agents: Vec<Box<dyn Agent>>, cycle: &[usize]) -> Result<Invoker, PlanError> {
         let thread = || name.to_owned();
         if agents.is_empty() {
@@ -85,8 +85,8 @@ impl Invoker {
         Ok(())
     }
 
-    /// One cycle through the agents, all at the same `now`, and their background work where none found any;
-    /// returns the sum of their work counts.
+    /// One cycle through the agents, all at the same `now`, followed by their background work if none found
+    /// any; returns the sum of their work counts.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -106,13 +106,13 @@ impl Invoker {
         Ok(work_sum)
     }
 
-    /// One cycle through the agents, each at its own time, starting at `ticks`, and their background work where
-    /// none found any.
+    /// One cycle through the agents, each at its own time, starting at `ticks`, followed by their background
+    /// work if none found any.
     ///
-    /// Reads the clock after each call that found work or failed, where the next one starts, and at the end: a call
-    /// that found none costs no reading. The next is told the same time, and its time counts to the next of the
-    /// same cycle that finds work, if there is one.
-    /// Returns the sum of the work counts and the ticks at the end.
+    /// Reads the clock after each call that found work or failed, where the next one starts, and at the end.
+    /// A call that found none costs no reading: the next call gets the same time, and its time counts to the
+    /// next call of the same cycle that finds work, if there is one. Returns the sum of the work counts and
+    /// the ticks at the end.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -158,7 +158,7 @@ impl Invoker {
         self.counters.cycles.sleeps.add(1);
     }
 
-    /// Calls [`Agent::finish`] of each agent in the order of the cycle; true when none has anything left to do.
+    /// Calls [`Agent::finish`] of each agent in the order of the cycle; true when none has remaining work.
     ///
     /// # Errors
     /// The first fatal error of an agent.
@@ -184,25 +184,25 @@ impl Invoker {
         self.started_count = 0;
     }
 
-    /// What the agents count, to be kept and read from elsewhere.
+    /// The agents' counters, which other threads may keep and read.
     #[must_use]
     pub fn counters(&self) -> Arc<ThreadCounters> {
         Arc::clone(&self.counters)
     }
 }
 
-/// Where the time of a cycle goes.
+/// Assigns the time of a cycle to its calls.
 struct Timer<'a> {
     clock: &'a TscClock,
-    /// The end of the latest call that found work.
+    /// End of the latest call that found work.
     ticks: u64,
-    /// The same as time.
+    /// The same end, as time.
     now: Nanos,
     allocated: u64,
 }
 
 impl Timer<'_> {
-    /// Accounts the call that has just returned.
+    /// Accounts for the call that has just returned.
     #[inline]
     fn settle(
         &mut self,
@@ -225,7 +225,7 @@ impl Timer<'_> {
     }
 }
 
-/// Accounts one duty cycle; an agent without work costs nothing here.
+/// Accounts for one duty cycle; an agent without work costs nothing here.
 #[inline]
 fn settle(
     counters: &ThreadCounters,
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes its role at each call into a shared list, and returns what it is told to.
+    /// Writes its role at each call into a shared list, and returns preset results.
     struct Scribe {
         role: &'static str,
         calls: Arc<Mutex<Vec<(&'static str, Nanos)>>>,

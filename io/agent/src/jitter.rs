@@ -1,4 +1,4 @@
-//! How much the host takes away from a thread that only wants to run.
+//! Time that the host takes from a thread that is always ready to run.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Shortest gap that counts as time lost.
+/// Shortest gap that counts as lost time.
 const GAP_MIN: Nanos = Nanos::from_micros(1);
 
-/// Gaps seen by a thread that did nothing but read its own clock.
+/// Gaps seen by a thread that only reads its clock.
 ///
-/// Every latency tail measured on the same host contains them: print this beside it.
+/// Every latency tail measured on the same host contains them: print them together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
-    /// Time watched.
+    /// Observation time.
     pub elapsed: Nanos,
-    /// Gaps longer than 1 us, those below included.
+    /// Gaps longer than 1 us, including those counted below.
     pub gaps_over_1us: u64,
-    /// Gaps longer than 10 us, those below included.
+    /// Gaps longer than 10 us, including those counted below.
     pub gaps_over_10us: u64,
-    /// Gaps longer than 100 us, those below included.
+    /// Gaps longer than 100 us, including those counted below.
     pub gaps_over_100us: u64,
     /// Gaps longer than 1 ms.
     pub gaps_over_1ms: u64,
@@ -40,7 +40,7 @@ impl Jitter {
         self.lost = self.lost + gap;
     }
 
-    /// Part of the time that was lost, 0 to 1.
+    /// Share of the time that was lost, 0 to 1.
     #[must_use]
     pub fn lost_share(&self) -> f64 {
         if self.elapsed == Nanos::ZERO { 0.0 } else { self.lost.0 as f64 / self.elapsed.0 as f64 }

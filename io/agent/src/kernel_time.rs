@@ -5,17 +5,17 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// Age at which the anchor is read again.
+/// Maximum age of the anchor.
 ///
-/// A system clock may be slewed by up to 500 ppm: 50 us a second, 5 us over this age. A clock that is
-/// merely disciplined runs some ppm off, some tens of nanoseconds over this age.
+/// A system clock may be slewed by up to 500 ppm: 50 us a second, 5 us over this age. A clock that is only
+/// disciplined is some ppm off, some tens of nanoseconds over this age.
 const ANCHOR_AGE_MAX: Nanos = Nanos::from_millis(10);
 
 /// Turns kernel time stamps (`CLOCK_REALTIME`) into ticks, following the system clock.
 ///
-/// One per agent that reads sockets. A line drawn at start leaves the system clock as that is disciplined: one
-/// part per million is 60 us after a minute, more than the whole way through the kernel. So this compares the
-/// clocks again every 10 ms of use, which costs about half a microsecond each time and a comparison otherwise.
+/// One per agent that reads sockets. A fixed calibration drifts from a disciplined system clock: one part per
+/// million is 60 us after a minute, more than the whole path through the kernel. So this compares the clocks
+/// again every 10 ms of use, which costs about half a microsecond each time and a comparison otherwise.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
     clock: TscClock,

@@ -1,10 +1,9 @@
-//! Agents, runners, idle strategies, core pinning, the stop signal, the calibrated TSC clock, files that appear whole
-//! and Unix sockets.
+//! Agents, runners, idle strategies, core pinning, the stop signal, the calibrated TSC clock, atomically
+//! created files and Unix sockets.
 //!
-//! An [`Agent`] is one role that runs in short duty cycles on a thread it does not own. Which agents share
-//! a thread, on which core, in which order and how the thread idles is chosen at wiring by [`ThreadPlan`]s
-//! given to a [`Runner`]. A test drives the same agents in one thread under simulated time by an
-//! [`Invoker`].
+//! An [`Agent`] is one role that runs in short duty cycles on a thread it does not own. [`ThreadPlan`]s given
+//! to a [`Runner`] determine which agents share a thread, its core, their order and the idling of the thread.
+//! A test drives the same agents in one thread under simulated time by an [`Invoker`].
 //!
 //! ```
 //! use tickpath_agent::{Agent, AgentError, Invoker};

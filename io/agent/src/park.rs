@@ -1,4 +1,4 @@
-//! A thread's sleep in the kernel, until a descriptor is ready, it is given something, or a time has come.
+//! A thread's sleep in the kernel, until a descriptor is ready, its waker is used, or a deadline is reached.
 #![allow(unsafe_code)] // membarrier(2) and ppoll(2) on a list of descriptors of changing length
 
 use std::io;
@@ -12,15 +12,15 @@ use tickpath_types::Nanos;
 
 use crate::clock::TscClock;
 
-/// How often one is looked at that cannot say what it waits for; and everybody, where the kernel has no heavy barrier.
+/// Polling interval of agents that wait for unnamed events; of all, without a heavy barrier in the kernel.
 const LOOK_INTERVAL: Nanos = Nanos::from_millis(1);
-/// Descriptors that one thread waits for at most; with more of them it looks at all every [`LOOK_INTERVAL`].
+/// Maximum number of descriptors that one thread waits for; with more it polls all every [`LOOK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;
 
-/// Sleeps in a row that may end at once without work.
+/// Maximum number of consecutive sleeps that end immediately without work.
 const FRUITLESS_MAX: u32 = 3;
 
-/// The descriptors and the deadline that end a thread's sleep, beside its [`Waker`].
+/// The descriptors and the deadline that end a thread's sleep, besides its [`Waker`].
 #[derive(Debug)]
 pub struct WaitSet {
     descriptors: Vec<libc::pollfd>,
@@ -38,8 +38,8 @@ impl WaitSet {
         (self.until, self.now) = (None, now);
     }
 
-    /// Waits until the descriptor can be read: a socket, or a poller of several. A simulated network has none, and
-    /// its agents never sleep.
+    /// Waits until the descriptor is readable: a socket, or a poller of several. A simulated network has
+    /// none, and its agents never sleep.
     pub fn descriptor(&mut self, descriptor: Option<BorrowedFd<'_>>) {
         match descriptor {
             Some(fd) if self.descriptors.len() < DESCRIPTORS_MAX => {
@@ -49,12 +49,12 @@ impl WaitSet {
         }
     }
 
-    /// Waits until `at` at most.
+    /// Waits at most until `at`.
     pub fn until(&mut self, at: Nanos) {
         self.until = Some(self.until.map_or(at, |until| until.min(at)));
     }
 
-    /// Waits a millisecond at most: for what no descriptor and no [`Waker`] tells of.
+    /// Waits at most a millisecond: for events without a descriptor or [`Waker`].
     pub fn soon(&mut self) {
         self.until(self.now + LOOK_INTERVAL);
     }
@@ -62,8 +62,8 @@ impl WaitSet {
 
 /// Puts one thread to sleep.
 ///
-/// To sleep without missing anything: [announce](Parker::announce) it, look for work once more, and only when there is none
-/// [sleep](Parker::sleep).
+/// To sleep without missing anything: [announce](Parker::announce) it, check for work once more, and only
+/// when there is none [sleep](Parker::sleep).
 #[derive(Debug)]
 pub struct Parker {
     event: Arc<EventFd>,
@@ -71,20 +71,20 @@ pub struct Parker {
     wait: WaitSet,
     clock: TscClock,
     has_barrier: bool,
-    /// Sleeps in a row that a descriptor or a time in the past ended, since there was work.
+    /// Consecutive sleeps that a descriptor or a past deadline ended, since there was work.
     fruitless: u32,
 }
 
 impl Parker {
-    /// A parker of the thread that will use it.
+    /// A parker of its owner's thread.
     ///
     /// # Errors
-    /// The system's, mostly the limit of open files.
+    /// The system's error, mostly the limit of open files.
     pub fn new(clock: TscClock) -> io::Result<Parker> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let event = Arc::new(EventFd::from_value_and_flags(0, flags)?);
         let bell = Arc::clone(&event);
-        // It is refused only where it has been rung 2^64 times.
+        // The write fails only after 2^64 writes.
         let waker = Waker::new(move || _ = bell.write(1));
         Ok(Parker {
             event,
@@ -102,7 +102,7 @@ impl Parker {
         &self.waker
     }
 
-    /// From here on every item given to the thread wakes it. One more look finds the items given before.
+    /// From here on every item given to the thread wakes it. Another check for work finds the earlier items.
     pub fn announce(&self) {
         self.waker.announce(|| {
             if self.has_barrier {
@@ -111,13 +111,13 @@ impl Parker {
         });
     }
 
-    /// True while the announcement holds: the thread was given nothing since.
+    /// True while the announcement holds: no work arrived since.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.waker.is_announced()
     }
 
-    /// There was work: the thread stays awake.
+    /// Records work: the thread stays awake.
     #[inline]
     pub fn note_work(&mut self) {
         self.fruitless = 0;
@@ -126,11 +126,11 @@ impl Parker {
         }
     }
 
-    /// Sleeps until something of what `fill` adds is there, or the thread is woken. Allocates nothing. Where a descriptor
-    /// ended it, the thread has to announce its next sleep again.
+    /// Sleeps until one of the events that `fill` adds occurs, or the thread is woken. Allocates nothing. If
+    /// a descriptor ended the sleep, the thread must announce its next sleep again.
     ///
-    /// If descriptors ended the latest sleeps and there was no work, such as a connection that waits while the
-    /// system refuses to accept it, this one lasts a millisecond: nothing makes the thread spin.
+    /// If descriptors ended the latest sleeps and there was no work, such as a pending connection that the
+    /// system refuses to accept, this sleep lasts a millisecond: the thread never spins.
     pub fn sleep(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         let now = self.clock.now();
         self.wait.clear(now);
@@ -142,7 +142,7 @@ impl Parker {
         if !self.has_barrier {
             self.wait.soon();
         }
-        // Behind the others: it has its place in any case.
+        // Added last: it has its place in any case.
         let fd = self.event.as_fd().as_raw_fd();
         self.wait.descriptors.push(libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
         let left = self.wait.until.map(|until| until.since(self.clock.now()));
@@ -152,7 +152,7 @@ impl Parker {
             let _ = self.event.read();
         }
         if ready > 0 {
-            // There is work, most likely. What the thread gives itself while it does that is no reason to ring.
+            // There is probably work. Items that the thread gives itself meanwhile need not ring.
             self.waker.retract();
         }
         let is_early = ready > usize::from(is_rung) || left == Some(Nanos::ZERO);
@@ -160,18 +160,18 @@ impl Parker {
     }
 }
 
-/// How a thread rests whose work is not urgent: while there is much of it, it is not woken for each piece, and looks again
-/// after an interval; while there is none, it sleeps until it is woken.
+/// Rest of a thread whose work is not urgent. While there is much work, it is not woken for each piece, and
+/// checks again after an interval; while there is none, it sleeps until it is woken.
 #[derive(Debug)]
 pub struct Rest {
     parker: Parker,
     interval: Nanos,
-    /// A look after the interval found nothing.
+    /// True when the check after the interval found nothing.
     is_quiet: bool,
 }
 
 impl Rest {
-    /// For a thread that looks again after `interval` when it has done what there was.
+    /// For a thread that checks again after `interval` when its work is done.
     ///
     /// # Errors
     /// As [`Parker::new`].
@@ -179,20 +179,20 @@ impl Rest {
         Ok(Rest { parker: Parker::new(clock)?, interval, is_quiet: false })
     }
 
-    /// Wakes the thread while there was nothing to do.
+    /// The waker, which wakes the thread while it has nothing to do.
     #[must_use]
     pub fn waker(&self) -> &Waker {
         self.parker.waker()
     }
 
-    /// There was work.
+    /// Records that there was work.
     pub fn note_work(&mut self) {
         self.is_quiet = false;
         self.parker.note_work();
     }
 
-    /// There was none: rests for the interval, or until there is something of what `fill` adds; from then on sleeps, after
-    /// one more look, until that or until it is woken.
+    /// Without work: rests for the interval, or until an event that `fill` adds; from then on sleeps, after
+    /// one more check, until such an event or until it is woken.
     pub fn rest(&mut self, fill: impl FnOnce(Nanos, &mut WaitSet)) {
         if self.parker.is_announced() {
             self.parker.sleep(fill);
@@ -208,7 +208,7 @@ impl Rest {
     }
 }
 
-/// Waits, and returns how many are ready. A signal ends it early.
+/// Waits, and returns the number of ready descriptors. A signal ends it early.
 fn poll(descriptors: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> usize {
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = descriptors.len() as libc::nfds_t;
@@ -229,7 +229,7 @@ fn timespec(duration: Nanos) -> libc::timespec {
 const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
-/// Whether the kernel has a barrier that acts on all running threads of the process.
+/// True when the kernel has a barrier that acts on all running threads of the process.
 fn register_barrier() -> bool {
     cfg!(not(miri)) && membarrier(REGISTER_PRIVATE_EXPEDITED)
 }

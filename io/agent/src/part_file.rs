@@ -1,4 +1,4 @@
-//! A file that has its name only once it is whole.
+//! A file that appears under its name only when complete.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 
-/// A new regular file that is written as `NAME.part` and renamed to `NAME` by [`PartFile::finish`]; dropped before that, it
-/// is removed.
+/// A new regular file that is written as `NAME.part` and renamed to `NAME` by [`PartFile::finish`]; if
+/// dropped before, it is removed.
 ///
-/// The part is always a file that this created: a link or anything else under its name is refused and never followed. One
-/// that a killed process left is replaced; one that another process writes is an error.
+/// The part is always a file created here: a link or anything else under its name is refused and never
+/// followed. A part of a killed process is replaced; one that another process is writing is an error.
 #[derive(Debug)]
 pub struct PartFile {
-    /// `None` once it has its name.
+    /// `None` once it was renamed.
     part: Option<PathBuf>,
     path: PathBuf,
     /// Keeps the part locked.
@@ -22,10 +22,10 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Begins a file that is to be at `path`.
+    /// Begins a file that will be at `path`.
     ///
     /// # Errors
-    /// The system's, and when the part is not ours to be written.
+    /// The system's error, or an error when the part must not be written.
     pub fn create(path: &Path) -> io::Result<PartFile> {
         let part = PartFile::name_for(path);
         let file = match create_new(&part) {
@@ -36,11 +36,11 @@ impl PartFile {
             created => created,
         }?;
         let this = PartFile { part: Some(part), path: path.to_owned(), file };
-        // Another process may have taken it for a left over one since.
+        // Another process may have removed it as a leftover since.
         if is_locked(&this.file) { Err(in_use()) } else { Ok(this) }
     }
 
-    /// The name of the file that is to be at `path`, until it is whole.
+    /// The name of the incomplete file for `path`.
     #[must_use]
     pub fn name_for(path: &Path) -> PathBuf {
         let mut name = path.as_os_str().to_owned();
@@ -48,16 +48,16 @@ impl PartFile {
         PathBuf::from(name)
     }
 
-    /// To be written.
+    /// The file, for writing.
     #[must_use]
     pub const fn file(&self) -> &File {
         &self.file
     }
 
-    /// Gives the file its name, in the place of what has it.
+    /// Renames the file, replacing any file at its name.
     ///
     /// # Errors
-    /// The system's; then it is removed.
+    /// The system's error; the part is then removed.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(part) = &self.part {
             fs::rename(part, &self.path)?;
@@ -70,7 +70,7 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // When it cannot be removed it still does not carry the name of a whole file.
+            // If this fails, it still does not have the name of a complete file.
             let _ = fs::remove_file(part);
         }
     }
@@ -81,7 +81,7 @@ fn create_new(part: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(part)
 }
 
-/// Removes what a killed process left; an error when it is anything else.
+/// Removes the part of a killed process; an error when it is anything else.
 fn remove_left_over(part: &Path) -> io::Result<()> {
     let no_part = || {
         let words = format!("{} is not a regular file: remove it, or choose another name", part.display());
@@ -103,7 +103,7 @@ fn remove_left_over(part: &Path) -> io::Result<()> {
     fs::remove_file(part)
 }
 
-/// Locks a file: true when another process holds the lock. A file system without locks gives false.
+/// Locks a file: true when another process holds the lock. Returns false on a file system without locks.
 fn is_locked(file: &File) -> bool {
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
@@ -125,7 +125,7 @@ mod tests {
         let part = PartFile::name_for(&path);
         drop(PartFile::create(&path).unwrap());
         assert!(!path.exists() && !part.exists());
-        // A file that a killed process left is replaced.
+        // A file of a killed process is replaced.
         fs::write(&part, "left over").unwrap();
         let file = PartFile::create(&path).unwrap();
         assert!(PartFile::create(&path).unwrap_err().to_string().contains("another process is writing it"));

@@ -1,4 +1,4 @@
-//! Memory that a program's start needed and nothing after it: pages of code.
+//! Release of code pages that only a program's start needed.
 #![allow(unsafe_code)] // advice about memory is a system call with addresses
 
 use std::fs::File;
@@ -6,15 +6,16 @@ use std::io::{self, BufRead, BufReader};
 
 use nix::libc;
 
-/// Takes the pages of code and constants that the program has touched so far out of its memory, and returns how many bytes
-/// of mappings that were.
+/// Releases the pages of code and constants that the program has touched so far, and returns the size of
+/// these mappings in bytes.
 ///
-/// Reading a command line, configurations and the clock's calibration touch megabytes of code once, sixteen pages at a time.
-/// They stay in the system's page cache; what is needed again comes back from there, at about a microsecond for sixteen pages.
-/// Call it once, when the start is over, where memory matters more than that. Breakpoints that a debugger set before are gone.
+/// Reading a command line, configurations and the clock's calibration touch megabytes of code once, sixteen
+/// pages at a time. They stay in the system's page cache; pages that are needed again are mapped from there,
+/// at about a microsecond for sixteen pages. Call it once after the start, where memory matters more than
+/// that. Removes breakpoints set before.
 ///
 /// # Errors
-/// `/proc/self/maps` cannot be read. Outside Linux nothing is done.
+/// `/proc/self/maps` cannot be read. Outside Linux this does nothing.
 pub fn give_back_code() -> io::Result<u64> {
     if !cfg!(all(target_os = "linux", not(miri))) {
         return Ok(0);
@@ -30,22 +31,23 @@ pub fn give_back_code() -> io::Result<u64> {
 
 fn give_back(start: usize, end: usize) -> u64 {
     let len = end - start;
-    // SAFETY: the range is a mapping of a file that is not writable and, being code or the beginning of a program file, never
-    // was: each of its pages is the file's, and comes from it again when it is touched. That advice is refused changes nothing.
+    // SAFETY: the range is a mapping of a file that is not writable and, being code or the start of a program
+    // file, never was: each of its pages is the file's, and is read from it again when touched. If the advice
+    // is refused, nothing changes.
     let refused = unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_DONTNEED) };
     if refused == 0 { len as u64 } else { 0 }
 }
 
 /// The addresses of a mapping of code, or of the constants at the beginning of a program file, if the line of
-/// `/proc/self/maps` is one; source: proc_pid_maps(5).
+/// `/proc/self/maps` describes one; source: proc_pid_maps(5).
 ///
-/// Other mappings without write access may have been written before: the loader puts addresses into some and locks them then.
+/// Other mappings without write access may have been written: the loader relocates some, then locks them.
 fn code_range(line: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, access, offset) = (fields.next()?, fields.next()?, fields.next()?);
     let (_device, inode, path) = (fields.next()?, fields.next()?, fields.next()?);
     let is_code = access == "r-xp" || access == "r--p" && offset.bytes().all(|digit| digit == b'0');
-    // Not of a file: the kernel's own page of code, or code that was made here.
+    // Not from a file: the kernel's own code page, or generated code.
     if !is_code || inode == "0" || !path.starts_with('/') {
         return None;
     }
@@ -63,7 +65,7 @@ mod tests {
         let range = |line: &str| code_range(line);
         assert_eq!(range("1000-3000 r-xp 002d3000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
         assert_eq!(range("1000-3000 r--p 00000000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
-        // Relocated and locked, writable, shared, anonymous, the kernel's, not a line.
+        // Relocated and locked, writable, shared, anonymous, the kernel's, and an invalid line.
         assert_eq!(range("1000-3000 r--p 00fb4000 fe:00 77   /opt/tickpath"), None);
         assert_eq!(range("1000-3000 rw-p 00000000 fe:00 77   /opt/tickpath"), None);
         assert_eq!(range("1000-3000 r--s 00000000 fe:00 77   /dev/shm/prices"), None);

@@ -1,4 +1,4 @@
-//! Runs agents on threads until they are told to stop.
+//! Runs agents on threads until the stop signal is raised.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,24 +17,24 @@ use crate::invoker::{Invoker, PlanError};
 use crate::park::Parker;
 use crate::stop::StopSignal;
 
-/// How long agents may take to [finish](Agent::finish) what they have taken, once the system is to stop; then they
-/// are closed as they stand.
+/// Maximum time for agents to [finish](Agent::finish) accepted work, once the system is stopping; then they
+/// are closed in their present state.
 pub const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// A cycle without work that took longer is a stall of the host.
+/// Minimum duration of a cycle without work that counts as a stall of the host.
 const STALL_MIN: Nanos = Nanos::from_micros(10);
-/// Time for which a thread that [parks](IdleStrategy::Park) stays awake after its latest work: at more than a thousand
-/// messages a second it does not sleep.
+/// Time for which a [parking](IdleStrategy::Park) thread stays awake after its latest work: at more than a
+/// thousand messages a second it does not sleep.
 const AWAKE_FOR: Nanos = Nanos::from_millis(1);
 
-/// One thread: where it runs, how it idles, and which agents it calls in which order.
+/// One thread: its core, its idling, and its agents with the order of their calls.
 pub struct ThreadPlan {
     /// Name of the thread, also for the system; Linux shows its first 15 bytes.
     pub name: String,
-    /// Core to pin the thread to; none leaves it to the scheduler.
+    /// Core to pin the thread to; `None` leaves it to the scheduler.
     pub core: Option<usize>,
-    /// What to do when a cycle found no work.
+    /// Behaviour after a cycle without work.
     pub idle: IdleStrategy,
-    /// How often the agents [rehearse](Agent::rehearse) while there is no work; never when `None`.
+    /// Interval of the agents' [warm-up](Agent::rehearse) while there is no work; `None` for none.
     pub rehearse_interval: Option<Nanos>,
     /// The agents of the thread.
     pub agents: Vec<Box<dyn Agent>>,
@@ -42,16 +42,16 @@ pub struct ThreadPlan {
     pub cycle: Vec<usize>,
 }
 
-/// What a thread did, when it has ended.
+/// The result of an ended thread.
 #[derive(Clone, Debug)]
 pub struct ThreadReport {
     /// The thread's final counts.
     pub counters: Arc<ThreadCounters>,
-    /// Why the thread could not be pinned to its core, if so.
+    /// The reason why the thread could not be pinned to its core, if so.
     pub pin_warning: Option<String>,
 }
 
-/// Why a system did not start, or did not end well.
+/// The reason why a system did not start, or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunnerError {
@@ -63,10 +63,10 @@ pub enum RunnerError {
     Spawn {
         /// Name of the thread.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The system refused what wakes a thread that sleeps, mostly by its limit of open files.
+    /// The system refused the event that wakes a sleeping thread, mostly by its limit of open files.
     #[error("thread {name} cannot sleep: {source}: raise the limit of open files")]
     Park {
         /// Name of the thread.
@@ -82,12 +82,12 @@ pub enum RunnerError {
     Panicked {
         /// Name of the thread.
         name: String,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
 }
 
-/// A running system of agents. Dropped without [`join`](Runner::join), it runs on until it is stopped.
+/// A running system of agents. If dropped without [`join`](Runner::join), it runs until it is stopped.
 ///
 /// Costs two clock reads per cycle through a thread's agents, and one and a few stores per duty cycle that found
 /// work: with reads of 9 ns about 27 ns per cycle, 11 ns for each agent without work and 22 ns for each with.
@@ -110,8 +110,8 @@ impl Runner {
     /// `stop` ends all threads; it is also raised when an agent fails.
     ///
     /// # Errors
-    /// [`RunnerError`] when a plan cannot be run, a thread cannot be started, or an agent does not start; in
-    /// each case every thread has ended again.
+    /// [`RunnerError`] when a plan cannot be run, a thread cannot be started, or an agent does not start;
+    /// every thread has then ended again.
     pub fn start(plans: Vec<ThreadPlan>, clock: TscClock, stop: StopSignal) -> Result<Runner, RunnerError> {
         let loops =
             plans.into_iter().map(|plan| Loop::new(plan, clock, &stop)).collect::<Result<Vec<_>, _>>()?;
@@ -121,7 +121,7 @@ impl Runner {
         for duty_loop in loops {
             if let Err(error) = runner.spawn(duty_loop, ready_sender.clone(), Arc::clone(&go)) {
                 runner.stop.stop();
-                runner.join().ok(); // the refused thread is the reason, whatever else happened
+                runner.join().ok(); // the refused thread is the reason, regardless of other errors
                 return Err(error);
             }
         }
@@ -155,23 +155,23 @@ impl Runner {
         self.threads.iter().map(|thread| &thread.report.counters)
     }
 
-    /// Threads that could not be pinned to their core, in words, to be told once.
+    /// Messages about threads that could not be pinned to their core, to be reported once.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.threads.iter().filter_map(|thread| thread.report.pin_warning.as_deref())
     }
 
-    /// Whether every thread has ended.
+    /// True when every thread has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.threads.iter().all(|thread| thread.handle.is_finished())
     }
 
-    /// Waits until every thread has ended; raise the stop signal to make them.
+    /// Waits until every thread has ended; raise the stop signal to end them.
     ///
     /// # Errors
     /// The first thread, in the order of the plans, whose agent failed or panicked.
     pub fn join(self) -> Result<Vec<ThreadReport>, RunnerError> {
-        // Every thread is waited for, also when an early one has failed.
+        // Every thread is joined, also when an early one has failed.
         let ended: Vec<_> = self.threads.into_iter().map(RunningThread::join).collect();
         ended.into_iter().collect()
     }
@@ -192,7 +192,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()
 }
 
-/// Where a thread reports its index and pin warning once its agents have started.
+/// Channel on which a thread reports its index and pin warning once its agents have started.
 type Ready = Sender<(usize, Option<String>)>;
 
 /// The work of one thread.
@@ -200,7 +200,7 @@ struct Loop {
     name: String,
     core: Option<usize>,
     idler: Idler,
-    /// Puts the thread to sleep while it has nothing to do.
+    /// Puts the thread to sleep while it has no work.
     parker: Option<Parker>,
     rehearse_interval: Option<Nanos>,
     invoker: Invoker,
@@ -231,9 +231,9 @@ impl Loop {
     }
 
     fn run(mut self, index: usize, ready: Ready, go: &AtomicBool) -> Result<(), AgentFailure> {
-        // Raised on every way out, so that the end of one thread, a panic included, is the end of all.
+        // Raised on every exit, so that the end of one thread, including a panic, ends all.
         let _guard = StopOnDrop(self.stop.clone());
-        // Before the agents start, so that the memory they touch first is near their core.
+        // Before the agents start, so that the memory that they touch first is near their core.
         let pin_warning = self.core.and_then(|core| pin_current_thread(core).err());
         let outcome = self
             .start(index, pin_warning, ready, go)
@@ -243,7 +243,7 @@ impl Loop {
         outcome
     }
 
-    /// Lets the agents finish what they have taken.
+    /// Lets the agents finish their accepted work.
     fn finish(&mut self) -> Result<(), AgentFailure> {
         let deadline = self.clock.now() + FINISH_TIMEOUT;
         loop {
@@ -251,12 +251,12 @@ impl Loop {
             if self.invoker.finish(now)? || now >= deadline {
                 return Ok(());
             }
-            // Nothing is urgent any more, and another thread may have what is waited for.
+            // Nothing is urgent any more, and another thread may have the awaited work.
             thread::yield_now();
         }
     }
 
-    /// Starts the agents, says so, and waits until all others have started.
+    /// Starts the agents, reports that, and waits until all others have started.
     fn start(
         &mut self,
         index: usize,
@@ -324,8 +324,8 @@ impl Loop {
         }
     }
 
-    /// Announces that the thread is about to sleep, so that another cycle finds what it was given before; or sleeps, where
-    /// it was given nothing since the announcement.
+    /// Announces that the thread is about to sleep, so that another cycle finds earlier items; or sleeps, if
+    /// nothing arrived since the announcement.
     #[cold]
     fn rest(&mut self) {
         let Some(parker) = &mut self.parker else { return };
@@ -349,7 +349,7 @@ impl Drop for StopOnDrop {
 /// Pins the calling thread to one core.
 ///
 /// # Errors
-/// In words: the core does not exist or this process may not use it.
+/// A message: the core does not exist or this process may not use it.
 pub fn pin_current_thread(core: usize) -> Result<(), String> {
     let mut cores = CpuSet::new();
     cores
@@ -362,7 +362,7 @@ pub fn pin_current_thread(core: usize) -> Result<(), String> {
 #[derive(Debug)]
 pub struct PinGuard {
     before: CpuSet,
-    /// To be dropped on the thread that it pinned.
+    /// Must be dropped on the pinned thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -380,7 +380,7 @@ impl PinGuard {
 
 impl Drop for PinGuard {
     fn drop(&mut self) {
-        // Where this fails the thread stays where it was pinned.
+        // If this fails, the thread remains pinned.
         let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
     }
 }

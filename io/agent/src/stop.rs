@@ -13,16 +13,16 @@ use tickpath_lockfree::wake::Waker;
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// How often it is looked whether the signal was raised, to arm the second one.
+/// Interval of checks whether the signal was raised, to arm the second one.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Signals closer together than this are one.
+/// Signals closer together than this count as one.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
 
 /// Asks a running system to stop; clones share one flag.
 #[derive(Clone, Debug, Default)]
 pub struct StopSignal {
     is_raised: Arc<AtomicBool>,
-    /// Of threads that may sleep when it is raised.
+    /// Wakers of threads that may sleep when it is raised.
     wakers: Arc<Mutex<Vec<Waker>>>,
 }
 
@@ -35,9 +35,9 @@ impl StopSignal {
 
     /// A signal that Ctrl-C (SIGINT) and SIGTERM raise too.
     ///
-    /// When one of them comes again more than a third of a second after the signal was raised, by whatever,
-    /// the process exits at once with status 130 and closes nothing. Until then it is the same key press:
-    /// a shell may deliver one to a whole group twice.
+    /// When one of them arrives again more than a third of a second after the signal was raised, by any
+    /// means, the process exits immediately with status 130 and closes nothing. Before that it counts as the
+    /// same key press: a shell may deliver one to a whole group twice.
     ///
     /// # Errors
     /// The system refuses the handler.
@@ -67,7 +67,7 @@ impl StopSignal {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_if_asleep);
     }
 
-    /// Has the signal wake a thread that sleeps.
+    /// Makes the signal wake a sleeping thread.
     pub fn wake(&self, waker: &Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker.clone());
     }

@@ -1,4 +1,4 @@
-//! A listening Unix socket whose file is there while it is.
+//! A listening Unix socket whose file exists only while it listens.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -12,13 +12,13 @@ use nix::sys::socket::{getsockopt, sockopt};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Another program serves it: give this one another path, or stop the other.
+    /// Another program serves the socket: give this one another path, or stop the other.
     #[error("socket {} is served by a running program: give this one another path", .0.display())]
     InUse(PathBuf),
-    /// Something that is no socket is there: remove it, or choose another path.
+    /// There is another kind of file: remove it, or choose another path.
     #[error("socket {}: a file that is no socket is there: choose another path", .0.display())]
     NotASocket(PathBuf),
-    /// The system refused: see that the folder exists and may be written.
+    /// The system refused: check that the folder exists and is writable.
     #[error("socket {}: {source}", path.display())]
     Io {
         /// The path.
@@ -28,7 +28,7 @@ pub enum ListenError {
     },
 }
 
-/// A listening Unix socket, which does not wait. Dropped, its file is removed.
+/// A non-blocking listening Unix socket. Dropping it removes its file.
 #[derive(Debug)]
 pub struct UnixListener {
     socket: net::UnixListener,
@@ -39,7 +39,7 @@ pub struct UnixListener {
 }
 
 impl UnixListener {
-    /// Opens the socket at `path`, whose file has `mode`, in place of one that no program serves.
+    /// Opens the socket at `path`, with the file mode `mode`, and replaces a socket that no program serves.
     ///
     /// # Errors
     /// [`ListenError`].
@@ -56,10 +56,10 @@ impl UnixListener {
         open().map_err(|source| ListenError::Io { path: path.to_owned(), source })
     }
 
-    /// The next connection, whose stream waits as the system's default says, and who made it.
+    /// The next connection, whose stream has the system's default blocking mode, and its peer.
     ///
     /// # Errors
-    /// The system's; [`ErrorKind::WouldBlock`] when there is none.
+    /// The system's error; [`ErrorKind::WouldBlock`] when there is none.
     pub fn accept(&self) -> io::Result<(UnixStream, Peer)> {
         let (stream, _) = self.socket.accept()?;
         let peer = Peer::of(&stream)?;
@@ -73,10 +73,10 @@ impl UnixListener {
     }
 }
 
-/// The process at the other end of a connection, as the kernel knows it.
+/// The process at the other end of a connection, according to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process id; another process may have it once this one has gone.
+    /// Process id; another process may reuse it after this one has ended.
     pub pid: u32,
     /// The user it runs as.
     pub uid: u32,
@@ -86,7 +86,7 @@ impl Peer {
     /// The other end of a stream.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn of(stream: &UnixStream) -> io::Result<Peer> {
         let found = getsockopt(stream, sockopt::PeerCredentials)?;
         Ok(Peer { pid: found.pid().unsigned_abs(), uid: found.uid() })
@@ -96,7 +96,7 @@ impl Peer {
 impl Drop for UnixListener {
     fn drop(&mut self) {
         if fs::metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.file) {
-            // If that fails, the next program replaces it, because no program serves it.
+            // If this fails, the next program replaces it, because no program serves it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -145,7 +145,7 @@ mod tests {
     fn what_a_killed_program_left_is_replaced_and_no_other_file_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        // The standard library leaves the file, as a kill does.
+        // The standard library leaves the file, as a killed process does.
         drop(net::UnixListener::bind(&path).unwrap());
         let over_stale = open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

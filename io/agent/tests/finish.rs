@@ -1,4 +1,4 @@
-//! The end of a system: agents finish what they have taken before any of them is closed, within a time.
+//! The end of a system: agents finish accepted work before any of them is closed, within a time limit.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,13 +10,13 @@ use tickpath_agent::{
 };
 use tickpath_types::Nanos;
 
-/// Passes on, one in a call, what those before it have passed; done when it has passed everything.
+/// Passes on, one per call, what its predecessor has passed; done when it has passed everything.
 struct Link {
     role: &'static str,
-    /// How many the one before has passed.
+    /// Number passed by the predecessor.
     before: Arc<AtomicUsize>,
     passed: Arc<AtomicUsize>,
-    /// How many there are.
+    /// Total number to pass.
     count: usize,
     closed: Arc<Mutex<Vec<(&'static str, usize)>>>,
     stop: StopSignal,
@@ -35,7 +35,7 @@ impl Agent for Link {
         }
         if passed < self.before.load(Ordering::SeqCst) {
             self.passed.store(passed + 1, Ordering::SeqCst);
-            // Trouble that an agent gets over is no end.
+            // A recoverable error does not end the agent.
             return Err(AgentError::recoverable("passed one"));
         }
         Ok(false)
@@ -50,8 +50,8 @@ impl Agent for Link {
     }
 }
 
-/// Runs links in a row, those of one list on one thread, until they stop themselves; what each had passed when it was
-/// closed, and how long that took.
+/// Runs links in a row, those of one list on one thread, until they stop themselves. Returns the number that
+/// each had passed when it was closed, and the duration.
 fn run(
     threads: &[&[&'static str]],
     available: usize,

@@ -37,7 +37,7 @@ impl Agent for Auditor {
             }
             _ => {}
         }
-        // Long runs without work, so that the idle strategy is exercised to its end.
+        // Long periods without work, so that the idle strategy reaches its last stage.
         if self.calls % 100 == 50 {
             let start = Instant::now();
             while start.elapsed() < QUIET {}

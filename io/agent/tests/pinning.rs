@@ -1,4 +1,4 @@
-//! Where threads may run.
+//! Thread affinity.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::thread;
@@ -30,7 +30,7 @@ fn a_guard_gives_back_a_choice_of_cores_too() {
     let mut chosen = CpuSet::new();
     chosen.set(before[0]).unwrap();
     sched_setaffinity(Pid::from_raw(0), &chosen).unwrap();
-    // Refused where the process may not use the last core; the choice stays in each case.
+    // Fails where the process may not use the last core; the affinity is unchanged in each case.
     drop(PinGuard::pin(*before.last().unwrap()));
     assert_eq!(allowed(), [before[0]]);
 }

@@ -1,4 +1,4 @@
-//! What agents do when there is nothing to do, and whose time it is.
+//! Agents without work: background work, warm-ups, and the accounting of their time.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use tickpath_agent::{
 };
 use tickpath_types::Nanos;
 
-/// What the agents of one thread were called for, in order, and when.
+/// Calls of the agents of one thread, in order, with their times.
 type Log = Arc<Mutex<Vec<(&'static str, Nanos)>>>;
 
-/// Returns what it is told to, from the last to the first and then 0, and takes its time.
+/// Returns preset results, from the last to the first and then 0, and takes its time.
 #[derive(Default)]
 struct Actor {
     names: [&'static str; 3],
@@ -72,7 +72,7 @@ fn take(log: &Log) -> Vec<&'static str> {
 
 type RunCycle = fn(&mut Invoker) -> Result<usize, String>;
 
-/// Both ways to run a cycle.
+/// Both methods to run a cycle.
 fn cycles() -> [RunCycle; 2] {
     [
         |invoker| invoker.run_once(Nanos(7)).map_err(|failure| failure.to_string()),
@@ -127,7 +127,7 @@ fn each_agent_is_asked_to_rehearse() {
 
 const SLOW: Nanos = Nanos::from_micros(200);
 
-/// Runs one timed cycle; its counters, the ticks that it took, and how many [`SLOW`] is.
+/// Runs one timed cycle; returns its counters, the ticks that it took, and [`SLOW`] in ticks.
 fn timed(agents: [Actor; 2]) -> (Arc<ThreadCounters>, u64, u64) {
     let log = Log::default();
     let clock = TscClock::shared();
@@ -176,7 +176,7 @@ fn a_call_after_a_busy_one_has_a_time_of_its_own_and_after_an_idle_one_the_same(
     }
 }
 
-/// Has so much work in every cycle until its time is over, and notes when it was to rehearse.
+/// Has `work` in every cycle until its time is over, and records its warm-ups.
 struct Player {
     work: usize,
     stop: StopSignal,
@@ -204,7 +204,7 @@ impl Agent for Player {
     }
 }
 
-/// When two agents on one thread, with so much work each, were to rehearse.
+/// Times of the warm-ups of two agents on one thread, with this work each.
 fn play(idle: IdleStrategy, rehearse_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
     let (stop, rehearsals) = (StopSignal::new(), Arc::default());
     let agent =
@@ -223,7 +223,7 @@ fn agents_rehearse_at_the_interval_while_nobody_works() {
         assert!(rehearsals.len() >= 4, "{idle:?}: {}", rehearsals.len());
         let times: Vec<_> = rehearsals.chunks(2).map(|both| both[0]).collect();
         assert!(rehearsals.chunks(2).all(|both| both == [both[0]; 2]), "both agents, at one time");
-        // A nanosecond each for the two conversions from ticks.
+        // One nanosecond for each of the two conversions from ticks.
         let is_apart = |pair: &[Nanos]| pair[1].since(pair[0]) + Nanos(2) >= INTERVAL;
         assert!(times.windows(2).all(is_apart), "{idle:?}: {times:?}");
     }

@@ -10,7 +10,7 @@ use tickpath_lockfree::spsc;
 use tickpath_test_support::wait_for;
 use tickpath_types::Nanos;
 
-/// What the agents of one system share.
+/// Shared state of the agents of one system.
 #[derive(Default)]
 struct Shared {
     started: AtomicUsize,
@@ -18,7 +18,7 @@ struct Shared {
     calls: AtomicUsize,
 }
 
-/// How an agent behaves once it has been called a few times.
+/// Behaviour of an agent after a few calls.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Live,
@@ -26,7 +26,7 @@ enum Fate {
     PanicAtStart,
     Fail,
     Panic,
-    /// Stops the system after so many calls.
+    /// Stops the system after this number of calls.
     StopAfter(usize),
 }
 
@@ -75,7 +75,7 @@ impl Agent for Probe {
     }
 }
 
-/// A system with one thread per entry, each with one agent of that fate.
+/// A system with one thread per entry, each with one agent of that behaviour.
 fn start(fates: &[Fate], idle: IdleStrategy) -> (Result<Runner, RunnerError>, Arc<Shared>, StopSignal) {
     const NAMES: [&str; 3] = ["first", "second", "third"];
     let (shared, stop) = (Arc::new(Shared::default()), StopSignal::new());
@@ -189,7 +189,7 @@ fn a_core_that_does_not_exist_is_a_warning() {
     assert_eq!(reports[0].pin_warning.as_ref(), warnings.first());
 }
 
-/// Hands on what comes, one greater, and waits for nothing but its ring.
+/// Passes on each number plus one, and waits only for its ring.
 struct Relay {
     input: spsc::Consumer<u64>,
     output: Option<spsc::Producer<u64>>,
@@ -217,7 +217,7 @@ impl Agent for Relay {
     }
 }
 
-/// Two threads in a row that sleep while nothing comes: each message must wake both.
+/// Two threads in a row that sleep while no message arrives: each message must wake both.
 struct Relays {
     runner: Runner,
     stop: StopSignal,
@@ -263,7 +263,7 @@ fn a_message_wakes_every_thread_on_its_way() {
     let mut relays = Relays::start();
     let mut before = vec![0; 2];
     for value in 0..50 {
-        // Each goes to sleep once after each message.
+        // Each sleeps once after each message.
         let have_slept =
             |relays: &Relays| relays.sleeps().iter().zip(&before).all(|(now, before)| now > before);
         relays.wait_until("a thread without work does not sleep", have_slept);
@@ -274,7 +274,7 @@ fn a_message_wakes_every_thread_on_its_way() {
     relays.runner.join().unwrap();
 }
 
-/// Messages that come in every phase of falling asleep: after some turns of a loop, more from message to message.
+/// Messages that arrive in every phase of falling asleep: after a growing number of loop iterations.
 #[test]
 fn no_wake_up_is_lost_while_a_thread_falls_asleep() {
     let mut relays = Relays::start();

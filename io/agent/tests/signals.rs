@@ -1,4 +1,4 @@
-//! Signals end a process; so the process is another one.
+//! Signals end a process, so each test uses another process.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use tickpath_test_support::{this_test, wait_until};
 /// Set in the process that raises signals against itself.
 const CHILD: &str = "TICKPATH_SIGNALS_CHILD";
 
-/// Runs one of the children below in a process of its own; returns its exit status.
+/// Runs one of the children below in a separate process; returns its exit status.
 fn run_alone(test: &str) -> Option<i32> {
     let mut command = this_test(module_path!(), test);
     command.env(CHILD, "1").stdout(Stdio::null()).stderr(Stdio::null());
