@@ -1,6 +1,6 @@
-//! What loopback costs on this host: round trips, the kernel's part, idle polls, and segmented sends.
+//! Costs of loopback on this host: round trips, the kernel's part, idle polls, and segmented sends.
 //!
-//! `cargo bench -p tickpath-net`. Run without `--bench`, as tests are, it does little of each.
+//! `cargo bench -p tickpath-net`. Without `--bench`, as tests are run, it does little of each.
 #![allow(clippy::unwrap_used)] // a failed step ends the run
 
 use std::hint::black_box;
@@ -30,7 +30,7 @@ fn main() {
     batches(if is_bench { 5_000 } else { 2 });
 }
 
-/// Round trips, and in each the time from the kernel's stamp of the answer to its read.
+/// Round trips, and for each the time from the kernel's stamp of the answer to its read.
 struct Samples {
     round_trips: Vec<u64>,
     kernel_to_read: Vec<u64>,
@@ -170,7 +170,7 @@ fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     samples
 }
 
-/// Costs of asking when there is nothing: the median of batches of 100 calls.
+/// Costs of polls without data: the median of batches of 100 calls.
 fn idle_polls(calls: usize) {
     let mut receiver = MulticastReceiver::join(free_multicast_group().unwrap(), LOOPBACK).unwrap();
     let mut buffer = [0; 2_048];

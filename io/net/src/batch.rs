@@ -1,4 +1,4 @@
-//! Many datagrams by one system call.
+//! Many datagrams per system call.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -7,10 +7,10 @@ use crate::message::{
     CONTROL_LEN, Control, ControlBuffer, Received, empty_header, none_if_would_block, socket_address,
 };
 
-/// Room for a batch of datagrams, filled by `recvmmsg`.
+/// Buffers for a batch of datagrams, filled by `recvmmsg`.
 ///
-/// Everything is allocated at creation. The headers that the kernel reads point into the other arrays, none
-/// of which is ever resized.
+/// Everything is allocated at creation. The headers that the kernel reads point into the other arrays, which
+/// are never resized.
 pub struct RecvBatch {
     data: Vec<u8>,
     datagram_len_max: usize,
@@ -21,12 +21,12 @@ pub struct RecvBatch {
     received: Vec<Received>,
 }
 
-// SAFETY: the pointers in the headers and vectors point to memory that the batch itself owns, which moves
-// with it from thread to thread; nothing is shared.
+// SAFETY: the pointers in the headers and vectors point to memory owned by the batch itself, which moves with
+// it between threads; nothing is shared.
 unsafe impl Send for RecvBatch {}
 
 impl RecvBatch {
-    /// Room for `datagrams_max` datagrams of up to `datagram_len_max` bytes each.
+    /// Buffers for `datagrams_max` datagrams of up to `datagram_len_max` bytes each.
     ///
     /// # Panics
     /// When either is zero.
@@ -60,7 +60,7 @@ impl RecvBatch {
         RecvBatch { data, datagram_len_max, sources, controls, _vectors: vectors, headers, received }
     }
 
-    /// Datagrams that fit.
+    /// Maximum number of datagrams.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.headers.len()
@@ -72,14 +72,14 @@ impl RecvBatch {
         self.received.iter().zip(slots).map(|(received, slot)| (received, &slot[..received.len]))
     }
 
-    /// Replaces the batch by what waits on the socket; returns how many, and the latest drop count.
+    /// Replaces the batch by the datagrams that wait on the socket; returns their number, and the drop count.
     pub(crate) fn fill(&mut self, fd: BorrowedFd<'_>) -> io::Result<(usize, Option<u32>)> {
-        // The kernel shortened these in the previous call; the other headers are as they were.
+        // The kernel shortened these in the previous call; the other headers are unchanged.
         let used = self.received.len();
         self.headers[..used].iter_mut().for_each(offer_whole_buffers);
         self.received.clear();
-        // SAFETY: each header points to a name, a buffer and a control buffer of its own within vectors that
-        // `self` owns and never resizes, with their lengths; `self` is borrowed mutably during the call.
+        // SAFETY: each header points to a separate name, buffer and control buffer within vectors that `self`
+        // owns and never resizes, with their lengths; `self` is borrowed mutably during the call.
         let count = unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),
@@ -95,8 +95,8 @@ impl RecvBatch {
         Ok((count as usize, self.collect(count as usize)))
     }
 
-    /// Replaces the batch by the datagrams that `receive` gives, each in the buffer that it is called with, until it has
-    /// none; returns how many.
+    /// Replaces the batch by the datagrams that `receive` writes into the buffers passed to it, until it has
+    /// none; returns their number.
     pub(crate) fn fill_with(
         &mut self,
         mut receive: impl FnMut(&mut [u8]) -> io::Result<Option<Received>>,
@@ -127,7 +127,7 @@ impl RecvBatch {
     }
 }
 
-/// Tells the kernel how long the name and the control buffer are.
+/// Sets the lengths of the name and the control buffer for the kernel.
 fn offer_whole_buffers(header: &mut libc::mmsghdr) {
     header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
     header.msg_hdr.msg_controllen = CONTROL_LEN as _;

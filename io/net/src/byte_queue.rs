@@ -2,8 +2,8 @@
 
 /// Bytes in arrival order in one fixed allocation, readable as one slice.
 ///
-/// Emptying it is free. Otherwise the remainder moves to the front when less than half the capacity is left
-/// behind it, which for remainders of part of a message is a copy of some bytes once per half capacity.
+/// Emptying it is free. Otherwise the remainder moves to the front when less than half the capacity is free
+/// after it. For partial messages this is a copy of some bytes once per half capacity.
 #[derive(Debug)]
 pub struct ByteQueue {
     storage: Box<[u8]>,
@@ -15,11 +15,11 @@ impl ByteQueue {
     /// An empty queue for up to `capacity` bytes.
     #[must_use]
     pub fn new(capacity: usize) -> ByteQueue {
-        // A pattern other than zero, so that every page is touched here and not with the first bytes.
+        // A pattern other than zero, so that every page is touched here and not by the first bytes.
         ByteQueue { storage: vec![1; capacity].into_boxed_slice(), start: 0, end: 0 }
     }
 
-    /// Forgets what is queued.
+    /// Clears the queue.
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
     }
@@ -38,21 +38,21 @@ impl ByteQueue {
         self.end - self.start
     }
 
-    /// Whether there are none.
+    /// True when it is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Bytes that fit beside those queued.
+    /// Number of bytes that can still be queued.
     #[inline]
     #[must_use]
     pub fn free(&self) -> usize {
         self.storage.len() - self.len()
     }
 
-    /// Most bytes that can be queued.
+    /// Maximum number of bytes in the queue.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.storage.len()
@@ -71,7 +71,7 @@ impl ByteQueue {
         }
     }
 
-    /// Queues all of `bytes`, or none when they do not fit; returns whether it did.
+    /// Queues all of `bytes`, or nothing when they do not fit; returns whether they fit.
     #[inline]
     #[must_use]
     pub fn push(&mut self, bytes: &[u8]) -> bool {
@@ -86,8 +86,8 @@ impl ByteQueue {
         true
     }
 
-    /// Room behind the queued bytes to write into, at least half the capacity where that much is free; empty
-    /// only when the queue is full. [`commit`](ByteQueue::commit) queues what was written.
+    /// Free space after the queued bytes, at least half the capacity where that much is free; empty only when
+    /// the queue is full. [`commit`](ByteQueue::commit) queues the written bytes.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         if self.start > 0 && self.storage.len() - self.end < self.storage.len() / 2 {
@@ -96,10 +96,10 @@ impl ByteQueue {
         &mut self.storage[self.end..]
     }
 
-    /// Queues the first `count` bytes of the [`room`](ByteQueue::room).
+    /// Queues the first `count` bytes of the free space from [`room`](ByteQueue::room).
     ///
     /// # Panics
-    /// When the room is smaller.
+    /// When the free space is smaller.
     #[inline]
     pub fn commit(&mut self, count: usize) {
         assert!(count <= self.storage.len() - self.end, "committed more bytes than there was room for");

@@ -10,7 +10,7 @@ use crate::error::NetError;
 use crate::message::{Received, SendStatus, receive_datagram, would_block_if_full};
 use crate::sockets;
 
-/// A bound UDP socket that talks to any address.
+/// A bound UDP socket that exchanges datagrams with any address.
 #[derive(Debug)]
 pub struct UdpEndpoint {
     socket: Socket,
@@ -18,11 +18,11 @@ pub struct UdpEndpoint {
 }
 
 impl UdpEndpoint {
-    /// Binds to `address`; port 0 takes a free one.
+    /// Binds to `address`; port 0 selects a free port.
     ///
     /// # Errors
-    /// [`NetError::AddressInUse`] when another socket has the address; [`NetError::Bind`] when it is none of
-    /// this machine.
+    /// [`NetError::AddressInUse`] when another socket has the address; [`NetError::Bind`] when the address is
+    /// not one of this machine.
     pub fn bind(address: SocketAddrV4) -> Result<UdpEndpoint, NetError> {
         let socket = sockets::udp()?;
         sockets::stamp_receives(&socket)?;
@@ -34,7 +34,7 @@ impl UdpEndpoint {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's; a full queue is a result.
+    /// The system's error; a full queue is a result.
     pub fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus> {
         match self.socket.send_to(datagram, &to.into()) {
             Ok(_) => Ok(SendStatus::Sent),
@@ -42,12 +42,12 @@ impl UdpEndpoint {
         }
     }
 
-    /// Receives one datagram into `buffer`; nothing when none waits.
+    /// Receives one datagram into `buffer`; `None` when there is none.
     pub fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         Ok(receive_datagram(self.socket.as_fd(), buffer)?.map(|(received, _)| received))
     }
 
-    /// The address bound to, with its port.
+    /// The bound address, with its port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address

@@ -1,64 +1,64 @@
-//! Why a socket could not be made.
+//! Reasons why a socket could not be created.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Why a socket could not be made. Sending and receiving report `io::Error`.
+/// The reason why a socket could not be created. Sending and receiving report `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// Another socket has the address: end the program that has it, or choose another port.
+    /// Another socket has the address: end its program, or choose another port.
     #[error("address {address} is in use: is it running already? choose another")]
     AddressInUse {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddrV4,
     },
-    /// The system refuses the address: it is no address of this machine, or its port needs a privilege.
+    /// The system refuses the address: it is not an address of this machine, or its port needs a privilege.
     #[error("cannot bind {address}: {source}: choose an address of this machine and a port above 1023")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddrV4,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Nobody answers at the address: start the other end first, or correct the address.
+    /// There is no answer at the address: start the other end first, or correct the address.
     #[error("cannot connect to {address}: {source}: is the other end running there?")]
     Connect {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddrV4,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The address is no IPv4 multicast group: choose one in 224.0.0.0/4, for local use in 239.0.0.0/8.
+    /// The address is not an IPv4 multicast group: choose one in 224.0.0.0/4, for local use in 239.0.0.0/8.
     #[error("{group} is no multicast group: choose one in 239.0.0.0/8")]
     NotMulticast {
-        /// The address asked for.
+        /// The requested address.
         group: SocketAddrV4,
     },
-    /// The interface cannot join the group: it has to be the address of a local interface.
+    /// The interface cannot join the group: it must be the address of a local interface.
     #[error("cannot join {group} on interface {interface}: {source}: name a local interface by its address")]
     JoinGroup {
-        /// The group asked for.
+        /// The requested group.
         group: SocketAddrV4,
-        /// The interface asked for.
+        /// The requested interface.
         interface: Ipv4Addr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No packet ring here: it needs `CAP_NET_RAW` and Linux. Receive by sockets instead.
+    /// A packet ring is unavailable: it needs `CAP_NET_RAW` and Linux. Receive by sockets instead.
     #[error("no packet ring ({what}): {source}: it needs CAP_NET_RAW; sockets need nothing")]
     PacketRing {
         /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system refuses a socket or an option of one: mostly the limit of open files (`ulimit -n`).
+    /// The system refuses a socket or a socket option: mostly the limit of open files (`ulimit -n`).
     #[error("cannot set up a socket ({what}): {source}: check the limit of open files")]
     Socket {
         /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

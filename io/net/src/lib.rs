@@ -1,9 +1,9 @@
 //! UDP multicast and TCP transports with kernel receive time stamps.
 //!
-//! Bytes in and out, nothing about protocols. Every socket is non-blocking: "nothing there", "no room" and
-//! "the other end closed" are results, not errors, and a duty cycle never waits. Buffers are allocated when
-//! a socket is made; sending and receiving allocate nothing. IPv4 only. The error of an `io::Result` is the system's,
-//! unless its documentation says otherwise; a [`NetError`] names the socket too.
+//! Transfers bytes, independent of protocols. Every socket is non-blocking: "no data", "no space" and "closed
+//! by the other end" are results, not errors, and a duty cycle never waits. Buffers are allocated when a
+//! socket is created; sending and receiving allocate nothing. IPv4 only. The error of an `io::Result` is the
+//! system's, unless documented otherwise; a [`NetError`] names the socket too.
 //!
 //! ```
 //! use std::net::Ipv4Addr;
@@ -25,8 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! On loopback, busy-polled with both ends on cores of their own, expect 2 to 3 us one way by multicast and
-//! 3 to 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
+//! On loopback, busy-polled with both ends on separate cores, expect 2 to 3 us one way by multicast and 3 to
+//! 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
 
 #![allow(unsafe_code)] // recvmsg and recvmmsg on fixed arrays; a mapped packet ring
 

@@ -4,14 +4,14 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files, sockets among them, to `wanted` or as far as the process may, and returns what it is
-/// then. It is never lowered.
+/// Raises the limit of open files, including sockets, to `wanted` or as far as permitted, and returns the new
+/// limit. It is never lowered.
 pub fn raise_open_files(wanted: u64) -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft >= wanted {
         return Ok(soft);
     }
-    // A process with the right to may go beyond the hard limit.
+    // A privileged process may exceed the hard limit.
     if wanted > hard && setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted).is_ok() {
         return Ok(wanted);
     }

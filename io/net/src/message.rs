@@ -5,39 +5,39 @@ use std::mem::{self, MaybeUninit};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// What came with a datagram.
+/// Metadata of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Bytes written to the buffer.
     pub len: usize,
-    /// When the datagram entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds since the
-    /// Unix epoch; or when it was read, for datagrams that came before the kernel stamped, which it begins to do
-    /// a moment after the first socket of the machine asks for it.
+    /// Time at which the datagram entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds
+    /// since the Unix epoch. For datagrams that arrived before the kernel began to stamp, which is a moment
+    /// after the first socket of the machine requests it, this is the time of reading.
     pub kernel_ns: Option<u64>,
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddrV4,
-    /// The datagram was longer than the buffer; the rest is lost.
+    /// True when the datagram was longer than the buffer; the rest is lost.
     pub is_truncated: bool,
 }
 
-/// What became of a datagram.
+/// The result of sending a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SendStatus {
-    /// Handed to the network stack.
+    /// Accepted by the network stack.
     Sent,
     /// Not sent: the socket's or the device's queue is full. Sending again later may succeed.
     WouldBlock,
 }
 
-/// Control messages of one receive: the time stamp (32 bytes) and the drop count (24 bytes).
+/// Size for the control messages of one receive: the time stamp (32 bytes) and the drop count (24 bytes).
 pub(crate) const CONTROL_LEN: usize = 64;
 /// Bytes before the data of a control message.
 const CONTROL_HEADER_LEN: usize = size_of::<libc::cmsghdr>();
 
 const _: () = assert!(CONTROL_HEADER_LEN == 16 && size_of::<libc::timespec>() == 16);
 
-/// Aligned as the kernel wants control messages.
+/// Aligned as the kernel requires for control messages.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct ControlBuffer([u8; CONTROL_LEN]);
@@ -46,24 +46,24 @@ impl ControlBuffer {
     pub(crate) const EMPTY: ControlBuffer = ControlBuffer([0; CONTROL_LEN]);
 }
 
-/// What the kernel said beside the data.
+/// Control information from the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Control {
     /// Receive time, nanoseconds since the Unix epoch.
     pub(crate) kernel_ns: Option<u64>,
-    /// Datagrams dropped on the socket so far; absent while there were none.
+    /// Datagrams dropped on the socket so far; `None` while there were none.
     pub(crate) drop_count: Option<u32>,
 }
 
 impl Control {
-    /// What the kernel wrote for a received `header` into its control buffer.
+    /// Parses the control buffer that the kernel wrote for a received `header`.
     #[inline]
     #[allow(clippy::unnecessary_cast)] // the length is a `socklen_t` with musl
     pub(crate) fn of(header: &libc::msghdr, buffer: &ControlBuffer) -> Control {
         Control::parse(&buffer.0[..(header.msg_controllen as usize).min(CONTROL_LEN)])
     }
 
-    /// Reads control messages as the kernel lays them out: length, level, type, data; each aligned to a word.
+    /// Parses control messages in the kernel's layout: length, level, type, data; each aligned to a word.
     fn parse(mut bytes: &[u8]) -> Control {
         let mut control = Control::default();
         while let Some((len, level, kind)) = control_header(bytes) {
@@ -96,7 +96,7 @@ fn timespec_ns(data: &[u8]) -> Option<u64> {
     u64::try_from(nanos_since_epoch).ok().filter(|ns| *ns > 0)
 }
 
-/// Receives one datagram with its source and control messages; nothing when there is none.
+/// Receives one datagram with its source and control messages; `None` when there is none.
 #[inline]
 pub(crate) fn receive_datagram(
     fd: BorrowedFd<'_>,
@@ -108,7 +108,7 @@ pub(crate) fn receive_datagram(
         let received = Received {
             len: message.len,
             kernel_ns: message.control.kernel_ns,
-            // SAFETY: zeroed bytes are a valid `sockaddr_in`, whatever of it the kernel has overwritten.
+            // SAFETY: zeroed bytes are a valid `sockaddr_in`, however much of it the kernel has overwritten.
             from: socket_address(unsafe { source.assume_init_ref() }),
             is_truncated: message.flags & libc::MSG_TRUNC != 0,
         };
@@ -116,7 +116,7 @@ pub(crate) fn receive_datagram(
     }))
 }
 
-/// Receives bytes of a stream with their control messages; nothing when there are none, 0 bytes at its end.
+/// Receives bytes of a stream with their control messages; `None` when there are none, 0 bytes at its end.
 #[inline]
 pub(crate) fn receive_stream(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Control)>> {
     Ok(receive(fd, buffer, None)?.map(|message| (message.len, message.control)))
@@ -145,8 +145,8 @@ fn receive(
     header.msg_iovlen = 1;
     header.msg_control = control.0.as_mut_ptr().cast();
     header.msg_controllen = CONTROL_LEN as _;
-    // SAFETY: every pointer in the header points to memory that lives until the call returns, with the length
-    // beside it: the buffer borrowed for the call, and locals.
+    // SAFETY: every pointer in the header points to memory that lives until the call returns, with its
+    // length: the buffer borrowed for the call, and locals.
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, libc::MSG_DONTWAIT) };
     if len < 0 {
         return none_if_would_block();
@@ -155,7 +155,7 @@ fn receive(
     Ok(Some(Message { len: len as usize, flags: header.msg_flags, control }))
 }
 
-/// A full queue is a result.
+/// Maps a full queue to a result.
 pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
     match error.raw_os_error() {
         Some(libc::EAGAIN | libc::ENOBUFS) => Ok(SendStatus::WouldBlock),
@@ -163,7 +163,7 @@ pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
     }
 }
 
-/// After a failed receive: nothing there, or interrupted, is nothing.
+/// Maps the error of a receive: no data, or an interruption, is `None`.
 pub(crate) fn none_if_would_block<T>() -> io::Result<Option<T>> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {

@@ -1,4 +1,4 @@
-//! UDP multicast: one sender, many receivers, nothing acknowledged.
+//! UDP multicast: one sender, many receivers, no acknowledgements.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -14,10 +14,9 @@ use crate::error::NetError;
 use crate::message::{Received, SendStatus, receive_datagram, would_block_if_full};
 use crate::sockets;
 
-/// Receive buffer asked for: a burst of some milliseconds at a million datagrams
-/// a second.
+/// Requested receive buffer in bytes: a burst of some milliseconds at a million datagrams a second.
 const RECEIVE_BUFFER: usize = 8 << 20;
-/// Send buffer asked for, likewise.
+/// Requested send buffer in bytes, likewise.
 const SEND_BUFFER: usize = 2 << 20;
 
 /// Sends datagrams to one group.
@@ -30,11 +29,11 @@ pub struct MulticastSender {
 impl MulticastSender {
     /// A sender to `group` through the interface with the address `interface`.
     ///
-    /// Receivers on this machine get the datagrams too. Through the loopback interface nothing leaves the
-    /// machine (time to live 0); through others nothing leaves the local network (time to live 1).
+    /// Receivers on this machine get the datagrams too. Through the loopback interface they do not leave the
+    /// machine (time to live 0); through others they do not leave the local network (time to live 1).
     ///
     /// # Errors
-    /// [`NetError`] when `group` is no multicast group or the interface is not one of this machine.
+    /// [`NetError`] when `group` is not a multicast group or the interface is not one of this machine.
     pub fn new(group: SocketAddrV4, interface: Ipv4Addr) -> Result<MulticastSender, NetError> {
         check_group(group)?;
         let socket = sockets::udp()?;
@@ -43,7 +42,7 @@ impl MulticastSender {
         socket.set_multicast_ttl_v4(ttl).map_err(NetError::socket("multicast time to live"))?;
         socket.set_multicast_loop_v4(true).map_err(NetError::socket("multicast loop"))?;
         sockets::size_send_buffer(&socket, SEND_BUFFER)?;
-        // Connected, so that the kernel keeps the route instead of looking it up for each datagram.
+        // Connected, so that the kernel caches the route instead of looking it up for each datagram.
         socket.connect(&group.into()).map_err(|source| NetError::Connect { address: group, source })?;
         Ok(MulticastSender { socket, group })
     }
@@ -51,7 +50,7 @@ impl MulticastSender {
     /// Sends one datagram.
     ///
     /// # Errors
-    /// The system's, such as a datagram longer than 65,507 bytes; a full queue is a result.
+    /// The system's error, such as a datagram longer than 65,507 bytes; a full queue is a result.
     #[inline]
     pub fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
         match self.socket.send(datagram) {
@@ -60,7 +59,7 @@ impl MulticastSender {
         }
     }
 
-    /// The group sent to.
+    /// The destination group.
     #[must_use]
     pub fn group(&self) -> SocketAddrV4 {
         self.group
@@ -69,8 +68,8 @@ impl MulticastSender {
 
 /// Receives the datagrams of one group on one interface.
 ///
-/// Several receivers on one machine, in one process or many, each get every datagram. Bound to the group's
-/// address, so that another group on the same port is not delivered here.
+/// Several receivers on one machine, in one or several processes, each get every datagram. Bound to the
+/// group's address, so that datagrams of other groups on the same port are not delivered here.
 #[derive(Debug)]
 pub struct MulticastReceiver {
     socket: Socket,
@@ -80,11 +79,11 @@ pub struct MulticastReceiver {
 }
 
 impl MulticastReceiver {
-    /// Joins `group` on the interface with the address `interface`, with a receive buffer of 8 MiB where the
+    /// Joins `group` on the interface with the address `interface`, with a receive buffer of 8 MiB if the
     /// system allows it.
     ///
     /// # Errors
-    /// [`NetError`] when `group` is no multicast group or cannot be joined there.
+    /// [`NetError`] when `group` is not a multicast group or cannot be joined there.
     pub fn join(group: SocketAddrV4, interface: Ipv4Addr) -> Result<MulticastReceiver, NetError> {
         check_group(group)?;
         let socket = sockets::udp()?;
@@ -92,14 +91,14 @@ impl MulticastReceiver {
         sockets::stamp_receives(&socket)?;
         sockets::count_drops(&socket)?;
         let receive_buffer = sockets::size_receive_buffer(&socket, RECEIVE_BUFFER)?;
-        // Only what this socket joined, not what others on the machine did.
+        // Only the groups that this socket joined, not those of other sockets on the machine.
         socket.set_multicast_all_v4(false).map_err(NetError::socket("multicast of own groups only"))?;
         sockets::bind(&socket, group)?;
         socket.join_multicast_v4(group.ip(), &interface).map_err(join_error(group, interface))?;
         Ok(MulticastReceiver { socket, group, receive_buffer, kernel_drop_count: 0 })
     }
 
-    /// Receives one datagram into `buffer`; nothing when none waits.
+    /// Receives one datagram into `buffer`; `None` when there is none.
     #[inline]
     pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let Some((received, control)) = receive_datagram(self.socket.as_fd(), buffer)? else {
@@ -109,7 +108,7 @@ impl MulticastReceiver {
         Ok(Some(received))
     }
 
-    /// Replaces the contents of `batch` by the datagrams that wait, as many as fit; returns how many.
+    /// Replaces the contents of `batch` by the waiting datagrams, as many as fit; returns their number.
     #[inline]
     pub fn recv_batch(&mut self, batch: &mut RecvBatch) -> io::Result<usize> {
         let (count, drop_count) = batch.fill(self.socket.as_fd())?;
@@ -117,14 +116,15 @@ impl MulticastReceiver {
         Ok(count)
     }
 
-    /// The group joined.
+    /// The joined group.
     #[must_use]
     pub fn group(&self) -> SocketAddrV4 {
         self.group
     }
 
-    /// Bytes of the receive buffer, as the system gave it. The kernel's own bookkeeping comes out of its doubling of this,
-    /// so small datagrams fill a buffer at a fraction of it: on loopback each takes 768 bytes or more.
+    /// Size of the receive buffer in bytes, as granted by the system. The kernel's bookkeeping counts towards
+    /// twice this size, so small datagrams fill a buffer at a fraction of it: on loopback each takes 768
+    /// bytes or more.
     #[must_use]
     pub fn receive_buffer(&self) -> usize {
         self.receive_buffer
@@ -152,13 +152,13 @@ pub(crate) fn check_group(group: SocketAddrV4) -> Result<(), NetError> {
     if group.ip().is_multicast() { Ok(()) } else { Err(NetError::NotMulticast { group }) }
 }
 
-/// A group and port that nothing on this machine uses, for tests and demonstrations that run side by side.
+/// A group and port that are unused on this machine, for tests and demonstrations that run concurrently.
 ///
-/// The group is in 239.255.0.0/16, which stays local; it differs from call to call within a process, and the
-/// port is one that the system found free.
+/// The group is in 239.255.0.0/16, which is local; it differs from call to call within a process, and the
+/// system selected a free port.
 ///
 /// # Errors
-/// [`NetError`] when the system gives no port.
+/// [`NetError`] when the system has no free port.
 pub fn free_multicast_group() -> Result<SocketAddrV4, NetError> {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let port = UdpEndpoint::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?.local_address().port();

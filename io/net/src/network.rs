@@ -1,4 +1,4 @@
-//! What agents send and receive by: the kernel's sockets, or anything else that behaves like them.
+//! The transport of agents: the kernel's sockets, or a replacement with the same behaviour.
 
 use std::fmt;
 use std::io;
@@ -15,33 +15,33 @@ use crate::multicast::{MulticastReceiver, MulticastSender};
 use crate::poller::{Interest, Poller, Ready};
 use crate::sockets;
 
-/// Connections that wait to be accepted; further ones are refused by the kernel.
+/// Maximum number of connections that wait to be accepted; the kernel refuses further ones.
 const BACKLOG: i32 = 1024;
 
-/// Where sockets come from. An agent is generic over it and [`Kernel`] is the default, so that the kernel's sockets cost
-/// no look-up; a simulation puts a network of its own in its place, with the same buffers above it.
+/// The factory of sockets. An agent is generic over it, with the default [`Kernel`], so that the kernel's
+/// sockets cost no look-up; a simulation replaces it with a simulated network under the same buffers.
 pub trait Network: Clone + fmt::Debug + Send + 'static {
-    /// Listens, or is one end of a connection.
+    /// A listener, or one end of a connection.
     type Socket: StreamSocket;
-    /// Tells which sockets have something.
+    /// Reports which sockets are ready.
     type Poller: SocketPoller<Self::Socket>;
     /// Sends to a multicast group.
     type Sender: DatagramSender;
     /// Receives from a multicast group.
     type Receiver: DatagramReceiver;
-    /// Sends to and receives from anybody.
+    /// Exchanges datagrams with any address.
     type Endpoint: DatagramEndpoint;
 
-    /// A socket that listens at `address`, and where it does: port 0 takes a free one.
+    /// Creates a socket that listens at `address`, and returns its address: port 0 selects a free port.
     ///
     /// # Errors
     /// As [`TcpAcceptor::bind`](crate::TcpAcceptor::bind).
     fn listen(&self, address: SocketAddrV4) -> Result<(Self::Socket, SocketAddrV4), NetError>;
 
-    /// A socket that begins to connect to `address`; ask [`StreamSocket::poll_connected`] until it stands.
+    /// Begins to connect a socket to `address`; call [`StreamSocket::poll_connected`] until it is connected.
     ///
     /// # Errors
-    /// [`NetError::Connect`] when it is clear at once that nobody answers.
+    /// [`NetError::Connect`] when the connection fails immediately.
     fn start_connecting(&self, address: SocketAddrV4) -> Result<Self::Socket, NetError>;
 
     /// As [`Poller::new`].
@@ -57,60 +57,60 @@ pub trait Network: Clone + fmt::Debug + Send + 'static {
     fn endpoint(&self, address: SocketAddrV4) -> Result<Self::Endpoint, NetError>;
 }
 
-/// A non-blocking stream socket without buffers of its own. Dropped, it is closed.
+/// A non-blocking, unbuffered stream socket. Dropping it closes it.
 pub trait StreamSocket: fmt::Debug + Send + Sized {
-    /// The next connection that waits, and who made it, if the address is of a kind that is served.
+    /// The next waiting connection, and its peer, if the address family is supported.
     ///
     /// # Errors
-    /// The system's; [`WouldBlock`](io::ErrorKind::WouldBlock) when none waits.
+    /// The system's error; [`WouldBlock`](io::ErrorKind::WouldBlock) when there is none.
     fn accept(&self) -> io::Result<(Self, Option<SocketAddrV4>)>;
 
-    /// Whether the connection stands.
+    /// True when the connection is established.
     ///
     /// # Errors
-    /// Why it never will.
+    /// The reason why it failed.
     fn poll_connected(&self) -> io::Result<bool>;
 
-    /// Reads once: how many bytes, 0 at the end of the stream, and when the kernel received the last of them, in
-    /// nanoseconds since the Unix epoch. None when nothing is there.
+    /// Reads once: returns the number of bytes, 0 at the end of the stream, and the kernel's receive time of
+    /// the last one, in nanoseconds since the Unix epoch. `None` when there is no data.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<u64>)>>;
 
-    /// Gives bytes to be sent; how many were taken.
+    /// Sends bytes; returns the number of accepted ones.
     ///
     /// # Errors
-    /// The system's; [`WouldBlock`](io::ErrorKind::WouldBlock) when none were.
+    /// The system's error; [`WouldBlock`](io::ErrorKind::WouldBlock) when none were accepted.
     fn send(&self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Ends one direction of the connection, or both.
+    /// Shuts down one direction of the connection, or both.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
 
-    /// Bounds what is taken of this connection and not received at the other end, in bytes; a network whose bound is
-    /// fixed ignores it.
+    /// Bounds the bytes accepted of this connection and not yet received at the other end; a network with a
+    /// fixed bound ignores it.
     fn limit_send_buffer(&self, _bytes: usize) -> io::Result<()> {
         Ok(())
     }
 
-    /// Descriptor that is readable when there is something to read; none in a simulation.
+    /// Descriptor that is readable when there is data; `None` in a simulation.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// Tells which of its sockets have something, again and again until it is read.
+/// Reports the ready sockets, repeatedly until they are read.
 pub trait SocketPoller<S>: Send {
-    /// Watches a socket. It is forgotten when it is dropped.
+    /// Adds a socket. Dropping the socket removes it.
     fn add(&self, socket: &S, key: u64, interest: Interest) -> io::Result<()>;
 
-    /// Watches a socket no longer.
+    /// Removes a socket.
     ///
     /// # Errors
-    /// The system's: the socket is not watched.
+    /// The system's error: the socket is not watched.
     fn remove(&self, socket: &S) -> io::Result<()>;
 
-    /// The sockets that have something now.
+    /// The sockets that are ready now.
     fn poll(&mut self) -> io::Result<impl Iterator<Item = Ready>>;
 
-    /// Descriptor that is readable when one of the sockets has something; none in a simulation.
+    /// Descriptor that is readable when one of the sockets is ready; `None` in a simulation.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -132,16 +132,16 @@ pub trait DatagramReceiver: Send {
         batch.fill_with(|buffer| self.recv(buffer))
     }
 
-    /// Datagrams that were dropped because nobody read them in time.
+    /// Number of datagrams dropped because they were not read in time.
     fn drop_count(&self) -> u32;
 
-    /// Descriptor that is readable when a datagram is there; none in a simulation.
+    /// Descriptor that is readable when there is a datagram; `None` in a simulation.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }
 
-/// Exchanges datagrams with anybody.
+/// Exchanges datagrams with any address.
 pub trait DatagramEndpoint: Send {
     /// As [`UdpEndpoint::send_to`].
     fn send_to(&mut self, datagram: &[u8], to: SocketAddrV4) -> io::Result<SendStatus>;
@@ -149,10 +149,10 @@ pub trait DatagramEndpoint: Send {
     /// As [`UdpEndpoint::recv_from`].
     fn recv_from(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
-    /// The address bound to, with its port.
+    /// The bound address, with its port.
     fn local_address(&self) -> SocketAddrV4;
 
-    /// Descriptor that is readable when a datagram is there; none in a simulation.
+    /// Descriptor that is readable when there is a datagram; `None` in a simulation.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -171,11 +171,11 @@ impl Network for Kernel {
 
     fn listen(&self, address: SocketAddrV4) -> Result<(Socket, SocketAddrV4), NetError> {
         let socket = sockets::tcp()?;
-        // Lets a restarted venue have its port back while old connections linger; two can never share it.
+        // Lets a restarted venue reuse its port despite lingering connections; two listeners cannot share it.
         socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
         socket.set_nonblocking(true).map_err(NetError::socket("non-blocking"))?;
         sockets::bind(&socket, address)?;
-        // Connections inherit it, so that what arrives before `accept` is stamped too.
+        // Connections inherit it, so that data from before `accept` is stamped too.
         sockets::stamp_receives(&socket)?;
         socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
         let local_address = sockets::local_address(&socket)?;
@@ -222,7 +222,7 @@ impl StreamSocket for Socket {
     }
 
     fn poll_connected(&self) -> io::Result<bool> {
-        // In this order: a connection that fails in between is heard of by the next call.
+        // In this order: the next call reports a connection that fails in between.
         if let Some(error) = self.take_error()? {
             return Err(error);
         }

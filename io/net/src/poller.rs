@@ -1,38 +1,38 @@
-//! Which of many sockets have something, by one system call.
+//! Readiness of many sockets, by one system call.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// What to be told about a socket.
+/// The events to report for a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Something can be read, or the other end closed.
+    /// Data can be read, or the other end closed.
     Read,
-    /// The same, and that something can be written: while bytes are pending.
+    /// As `Read`, and data can be written: while bytes are pending.
     ReadWrite,
 }
 
-/// A socket that has something.
+/// A ready socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The key given with the socket.
     pub key: u64,
-    /// Something can be read, the end of the stream included.
+    /// Data can be read, or the end of the stream.
     pub is_readable: bool,
-    /// Something can be written.
+    /// Data can be written.
     pub is_writable: bool,
-    /// The other end closed its side, or the connection is lost. Bytes may still wait to be read.
+    /// The other end closed its side, or the connection is lost. There may still be bytes to read.
     pub is_closed: bool,
 }
 
-/// Tells which sockets have something, again and again until it is read (epoll, level-triggered).
+/// Reports the ready sockets, repeatedly until they are read (epoll, level-triggered).
 ///
-/// Never waits. To ask sockets in turn costs a system call each, about 200 ns for a read that finds nothing;
-/// this costs one for all, about 120 ns whether 1 or 64 idle sockets are watched, and 130 ns more for each that
-/// has something (2-core virtual machine, x86-64). So it pays from the first connection that is mostly idle,
-/// and costs one call more for a connection that always has something.
+/// Never waits. Polling sockets in turn costs a system call each, about 200 ns for a read without data; this
+/// costs one for all, about 120 ns for 1 to 64 idle watched sockets, and 130 ns more for each ready one
+/// (2-core virtual machine, x86-64). So it pays from the first connection that is mostly idle, and costs one
+/// more call for a connection that always has data.
 #[derive(Debug)]
 pub struct Poller {
     epoll: Epoll,
@@ -40,10 +40,10 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// A poller that reports up to `events_max` sockets at a time; the others come with the next calls.
+    /// A poller that reports up to `events_max` sockets at a time; the next calls report the others.
     ///
     /// # Errors
-    /// The system's, mostly the limit of open files.
+    /// The system's error, mostly the limit of open files.
     ///
     /// # Panics
     /// When `events_max` is 0.
@@ -53,31 +53,31 @@ impl Poller {
         Ok(Poller { epoll, events: vec![EpollEvent::empty(); events_max] })
     }
 
-    /// Watches a socket. It is forgotten when it is dropped.
+    /// Adds a socket. Dropping the socket removes it.
     ///
     /// # Errors
-    /// The system's: the socket is watched already, or the limit of watches is reached.
+    /// The system's error: the socket is already watched, or the limit of watches is reached.
     pub fn add(&self, socket: &impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         Ok(self.epoll.add(socket, EpollEvent::new(flags(interest), key))?)
     }
 
-    /// Changes what is told about a watched socket.
+    /// Changes the events to report for a watched socket.
     ///
     /// # Errors
-    /// The system's: the socket is not watched.
+    /// The system's error: the socket is not watched.
     pub fn modify(&self, socket: &impl AsFd, key: u64, interest: Interest) -> io::Result<()> {
         Ok(self.epoll.modify(socket, &mut EpollEvent::new(flags(interest), key))?)
     }
 
-    /// Watches a socket no longer.
+    /// Removes a socket.
     ///
     /// # Errors
-    /// The system's: the socket is not watched.
+    /// The system's error: the socket is not watched.
     pub fn remove(&self, socket: &impl AsFd) -> io::Result<()> {
         Ok(self.epoll.delete(socket)?)
     }
 
-    /// The sockets that have something now.
+    /// The sockets that are ready now.
     #[inline]
     pub fn poll(&mut self) -> io::Result<impl ExactSizeIterator<Item = Ready> + use<'_>> {
         let count = match self.epoll.wait(&mut self.events, EpollTimeout::ZERO) {
@@ -89,7 +89,7 @@ impl Poller {
     }
 }
 
-/// Readable while one of its sockets has something: so another poller, or a thread that sleeps, can wait for all of them.
+/// Readable while one of its sockets is ready, so that another poller or a sleeping thread can wait for it.
 impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()

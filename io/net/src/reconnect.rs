@@ -1,4 +1,4 @@
-//! A TCP connection that is made again whenever it is lost.
+//! A TCP connection that reconnects whenever it is lost.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use crate::error::NetError;
 use crate::network::{Kernel, Network};
 use crate::tcp::{BufferSizes, TcpConnection};
 
-/// Bounds and waiting times of a [`ReconnectingClient`].
+/// Timeouts and bounds of a [`ReconnectingClient`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReconnectConfig {
     /// Sizes of the connection's buffers.
     pub buffers: BufferSizes,
     /// Longest time from the start of an attempt until the connection is established.
     pub connect_timeout: Nanos,
-    /// First wait before another attempt. Each further one is twice as long.
+    /// First wait before another attempt; doubles with each failure.
     pub wait_min: Nanos,
     /// Longest wait before another attempt.
     pub wait_max: Nanos,
@@ -45,7 +45,7 @@ enum State {
     Established,
 }
 
-/// The state that [`ReconnectingClient::poll`] leaves the connection in.
+/// The state of the connection after [`ReconnectingClient::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum ClientState {
@@ -61,9 +61,9 @@ pub enum ClientState {
     Failed,
 }
 
-/// Keeps one connection to a server: waits between attempts, longer after each failure, and counts both.
+/// Maintains one connection to a server: waits between attempts, longer after each failure, and counts both.
 ///
-/// Never blocks, and allocates for the first attempt only: all connections use the same buffers.
+/// Never blocks, and allocates only for the first attempt: all connections use the same buffers.
 #[derive(Debug)]
 pub struct ReconnectingClient<N: Network = Kernel> {
     network: N,
@@ -78,7 +78,7 @@ pub struct ReconnectingClient<N: Network = Kernel> {
 }
 
 impl ReconnectingClient {
-    /// A client that is connected, after a wait of up to the time that an attempt may take.
+    /// A connected client; waits up to the maximum duration of an attempt.
     ///
     /// # Errors
     /// [`NetError::Connect`] when the server does not answer in time.
@@ -91,7 +91,7 @@ impl ReconnectingClient {
 }
 
 impl<N: Network> ReconnectingClient<N> {
-    /// A client whose first attempt is due at once.
+    /// A client whose first attempt is due immediately.
     #[must_use]
     pub fn new(network: N, server: SocketAddrV4, config: ReconnectConfig) -> ReconnectingClient<N> {
         ReconnectingClient {
@@ -140,13 +140,13 @@ impl<N: Network> ReconnectingClient<N> {
         ClientState::Connecting
     }
 
-    /// The connection while it is established.
+    /// The connection, while it is established.
     #[inline]
     pub fn connection(&mut self) -> Option<&mut TcpConnection<N>> {
         self.connection.as_mut().filter(|_| self.state == State::Established)
     }
 
-    /// The same, to look at.
+    /// The connection, while it is established, for reading.
     #[inline]
     #[must_use]
     pub fn established(&self) -> Option<&TcpConnection<N>> {
@@ -159,7 +159,7 @@ impl<N: Network> ReconnectingClient<N> {
         matches!(self.state, State::Waiting { .. })
     }
 
-    /// The reason why the latest attempt failed, once; none where the server did not answer in time.
+    /// The reason why the latest attempt failed, once; `None` if the server did not answer in time.
     pub const fn take_error(&mut self) -> Option<NetError> {
         self.error.take()
     }
@@ -176,7 +176,7 @@ impl<N: Network> ReconnectingClient<N> {
         self.back_off(now, self.config.failure_wait_min);
     }
 
-    /// Closes the connection and waits, without a failure: the server has nothing yet.
+    /// Closes the connection and waits, without counting a failure: the server has no data yet.
     pub fn retry(&mut self, now: Nanos) {
         self.back_off(now, Nanos::ZERO);
     }
@@ -187,14 +187,14 @@ impl<N: Network> ReconnectingClient<N> {
         self.wait_until(now + wait);
     }
 
-    /// Closes the connection after it has served its purpose. The next attempt is due at once, and waits start again from
-    /// the shortest.
+    /// Closes the connection after it has served its purpose. The next attempt is due immediately, and waits
+    /// restart from the shortest.
     pub fn finish(&mut self, now: Nanos) {
         self.reset_wait();
         self.wait_until(now);
     }
 
-    /// The server answers: waits start again from the shortest.
+    /// Restarts waits from the shortest, because the server answers.
     pub const fn reset_wait(&mut self) {
         self.next_wait = self.config.wait_min;
     }
@@ -207,13 +207,13 @@ impl<N: Network> ReconnectingClient<N> {
         self.state = State::Waiting { until };
     }
 
-    /// Attempts so far.
+    /// Number of attempts so far.
     #[must_use]
     pub const fn attempts(&self) -> u64 {
         self.attempts
     }
 
-    /// Attempts and connections that failed.
+    /// Number of failed attempts and connections.
     #[must_use]
     pub const fn failures(&self) -> u64 {
         self.failures

@@ -1,4 +1,4 @@
-//! Making sockets: what the UDP and TCP types share.
+//! Creation of sockets, shared by the UDP and TCP types.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -17,28 +17,28 @@ pub(crate) fn udp() -> Result<Socket, NetError> {
     Ok(socket)
 }
 
-/// A TCP socket; blocking, so that it can still be connected.
+/// A TCP socket; blocking, so that it can still be connected with a timeout.
 pub(crate) fn tcp() -> Result<Socket, NetError> {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(NetError::socket("TCP socket"))
 }
 
-/// What every connection's socket is set to.
+/// Common settings of every connection's socket.
 pub(crate) fn set_up_stream(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
     keep_alive(socket)
 }
 
-/// Silence before the kernel probes a peer, between two probes, and probes until the connection is reset: a peer that is
-/// gone without a word is noticed after 90 s, where no heartbeat of the protocol notices earlier.
+/// Silence before the kernel probes a peer, interval of probes, and probes until the connection is reset: a
+/// peer that disappeared is detected after 90 s, if no heartbeat of the protocol detects it earlier.
 const KEEPALIVE_IDLE_S: u32 = 60;
 const KEEPALIVE_INTERVAL_S: u32 = 10;
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Turns TCP keepalive on: a probe after 60 s of silence, a reset after three that stay unanswered for 10 s each.
+/// Enables TCP keepalive: a probe after 60 s of silence, a reset after three unanswered ones, 10 s each.
 ///
 /// # Errors
-/// It is no TCP socket.
+/// The socket is not a TCP socket.
 pub fn keep_alive(socket: &impl AsFd) -> io::Result<()> {
     setsockopt(socket, sockopt::KeepAlive, &true)?;
     setsockopt(socket, sockopt::TcpKeepIdle, &KEEPALIVE_IDLE_S)?;
@@ -64,14 +64,14 @@ pub(crate) fn stamp_receives(socket: &Socket) -> Result<(), NetError> {
         .map_err(NetError::socket("receive time stamps"))
 }
 
-/// Makes the kernel report how many datagrams it dropped because the receive buffer was full.
+/// Makes the kernel report the number of datagrams dropped because the receive buffer was full.
 pub(crate) fn count_drops(socket: &Socket) -> Result<(), NetError> {
     setsockopt(socket, sockopt::RxqOvfl, &1)
         .map_err(io::Error::from)
         .map_err(NetError::socket("drop counter"))
 }
 
-/// Asks for a receive buffer, beyond the system's limit where the process may; returns the bytes given.
+/// Requests a receive buffer, beyond the system's limit where permitted; returns the granted bytes.
 pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<usize, NetError> {
     if setsockopt(socket, sockopt::RcvBufForce, &requested).is_err() {
         socket.set_recv_buffer_size(requested).map_err(NetError::socket("receive buffer size"))?;
@@ -80,7 +80,7 @@ pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<u
     Ok(doubled.map_err(NetError::socket("receive buffer size"))? / 2)
 }
 
-/// Asks for a send buffer likewise.
+/// Requests a send buffer likewise.
 pub(crate) fn size_send_buffer(socket: &Socket, requested: usize) -> Result<(), NetError> {
     match setsockopt(socket, sockopt::SndBufForce, &requested) {
         Ok(()) => Ok(()),
@@ -88,7 +88,7 @@ pub(crate) fn size_send_buffer(socket: &Socket, requested: usize) -> Result<(), 
     }
 }
 
-/// The address a socket is bound to; needed where port 0 was asked for.
+/// The address a socket is bound to; needed where port 0 was requested.
 pub(crate) fn local_address(socket: &Socket) -> Result<SocketAddrV4, NetError> {
     let address = socket.local_addr().map_err(NetError::socket("local address"))?;
     address.as_socket_ipv4().ok_or_else(|| NetError::Socket {

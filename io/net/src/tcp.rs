@@ -16,12 +16,12 @@ use crate::sockets;
 pub struct BufferSizes {
     /// Bytes received and not yet consumed. At least the longest message of the protocol.
     pub receive: usize,
-    /// Bytes to send that the kernel has not yet taken. At least the longest message of the protocol.
+    /// Bytes to send that the kernel has not yet accepted. At least the longest message of the protocol.
     pub pending: usize,
 }
 
 impl BufferSizes {
-    /// 64 KiB to receive, 256 KiB pending.
+    /// 64 KiB received, 256 KiB pending.
     pub const DEFAULT: BufferSizes = BufferSizes { receive: 64 << 10, pending: 256 << 10 };
 }
 
@@ -39,16 +39,16 @@ pub struct TcpAcceptor<N: Network = Kernel> {
     socket: N::Socket,
     local_address: SocketAddrV4,
     buffers: BufferSizes,
-    /// Of connections to come.
+    /// Buffers of future connections.
     spare: Vec<Buffers>,
 }
 
 impl TcpAcceptor {
-    /// Listens at `address`; port 0 takes a free one. Connections get buffers of the given sizes.
+    /// Listens at `address`; port 0 selects a free port. Connections get buffers of the given sizes.
     ///
     /// # Errors
-    /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when it is no address
-    /// of this machine.
+    /// [`NetError::AddressInUse`] when another socket listens there; [`NetError::Bind`] when the address is
+    /// not one of this machine.
     pub fn bind(address: SocketAddrV4, buffers: BufferSizes) -> Result<TcpAcceptor, NetError> {
         TcpAcceptor::bind_on(Kernel, address, buffers)
     }
@@ -65,44 +65,44 @@ impl<N: Network> TcpAcceptor<N> {
         Ok(TcpAcceptor { network, socket, local_address, buffers, spare: Vec::new() })
     }
 
-    /// Has the poller watch for connections, under `key`.
+    /// Adds the listener to the poller, under `key`.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(&self.socket, key, Interest::Read)
     }
 
-    /// Has the poller watch no longer.
+    /// Removes the listener from the poller.
     ///
     /// # Errors
-    /// The system's: it did not.
+    /// The system's error: it was not watched.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         poller.remove(&self.socket)
     }
 
-    /// Descriptor that is readable when a connection waits; none in a simulation.
+    /// Descriptor that is readable when a connection waits; `None` in a simulation.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.socket.descriptor()
     }
 
-    /// Makes buffers for so many connections more, so that [`accept`](TcpAcceptor::accept) does not allocate while
-    /// it has some of them.
+    /// Allocates buffers for `connections` more connections, so that [`accept`](TcpAcceptor::accept) does not
+    /// allocate while it has some of them.
     pub fn reserve(&mut self, connections: usize) {
         self.spare.extend(std::iter::repeat_with(|| Buffers::new(self.buffers)).take(connections));
     }
 
-    /// Closes a connection and keeps its buffers for another one.
+    /// Closes a connection and keeps its buffers for reuse.
     pub fn take_back(&mut self, connection: TcpConnection<N>) {
         let TcpConnection { socket, buffers, .. } = connection;
         drop(socket);
         self.spare.push(buffers);
     }
 
-    /// The next waiting connection, if there is one. Allocates its buffers where none are
+    /// The next waiting connection, if there is one. Allocates its buffers if none are
     /// [reserved](TcpAcceptor::reserve).
     ///
     /// # Errors
-    /// The system's, such as the limit of open files: the connection then still waits. One that was reset while it
-    /// waited is skipped.
+    /// The system's error, such as the limit of open files: the connection then still waits. Connections that
+    /// were reset while waiting are skipped.
     pub fn accept(&mut self) -> io::Result<Option<TcpConnection<N>>> {
         use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
         match self.socket.accept() {
@@ -118,54 +118,54 @@ impl<N: Network> TcpAcceptor<N> {
         }
     }
 
-    /// The address listened at, with its port.
+    /// The listening address, with its port.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
     }
 }
 
-/// What a [`fill`](TcpConnection::fill) brought.
+/// The result of a [`fill`](TcpConnection::fill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fill {
-    /// New bytes are behind those [received](TcpConnection::received) before.
+    /// New bytes follow those [received](TcpConnection::received) before.
     Bytes {
-        /// How many.
+        /// Number of new bytes.
         count: usize,
-        /// When the last segment read entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds
-        /// since the Unix epoch. Where one read takes several segments the earlier ones came earlier. None for
-        /// segments that came before the kernel stamped, which it begins to do a moment after the first socket
-        /// of the machine asks for it.
+        /// Time at which the last segment read entered the kernel's network stack, by `CLOCK_REALTIME` in
+        /// nanoseconds since the Unix epoch. If one read takes several segments, the earlier ones arrived
+        /// earlier. `None` for segments that arrived before the kernel began to stamp, a moment after the
+        /// first socket of the machine requests it.
         kernel_ns: Option<u64>,
     },
-    /// Nothing new.
+    /// No new data.
     Empty,
     /// The receive buffer is full: consume first. Nothing was read.
     Full,
-    /// The other end closed or reset the connection, and nothing more can be sent either. What was received
-    /// before is still there.
+    /// The other end closed or reset the connection, and sending is impossible too. Bytes received before are
+    /// still there.
     Closed,
 }
 
-/// What became of bytes to send.
+/// The result of sending bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SendOutcome {
-    /// The kernel has all of them.
+    /// The kernel has accepted all of them.
     Sent,
-    /// Some wait in the pending buffer: call [`flush_pending`](TcpConnection::flush_pending) until it is empty.
+    /// Some are pending: call [`flush_pending`](TcpConnection::flush_pending) until they are sent.
     Pending,
-    /// The pending buffer has no room for them; none were taken. Wait, or close the connection.
+    /// The pending buffer is too full; none were accepted. Wait, or close the connection.
     Backpressured,
-    /// The other end closed or reset the connection; they are lost.
+    /// The other end closed or reset the connection; the bytes are lost.
     Closed,
 }
 
 /// A non-blocking TCP connection with fixed buffers.
 ///
-/// Half-open connections (the other machine gone without a word) are not detected here: protocols have
-/// heartbeats for that.
+/// Half-open connections (the other machine disappeared) are not detected here: protocols have heartbeats for
+/// that.
 #[derive(Debug)]
 pub struct TcpConnection<N: Network = Kernel> {
     network: N,
@@ -175,7 +175,7 @@ pub struct TcpConnection<N: Network = Kernel> {
     is_closed: bool,
 }
 
-/// What a connection needs beside its socket, good for one connection after another.
+/// Buffers of a connection, which successive connections reuse.
 #[derive(Debug)]
 struct Buffers {
     received: ByteQueue,
@@ -194,10 +194,10 @@ impl Buffers {
 }
 
 impl TcpConnection {
-    /// Connects to `address`, waiting up to `timeout`; afterwards nothing waits.
+    /// Connects to `address`, waiting up to `timeout`; later calls never wait.
     ///
     /// # Errors
-    /// [`NetError::Connect`] when nobody answers in time.
+    /// [`NetError::Connect`] when there is no answer in time.
     pub fn connect(
         address: SocketAddrV4,
         timeout: Duration,
@@ -214,7 +214,7 @@ impl TcpConnection {
 }
 
 impl<N: Network> TcpConnection<N> {
-    /// Begins a connection on any network. Ask [`poll_connected`](TcpConnection::poll_connected) until it stands.
+    /// Begins a connection on any network, for [`poll_connected`](TcpConnection::poll_connected).
     ///
     /// # Errors
     /// As [`start_connecting`](TcpConnection::start_connecting).
@@ -228,37 +228,37 @@ impl<N: Network> TcpConnection<N> {
         Ok(TcpConnection { network, socket, peer_address: address, buffers, is_closed: false })
     }
 
-    /// Has the poller watch for what is received, under `key`.
+    /// Adds the connection to the poller, for received data, under `key`.
     pub fn watch(&self, poller: &N::Poller, key: u64) -> io::Result<()> {
         poller.add(&self.socket, key, Interest::Read)
     }
 
-    /// Has the poller watch no longer.
+    /// Removes the connection from the poller.
     ///
     /// # Errors
-    /// The system's: it did not.
+    /// The system's error: it was not watched.
     pub fn unwatch(&self, poller: &N::Poller) -> io::Result<()> {
         poller.remove(&self.socket)
     }
 
-    /// Descriptor that is readable when something is received; none in a simulation.
+    /// Descriptor that is readable when there is received data; `None` in a simulation.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.socket.descriptor()
     }
 
-    /// Bounds the bytes that the kernel takes before the other end has received them. By itself it lets them grow to
-    /// megabytes, which one who does not read would hold.
+    /// Bounds the bytes that the kernel accepts before the other end has received them. By default this can
+    /// grow to megabytes, which a client that does not read would hold.
     pub fn limit_send_buffer(&self, bytes: usize) -> io::Result<()> {
         self.socket.limit_send_buffer(bytes)
     }
 
-    /// Gives this connection up and begins another one in its buffers, which are emptied. Neither waits nor
-    /// allocates: ask [`poll_connected`](TcpConnection::poll_connected) until it stands, and give up when that
-    /// takes too long.
+    /// Abandons this connection and begins another one with its buffers, which are cleared. Neither waits nor
+    /// allocates: call [`poll_connected`](TcpConnection::poll_connected) until it is established, and give up
+    /// when that takes too long.
     ///
     /// # Errors
-    /// [`NetError::Socket`], and [`NetError::Connect`] when it is clear at once that nobody answers.
+    /// [`NetError::Socket`], and [`NetError::Connect`] when the connection fails immediately.
     pub fn start_connecting(&mut self, address: SocketAddrV4) -> Result<(), NetError> {
         self.is_closed = true;
         self.buffers.clear();
@@ -268,11 +268,11 @@ impl<N: Network> TcpConnection<N> {
         Ok(())
     }
 
-    /// Whether the connection that was [begun](TcpConnection::start_connecting) stands. Until it does nothing can be
-    /// sent or received.
+    /// True when the connection that was [begun](TcpConnection::start_connecting) is established. Before that
+    /// nothing can be sent or received.
     ///
     /// # Errors
-    /// [`NetError::Connect`] when nobody answers.
+    /// [`NetError::Connect`] when there is no answer.
     pub fn poll_connected(&mut self) -> Result<bool, NetError> {
         self.socket.poll_connected().map_err(|source| {
             self.is_closed = true;
@@ -280,15 +280,15 @@ impl<N: Network> TcpConnection<N> {
         })
     }
 
-    /// Ends the sending side: the other end reads what was handed to the kernel, and then the end. What is pending
-    /// is lost. Receiving goes on.
+    /// Ends the sending side: the other end reads the bytes accepted by the kernel, and then the end. Pending
+    /// bytes are lost. Receiving continues.
     pub fn end_sending(&mut self) {
         self.buffers.pending.clear();
-        // Fails where the connection is over, which is as good.
+        // Fails if the connection is already closed, which has the same effect.
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Ends the connection in both directions. What is pending is lost; what was received is still there.
+    /// Closes the connection in both directions. Pending bytes are lost; received bytes are still there.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.buffers.pending.clear();
@@ -299,7 +299,7 @@ impl<N: Network> TcpConnection<N> {
     /// Reads once from the socket into the receive buffer.
     ///
     /// # Errors
-    /// The system's; a connection that the other end closed or reset is a result.
+    /// The system's error; a connection that the other end closed or reset is a result.
     #[inline]
     pub fn fill(&mut self) -> io::Result<Fill> {
         if self.is_closed {
@@ -343,7 +343,7 @@ impl<N: Network> TcpConnection<N> {
         self.buffers.received.consume(count);
     }
 
-    /// Most bytes that can be received and not consumed; what is longer is never whole.
+    /// Maximum number of received and unconsumed bytes; a longer message is never complete.
     #[inline]
     #[must_use]
     pub fn receive_capacity(&self) -> usize {
@@ -352,11 +352,11 @@ impl<N: Network> TcpConnection<N> {
 
     /// Sends all of `bytes`, after those that are pending, or none of them.
     ///
-    /// Tries the kernel at once and keeps the rest pending. Takes nothing, so that no message is torn, unless
-    /// the pending buffer has room for all of `bytes`: the longest message is the size of that buffer.
+    /// Tries the kernel at once and keeps the rest pending. Accepts nothing, so that no message is torn,
+    /// unless the pending buffer has space for all of `bytes`: its size is that of the longest message.
     ///
     /// # Errors
-    /// The system's; a lost connection and a full buffer are results.
+    /// The system's error; a lost connection and a full buffer are results.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<SendOutcome> {
         if !self.buffers.pending.is_empty() {
@@ -379,7 +379,7 @@ impl<N: Network> TcpConnection<N> {
         }
     }
 
-    /// Keeps all of `bytes` pending without trying the kernel, so that several messages leave by one
+    /// Keeps all of `bytes` pending without trying the kernel, so that several messages are sent by one
     /// [`flush_pending`](TcpConnection::flush_pending).
     #[inline]
     pub fn queue(&mut self, bytes: &[u8]) -> SendOutcome {
@@ -392,11 +392,11 @@ impl<N: Network> TcpConnection<N> {
         }
     }
 
-    /// Gives pending bytes to the kernel, as many as it takes by one call. [`SendOutcome::Sent`] when none
+    /// Passes pending bytes to the kernel, as many as it accepts in one call. [`SendOutcome::Sent`] when none
     /// are left.
     ///
     /// # Errors
-    /// The system's; a lost connection is a result.
+    /// The system's error; a lost connection is a result.
     #[inline]
     pub fn flush_pending(&mut self) -> io::Result<SendOutcome> {
         if self.is_closed {
@@ -420,20 +420,20 @@ impl<N: Network> TcpConnection<N> {
         SendOutcome::Closed
     }
 
-    /// Bytes that wait for the kernel.
+    /// Number of bytes that wait for the kernel.
     #[inline]
     #[must_use]
     pub fn pending_len(&self) -> usize {
         self.buffers.pending.len()
     }
 
-    /// Whether the other end closed or reset the connection, as far as noticed.
+    /// True when the other end closed or reset the connection, as far as detected.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// The other end.
+    /// Address of the other end.
     #[must_use]
     pub fn peer_address(&self) -> SocketAddrV4 {
         self.peer_address
@@ -446,7 +446,7 @@ impl AsFd for TcpConnection {
     }
 }
 
-/// How many of the bytes the kernel took; none when the connection is lost.
+/// The number of bytes that the kernel accepted; `None` when the connection is lost.
 fn write(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<Option<usize>> {
     use io::ErrorKind::{Interrupted, WouldBlock};
     match socket.send(bytes) {
@@ -457,7 +457,7 @@ fn write(socket: &impl StreamSocket, bytes: &[u8]) -> io::Result<Option<usize>> 
     }
 }
 
-/// The other end is gone, which is nothing unusual.
+/// True when the other end disconnected, which is normal.
 fn is_lost(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, TimedOut};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | HostUnreachable | TimedOut)

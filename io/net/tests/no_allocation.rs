@@ -1,4 +1,4 @@
-//! Sending and receiving allocate nothing once the sockets are made.
+//! Sending and receiving allocate nothing after the sockets are created.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::net::Ipv4Addr;
@@ -85,11 +85,11 @@ fn connections_after_the_first_cost_no_allocation_on_either_side() {
             acceptor.take_back(std::mem::replace(&mut server, next));
             assert_eq!(server.send(&[1; 64]).unwrap(), SendOutcome::Sent);
             until(|| (client.fill().unwrap() != Fill::Empty).then_some(()));
-            assert_eq!(server.queue(&[2; 10]), SendOutcome::Pending, "left over for nobody");
+            assert_eq!(server.queue(&[2; 10]), SendOutcome::Pending, "left over");
         }
     });
     assert_eq!(count, 0);
-    // Beyond what is reserved buffers are made: both are in use.
+    // Beyond the reserved ones, buffers are allocated: both are in use.
     let mut more = TcpConnection::connect(acceptor.local_address(), Duration::from_secs(5), buffers).unwrap();
     let mut held = vec![until(|| acceptor.accept().unwrap())];
     more.start_connecting(acceptor.local_address()).unwrap();

@@ -1,4 +1,4 @@
-//! Datagrams by a packet ring, where the process may have one.
+//! Datagrams by a packet ring, where the process may use one.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -12,7 +12,7 @@ use tickpath_test_support::{realtime_ns, until};
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const SMALL: PacketRingConfig = PacketRingConfig { packet_len_max: 1_500, packets_max: 32 };
 
-/// A ring on two groups and their senders; nothing, and a line that says so, where rings are not to be had.
+/// A ring on two groups and their senders; `None`, and a message, where rings are unavailable.
 fn lines() -> Option<([MulticastSender; 2], PacketRing)> {
     let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
     match PacketRing::join(&groups, LOOPBACK, SMALL) {

@@ -1,4 +1,4 @@
-//! A client that connects again: its waits, and its counts.
+//! A reconnecting client: its waits, and its counts.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

@@ -30,7 +30,7 @@ fn fill(connection: &mut TcpConnection) -> Fill {
     until(|| Some(connection.fill().unwrap()).filter(|fill| *fill != Fill::Empty))
 }
 
-/// Both ends of a connection, once the kernel stamps: it starts a moment after the first socket asks for it.
+/// Both ends of a connection, once the kernel stamps: it starts a moment after the first socket requests it.
 fn stamped_pair() -> (TcpConnection, TcpConnection) {
     let (mut client, mut server) = pair(BufferSizes::default());
     until(|| {
@@ -110,7 +110,7 @@ fn a_send_takes_all_or_nothing_and_order_is_kept() {
     let (mut client, mut server) = pair(BufferSizes { receive: 1 << 20, pending: 1 << 16 });
     client.limit_send_buffer(4_096).unwrap();
     socket2::SockRef::from(&server).set_recv_buffer_size(4_096).unwrap();
-    // Nobody reads: the kernel fills up, then the pending buffer, then nothing more is taken.
+    // Without a reader the kernel's buffers fill up, then the pending buffer, then nothing more is accepted.
     let mut sent = Vec::new();
     let outcome = until(|| {
         let chunk = vec![(sent.len() >> 10) as u8; 1 << 10];
@@ -201,7 +201,7 @@ fn an_address_in_use_is_named_with_the_remedy() {
     assert!(matches!(error, NetError::Connect { .. }), "{error}");
 }
 
-/// Turns until the connection that was begun stands.
+/// Loops until the connection that was begun is established.
 fn connect_again(client: &mut TcpConnection, acceptor: &mut TcpAcceptor) -> TcpConnection {
     client.start_connecting(acceptor.local_address()).unwrap();
     until(|| client.poll_connected().unwrap().then_some(()));
@@ -247,10 +247,10 @@ fn a_connection_that_nobody_answers_is_no_error_until_the_caller_gives_up_and_on
     let mut client = TcpConnection::connect(acceptor.local_address(), TIMEOUT, SMALL).unwrap();
     client.start_connecting(busy.address).unwrap();
     for _ in 0..1_000 {
-        assert!(!client.poll_connected().unwrap(), "the listener takes nobody");
+        assert!(!client.poll_connected().unwrap(), "the listener accepts no connection");
     }
     assert_eq!(client.fill().unwrap(), Fill::Empty, "nothing is there to be read either");
-    // Given up, and another one made.
+    // Abandoned, and another one begun.
     connect_again(&mut client, &mut acceptor);
     busy.fillers.clear();
 
@@ -267,7 +267,7 @@ fn a_connection_that_nobody_answers_is_no_error_until_the_caller_gives_up_and_on
     assert!(client.is_closed());
 }
 
-/// A listener with no room for another connection: the kernel answers nobody who tries.
+/// A listener with a full backlog: the kernel does not answer further connections.
 struct Jammed {
     _listener: Socket,
     fillers: Vec<Socket>,
@@ -281,7 +281,7 @@ impl Jammed {
         listener.listen(0).unwrap();
         let address = listener.local_addr().unwrap().as_socket_ipv4().unwrap();
         let mut fillers = vec![];
-        // On loopback a connection stands when `connect` returns, if it ever will.
+        // On loopback a connection is established when `connect` returns, if at all.
         loop {
             let filler = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             filler.set_nonblocking(true).unwrap();
@@ -313,7 +313,7 @@ fn a_poller_names_the_sockets_that_have_something() {
     assert_eq!(clients[1].send(b"x").unwrap(), SendOutcome::Sent);
     let ready = until(|| poller.poll().unwrap().next());
     assert_eq!((ready.key, ready.is_readable, ready.is_writable, ready.is_closed), (2, true, false, false));
-    // Level-triggered: told again until it is read.
+    // Level-triggered: reported again until it is read.
     assert_eq!(poller.poll().unwrap().len(), 1);
     fill_to(&mut servers[1], 1);
     assert_eq!(poller.poll().unwrap().len(), 0);

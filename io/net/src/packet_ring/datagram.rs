@@ -6,7 +6,7 @@ const IP_HEADER_LEN_MIN: usize = 20;
 const UDP_HEADER_LEN: usize = 8;
 const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 
-/// A datagram, where it comes from and where it goes.
+/// A datagram with its source and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
     pub(super) from: Ipv4Addr,
@@ -14,7 +14,7 @@ pub(super) struct Datagram<'a> {
     pub(super) payload: &'a [u8],
 }
 
-/// Why a packet holds no whole datagram.
+/// The reason why a packet contains no complete datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reject {
     Fragment,
@@ -22,8 +22,8 @@ pub(super) enum Reject {
 }
 
 impl<'a> Datagram<'a> {
-    /// Reads a packet from its IPv4 header on. `is_checked` says that its checksum has been verified, or needs
-    /// none; otherwise it is verified here. Bytes behind the datagram are padding.
+    /// Parses a packet from its IPv4 header. `is_checked` says that its checksum has been verified, or needs
+    /// no check; otherwise it is verified here. Bytes after the datagram are padding.
     #[inline]
     pub(super) fn parse(packet: &'a [u8], is_checked: bool) -> Result<Datagram<'a>, Reject> {
         let header_len = usize::from(packet.first().ok_or(Reject::Damaged)? & 0x0f) * 4;
@@ -54,7 +54,7 @@ fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Whether the checksum fits both addresses, the datagram and its length; 0 says that the sender made none.
+/// Verifies the checksum over both addresses, the datagram and its length; 0 means that there is none.
 #[cold]
 fn is_sum_right(addresses: &[u8], udp: &[u8]) -> bool {
     if half(udp, 6) == 0 {

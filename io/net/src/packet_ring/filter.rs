@@ -1,4 +1,4 @@
-//! The kernel's packet filter (classic BPF) that lets the groups' datagrams through and nothing else.
+//! The kernel's packet filter (classic BPF) that accepts only the groups' datagrams.
 
 use std::net::SocketAddrV4;
 
@@ -8,21 +8,21 @@ use socket2::SockFilter;
 const FLAGS_AND_OFFSET: u32 = 6;
 const PROTOCOL: u32 = 9;
 const DESTINATION: u32 = 16;
-/// Offset of the destination port behind the IPv4 header (RFC 768).
+/// Offset of the destination port after the IPv4 header (RFC 768).
 const UDP_DESTINATION: u32 = 2;
 
 const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const LOAD_HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
 const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
 const LOAD_HALF_BEHIND_HEADER: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
-/// The register that `IND` adds := length of the IPv4 header at the offset.
+/// Loads the length of the IPv4 header at the offset into the register that `IND` adds.
 const HEADER_LEN: u32 = libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH;
 const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// Accepts UDP datagrams to one of `groups`, address and port, of packets that begin with the IPv4 header. The
-/// first fragment of a datagram is accepted, to be counted; the others, which have no port, are not.
+/// Accepts UDP datagrams to one of `groups`, address and port, in packets that begin with the IPv4 header.
+/// The first fragment of a datagram is accepted, to be counted; the others, which have no port, are not.
 pub(super) fn accepting(groups: &[SocketAddrV4]) -> Vec<SockFilter> {
     let op =
         |code: u32, if_true: u8, if_false: u8, k: u32| SockFilter::new(code as u16, if_true, if_false, k);

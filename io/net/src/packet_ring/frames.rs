@@ -1,4 +1,4 @@
-//! The memory that the kernel and the program share, frame by frame (`TPACKET_V2`, packet(7)).
+//! The memory shared by the kernel and the program, in frames (`TPACKET_V2`, packet(7)).
 
 use std::ffi::c_void;
 use std::io;
@@ -12,10 +12,10 @@ use socket2::Socket;
 
 /// Bytes of one allocation of the kernel; frames do not cross its end.
 const BLOCK_LEN: usize = 64 << 10;
-/// Most of a frame that the kernel takes for itself: its header, the sender's address, alignment.
+/// Maximum size of the kernel's part of a frame: its header, the sender's address, alignment.
 const FRAME_HEADER_LEN_MAX: usize = 96;
 
-/// The kernel's word about a frame.
+/// The kernel's status of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status(u32);
 
@@ -23,12 +23,12 @@ impl Status {
     const USER: Status = Status(libc::TP_STATUS_USER);
     /// Only the first bytes are in the frame. Set by [`Frames::take`], from the lengths.
     pub(super) const TRUNCATED: Status = Status(1 << 30);
-    /// Packets were dropped since the drops were last asked for.
+    /// Packets were dropped since the last query of the drops.
     pub(super) const LOSING: Status = Status(libc::TP_STATUS_LOSING);
     /// The checksum was verified, or the packet never left the machine and has none yet.
     pub(super) const CHECKED: Status = Status(libc::TP_STATUS_CSUM_VALID | libc::TP_STATUS_CSUMNOTREADY);
 
-    /// Whether any of another's bits is set.
+    /// True when any of another's bits is set.
     #[inline]
     pub(super) const fn contains(self, other: Status) -> bool {
         self.0 & other.0 != 0
@@ -43,22 +43,22 @@ pub(super) struct Frames {
     memory_len: usize,
     frame_len: usize,
     count: usize,
-    /// Index of the frame to look at.
+    /// Index of the next frame.
     next: usize,
-    /// Whether the program has that frame.
+    /// True while the program owns that frame.
     is_taken: bool,
 }
 
-// SAFETY: the mapping belongs to this value alone, and is good on any thread.
+// SAFETY: only this value owns the mapping, which is valid on any thread.
 unsafe impl Send for Frames {}
 
 impl Frames {
-    /// Has the kernel allocate at least `packets_max` frames for packets of `packet_len_max` bytes, and maps
-    /// them.
+    /// Makes the kernel allocate at least `packets_max` frames for packets of `packet_len_max` bytes, and
+    /// maps them.
     pub(super) fn map(socket: &Socket, packet_len_max: usize, packets_max: usize) -> io::Result<Frames> {
         let frame_len = (packet_len_max + FRAME_HEADER_LEN_MAX).next_power_of_two();
         let block_len = BLOCK_LEN.max(frame_len);
-        // One more than may wait: the one that the program has.
+        // One more than the maximum that waits: the frame owned by the program.
         let block_count = (packets_max + 1).div_ceil(block_len / frame_len);
         let count = block_len / frame_len * block_count;
         let fits = |value: usize| u32::try_from(value).map_err(|_| io::ErrorKind::InvalidInput);
@@ -74,13 +74,13 @@ impl Frames {
         let memory_len = NonZeroUsize::new(block_len * block_count).expect("there is a block");
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         let flags = MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE;
-        // SAFETY: a new mapping of the ring just made, wherever the kernel wants it, replaces no memory.
+        // SAFETY: a new mapping of the new ring at an address of the kernel's choice replaces no memory.
         let memory = unsafe { mmap(None, memory_len, protection, flags, socket.as_fd(), 0) }?;
         Ok(Frames { memory, memory_len: memory_len.get(), frame_len, count, next: 0, is_taken: false })
     }
 
     /// The next frame, if the kernel has filled it: its status, its time in nanoseconds since the Unix epoch,
-    /// and the packet from its network header on. It is the program's until [`release`](Frames::release).
+    /// and the packet from its network header. The program owns it until [`release`](Frames::release).
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Status, u64, &[u8])> {
         let frame = self.frame();
@@ -89,8 +89,8 @@ impl Frames {
             return None;
         }
         self.is_taken = true;
-        // SAFETY: a frame begins with its header, at an address aligned for it; the kernel does not write to a
-        // frame that it gave to the program, and the acquire above comes after all that it wrote.
+        // SAFETY: a frame begins with its header, at an aligned address; the kernel does not write to a frame
+        // owned by the program, and the acquire above follows all its writes.
         let header = unsafe { frame.cast::<libc::tpacket2_hdr>().read() };
         let (from, len) = (usize::from(header.tp_net), header.tp_snaplen as usize);
         let status = if header.tp_snaplen < header.tp_len || from + len > self.frame_len {
@@ -99,14 +99,14 @@ impl Frames {
             status
         };
         let len = len.min(self.frame_len.saturating_sub(from));
-        // SAFETY: the bytes lie within the frame, by the line above, and stay as they are while `self` is
-        // borrowed: only `release` gives the frame back.
+        // SAFETY: the bytes lie within the frame, by the line above, and do not change while `self` is
+        // borrowed: only `release` returns the frame.
         let packet = unsafe { std::slice::from_raw_parts(frame.add(from.min(self.frame_len)).as_ptr(), len) };
         let kernel_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
         Some((status, kernel_ns, packet))
     }
 
-    /// Gives the frame that was taken back to the kernel, and goes on to the next.
+    /// Returns the taken frame to the kernel, and advances to the next one.
     #[inline]
     pub(super) fn release(&mut self) {
         if std::mem::take(&mut self.is_taken) {
@@ -123,22 +123,22 @@ impl Frames {
 
     #[inline]
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: a frame's first word is its status, which both sides access whole; the mapping lives as long
-        // as `self`, and frames are aligned to more than a word.
+        // SAFETY: a frame's first word is its status, which both sides access as a whole; the mapping lives
+        // as long as `self`, and frames are aligned to more than a word.
         unsafe { AtomicU32::from_ptr(self.frame().cast::<u32>().as_ptr()) }
     }
 }
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's, and nothing borrows it any more.
+        // SAFETY: this value owns the mapping, and nothing borrows it any more.
         let _ = unsafe { munmap(self.memory, self.memory_len) };
     }
 }
 
-/// Begins to receive IPv4 packets of an interface.
+/// Starts receiving IPv4 packets of an interface.
 pub(super) fn bind(socket: &Socket, interface: u32) -> io::Result<()> {
-    // SAFETY: a plain structure of integers, for which zero is a valid value of each.
+    // SAFETY: a plain structure of integers, for which zero is valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as libc::sa_family_t;
     address.sll_protocol = (libc::ETH_P_IP as u16).to_be();
@@ -149,7 +149,7 @@ pub(super) fn bind(socket: &Socket, interface: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Packets dropped since this was asked last; asking begins anew.
+/// Returns the number of packets dropped since the last query, and resets it.
 #[cold]
 pub(super) fn take_drop_count(socket: &Socket) -> u64 {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };

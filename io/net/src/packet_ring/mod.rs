@@ -21,27 +21,27 @@ use frames::{Frames, Status};
 /// Bounds of a [`PacketRing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRingConfig {
-    /// Longest IP packet that is taken, in bytes; longer ones are dropped and counted.
+    /// Maximum length of an IP packet in bytes; longer ones are dropped and counted.
     pub packet_len_max: usize,
-    /// Packets that may wait at least; when as many do the kernel drops the next and counts it.
+    /// Minimum capacity in packets; at the bound the kernel drops the next packet and counts it.
     pub packets_max: usize,
 }
 
 impl Default for PacketRingConfig {
-    /// 16 MiB of memory: packets of two standard Ethernet frames' length, and 4 ms of a million a second.
+    /// 16 MiB: packets up to the length of two standard Ethernet frames, and 4 ms at a million a second.
     fn default() -> Self {
         PacketRingConfig { packet_len_max: 1_900, packets_max: 1_000 }
     }
 }
 
-/// What a [`PacketRing`] did not hand out.
+/// Packets that a [`PacketRing`] dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketRingCounters {
     /// Packets longer than the bound.
     pub truncated: u64,
-    /// Fragments of datagrams longer than the network's packets; a ring does not put them together.
+    /// Fragments of datagrams longer than the network's packets; a ring does not reassemble them.
     pub fragments: u64,
-    /// Datagrams that are damaged: a wrong length or checksum.
+    /// Damaged datagrams: a wrong length or checksum.
     pub damaged: u64,
     /// Packets that the kernel dropped because the ring was full.
     pub kernel_drops: u64,
@@ -50,30 +50,30 @@ pub struct PacketRingCounters {
 /// A datagram in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingDatagram<'a> {
-    /// Index of its group among those joined.
+    /// Index of its group among the joined ones.
     pub group: usize,
-    /// The address that sent it.
+    /// Address of the sender.
     pub from: Ipv4Addr,
-    /// What it carries.
+    /// The payload.
     pub payload: &'a [u8],
-    /// When it entered the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds since the Unix epoch.
+    /// Receive time in the kernel's network stack, by `CLOCK_REALTIME` in nanoseconds since the Unix epoch.
     pub kernel_ns: u64,
 }
 
-/// Receives the datagrams of some groups on one interface, in order of their arrival, out of memory that the
-/// kernel shares with the program (`PACKET_RX_RING`, packet(7)).
+/// Receives the datagrams of some groups on one interface, in order of arrival, from memory that the kernel
+/// shares with the program (`PACKET_RX_RING`, packet(7)).
 ///
-/// To look whether there is one is a read of memory, and so is to take it: no system call drives the program's
-/// code out of the processor's caches, and the sender's core does the kernel's part. Needs `CAP_NET_RAW`.
-/// Datagrams must come whole: what a sender on the same machine hands over in segments (UDP_SEGMENT) comes
-/// unsegmented, and is dropped as truncated or as a protocol's damage. Linux only.
+/// Checking for a datagram and taking it are only memory reads: no system call evicts the program's code from
+/// the processor's caches, and the sender's core does the kernel's part. Needs `CAP_NET_RAW`. Datagrams must
+/// be complete: those that a sender on the same machine sends in segments (UDP_SEGMENT) arrive unsegmented,
+/// and are dropped as truncated or fail in the protocol. Linux only.
 #[derive(Debug)]
 pub struct PacketRing {
     frames: Frames,
     groups: Vec<SocketAddrV4>,
     counters: PacketRingCounters,
     socket: Socket,
-    /// Keep the interface joined to the groups; bound nowhere, so that no datagram comes to them.
+    /// Keep the interface joined to the groups; unbound, so that they receive no datagrams.
     _memberships: Vec<Socket>,
 }
 
@@ -81,7 +81,7 @@ impl PacketRing {
     /// Joins `groups` on the interface with the address `interface`.
     ///
     /// # Errors
-    /// [`NetError::PacketRing`] where the system does not offer one: use [`MulticastReceiver`] then.
+    /// [`NetError::PacketRing`] where the system does not offer one: then use [`MulticastReceiver`].
     /// [`NetError::NotMulticast`], [`NetError::JoinGroup`].
     ///
     /// [`MulticastReceiver`]: crate::MulticastReceiver
@@ -93,7 +93,7 @@ impl PacketRing {
         groups.iter().try_for_each(|group| check_group(*group))?;
         let refused = |what| move |source| NetError::PacketRing { what, source };
         let index = interface_index(interface).map_err(refused("interface"))?;
-        // Without a protocol nothing arrives before the filter stands.
+        // Without a protocol, nothing arrives before the filter is set.
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(refused("socket"))?;
         socket.attach_filter(&filter::accepting(groups)).map_err(refused("filter"))?;
         let frames =
@@ -109,8 +109,8 @@ impl PacketRing {
         })
     }
 
-    /// The next datagram, if one is there; its place goes back to the kernel with the next call. A packet that
-    /// is dropped is counted, and none is given for it.
+    /// The next datagram, if there is one; its frame returns to the kernel with the next call. A packet that
+    /// is dropped is counted, and `None` is returned for it.
     #[inline]
     pub fn recv(&mut self) -> Option<RingDatagram<'_>> {
         self.frames.release();
@@ -133,7 +133,7 @@ impl PacketRing {
         Some(RingDatagram { group, from, payload, kernel_ns })
     }
 
-    /// What was not handed out so far.
+    /// Counters of the dropped packets so far.
     #[must_use]
     pub fn counters(&self) -> &PacketRingCounters {
         &self.counters
@@ -146,7 +146,7 @@ fn join(group: SocketAddrV4, interface: Ipv4Addr) -> Result<Socket, NetError> {
     Ok(socket)
 }
 
-/// Number of the interface that has an address.
+/// Index of the interface with an address.
 fn interface_index(address: Ipv4Addr) -> io::Result<u32> {
     let has_address = |found: &nix::ifaddrs::InterfaceAddress| {
         let found = found.address.as_ref().and_then(|address| address.as_sockaddr_in());
