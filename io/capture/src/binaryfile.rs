@@ -12,11 +12,11 @@ use crate::{
     EventKind, EventReader, IgnoredReason, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status,
 };
 
-/// No instrument has this index.
+/// Marks a stock locate without an instrument index.
 const UNSEEN: u32 = u32::MAX;
 /// The stock locate of messages about no instrument.
 const WHOLE_SYSTEM: u16 = 0;
-/// How many stock locates there are.
+/// Number of stock locates.
 const LOCATE_COUNT: usize = 1 << 16;
 
 /// Reads an ITCH 5.0 BinaryFILE, already decompressed; also the variant whose length fields are zero.
@@ -24,9 +24,9 @@ pub struct ItchReader<R> {
     window: Window<R>,
     lengths: Option<Lengths>,
     symbols: Vec<String>,
-    /// Index by stock locate.
+    /// Indexed by stock locate.
     by_locate: Box<[u32]>,
-    /// Where the message that was read last begins, its length field included.
+    /// Offset of the last message read, including its length field.
     last_offset: u64,
     is_finished: bool,
 }
@@ -44,7 +44,7 @@ impl<R: Read> ItchReader<R> {
         }
     }
 
-    /// The index of a stock locate, whose ticker some messages tell; known by its number until then.
+    /// The index of a stock locate. Some messages give its ticker; its number is its name until then.
     fn instrument(&mut self, locate: u16, stock: Option<Stock>) -> u32 {
         let index = &mut self.by_locate[usize::from(locate)];
         if *index == UNSEEN {
@@ -58,7 +58,7 @@ impl<R: Read> ItchReader<R> {
         *index
     }
 
-    /// Every message starts with type, locate, tracking number and time.
+    /// Reads the common header: every message starts with type, locate, tracking number and time.
     fn event(&mut self, message: &[u8]) -> RecordedEvent {
         let (kind, stock) = match Message::parse(message) {
             Ok(message) => kind(&message),
@@ -78,11 +78,11 @@ impl<R: Read> ItchReader<R> {
         RecordedEvent { ts_ns, instrument, ends_transaction: true, is_snapshot: false, kind }
     }
 
-    /// The length of the next message and of the frame around it.
+    /// The length of the next message and of its frame.
     fn next_message(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
             let data = self.window.data();
-            // The first three bytes tell how lengths are given.
+            // The first three bytes determine the kind of length fields.
             if data.len() >= 3 {
                 let lengths = *self.lengths.get_or_insert_with(|| Lengths::detect(data));
                 match next_frame(data, lengths) {
@@ -111,7 +111,7 @@ impl<R: Read> EventReader for ItchReader<R> {
         self.is_finished = !matches!(found, Ok(Some(_)));
         let Some((len, used)) = found? else { return Ok(false) };
         let mut message = [0; MESSAGE_LEN_MAX];
-        // What is longer than any message is none, and its beginning is enough to say so.
+        // A frame longer than any message is invalid, and its beginning suffices to report it.
         let kept = len.min(MESSAGE_LEN_MAX);
         let start = used - len;
         message[..kept].copy_from_slice(&self.window.data()[start..start + kept]);
@@ -134,7 +134,7 @@ impl<R: Read> EventReader for ItchReader<R> {
     }
 }
 
-/// What cannot be framed at an offset.
+/// The error of a framing failure at an offset.
 pub(crate) fn malformed(error: FramingError, offset: u64) -> ReadError {
     let what = match error {
         FramingError::UnknownType { message_type, .. } => {
@@ -145,7 +145,7 @@ pub(crate) fn malformed(error: FramingError, offset: u64) -> ReadError {
     ReadError::malformed(Position::Byte(offset), what)
 }
 
-/// What a message means, and the ticker that it tells.
+/// The event of a message, and the ticker if the message has one.
 fn kind(message: &Message<'_>) -> (EventKind, Option<Stock>) {
     let or_invalid =
         |kind: Option<EventKind>| kind.unwrap_or(EventKind::Ignored(IgnoredReason::InvalidField));
@@ -159,7 +159,7 @@ fn kind(message: &Message<'_>) -> (EventKind, Option<Stock>) {
             Some(m.stock),
         ),
         Message::OrderExecuted(m) => (fill(m.order_ref.get().0, m.executed_shares.get(), None, false), None),
-        // What is not printed by itself is printed as part of a cross.
+        // An execution that is not printed individually is printed as part of a cross.
         Message::OrderExecutedWithPrice(m) => {
             let (order_id, qty) = (m.order_ref.get().0, m.executed_shares.get());
             (fill(order_id, qty, Some(m.execution_price.get()), m.printable == YesNo::NO), None)
@@ -175,7 +175,7 @@ fn kind(message: &Message<'_>) -> (EventKind, Option<Stock>) {
             let (order_id, new_order_id) = (m.original_order_ref.get().0, m.new_order_ref.get().0);
             (EventKind::Replace { order_id, new_order_id, price: m.price.get(), qty: m.shares.get() }, None)
         }
-        // The side of this message has been a constant since 2014 and says nothing.
+        // The side of this message has been a constant since 2014 and has no meaning.
         Message::NonCrossTrade(m) => (trade(m.price.get(), m.shares.get(), true), Some(m.stock)),
         Message::CrossTrade(m) => (trade(m.cross_price.get(), m.shares.get(), false), Some(m.stock)),
         Message::StockTradingAction(m) => {

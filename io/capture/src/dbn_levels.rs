@@ -1,7 +1,7 @@
 //! Databento DBN files without orders: of schemas MBP-1, MBP-10, TBBO, trades and definition.
 //!
-//! Source: Databento Binary Encoding versions 1 to 3 and Databento's documentation of these schemas. Records are decoded by
-//! the vendor's own library, which reads those of the earlier versions as of the third.
+//! Source: Databento Binary Encoding versions 1 to 3 and Databento's documentation of these schemas. The
+//! vendor's own library decodes the records, converting earlier versions to the third.
 
 use dbn::decode::dbn::fsm::{DbnFsm, ProcessResult};
 use dbn::record::BidAskPair;
@@ -20,19 +20,19 @@ use crate::{CaptureError, InputMeter, Position, ReadError, RecordingFile};
 /// The definition of an instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DbnDefinition {
-    /// The venue's name of it.
+    /// The venue's symbol.
     pub symbol: String,
-    /// The letter of its class, such as `F` for a future and `C` for a call; a blank where it has none.
+    /// The letter of its class, such as `F` for a future and `C` for a call; a blank if it has none.
     pub class: char,
     /// The exchange.
     pub exchange: String,
     /// The currency of its prices.
     pub currency: String,
-    /// Its tick, where it has one of a size.
+    /// Its tick, if it has one constant tick.
     pub tick: Option<Decimal>,
-    /// When it can last be traded, in nanoseconds since 1970-01-01 UTC, where that is given.
+    /// Time of the last possible trade, in nanoseconds since 1970-01-01 UTC, if given.
     pub expiration_ns: Option<u64>,
-    /// Its strike price, of an option.
+    /// Its strike price, for an option.
     pub strike: Option<Decimal>,
 }
 
@@ -43,16 +43,16 @@ pub struct DbnLevels {
     decoder: DbnFsm,
     schema: DbnSchema,
     instruments: Instruments,
-    /// Bytes that were read.
+    /// Number of bytes read.
     offset: u64,
-    /// The definition that was read last.
+    /// The last definition read.
     definition: Option<DbnDefinition>,
     is_finished: bool,
 }
 
-/// A DBN file by its schema.
+/// A DBN file, by its schema.
 pub enum DbnFile {
-    /// It has orders, or does not say what it has.
+    /// It has orders, or does not state its schema.
     Orders(crate::Recording),
     /// It has levels, trades or definitions.
     Levels(Box<DbnLevels>),
@@ -62,7 +62,7 @@ impl DbnFile {
     /// Reads the metadata of an open file.
     ///
     /// # Errors
-    /// [`CaptureError`] when it is not DBN, has a schema that is not read, or ends too early.
+    /// [`CaptureError`] when it is not DBN, has an unsupported schema, or is truncated.
     pub fn of(file: RecordingFile) -> Result<DbnFile, CaptureError> {
         let meter = file.meter().clone();
         let RecordingFile { path, mut input, .. } = file;
@@ -91,7 +91,7 @@ impl DbnFile {
     }
 }
 
-/// The schema of a file's metadata; `None` of orders.
+/// The schema of a file's metadata; `None` for orders.
 fn schema_of(schema: Option<Schema>) -> Result<Option<DbnSchema>, ReadError> {
     Ok(match schema {
         None | Some(Schema::Mbo) => None,
@@ -122,13 +122,13 @@ impl DbnLevels {
         &self.meter
     }
 
-    /// Names of the instruments met so far, by index.
+    /// Names of the instruments seen so far, by index.
     #[must_use]
     pub fn symbols(&self) -> &[String] {
         self.instruments.symbols()
     }
 
-    /// Takes the definition that was read last.
+    /// Takes the last definition read.
     pub fn take_definition(&mut self) -> Option<DbnDefinition> {
         self.definition.take()
     }
@@ -179,7 +179,7 @@ fn record_of(
     instruments: &mut Instruments,
     definition: &mut Option<DbnDefinition>,
 ) -> DbnRecord {
-    /// The fields that all records of levels and trades have.
+    /// The common fields of all records of levels and trades.
     macro_rules! event {
         ($record:ident, $levels:expr) => {
             DbnRecord {
@@ -226,7 +226,7 @@ fn other(header: &RecordHeader, instruments: &mut Instruments, action: u8) -> Db
     }
 }
 
-/// The bids and asks that there are, by rank.
+/// The present bids and asks, by rank.
 fn levels(pairs: &[BidAskPair]) -> [[Option<(Price, Qty)>; DBN_LEVELS_MAX]; 2] {
     let mut levels = [[None; DBN_LEVELS_MAX]; 2];
     let level =

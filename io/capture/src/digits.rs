@@ -1,23 +1,23 @@
 //! Decimal digits in text, eight bytes at a time and without a branch for each.
 
-/// Bytes that are taken at once.
+/// Number of bytes processed at once.
 pub(crate) const WORD_LEN: usize = 8;
 
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; WORD_LEN]);
 
-/// The number that the first `len` bytes are, up to eight digits; 0 when there are none.
+/// The number in the first `len` bytes, up to eight digits; 0 when there are none.
 #[inline]
 pub(crate) const fn number(word: [u8; WORD_LEN], len: u32) -> u64 {
     of_eight((u64::from_le_bytes(word) ^ ZEROS).unbounded_shl(64_u32.saturating_sub(8 * len)))
 }
 
-/// The number that the first `len` bytes are with zeros behind them up to eight digits.
+/// The number in the first `len` bytes, padded with zeros to eight digits.
 #[inline]
 pub(crate) const fn decimals(word: [u8; WORD_LEN], len: u32) -> u64 {
     of_eight((u64::from_le_bytes(word) ^ ZEROS) & !u64::MAX.unbounded_shl(8 * len))
 }
 
-/// Neighbours are joined three times: into pairs, into fours, into all eight.
+/// Combines neighbours three times: into pairs, into fours, into all eight.
 #[inline]
 const fn of_eight(values: u64) -> u64 {
     let pairs = values.wrapping_mul((10 << 8) + 1) >> 8 & 0x00ff_00ff_00ff_00ff;

@@ -1,15 +1,15 @@
-//! What can go wrong when a recording is read.
+//! Errors in reading a recording.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Where in a recording.
+/// A position in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// So many bytes after the start of the uncompressed data.
+    /// Offset in bytes in the uncompressed data.
     Byte(u64),
-    /// In this line, counted from 1.
+    /// Line number, counted from 1.
     Line(u64),
 }
 
@@ -27,32 +27,32 @@ impl fmt::Display for Position {
 #[error("stopped before the end")]
 pub(crate) struct Stopped;
 
-/// Why a reader gave no further event.
+/// The reason why a reader returned no further event.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The data ends inside a record. Every event before it was delivered and there are no more: go on
+    /// The data ends inside a record. Every event before it was delivered and there are no more: continue
     /// without the rest, or get the file again.
     #[error(
         "cut short at byte {offset} of the uncompressed data: everything before it was read; get the file again for the rest"
     )]
     Truncated {
-        /// Where the record that is not complete starts.
+        /// Offset of the incomplete record.
         offset: u64,
     },
-    /// The data is not what the format says. A reader of lines goes on with the next line when it is
+    /// The data does not conform to the format. A reader of lines continues with the next line when it is
     /// called again; any other has no more events.
     #[error("{what} at {position}: check that the file is whole and of this format")]
     Malformed {
-        /// Where.
+        /// Position of the error.
         position: Position,
-        /// What is wrong there.
+        /// Description of the error.
         what: String,
     },
-    /// The data is of this format and holds something that is no recording of orders: choose another.
+    /// The data is of this format but is not a recording of orders: choose another.
     #[error("{what}")]
     Unsupported {
-        /// What it holds and what is needed.
+        /// The data's contents and the required ones.
         what: String,
     },
     /// The compressed data is damaged: get the file again.
@@ -60,37 +60,37 @@ pub enum ReadError {
         "the compressed data is damaged near byte {offset} of the uncompressed data ({source}): get the file again"
     )]
     Damaged {
-        /// How much was read before; where the checksum alone shows the damage, it lies anywhere before.
+        /// Number of bytes read before; if only the checksum shows the damage, it can lie anywhere before.
         offset: u64,
-        /// What the decompressor says.
+        /// The decompressor's error.
         source: io::Error,
     },
-    /// Told to stop while it waited for more: what was delivered is good.
+    /// Stopped while it waited for more: the delivered events are valid.
     #[error("stopped before the end")]
     Stopped,
     /// The operating system could not read: see the source.
     #[error("reading failed after byte {offset}: {source}")]
     Io {
-        /// How much was read before.
+        /// Number of bytes read before.
         offset: u64,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ReadError {
-    /// What a failed read after `offset` bytes means.
+    /// The meaning of a failed read after `offset` bytes.
     pub(crate) fn of_io(source: io::Error, offset: u64) -> ReadError {
         match source.kind() {
             io::ErrorKind::UnexpectedEof => ReadError::Truncated { offset },
             _ if source.get_ref().is_some_and(|inner| inner.is::<Stopped>()) => ReadError::Stopped,
-            // The decompressors' own errors carry no code of the operating system.
+            // The decompressors' own errors have no code of the operating system.
             _ if source.raw_os_error().is_none() => ReadError::Damaged { offset, source },
             _ => ReadError::Io { offset, source },
         }
     }
 
-    /// The same failure, of a read whose last whole record ended at `read`: it came while more was in memory.
+    /// As `self`, for a read whose last complete record ended at `read`: more data was in memory.
     pub(crate) fn after(self, read: u64) -> ReadError {
         match self {
             ReadError::Truncated { .. } => ReadError::Truncated { offset: read },
@@ -105,7 +105,7 @@ impl ReadError {
     }
 }
 
-/// Why a file could not be read as a recording.
+/// The reason why a file could not be read as a recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -114,7 +114,7 @@ pub enum CaptureError {
     Open {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A directory: name one file in it.
@@ -123,13 +123,13 @@ pub enum CaptureError {
         /// The directory.
         path: PathBuf,
     },
-    /// Nothing in it.
+    /// The file is empty.
     #[error("{} is empty: get the file again", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// None of the formats that can be read.
+    /// The format is not supported.
     #[error(
         "{} is {found}: give a DBN file (mbo, mbp-1, mbp-10, tbbo, trades, definition), a LOBSTER message file, an ITCH 5.0 BinaryFILE or a pcap or pcapng capture, plain, .gz or .zst; convert anything else to DBN",
         path.display()
@@ -137,7 +137,7 @@ pub enum CaptureError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// What it looks like.
+        /// The detected contents.
         found: &'static str,
     },
     /// A LOBSTER file names its instrument only in the file's name, and this name has no ticker.
@@ -146,24 +146,24 @@ pub enum CaptureError {
         /// The file.
         path: PathBuf,
     },
-    /// A capture of packets, where a recording of orders is needed: `tickpath replay` reads both.
+    /// A packet capture, where a recording of orders is needed: `tickpath replay` reads both.
     #[error("{} is a capture of packets: a recording of orders is needed here; tickpath replay reads captures", path.display())]
     Packets {
         /// The file.
         path: PathBuf,
     },
-    /// Reading stopped, see the source.
+    /// Reading failed, see the source.
     #[error("{}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The read error.
         source: ReadError,
     },
 }
 
 impl CaptureError {
-    /// True when the file was good up to where it ends inside a record.
+    /// True when the file was valid up to its end inside a record.
     #[must_use]
     pub const fn is_truncation(&self) -> bool {
         matches!(self, CaptureError::Read { source: ReadError::Truncated { .. }, .. })

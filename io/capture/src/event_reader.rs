@@ -1,4 +1,4 @@
-//! The trait of the readers that give events.
+//! The trait of the event readers.
 
 use tickpath_recording::{RecordedEvent, RecordingInfo};
 
@@ -8,8 +8,8 @@ use crate::{Position, ReadError};
 pub trait EventReader {
     /// Reads the next event into `event`: false when there are no more.
     ///
-    /// After anything but `Ok(true)` the content of `event` is meaningless. A loop that has a place for its events saves a
-    /// copy of each.
+    /// After any result except `Ok(true)`, the content of `event` is meaningless. A loop with its own buffer
+    /// for events saves a copy of each.
     ///
     /// # Errors
     /// [`ReadError`]; its variants say whether reading can continue.
@@ -25,10 +25,10 @@ pub trait EventReader {
         Ok(self.read_event(&mut event)?.then_some(event))
     }
 
-    /// Position of the event that was read last; the start of the data before the first.
+    /// Position of the last event read; the start of the data before the first.
     fn position(&self) -> Position;
 
-    /// The venue's names of the instruments met so far, by index.
+    /// The venue's names of the instruments seen so far, by index.
     fn symbols(&self) -> &[String];
 
     /// Time base, depth and price scale of the recording.

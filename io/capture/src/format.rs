@@ -1,4 +1,4 @@
-//! Which format a file has, by what is in it.
+//! Detection of a file's format from its contents.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,9 +16,9 @@ use crate::error::Stopped;
 use crate::input::{Input, InputMeter};
 use crate::{CaptureError, ReadError, lobster};
 
-/// Bytes of uncompressed data that are looked at.
+/// Number of bytes of uncompressed data that are examined.
 const SAMPLE_LEN: usize = 1024;
-/// Interval of looking at the stop signal while a pipe is waited for.
+/// Interval of checks of the stop signal while waiting for a pipe.
 const PIPE_WAIT_MS: u16 = 50;
 
 /// A format of recorded market data.
@@ -30,23 +30,23 @@ pub enum Format {
     Lobster,
     /// An ITCH 5.0 BinaryFILE, see [`ItchReader`](crate::ItchReader).
     Itch,
-    /// A pcap capture of packets, see [`Packets`](crate::Packets).
+    /// A pcap capture, see [`Packets`](crate::Packets).
     Pcap,
-    /// A pcapng capture of packets, see [`Packets`](crate::Packets).
+    /// A pcapng capture, see [`Packets`](crate::Packets).
     PcapNg,
 }
 
 impl Format {
-    /// True for captures of packets.
+    /// True for packet captures.
     #[must_use]
     pub const fn is_capture(self) -> bool {
         matches!(self, Format::Pcap | Format::PcapNg)
     }
 
-    /// Judges by the first bytes of uncompressed data.
+    /// Detects the format from the first bytes of uncompressed data.
     ///
     /// # Errors
-    /// What the data looks like instead.
+    /// A description of the detected contents.
     pub fn of_bytes(data: &[u8]) -> Result<Format, &'static str> {
         match data {
             [b'D', b'B', b'N', ..] => Ok(Format::Dbn),
@@ -88,9 +88,9 @@ fn of_text(data: &[u8]) -> Result<Format, &'static str> {
     })
 }
 
-/// An open file of a known format, of which nothing was read yet.
+/// An open file of a known format, before its first read.
 ///
-/// It is opened once, so that a pipe can be a recording as well.
+/// It is opened once, so that a pipe can be a recording too.
 pub struct RecordingFile {
     pub(crate) path: PathBuf,
     pub(crate) input: Input,
@@ -99,15 +99,15 @@ pub struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Opens a file and looks into it, through gzip and Zstandard; the name does not matter.
+    /// Opens a file and detects its format, through gzip and Zstandard; the name is irrelevant.
     ///
     /// # Errors
-    /// [`CaptureError`] when the file cannot be read, is empty or a directory, or is of no known format.
+    /// [`CaptureError`] when the file cannot be read, is empty or a directory, or has no known format.
     pub fn open(path: impl AsRef<Path>) -> Result<RecordingFile, CaptureError> {
         RecordingFile::open_until(path, &StopSignal::new())
     }
 
-    /// The same, and what waits for a pipe fails with [`ReadError::Stopped`] when told to stop.
+    /// As [`RecordingFile::open`]; waiting for a pipe fails with [`ReadError::Stopped`] after a stop.
     ///
     /// # Errors
     /// As [`RecordingFile::open`].
@@ -115,7 +115,7 @@ impl RecordingFile {
         let path = path.as_ref().to_owned();
         let (mut input, meter) = open(&path, stop)?;
         let mut sample = Vec::with_capacity(SAMPLE_LEN);
-        // A cut or damaged file may still have a beginning that tells.
+        // A truncated or damaged file may still have a recognisable beginning.
         let failure = input.by_ref().take(SAMPLE_LEN as u64).read_to_end(&mut sample).err();
         if sample.is_empty() {
             return Err(match failure {
@@ -138,14 +138,14 @@ impl RecordingFile {
         self.format
     }
 
-    /// How much of the file was read, and what that took.
+    /// The progress of reading the file, and its cost.
     #[must_use]
     pub const fn meter(&self) -> &InputMeter {
         &self.meter
     }
 }
 
-/// What was looked at, what reading it ended with, and the rest.
+/// The examined sample, the error that ended it, and the rest.
 struct Sampled {
     sample: io::Cursor<Vec<u8>>,
     failure: Option<io::Error>,
@@ -164,7 +164,7 @@ impl Read for Sampled {
     }
 }
 
-/// Opens a file and takes its compression off; what waits for a pipe fails when told to stop.
+/// Opens a file and decompresses it; waiting for a pipe fails after the stop signal.
 pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter), CaptureError> {
     let failed = |source| CaptureError::Open { path: path.to_owned(), source };
     let metadata = fs::metadata(path).map_err(failed)?;
@@ -188,7 +188,7 @@ pub(crate) fn open(path: &Path, stop: &StopSignal) -> Result<(Input, InputMeter)
     Ok((meter.time(input), meter))
 }
 
-/// A pipe or another file that is not regular: its reader waits for bytes, and for a writer, until the stop signal.
+/// A pipe or another non-regular file: its reader waits for bytes, and for a writer, until the stop signal.
 struct Pipe {
     file: File,
     stop: StopSignal,
@@ -212,10 +212,10 @@ impl Read for Pipe {
     }
 }
 
-/// Takes gzip or Zstandard compression off, told by the first bytes.
+/// Decompresses gzip or Zstandard, detected from the first bytes.
 ///
 /// # Errors
-/// The first read, or the decompressor's memory, may fail.
+/// Errors of the first read, or of the decompressor's memory allocation.
 pub fn decompress(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::with_capacity(4);
     reader.by_ref().take(4).read_to_end(&mut magic)?;
@@ -243,7 +243,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        // No writer yet, or a writer that pauses: neither is the end.
+        // No writer yet, or a pausing writer: neither is the end.
         let writer =
             |is_there: bool| is_there.then(|| File::options().read(true).write(true).open(&path).unwrap());
         for is_there in [false, true] {

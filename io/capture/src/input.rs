@@ -1,4 +1,4 @@
-//! A file as it is read: how far, and how long reading and unpacking took.
+//! Input files with their progress and the time spent reading and decompressing.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Instant;
 /// The uncompressed data of a file.
 pub(crate) type Input = Box<dyn Read + Send>;
 
-/// How much of a file was read, in bytes as they are stored, and what reading and unpacking took.
+/// The progress of a file in stored bytes, and the time spent reading and decompressing.
 #[derive(Clone, Debug)]
 pub struct InputMeter {
     len: u64,
@@ -21,17 +21,17 @@ impl InputMeter {
         InputMeter { len, position: Arc::default(), read_ns: Arc::default() }
     }
 
-    /// Counts what is read from the file.
+    /// Counts the bytes read from the file.
     pub(crate) fn count<R: Read>(&self, reader: R) -> impl Read + use<R> {
         Counted { reader, position: Arc::clone(&self.position) }
     }
 
-    /// Times what is read and unpacked.
+    /// Times reading and decompressing.
     pub(crate) fn time(&self, reader: impl Read + Send + 'static) -> Input {
         Box::new(Timed { reader, read_ns: Arc::clone(&self.read_ns) })
     }
 
-    /// Size of the file in bytes; 0 for what has none, such as a pipe.
+    /// Size of the file in bytes; 0 if it has none, such as a pipe.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
@@ -43,13 +43,13 @@ impl InputMeter {
         self.len == 0
     }
 
-    /// Bytes of the file that were read.
+    /// Number of bytes read from the file.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)
     }
 
-    /// Time spent reading the file and taking its compression off, in nanoseconds.
+    /// Time spent reading and decompressing the file, in nanoseconds.
     #[must_use]
     pub fn read_ns(&self) -> u64 {
         self.read_ns.load(Ordering::Relaxed)

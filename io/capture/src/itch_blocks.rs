@@ -9,26 +9,26 @@ use crate::input::Input;
 use crate::window::Window;
 use crate::{Position, ReadError, RecordingFile};
 
-/// About what a message takes in a file, to make room for those of a block at once.
+/// Typical length of a message in a file, to reserve capacity for a block.
 const USUAL_FRAME_LEN: usize = 30;
 
-/// Reads an ITCH 5.0 BinaryFILE, already decompressed, as blocks of message slices; also the variant
-/// whose length fields are zero.
+/// Reads an ITCH 5.0 BinaryFILE, already decompressed, as blocks of message slices; also the variant with
+/// zero length fields.
 ///
-/// Reading and framing are two calls, so that each can be timed alone: [`ItchBlocks::fill`] reads,
-/// [`ItchBlocks::block`] frames what was read. Memory is constant.
+/// Reading and framing are two calls, so that each can be timed separately: [`ItchBlocks::fill`] reads,
+/// [`ItchBlocks::block`] frames the read data. Memory is constant.
 pub struct ItchBlocks<R> {
     window: Window<R>,
     lengths: Option<Lengths>,
-    /// Bytes of the window that the last block took.
+    /// Bytes of the window used by the last block.
     taken: usize,
-    /// What reading said; it is told once everything before it was delivered.
+    /// Error of a read; it is returned after everything before it was delivered.
     failure: Option<ReadError>,
     is_end_of_session: bool,
     is_finished: bool,
 }
 
-/// Messages that lie in memory one after another.
+/// Messages that are adjacent in memory.
 #[derive(Clone, Debug)]
 pub struct ItchBlock<'a> {
     data: &'a [u8],
@@ -38,7 +38,7 @@ pub struct ItchBlock<'a> {
 }
 
 impl ItchBlock<'_> {
-    /// Where in the uncompressed data the length field of a message stands.
+    /// Offset of a message's length field in the uncompressed data.
     ///
     /// # Panics
     /// When the block has no such message.
@@ -70,7 +70,7 @@ impl<R: Read> ItchBlocks<R> {
         }
     }
 
-    /// True when the data ends with what [`ItchBlocks::fill`] has read.
+    /// True when the data ends with the bytes read by [`ItchBlocks::fill`].
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.window.is_at_end()
@@ -91,7 +91,7 @@ impl<R: Read> ItchBlocks<R> {
         outcome
     }
 
-    /// Fills the window, or notes why it cannot be filled.
+    /// Fills the window, or records why it cannot be filled.
     fn read(&mut self) {
         loop {
             match self.window.fill() {
@@ -102,7 +102,7 @@ impl<R: Read> ItchBlocks<R> {
         }
     }
 
-    /// Whether what is in the window begins with a message.
+    /// True when the window begins with a message.
     fn outcome(&mut self) -> Result<bool, ReadError> {
         let (data, offset) = (self.window.data(), self.window.offset());
         if self.is_end_of_session {
@@ -123,14 +123,14 @@ impl<R: Read> ItchBlocks<R> {
             Err(error) => Err(self.window.damage_or(malformed(error, offset), self.failure.take())),
             Ok(None) => match self.failure.take() {
                 Some(error) => Err(error.after(offset)),
-                // What is left of zero length fields is the marker that ends the session.
+                // The rest of zero length fields is the marker that ends the session.
                 None if matches!(data, [] | [0, 0]) => Ok(false),
                 None => Err(ReadError::Truncated { offset }),
             },
         }
     }
 
-    /// The messages that the last [`ItchBlocks::fill`] read, which gave true; none may be left after an
+    /// The messages read by the last [`ItchBlocks::fill`] that returned true; none may be left after an
     /// end-of-session marker.
     pub fn block(&mut self) -> ItchBlock<'_> {
         let lengths = self.lengths.unwrap_or_default();
@@ -148,7 +148,7 @@ impl<R: Read> ItchBlocks<R> {
                     taken += used;
                     break;
                 }
-                // The next fill begins with what cannot be framed.
+                // The next fill begins with the unframed data.
                 Ok(None) | Err(_) => break,
             }
         }

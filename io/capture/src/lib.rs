@@ -1,12 +1,13 @@
 //! Recorded order-by-order market data as one normalised stream, and the requests that drive a live
 //! venue with it.
 //!
-//! A [`Recording`] opens a file of any [`Format`] and yields [`RecordedEvent`]s in constant memory:
-//! Databento DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or
-//! compressed; a [`DbnFile`] also those of Databento's schemas that have levels, trades or definitions and no orders. The readers take any [`std::io::Read`]. Every input gives events or an error that
-//! says where and what to do, never a panic. [`flow`] turns the stream into order requests.
-//! [`Packets`] gives the payloads of pcap and pcapng captures, [`StreamReader`] the bytes of a TCP stream in them.
-//! [`ItchBlocks`] gives the raw messages of an ITCH file instead, and [`table`] writes CSV and Parquet.
+//! A [`Recording`] opens a file of any [`Format`] and yields [`RecordedEvent`]s in constant memory: Databento
+//! DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or compressed; a
+//! [`DbnFile`] also reads Databento's schemas with levels, trades or definitions and without orders. The
+//! readers accept any [`std::io::Read`]. Every input gives events or an error with its position and remedy,
+//! never a panic. [`flow`] maps the stream to order requests. [`Packets`] reads the payloads of pcap and
+//! pcapng captures, [`StreamReader`] the bytes of a TCP stream in them. [`ItchBlocks`] reads the raw messages
+//! of an ITCH file, and [`table`] writes CSV and Parquet.
 //!
 //! ```
 //! use tickpath_capture::flow::{FlowLimits, Mapper, SurveyBuilder};

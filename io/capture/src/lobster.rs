@@ -17,7 +17,7 @@ use crate::{
     Depth, EventKind, EventReader, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status,
 };
 
-/// Longest line that is accepted, in bytes.
+/// Maximum length of a line in bytes.
 pub const LOBSTER_LINE_LEN_MAX: usize = 256;
 
 /// Reads a LOBSTER message file, already decompressed, with or without a header.
@@ -25,13 +25,13 @@ pub struct LobsterReader<R> {
     window: Window<R>,
     symbols: Vec<String>,
     depth: Depth,
-    /// The line that comes next, counted from 1.
+    /// The next line, counted from 1.
     line: u64,
     is_finished: bool,
 }
 
 impl<R: Read> LobsterReader<R> {
-    /// A reader of one instrument's messages; the file itself names neither it nor its depth.
+    /// A reader of one instrument's messages; the file itself contains neither its symbol nor its depth.
     pub fn new(reader: R, symbol: &str, depth: Depth) -> Self {
         LobsterReader {
             window: Window::new(reader),
@@ -42,7 +42,7 @@ impl<R: Read> LobsterReader<R> {
         }
     }
 
-    /// The next event, whatever its line looks like.
+    /// The next event, for any form of its line.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -106,19 +106,20 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(u8::is_ascii_alphabetic) && line.contains(&b',')
 }
 
-/// Bytes within which the fifth column ends of a line that [`parse_usual`] reads.
+/// Maximum offset of the end of the fifth column in a line that [`parse_usual`] reads.
 const USUAL_LEN_MAX: usize = 56;
-/// Bytes that are looked at for it: the last number is read with what follows it.
+/// Number of bytes examined for it: the last number is read with the bytes after it.
 const USUAL_TEXT_LEN: usize = USUAL_LEN_MAX + 3 * WORD_LEN;
 
-/// Reads the line that `text` begins with and returns its length with its end, if it is as nearly all are: six columns
-/// of digits, of which none but the direction has a sign; an order id of up to 16 and other numbers of up to 8 digits;
-/// a time with up to nine decimals. Then it means what [`parse`] says; `None` leaves any other to that.
+/// Parses the line at the start of `text` and returns its length including its end, if it has the usual form:
+/// six columns of digits, of which only the direction has a sign; an order id of up to 16 and other numbers
+/// of up to 8 digits; a time with up to nine decimals. The result is the same as that of [`parse`]; `None`
+/// leaves other lines to that.
 #[inline(always)]
 fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let text = text.first_chunk::<USUAL_TEXT_LEN>()?;
     let word = |at: usize| text.get(at..)?.first_chunk::<WORD_LEN>().copied();
-    // All ends of columns are found first, so that nothing has to wait for the column before it.
+    // All ends of columns are found first, so that no column depends on the one before it.
     let mut others = cpu::non_digits(text.first_chunk::<64>()?);
     let mut next_other = || {
         let at = others.trailing_zeros() as usize;
@@ -129,7 +130,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let (size, price) = (next_other(), next_other());
     let is = |at: usize, byte: u8| text.get(at).is_some_and(|found| *found == byte);
     let is_usual = is(point, b'.') && [time, kind, id, size, price].into_iter().all(|at| is(at, b','));
-    // Of each number the end and how many digits it has.
+    // The end and the number of digits of each number.
     let decimals_len = time.wrapping_sub(point + 1);
     let (id_len, size_len, price_len) =
         (id.wrapping_sub(kind + 1), size.wrapping_sub(id + 1), price.wrapping_sub(size + 1));
@@ -144,7 +145,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     {
         return None;
     }
-    // Buyers and sellers, and times with trailing zeros and without, come in no order that a CPU could predict.
+    // The sides, and times with and without trailing zeros, are in an order that a CPU cannot predict.
     let is_sell = is(price + 1, b'-');
     let direction = price + 1 + usize::from(is_sell);
     let end = direction + 1 + usize::from(is(direction + 1, b'\r'));
@@ -166,7 +167,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     Some((event, end + 1))
 }
 
-/// Reads one line; the error says what is wrong with it.
+/// Parses one line; the error describes the problem.
 pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
     let mut fields = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let mut next = || fields.next().ok_or("fewer than six columns");
@@ -183,7 +184,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RecordedEvent, &'static str> {
     event(ts_ns, event_type, order_id, Qty(qty), Level { side, price }).ok_or("a type that is not 1 to 7")
 }
 
-/// What the columns mean together; `None` for a type that there is not.
+/// The event of the columns; `None` for an unknown type.
 #[inline(always)]
 fn event(ts_ns: u64, event_type: i64, order_id: u64, qty: Qty, level: Level) -> Option<RecordedEvent> {
     let Level { side, price } = level;
@@ -208,7 +209,7 @@ fn integer(field: &[u8]) -> Option<i64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// Decimal seconds as nanoseconds; decimals beyond the ninth are noise of floating point and dropped.
+/// Decimal seconds as nanoseconds; decimals beyond the ninth are floating-point noise and dropped.
 fn time_ns(field: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(field).ok()?;
     let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
@@ -283,7 +284,7 @@ mod tests {
         assert!(reader.next_event().unwrap().is_none());
     }
 
-    /// A line of columns that are mostly usual, now and then at or beyond a bound, or something else.
+    /// A line of mostly usual columns, some at or beyond a bound or invalid.
     fn random_line(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         const ODD: [&str; 14] = [
             "",

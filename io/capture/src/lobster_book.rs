@@ -1,8 +1,8 @@
 //! LOBSTER order book files.
 //!
 //! Source: LOBSTER "Orderbook file": `ask price 1, ask size 1, bid price 1, bid size 1, ask price 2, ...`,
-//! one line for each line of the message file: the state after that message. A level that is not
-//! there has size 0 and a price of 9999999999 or -9999999999.
+//! one line for each line of the message file: the state after that message. A missing level has size 0 and a
+//! price of 9999999999 or -9999999999.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::lobster::is_header;
 use crate::window::Window;
 use crate::{CaptureError, Position, ReadError};
 
-/// Most levels of a row.
+/// Maximum number of levels of a row.
 pub const LOBSTER_LEVELS_MAX: usize = 200;
-/// Longest line that is accepted, in bytes: two numbers of at most 12 characters for each level and side.
+/// Maximum length of a line in bytes: two numbers of at most 12 characters for each level and side.
 const LINE_LEN_MAX: usize = LOBSTER_LEVELS_MAX * 4 * 13;
 /// Columns of one level: price and size of ask and bid.
 const COLUMNS_PER_LEVEL: usize = 4;
@@ -25,9 +25,9 @@ const COLUMNS_PER_LEVEL: usize = 4;
 /// The visible levels after one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LobsterBookRow {
-    /// Levels of each side from the best, as many as there are; indexed by [`Side::index`].
+    /// Levels of each side from the best, as many as exist; indexed by [`Side::index`].
     pub sides: [Vec<(Price, Qty)>; 2],
-    /// How many levels of a side the row has room for.
+    /// Number of levels per side in the file.
     pub level_count: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct LobsterBookReader<R> {
 }
 
 impl LobsterBookReader<Box<dyn Read + Send>> {
-    /// Opens a file, through gzip and Zstandard; what waits for a pipe fails when told to stop.
+    /// Opens a file, through gzip and Zstandard; waiting for a pipe fails after the stop signal.
     ///
     /// # Errors
     /// [`CaptureError`] when it cannot be opened.
@@ -54,7 +54,7 @@ impl<R: Read> LobsterBookReader<R> {
         LobsterBookReader { window: Window::new(reader), line: 0, level_count: None }
     }
 
-    /// The line that was read last, counted from 1.
+    /// The last line read, counted from 1.
     #[must_use]
     pub const fn line(&self) -> u64 {
         self.line
@@ -63,7 +63,7 @@ impl<R: Read> LobsterBookReader<R> {
     /// Reads the next row into `row`: false at the end.
     ///
     /// # Errors
-    /// [`ReadError`] for the first line that is no such row; there is no sense in reading on.
+    /// [`ReadError`] for the first invalid row; there is no point in reading further.
     pub fn next_row(&mut self, row: &mut LobsterBookRow) -> Result<bool, ReadError> {
         loop {
             let Some((len, is_ended)) = self.window.next_line(self.line + 1, LINE_LEN_MAX)? else {
@@ -116,8 +116,8 @@ fn parse(line: &[u8], row: &mut LobsterBookRow) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The order book file that belongs to a message file and lies beside it: the same name with
-/// `orderbook` in place of `message`, if there is one.
+/// The order book file that belongs to a message file in the same folder: the same name with `orderbook`
+/// instead of `message`, if it exists.
 #[must_use]
 pub fn order_book_beside(message_file: &Path) -> Option<PathBuf> {
     let name = message_file.file_name()?.to_str()?;

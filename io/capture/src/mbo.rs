@@ -1,11 +1,10 @@
 //! Databento DBN files of schema MBO.
 //!
-//! Source: Databento Binary Encoding versions 1 to 3 and Databento's "MBO" schema documentation. The
-//! metadata are read with the vendor's own library, the records where they lie: these three versions
-//! have the same MBO record. What the actions mean on CME: `T` is the trade as its
-//! incoming order sees it, `F` the same trade as each order in it sees it, and neither changes the
-//! book by itself: the `C` and `M` records that follow in the same event do. As `M` is absolute and
-//! `C` deletes, they agree with a book to which the fills were applied.
+//! Source: Databento Binary Encoding versions 1 to 3 and Databento's "MBO" schema documentation. The metadata
+//! are read with the vendor's own library, the records in place: these three versions have the same MBO
+//! record. Meaning of the actions on CME: `T` is the trade from the incoming order's side, `F` the same trade
+//! for each order in it, and neither changes the book by itself: the `C` and `M` records that follow in the
+//! same event do. As `M` is absolute and `C` deletes, they agree with a book to which the fills were applied.
 
 use std::hint::select_unpredictable;
 use std::io::Read;
@@ -25,20 +24,20 @@ use crate::{
     TimeBase,
 };
 
-/// Longest metadata that is accepted, in bytes: some hundred thousand symbols.
+/// Maximum length of metadata in bytes: some hundred thousand symbols.
 pub const DBN_METADATA_LEN_MAX: usize = 16 * 1024 * 1024;
 
 /// `DBN`, version, length of the metadata.
 const PRELUDE_LEN: usize = 8;
 const MAGIC: &[u8; 3] = b"DBN";
-/// DBN prices count 10^-9, and so do those of its events.
+/// Decimals of DBN prices, which its events keep.
 pub(crate) const DBN_PRICE_DECIMALS: u8 = 9;
 
 /// Reads a DBN file of schema MBO, already decompressed.
 pub struct DbnReader<R> {
     window: Window<R>,
     instruments: Instruments,
-    /// Where the record that was read last begins.
+    /// Offset of the last record read.
     last_offset: u64,
     is_finished: bool,
 }
@@ -47,7 +46,7 @@ impl<R: Read> DbnReader<R> {
     /// Reads the metadata.
     ///
     /// # Errors
-    /// [`ReadError`] when the data is not DBN, has another schema, or ends too early.
+    /// [`ReadError`] when the data is not DBN, has another schema, or is truncated.
     pub fn new(mut reader: R) -> Result<Self, ReadError> {
         let (metadata, len) = read_metadata(&mut reader)?;
         match metadata.schema {
@@ -74,14 +73,14 @@ impl<R: Read> DbnReader<R> {
         RecordedEvent {
             ts_ns: record.ts_ns,
             instrument: self.instruments.index(record.instrument_id),
-            // The adds of a snapshot are one message each, whatever their flags say.
+            // The adds of a snapshot are one transaction each, regardless of their flags.
             ends_transaction: record.flags & (flags::LAST | flags::SNAPSHOT) != 0,
             is_snapshot: record.flags & flags::SNAPSHOT != 0,
             kind: kind(record),
         }
     }
 
-    /// The next event, whatever its record is.
+    /// The next event, for a record of any type.
     #[cold]
     #[inline(never)]
     fn read_unusual(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
@@ -117,17 +116,17 @@ impl<R: Read> DbnReader<R> {
     }
 }
 
-/// The instruments of a DBN file, numbered as they are met.
+/// The instruments of a DBN file, numbered in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Instruments {
     symbols: Vec<String>,
     by_id: FxHashMap<u32, u32>,
-    /// Id and index of the instrument of the record that was read last: mostly the next one's too.
+    /// Id and index of the instrument of the last record: mostly also that of the next.
     last: Option<(u32, u32)>,
 }
 
 impl Instruments {
-    /// Instrument ids that the metadata maps, in either direction that Databento writes.
+    /// The instrument ids that the metadata maps, in either direction that Databento writes.
     pub(crate) fn of(metadata: &Metadata) -> Instruments {
         let mut instruments = Instruments::default();
         for mapping in &metadata.mappings {
@@ -171,7 +170,7 @@ impl Instruments {
         index
     }
 
-    /// An instrument is called so.
+    /// Sets the name of an instrument.
     pub(crate) fn name(&mut self, id: u32, symbol: &str) {
         let index = self.index(id);
         symbol.clone_into(&mut self.symbols[index as usize]);
@@ -210,7 +209,7 @@ impl<R: Read> EventReader for DbnReader<R> {
     }
 }
 
-/// The first bytes, checked before the library allocates what they ask for.
+/// The first bytes, checked before the library allocates the size that they state.
 fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> {
     let mut prelude = Vec::with_capacity(PRELUDE_LEN);
     let read = reader.take(PRELUDE_LEN as u64).read_to_end(&mut prelude);
@@ -227,7 +226,7 @@ fn read_prelude(reader: &mut impl Read) -> Result<[u8; PRELUDE_LEN], ReadError> 
     Ok(prelude)
 }
 
-/// Reads the metadata and nothing beyond; also returns where the records start.
+/// Reads the metadata and nothing beyond; also returns the offset of the records.
 pub(crate) fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), ReadError> {
     let prelude = read_prelude(reader)?;
     let mut decoder = DbnFsm::builder()
@@ -265,11 +264,11 @@ pub(crate) fn read_metadata(reader: &mut impl Read) -> Result<(Metadata, u64), R
 /// Length of an MBO record; one with the time of sending, which a live session appends, is longer.
 const MBO_LEN: usize = size_of::<MboMsg>();
 
-/// What a book needs of an MBO record.
+/// The fields of an MBO record that a book needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MboRecord {
     instrument_id: u32,
-    /// Of the event, or where that is undefined of its receipt.
+    /// Time of the event, or of its receipt where that is undefined.
     ts_ns: u64,
     order_id: u64,
     price: i64,
@@ -280,7 +279,7 @@ struct MboRecord {
 }
 
 impl MboRecord {
-    /// The record that `data` begins with and its length, if it is of this type and whole.
+    /// The record at the start of `data` and its length, if it has this type and is complete.
     #[inline]
     fn at_start(data: &[u8]) -> Option<(MboRecord, usize)> {
         let [words, record_type, ..] = data else { return None };
@@ -312,7 +311,7 @@ impl MboRecord {
     }
 }
 
-/// The bytes of the field at `offset`, which the layout of the record has inside it.
+/// The bytes of the field at `offset`, which lies inside the record.
 #[inline(always)]
 fn field<const LEN: usize>(record: &[u8; MBO_LEN], offset: usize) -> [u8; LEN] {
     let mut bytes = [0; LEN];
@@ -327,7 +326,7 @@ enum Record {
     Other { ts_event: u64 },
 }
 
-/// The record that `data` begins with and its length, `None` while it is not whole; the error says what is wrong.
+/// The record at the start of `data` and its length, `None` while incomplete; the error is a description.
 fn whole_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
     let Some(header) = data.first_chunk::<{ size_of::<RecordHeader>() }>() else { return Ok(None) };
     let len = RecordHeader::frame_len(header).map_err(|error| error.to_string())?;
@@ -355,12 +354,12 @@ fn kind(record: &MboRecord) -> EventKind {
     const NO_PRICE: EventKind = EventKind::Ignored(IgnoredReason::PriceNotRepresentable);
     let order_id = record.order_id;
     let qty = Qty(u64::from(record.size));
-    // No branch between the two: they come in no order that a CPU could predict.
+    // Branchless: a CPU cannot predict the order of the two.
     let (is_bid, is_ask) = (record.side == b'B', record.side == b'A');
     let side = (is_bid | is_ask).then_some(select_unpredictable(is_ask, Side::Sell, Side::Buy));
     let price = price(record.price);
     let level = side.zip(price).map(|(side, price)| Level { side, price });
-    // Without a level an order cannot be placed; which field is missing decides the reason.
+    // Without a level an order cannot be placed; the missing field determines the reason.
     let placed = |make: &dyn Fn(Level) -> EventKind| match level {
         Some(level) => make(level),
         None if price.is_none() => NO_PRICE,
@@ -369,7 +368,7 @@ fn kind(record: &MboRecord) -> EventKind {
     match record.action {
         b'A' => placed(&|level| EventKind::Add { order_id, level, qty }),
         b'M' => placed(&|level| EventKind::Modify { order_id, level, qty }),
-        // A cancel on CME reports what is left of the order and takes all of it.
+        // A cancel on CME reports the open quantity of the order and removes all of it.
         b'C' => EventKind::Delete { order_id, level, qty: Some(qty) },
         b'F' if price.is_none() => NO_PRICE,
         b'F' => EventKind::Fill { order_id, qty, side, price, in_auction: side.is_none() },
@@ -429,7 +428,7 @@ mod tests {
         assert!(matches!(auction, EventKind::Fill { in_auction: true, side: None, .. }));
     }
 
-    /// What the vendor's library finds at the start of `data`.
+    /// The record that the vendor's library finds at the start of `data`.
     fn vendors_record(data: &[u8]) -> Result<Option<(Record, usize)>, String> {
         let mut decoder =
             DbnFsm::builder().skip_metadata(true).upgrade_policy(VersionUpgradePolicy::AsIs).build().unwrap();
@@ -466,7 +465,7 @@ mod tests {
         let mut random = |below: usize| draw.below(below as u64) as usize;
         let mut counts = [0; 4];
         for _ in 0..20_000 {
-            // An MBO record, now and then of another length or type, whole or cut.
+            // An MBO record, sometimes with another length or type, complete or truncated.
             let mut data: Vec<u8> = (0..MBO_LEN + random(24)).map(|_| random(256) as u8).collect();
             data[0] = [14, 14, 14, 16, random(256) as u8, random(6) as u8][random(6)];
             data[1] = [rtype::MBO, rtype::MBO, rtype::MBO, random(256) as u8][random(4)];

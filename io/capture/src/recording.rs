@@ -9,7 +9,7 @@ use crate::{
     CaptureError, Depth, EventReader, Format, ItchReader, LobsterReader, RecordedEvent, RecordingFile,
 };
 
-/// A recording in a file, whatever its format.
+/// A recording in a file of any format.
 pub struct Recording {
     path: PathBuf,
     format: Format,
@@ -25,10 +25,10 @@ enum Reader {
 }
 
 impl Recording {
-    /// Opens a file, finds out its format and reads up to its first event.
+    /// Opens a file, detects its format and reads up to its first event.
     ///
     /// # Errors
-    /// [`CaptureError`] when there is no recording to be read.
+    /// [`CaptureError`] when there is no readable recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Recording, CaptureError> {
         Recording::of(RecordingFile::open(path)?)
     }
@@ -36,7 +36,7 @@ impl Recording {
     /// Reads an open file up to its first event.
     ///
     /// # Errors
-    /// [`CaptureError`] when there is no recording to be read.
+    /// [`CaptureError`] when there is no readable recording.
     pub fn of(file: RecordingFile) -> Result<Recording, CaptureError> {
         let (format, meter) = (file.format(), file.meter().clone());
         let RecordingFile { path, input, .. } = file;
@@ -82,7 +82,7 @@ impl Recording {
         self.format
     }
 
-    /// How much of the file was read, and what that took.
+    /// The progress of reading the file, and its cost.
     #[must_use]
     pub const fn meter(&self) -> &InputMeter {
         &self.meter
@@ -91,8 +91,8 @@ impl Recording {
     /// The next event, or `None` when there are no more.
     ///
     /// # Errors
-    /// [`CaptureError::Read`]; after [`CaptureError::is_truncation`] everything before the cut was
-    /// delivered and the next call gives `None`.
+    /// [`CaptureError::Read`]; after [`CaptureError::is_truncation`] everything before the truncation was
+    /// delivered and the next call returns `None`.
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent>, CaptureError> {
         let mut event = RecordedEvent::NOTHING;
         Ok(self.read_event(&mut event)?.then_some(event))
@@ -113,7 +113,7 @@ impl Recording {
         read.map_err(|source| CaptureError::Read { path: self.path.clone(), source })
     }
 
-    /// The reader, for what it knows: position, symbols, and what the recording says about itself.
+    /// The reader, for its position, symbols, and properties of the recording.
     #[must_use]
     pub fn reader(&self) -> &dyn EventReader {
         match &self.reader {
@@ -125,13 +125,13 @@ impl Recording {
     }
 }
 
-/// The ticker that LOBSTER's file names start with: `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
+/// The ticker at the start of LOBSTER's file names: `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
 fn lobster_symbol(name: &str) -> Option<&str> {
     let symbol = name.split(['_', '.']).next()?;
     Symbol::new(symbol).is_ok().then_some(symbol)
 }
 
-/// The number of levels, which the name gives as `_message_10` or, in collections, `level10`.
+/// The number of levels, in the name as `_message_10` or, in collections, `level10`.
 fn lobster_levels(name: &str) -> Option<u32> {
     ["level", "message_"].iter().find_map(|marker| {
         let (_, after) = name.rsplit_once(marker)?;

@@ -4,12 +4,12 @@ use std::io::{self, Read};
 
 use crate::{Position, ReadError};
 
-/// Bytes that a window holds at most; longer than any record of the formats that use it.
+/// Capacity of a window in bytes; longer than any record of the formats that use it.
 const WINDOW_LEN: usize = 128 * 1024;
-/// How far it is looked for damage that explains what makes no sense: about a second of unpacking.
+/// Bytes searched for damage that explains an invalid record: about a second of decompressing.
 const AHEAD_LEN_MAX: u64 = 256 << 20;
 
-/// Reads ahead into a fixed buffer and knows where in the data it stands.
+/// Reads ahead into a fixed buffer and tracks its position in the data.
 pub(crate) struct Window<R> {
     reader: R,
     buffer: Box<[u8]>,
@@ -25,12 +25,12 @@ impl<R: Read> Window<R> {
         Window::of_len(reader, WINDOW_LEN)
     }
 
-    /// A window over what follows the first `offset` bytes of the data, which were read already.
+    /// A window over the data after its first `offset` bytes, which were read already.
     pub(crate) fn starting_at(reader: R, offset: u64) -> Self {
         Window { buffer_offset: offset, ..Window::new(reader) }
     }
 
-    /// A window that holds so many bytes.
+    /// A window with a capacity of `len` bytes.
     pub(crate) fn of_len(reader: R, len: usize) -> Self {
         Window {
             reader,
@@ -42,32 +42,32 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// What was read and not yet consumed.
+    /// The bytes read and not yet consumed.
     #[inline]
     pub(crate) fn data(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Where in the data [`Window::data`] starts.
+    /// Offset of [`Window::data`] in the data.
     #[inline]
     pub(crate) const fn offset(&self) -> u64 {
         self.buffer_offset + self.start as u64
     }
 
-    /// True once the reader has no more.
+    /// True once the reader has no more data.
     pub(crate) const fn is_at_end(&self) -> bool {
         self.at_end
     }
 
-    /// Steps over the first `len` bytes of [`Window::data`].
+    /// Skips the first `len` bytes of [`Window::data`].
     #[inline]
     pub(crate) fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.end - self.start);
         self.start += len;
     }
 
-    /// The length of the next line without its end, and whether it has one; it has the number `line`, and at most `len_max`
-    /// bytes.
+    /// The length of the next line without its end, and whether it has one; its number is `line`, and its
+    /// maximum length `len_max` bytes.
     pub(crate) fn next_line(
         &mut self,
         line: u64,
@@ -89,8 +89,8 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// The cause of an error at the start of the window: damage that the decompressor has found, or finds later, as its
-    /// checksum comes last; else the error itself.
+    /// The cause of an error at the start of the window: damage that the decompressor has found, or finds
+    /// later, as its checksum comes last; otherwise the error itself.
     pub(crate) fn damage_or(&mut self, error: ReadError, failure: Option<ReadError>) -> ReadError {
         let offset = self.offset();
         match failure.or_else(|| self.failure_ahead()) {
@@ -99,7 +99,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Reads on, gives up what it reads, and returns what reading fails with before the end or [`AHEAD_LEN_MAX`].
+    /// Reads and discards further data; returns the read error, if any, before the end or [`AHEAD_LEN_MAX`].
     fn failure_ahead(&mut self) -> Option<ReadError> {
         let mut left = AHEAD_LEN_MAX;
         while left > 0 && !self.at_end {
@@ -113,7 +113,7 @@ impl<R: Read> Window<R> {
         None
     }
 
-    /// Makes all room behind what is there, for who has little left.
+    /// Moves all free space after the unconsumed data, when little is left.
     pub(crate) fn compact(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         self.buffer_offset += self.start as u64;
@@ -121,7 +121,7 @@ impl<R: Read> Window<R> {
         self.start = 0;
     }
 
-    /// Reads more behind what is there: false at the end of the data and when the window is full.
+    /// Reads more after the unconsumed data: false at the end of the data and when the window is full.
     pub(crate) fn fill(&mut self) -> Result<bool, ReadError> {
         if self.at_end {
             return Ok(false);
@@ -143,14 +143,14 @@ impl<R: Read> Window<R> {
             }
             Err(error) => {
                 self.at_end = true;
-                // A decompressor that ends too early leaves the record that starts here incomplete.
+                // A compressed stream that ends too early leaves the record that starts here incomplete.
                 Err(ReadError::of_io(error, self.offset()))
             }
         }
     }
 }
 
-/// One read that is not disturbed by signals.
+/// One read, restarted after signals.
 pub(crate) fn read_some(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match reader.read(buffer) {

@@ -1,4 +1,4 @@
-//! What the mapper makes of short recordings, written as text.
+//! Scenarios of the mapper with short recordings, written as text.
 //!
 //! One line is one transaction; its events are separated by `|`.
 
@@ -97,7 +97,7 @@ fn run(info: RecordingInfo, limits: FlowLimits, story: &str) -> (Vec<String>, Fl
     (steps, mapper.counts())
 }
 
-/// Adds at prices with nine decimals: tick and lowest price of their instrument, and the prices that are entered.
+/// Adds at prices with nine decimals: tick and lowest price of their instrument, and the entered prices.
 fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Price>) {
     let info = RecordingInfo { price_decimals: 9, ..CME };
     let event = |(place, &(ts_ns, is_snapshot, units)): (usize, &(u64, bool, i64))| {
@@ -126,7 +126,7 @@ fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Pri
 
 #[test]
 fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
-    // 6E in half pips: a snapshot whose old time is none of the recording's, an add, and one beyond the range of prices.
+    // 6E in half pips: a snapshot with an older time, an add, and one beyond the range of prices.
     let euro = [(5, true, 1_084_550_000), (90, false, 1_084_600_000), (91, false, -5)];
     let (tick, low, prices) = entered_at_nine_decimals(&euro);
     assert_eq!((tick, low, prices), (Price(5), Price(108_455), vec![Price(108_455), Price(108_460)]));
@@ -309,7 +309,7 @@ fn a_clear_cancels_everything_and_an_order_added_twice_is_cancelled_first() {
 
 #[test]
 fn a_partial_recording_gets_the_orders_that_it_never_announced() {
-    // 5 came between 3 and 7 and is first heard of when it trades.
+    // 5 was entered between 3 and 7 and first appears when it trades.
     let counts = check(
         LEVEL_1,
         "add 3 buy 100 1\n add 7 buy 100 1\n fill 3 1 buy 100\n fill 5 1 buy 100\n del 5 buy 100 4\n fill 7 1 buy 100",
@@ -329,7 +329,7 @@ fn a_partial_recording_gets_the_orders_that_it_never_announced() {
 
 #[test]
 fn only_orders_never_heard_of_again_are_evicted() {
-    // 1 sank and is silent: it goes. 2 is ahead and trades later: it stays and excludes.
+    // 1 sank and has no later event: it is evicted. 2 is ahead and trades later: it stays and excludes.
     let story = "add 1 buy 101 1\n add 2 buy 100 1\n add 4 buy 100 1\n fill 4 1 buy 100\n fill 2 1 buy 100";
     let counts = check(
         LEVEL_1,
@@ -345,7 +345,7 @@ fn only_orders_never_heard_of_again_are_evicted() {
     );
     assert_eq!((counts.evicted_better, counts.evicted_ahead), (1, 0));
     assert_eq!(counts.executions.excluded[Exclusion::NotFrontOfQueue.index()], 1);
-    // Evicting for the fill itself, as better or as ahead, is counted apart.
+    // Evictions for the fill itself, as better or as ahead, are counted separately.
     for story in
         ["add 1 buy 101 1\n fill 0 1 buy 100", "add 1 buy 100 1\n add 2 buy 100 1\n fill 2 1 buy 100"]
     {

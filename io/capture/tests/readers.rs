@@ -1,4 +1,4 @@
-//! Every reader on whole, cut, damaged and foreign files.
+//! Every reader on complete, truncated, damaged and foreign files.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -49,7 +49,7 @@ fn dbn_file(count: u64) -> Vec<u8> {
     encoder.get_ref().clone()
 }
 
-/// Reads to the end; gives up where a reader that goes on for ever would not.
+/// Reads to the end; fails for a reader that never ends.
 fn read_all(reader: &mut dyn EventReader) -> (Vec<RecordedEvent>, Vec<ReadError>) {
     let (mut events, mut errors) = (Vec::new(), Vec::new());
     for _ in 0..1_000_000 {
@@ -148,7 +148,7 @@ fn every_cut_gives_what_was_whole_before_it() {
                 Some(other) => panic!("{format:?} cut at {len}: {other}"),
             }
         }
-        // Between two records, and for lines also before the end of the line, nothing is missing.
+        // A cut between two records, and for lines also before the end of the line, loses nothing.
         assert!(clean_cuts <= 2 * all.len(), "{format:?}: {clean_cuts}");
     }
 }
@@ -209,7 +209,7 @@ fn damage_anywhere_never_panics() {
     }
 }
 
-/// A reader that gives one byte at a time, so that nothing is there at once.
+/// A reader that returns one byte at a time, so that no record is available at once.
 struct Bytewise<'a>(&'a [u8]);
 
 impl Read for Bytewise<'_> {
@@ -219,7 +219,7 @@ impl Read for Bytewise<'_> {
     }
 }
 
-/// Every event and every error in words, each with its position.
+/// Every event and every error as text, each with its position.
 fn outcomes(format: Format, input: impl Read) -> Vec<String> {
     fn all(mut reader: impl EventReader) -> Vec<String> {
         let mut outcomes = Vec::new();

@@ -51,7 +51,7 @@ const fn request(step: &FlowStep) -> &'static str {
     }
 }
 
-/// Maps a whole file, has both venues check every request, and compares the books at the end.
+/// Maps a whole file, lets both venues check every request, and compares the books at the end.
 /// `observe` sees the mapper after each event.
 fn replay(path: &Path, mut observe: impl FnMut(&Mapper, &RecordedEvent)) -> Replayed {
     let survey = survey(&mut Recording::open(path).unwrap()).unwrap();
@@ -110,7 +110,7 @@ fn every_fill_of_continuous_trading_on_cme_is_repeated() {
     );
     let executions = counts.executions;
     assert_eq!((executions.seen, executions.eligible, executions.eligible_synthesised), (6_371, 6_229, 0));
-    // The opening auction, and reports about the incoming order itself: no resting order's fill is left.
+    // The opening auction, and reports about the incoming order itself: all other fills are repeated.
     assert_eq!(executions.excluded[Exclusion::Auction.index()], 35);
     assert_eq!(executions.excluded[Exclusion::IncomingOrder.index()], 107);
     assert_eq!(executions.excluded.iter().sum::<u64>(), 142);
@@ -143,13 +143,13 @@ fn executions_at_the_best_level_of_nasdaq_are_repeated() {
     assert_eq!(executions.excluded[Exclusion::NotFrontOfQueue.index()], 3);
     assert_eq!(executions.excluded.iter().sum::<u64>(), 1_128);
     assert_eq!(counts.synthesised, 2_984);
-    // These follow the recording; only the others stood first by the shadow's own account.
+    // These follow the recording; only the others were first according to the shadow book alone.
     assert_eq!(executions.eligible_by_eviction, 369);
 }
 
-/// LOBSTER's order book file says what the best prices were after each event: evidence that the
-/// mapper never saw. An event may force the side that it is about into agreement by evicting, so only
-/// the other side is judged. The bound is a little below what this file gives, 90.1 %.
+/// LOBSTER's order book file has the best prices after each event: evidence that the mapper never used. An
+/// event may force its own side into agreement by evicting, so only the other side is checked. The bound is a
+/// little below this file's result, 90.1 %.
 #[test]
 fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {
     let Some(path) = recorded(AMZN) else { return };

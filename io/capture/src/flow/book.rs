@@ -1,4 +1,4 @@
-//! The shadow: what the venue holds once every request so far was handled.
+//! The shadow book: the venue's state after all requests so far.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::Level;
 /// An order of the recording: index of its instrument and the venue's reference.
 pub(crate) type Key = (u32, u64);
 
-/// Where an order of the recording is.
+/// The location of an order of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// At the venue, under this number.
+    /// Rests at the venue, under this number.
     Resting(UserRefNum),
     /// Held back because it would cross.
     HeldBack,
-    /// Not to be entered.
+    /// Must not be entered.
     Refused(Exclusion),
 }
 
@@ -26,17 +26,17 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) level: Level,
-    /// What is left of it.
+    /// Open quantity.
     pub(crate) qty: Qty,
-    /// What the venue executed of it and of those that it replaced.
+    /// Quantity that the venue executed of it and of those that it replaced.
     pub(crate) executed: Qty,
     pub(crate) place: Place,
     pub(crate) is_synthesised: bool,
-    /// Position in time: smaller stands ahead.
+    /// Position in time: a smaller rank is ahead.
     rank: u64,
 }
 
-/// Orders from the first that trades on: price, lower for a better one; rank; reference.
+/// Orders in trading order: price, lower is better; rank; reference.
 type Queue = BTreeSet<(i64, u64, u64)>;
 
 #[derive(Default)]
@@ -47,7 +47,7 @@ struct InstrumentBook {
 }
 
 impl InstrumentBook {
-    /// The queue of an order, and its price there.
+    /// The queue of an order, and its price in it.
     fn queue(&mut self, order: &Order) -> Option<(&mut Queue, i64)> {
         let Level { side, price } = order.level;
         match order.place {
@@ -100,7 +100,7 @@ impl Books {
         })
     }
 
-    /// Orders held back, oldest first.
+    /// Held-back orders, oldest first.
     pub(crate) fn held_back(&self, instrument: u32) -> Vec<Key> {
         let queue = self.instruments.get(instrument as usize).map(|book| &book.held_back);
         queue.into_iter().flatten().map(|(_, _, order_id)| (instrument, *order_id)).collect()
@@ -110,12 +110,12 @@ impl Books {
         self.instruments.get(instrument as usize).map_or(0, |book| book.held_back.len())
     }
 
-    /// Puts a new order behind all others.
+    /// Adds a new order after all others.
     pub(crate) fn add(&mut self, key: Key, level: Level, qty: Qty, place: Place, is_synthesised: bool) {
         self.insert(key, Order { level, qty, executed: Qty::ZERO, place, is_synthesised, rank: 0 });
     }
 
-    /// Moves an order behind all others, with a new level, quantity and place.
+    /// Moves an order after all others, with a new level, quantity and place.
     pub(crate) fn move_to(&mut self, from: Key, to: Key, level: Level, qty: Qty, place: Place) {
         if let Some(order) = self.remove(from) {
             self.insert(to, Order { level, qty, place, ..order });
@@ -134,7 +134,7 @@ impl Books {
         self.orders.insert(key, Order { rank, ..order });
     }
 
-    /// Takes an order out.
+    /// Removes an order.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Order> {
         let order = self.orders.remove(&key)?;
         if let Some((queue, price)) = self.instruments[key.0 as usize].queue(&order) {
@@ -143,7 +143,7 @@ impl Books {
         Some(order)
     }
 
-    /// Makes an order smaller where it stands; an order of nothing goes.
+    /// Reduces an order in place; an order without quantity is removed.
     pub(crate) fn set_qty(&mut self, key: Key, qty: Qty) {
         if qty.is_zero() {
             self.remove(key);
@@ -152,7 +152,7 @@ impl Books {
         }
     }
 
-    /// Books an execution by the venue.
+    /// Records an execution by the venue.
     pub(crate) fn execute(&mut self, key: Key, qty: Qty) {
         if let Some(order) = self.orders.get_mut(&key) {
             order.executed.0 += qty.0;
@@ -161,7 +161,7 @@ impl Books {
         }
     }
 
-    /// Every order of an instrument, oldest first.
+    /// All orders of an instrument, oldest first.
     pub(crate) fn keys(&self, instrument: u32) -> Vec<Key> {
         let mut keys: Vec<Key> = self.orders.keys().copied().filter(|key| key.0 == instrument).collect();
         keys.sort_unstable_by_key(|key| self.orders[key].rank);

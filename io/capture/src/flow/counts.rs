@@ -1,10 +1,10 @@
-//! What a mapper did with a recording.
+//! Counters of a mapper's work on a recording.
 
-/// Defines the reasons with what they mean, for a report.
+/// Defines the reasons with their descriptions, for a report.
 macro_rules! exclusions {
     ($($(#[$more:meta])* $reason:ident = $words:literal,)*) => {
         tickpath_types::enumerated! {
-            /// Why an order was not entered, or an execution not repeated.
+            /// The reason why an order was not entered, or an execution not repeated.
             #[non_exhaustive]
             pub enum Exclusion {
                 $(#[doc = $words] $(#[$more])* $reason,)*
@@ -12,7 +12,7 @@ macro_rules! exclusions {
         }
 
         impl Exclusion {
-            /// Its meaning, for a report.
+            /// Its description, for a report.
             #[must_use]
             pub const fn words(self) -> &'static str {
                 match self {
@@ -25,12 +25,12 @@ macro_rules! exclusions {
 
 exclusions! {
     UnknownOrder = "the recording never announced the order",
-    NotBestPrice = "the order did not stand at the best price",
+    NotBestPrice = "the order was not at the best price",
     NotFrontOfQueue = "another order stood ahead of it at its price",
     HiddenExecution = "the order was not displayed",
     Auction = "it traded in an auction",
     ///
-    /// The order had stood in the book until it came in again at another price.
+    /// The order rested in the book until it was re-entered at another price.
     IncomingOrder = "the report is about the incoming order; the resting side has its own",
     PriceDiffers = "it traded at another price than its own",
     SideDiffers = "the recording contradicts itself about its side",
@@ -51,39 +51,39 @@ exclusions! {
 /// Executions of the recording: every fill, and every trade with an order that was not displayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionCounts {
-    /// How many.
+    /// Total number.
     pub seen: u64,
-    /// Repeated, of orders that the recording announced.
+    /// Repeated, for orders that the recording announced.
     pub eligible: u64,
-    /// Repeated, of orders that were synthesised.
+    /// Repeated, for synthesised orders.
     pub eligible_synthesised: u64,
-    /// Of both kinds of repeated ones: those for which an order at a better price or ahead in the queue
-    /// had to be evicted at that moment. They follow the recording and are no evidence for the shadow.
+    /// Repeated executions of both kinds for which an order at a better price or ahead in the queue had to be
+    /// evicted. They follow the recording and are no evidence for the shadow book.
     pub eligible_by_eviction: u64,
     /// Not repeated, by [`Exclusion::index`].
     pub excluded: [u64; Exclusion::COUNT],
 }
 
-/// What a mapper did with a recording.
+/// Counters of a mapper's work on a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Executions and what became of them.
+    /// Executions and their results.
     pub executions: ExecutionCounts,
-    /// Adds that were not entered when they came, by [`Exclusion::index`].
+    /// Adds that were not entered at their time, by [`Exclusion::index`].
     pub adds_excluded: [u64; Exclusion::COUNT],
-    /// Orders held back as crossed that were entered later.
+    /// Held-back crossing orders that were entered later.
     pub entered_later: u64,
-    /// Orders entered because a recording of the best levels refers to them and never announces them.
+    /// Orders entered because a best-levels recording refers to them without announcing them.
     pub synthesised: u64,
-    /// Orders cancelled because they were better than what a recording of the best levels reports as
-    /// best, or would have traded with an order that it adds.
+    /// Orders cancelled because they were better than the best level in a best-levels recording, or would
+    /// have traded with an order that it adds.
     pub evicted_better: u64,
-    /// Orders cancelled because a recording of the best levels executes one behind them.
+    /// Orders cancelled because a best-levels recording executes one behind them.
     pub evicted_ahead: u64,
-    /// Slices of icebergs entered to repeat a fill that was larger than what the order showed.
+    /// Iceberg slices entered to repeat a fill that exceeded the displayed quantity.
     pub replenished: u64,
-    /// Deletes, reductions and replacements of orders that the shadow does not hold.
+    /// Deletes, reductions and replacements of orders that are not in the shadow book.
     pub unknown_changes: u64,
-    /// Adds of an order that already stood; it was cancelled first.
+    /// Adds of an order that already rested; it was cancelled first.
     pub duplicate_adds: u64,
 }

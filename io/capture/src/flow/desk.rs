@@ -12,7 +12,7 @@ use crate::Level;
 
 /// Numbers requests and queues them for the caller.
 pub(crate) struct Desk {
-    /// Time of the event that is mapped.
+    /// Time of the event being mapped.
     pub(crate) ts_ns: u64,
     pub(crate) steps: VecDeque<FlowStep>,
     /// The next number of each [`Role`].
@@ -60,7 +60,7 @@ impl Desk {
         self.push(Role::Taker, OrderRequest::Enter(order), Some(expected));
     }
 
-    /// Replaces a resting order; `qty` counts what was executed.
+    /// Replaces a resting order; `qty` includes the executed quantity.
     pub(crate) fn replace(&mut self, orig_user_ref: UserRefNum, price: Price, qty: Qty) -> UserRefNum {
         let user_ref = self.next(Role::Maker);
         let order =
@@ -69,7 +69,7 @@ impl Desk {
         user_ref
     }
 
-    /// Reduces a resting order to `qty`, which counts what was executed; zero cancels it.
+    /// Reduces a resting order to `qty`, which includes the executed quantity; zero cancels it.
     pub(crate) fn cancel(&mut self, user_ref: UserRefNum, qty: Qty) {
         self.push(Role::Maker, OrderRequest::Cancel(CancelOrder { user_ref, qty }), None);
     }

@@ -13,7 +13,7 @@ use crate::{EventKind, RecordedEvent};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
     pub(crate) key: Key,
-    /// What is left of it to execute.
+    /// Quantity still to be executed.
     pub(crate) qty: Qty,
     side: Option<Side>,
     price: Option<Price>,
@@ -23,13 +23,13 @@ pub(crate) struct Fill {
 /// The fills of one transaction.
 #[derive(Default)]
 pub(crate) struct Fills {
-    /// Those that were not taken out.
+    /// Fills that were not taken out.
     fills: VecDeque<Fill>,
     orders: FxHashSet<Key>,
 }
 
 impl Fills {
-    /// Sorts a transaction's fills out, and how many reports are about the incoming order itself.
+    /// Collects a transaction's fills; returns also the number of reports about the incoming order itself.
     pub(crate) fn of(transaction: &[RecordedEvent]) -> (Fills, u64) {
         let incoming: FxHashSet<(Key, Side)> = transaction
             .iter()
@@ -54,7 +54,7 @@ impl Fills {
         (fills, incoming_count)
     }
 
-    /// Adds a fill, or puts one back that was executed in part.
+    /// Adds a fill, or puts back a partly executed one.
     pub(crate) fn push(&mut self, fill: Fill) {
         self.orders.insert(fill.key);
         self.fills.push_back(fill);
@@ -75,8 +75,8 @@ impl Fills {
         self.orders.contains(&key)
     }
 
-    /// Takes out the fill that price-time priority puts first: that of the front order on the side of
-    /// the earliest reported one, otherwise that one.
+    /// Takes the first fill in price-time priority: that of the front order on the side of the earliest
+    /// reported fill, otherwise the earliest reported one.
     pub(crate) fn pop(&mut self, books: &Books) -> Option<Fill> {
         let earliest = self.fills.front()?.key;
         let front = books.order(earliest).and_then(|order| books.front(earliest.0, order.level.side));
@@ -86,7 +86,7 @@ impl Fills {
 }
 
 impl Fill {
-    /// Why the venue would not execute this order for this quantity now, if so.
+    /// The reason why the venue would not execute this order for this quantity now, if any.
     pub(crate) fn obstacle(&self, books: &Books, sums_fills: bool) -> Result<(), Exclusion> {
         if self.in_auction {
             return Err(Exclusion::Auction);

@@ -1,4 +1,4 @@
-//! Recorded events in, order requests out.
+//! Maps recorded events to order requests.
 
 use tickpath_types::{InstrumentId, Price, Qty, Side, UserRefNum};
 
@@ -12,11 +12,11 @@ use crate::{Depth, EventKind, Level, RecordedEvent};
 /// Bounds of a mapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
-    /// Orders that the shadow holds, those held back included; an add beyond it is excluded.
+    /// Maximum number of orders in the shadow book, including held-back ones; further adds are excluded.
     pub open_order_count_max: usize,
-    /// Orders of one instrument that are held back as crossed; an add beyond it is excluded for good.
+    /// Maximum number of held-back crossing orders of one instrument; further adds are excluded permanently.
     pub held_back_count_max: usize,
-    /// Events of one transaction; a longer one is mapped in parts.
+    /// Maximum number of events of one transaction; a longer one is mapped in parts.
     pub transaction_len_max: usize,
 }
 
@@ -28,8 +28,8 @@ impl Default for FlowLimits {
 
 /// Maps a recording to order requests, see the [module](super).
 ///
-/// Performs no IO. Events come in through [`Mapper::handle_event`], in the order of the recording and
-/// followed by [`Mapper::finish`]; requests leave through [`Mapper::poll_step`].
+/// Performs no IO. Events enter through [`Mapper::handle_event`], in the order of the recording and followed
+/// by [`Mapper::finish`]; requests leave through [`Mapper::poll_step`].
 pub struct Mapper {
     survey: Survey,
     limits: FlowLimits,
@@ -39,14 +39,14 @@ pub struct Mapper {
     transaction: Vec<RecordedEvent>,
     /// Index of the next event.
     event_index: u64,
-    /// Missing adds before it were entered.
+    /// The missing adds before it were entered.
     next_missing: usize,
-    /// Whether an order was evicted, as better or as ahead, for the fill that is mapped.
+    /// True when an order, better or ahead, was evicted for the current fill.
     evicted_for_fill: bool,
 }
 
 impl Mapper {
-    /// A mapper for the recording that was surveyed.
+    /// A mapper for the surveyed recording.
     #[must_use]
     pub fn new(survey: Survey, limits: FlowLimits) -> Self {
         Mapper {
@@ -62,7 +62,7 @@ impl Mapper {
         }
     }
 
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn handle_event(&mut self, event: &RecordedEvent) {
         let event = &self.survey.at_venue(event);
         if self.transaction.first().is_some_and(|first| first.ts_ns != event.ts_ns) {
@@ -80,7 +80,7 @@ impl Mapper {
         }
     }
 
-    /// Maps what is left of a recording that ended within a transaction.
+    /// Maps the rest of a recording that ended within a transaction.
     pub fn finish(&mut self) {
         self.map_transaction();
     }
@@ -90,14 +90,14 @@ impl Mapper {
         self.desk.steps.pop_front()
     }
 
-    /// What was done so far.
+    /// The counters so far.
     #[must_use]
     pub const fn counts(&self) -> FlowCounts {
         self.counts
     }
 
-    /// Orders of one side of an instrument, by the recording's index, that rest at the venue once every request so far
-    /// was handled, in priority: the maker's number, the price, and what is left.
+    /// Orders of one side of an instrument, by the recording's index, that rest at the venue after all
+    /// requests so far, in priority: the maker's number, the price, and the open quantity.
     pub fn resting(&self, instrument: u32, side: Side) -> impl Iterator<Item = (UserRefNum, Price, Qty)> {
         self.books.resting(instrument, side).filter_map(|(_, order)| match order.place {
             Place::Resting(user_ref) => Some((user_ref, order.level.price, order.qty)),
@@ -151,7 +151,7 @@ impl Mapper {
         }
     }
 
-    /// Repeats an execution; what the order did not show is left, and was entered as a new slice.
+    /// Repeats an execution; returns the quantity beyond the displayed one, which was entered as a new slice.
     fn execute(&mut self, mut fill: Fill) -> Option<Fill> {
         let order = *self.books.order(fill.key)?;
         let Place::Resting(resting) = order.place else { return None };
@@ -173,7 +173,7 @@ impl Mapper {
         None
     }
 
-    /// Leaves an execution out; the shadow and the venue follow by a cancel.
+    /// Excludes an execution; the shadow book and the venue follow by a cancel.
     fn exclude(&mut self, fill: Fill, reason: Exclusion) {
         self.counts.executions.excluded[reason.index()] += 1;
         if let Some(order) = self.books.order(fill.key) {
@@ -182,14 +182,14 @@ impl Mapper {
         }
     }
 
-    /// Maps what is no fill. Of orders that traded in the same transaction it may repeat the outcome.
+    /// Maps an event other than a fill. It may repeat the outcome for orders that traded in the transaction.
     fn map_event(&mut self, event: &RecordedEvent, fills: &Fills) {
         let key = |order_id| (event.instrument, order_id);
         match event.kind {
             EventKind::Add { order_id, level, qty } => self.add(key(order_id), level, qty, false),
             EventKind::Delete { order_id, .. } => {
                 let is_known = self.reduce_to(key(order_id), Qty::ZERO);
-                // Beside fills, every delete of another order was mapped before them.
+                // If there are fills, every delete of another order was mapped before them.
                 self.counts.unknown_changes += u64::from(!is_known && fills.is_empty());
             }
             EventKind::Reduce { order_id, by, .. } => {
@@ -266,7 +266,7 @@ impl Mapper {
         self.books.add(key, level, qty, place, is_synthesised);
     }
 
-    /// Where a new order goes; one that can rest is entered.
+    /// The place of a new order; an order that can rest is entered.
     fn place(&mut self, key: Key, level: Level, qty: Qty) -> Place {
         if let Some(reason) = self.refusal(key.0, level, qty) {
             return Place::Refused(reason);
@@ -291,7 +291,7 @@ impl Mapper {
         obstacles.into_iter().find(|(stands, _)| *stands).map(|(_, reason)| reason)
     }
 
-    /// Moves an order to the tail of a level, perhaps under another reference.
+    /// Moves an order to the tail of a level, possibly under another reference.
     fn relocate(&mut self, from: Key, to: Key, level: Level, qty: Qty) {
         let Some(order) = self.books.order(from).copied() else { return };
         if to != from && self.books.order(to).is_some() {
@@ -312,7 +312,7 @@ impl Mapper {
         }
     }
 
-    /// Makes an order smaller where it stands, at the venue too; false when there is no such order.
+    /// Reduces an order in place, at the venue too; false when there is no such order.
     fn reduce_to(&mut self, key: Key, left: Qty) -> bool {
         let Some(order) = self.books.order(key) else { return false };
         if let Place::Resting(user_ref) = order.place {
@@ -323,7 +323,7 @@ impl Mapper {
         true
     }
 
-    /// Enters, oldest first, what was held back and no longer crosses.
+    /// Enters, oldest first, held-back orders that no longer cross.
     fn enter_held_back(&mut self, instrument: u32) {
         for key in self.books.held_back(instrument) {
             let Some(order) = self.books.order(key).copied() else { continue };
@@ -336,9 +336,9 @@ impl Mapper {
     }
 }
 
-/// Reconstruction of what a partial recording leaves out.
+/// Reconstruction of the missing parts of a partial recording.
 impl Mapper {
-    /// Enters the orders never announced that came before the order of this event, or are it.
+    /// Enters the unannounced orders that precede the order of this event, or are it.
     fn enter_missing(&mut self, event: &RecordedEvent) {
         let Some(order_id) = order_id(&event.kind) else { return };
         while let Some(missing) =
@@ -352,7 +352,7 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders that this event contradicts and that the recording never speaks of again.
+    /// Cancels orders that this event contradicts and that have no later event in the recording.
     fn evict_contradicted(&mut self, event: &RecordedEvent) {
         let Some(level) = event.kind.level() else { return };
         let instrument = event.instrument;
@@ -360,7 +360,7 @@ impl Mapper {
         self.evicted_for_fill = false;
         let is_best_level = self.survey.info.depth == Depth::Partial { levels: Some(1) };
         if is_best_level || is_fill {
-            // What the recording reports here is the best level.
+            // The recording reports the best level here.
             while let Some(best) = self.books.best(instrument, level.side)
                 && level.side.is_better(best, level.price)
                 && self.evict_front(instrument, level.side)
@@ -370,7 +370,7 @@ impl Mapper {
             }
         }
         if let EventKind::Fill { order_id, .. } = event.kind {
-            // What trades stands at the front.
+            // An order that trades is at the front.
             while self.books.best(instrument, level.side) == Some(level.price)
                 && self.books.front(instrument, level.side) != Some((instrument, order_id))
                 && self.evict_front(instrument, level.side)
@@ -384,14 +384,14 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders that one resting at `level` proves gone.
+    /// Cancels orders whose removal a resting order at `level` proves.
     fn evict_crossed(&mut self, instrument: u32, level: Level) {
         while self.books.crosses(instrument, level) && self.evict_front(instrument, level.side.opposite()) {
             self.counts.evicted_better += 1;
         }
     }
 
-    /// Cancels the front order of a side if the recording never speaks of it again.
+    /// Cancels the front order of a side if the recording has no later event of it.
     fn evict_front(&mut self, instrument: u32, side: Side) -> bool {
         let Some(front) = self.books.front(instrument, side) else { return false };
         let is_silent =
@@ -403,12 +403,12 @@ impl Mapper {
     }
 }
 
-/// The id under which requests name an instrument; only what has one is entered.
+/// The instrument's id in requests; an instrument without one is never entered.
 const fn instrument_id(instrument: u32) -> InstrumentId {
     InstrumentId(instrument as u16 + 1)
 }
 
-/// The resting order that an event of a partial recording is about.
+/// The resting order of an event in a partial recording.
 const fn order_id(kind: &EventKind) -> Option<u64> {
     match kind {
         EventKind::Add { order_id, .. }

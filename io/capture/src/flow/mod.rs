@@ -1,35 +1,35 @@
 //! Turns a recording into order requests that drive a live venue through the same book.
 //!
-//! A [`Survey`] reads the recording once: it defines the instruments and, where the recording covers
-//! only the best levels, learns which orders it never announces. A [`Mapper`] then reads it again and
-//! yields requests of two sessions: the *maker* enters, reduces, replaces and cancels what rested; for
-//! each recorded execution the *taker* sends an immediate-or-cancel order for the executed quantity at
-//! the resting order's price.
+//! A [`Survey`] reads the recording once: it defines the instruments and, where the recording covers only the
+//! best levels, learns which orders it never announces. A [`Mapper`] then reads it again and yields requests
+//! of two sessions: the *maker* enters, reduces, replaces and cancels the resting orders; for each recorded
+//! execution the *taker* sends an immediate-or-cancel order for the executed quantity at the resting order's
+//! price.
 //!
-//! The mapper keeps a shadow of the venue's book. It sends a taking order only where price-time
-//! priority will give it the order that was executed in the recording: that order must stand at the
-//! front of the best level. The venue's answer is then known beforehand and stated as [`Expected`],
-//! so that every eligible execution checks the venue against what really happened. All other
-//! executions are excluded, each with an [`Exclusion`], and leave the shadow as a cancel.
+//! The mapper keeps a shadow of the venue's book. It sends a taking order only where price-time priority will
+//! select the order that was executed in the recording: that order must be at the front of the best level.
+//! The venue's answer is then known in advance and stated as [`Expected`], so that every eligible execution
+//! checks the venue against the recording. All other executions are excluded, each with an [`Exclusion`], and
+//! leave the shadow book as a cancel.
 //!
-//! Prices of an instrument that need more than four decimals are multiplied by a power of ten, so that the venue has all
-//! of them exactly.
+//! Prices of an instrument that need more than four decimals are multiplied by a power of ten, so that the
+//! venue represents all of them exactly.
 //!
-//! What the mapper relies on:
+//! Assumptions of the mapper:
 //!
-//! - *Transactions.* Within one transaction the fills are reported in no particular order, so the
-//!   mapper takes them in price-time order; only an order that is not among them and stands ahead
-//!   excludes one. A `Delete` without a fill beside fills is mapped before them: it is taken to be
-//!   self-match prevention, which the recording does not mark.
-//! - *Icebergs.* A fill that is larger than what the order showed is taken to have reached replenished
-//!   slices. Each is an order of its own at the tail of the level.
-//! - *Crossed orders.* Makers are post-only. An add that would cross the shadow is held back and
-//!   entered once it no longer crosses, as happens around an auction.
-//! - *Partial depth.* In a recording of the best levels, orders that came in deeper are never
-//!   announced, and the cancels of orders that sank are missing. The former are entered
-//!   (*synthesised*) at the place that their order number gives them between the recorded adds; the
-//!   latter are cancelled (*evicted*) when the recording contradicts them and never speaks of them
-//!   again. Both are counted apart, and so are executions of synthesised orders.
+//! - *Transactions.* Within one transaction the fills are reported in no particular order, so the mapper
+//!   takes them in price-time order; only an order ahead without a fill in the transaction excludes one. A
+//!   `Delete` without a fill beside fills is mapped before them: it is assumed to be self-match prevention,
+//!   which the recording does not mark.
+//! - *Icebergs.* A fill that exceeds the displayed quantity is assumed to have reached replenished slices.
+//!   Each is a separate order at the tail of the level.
+//! - *Crossed orders.* Makers are post-only. An add that would cross the shadow book is held back and entered
+//!   once it no longer crosses, as happens around an auction.
+//! - *Partial depth.* In a best-levels recording, orders entered at deeper levels are never announced, and
+//!   the cancels of orders that sank are missing. The former are entered (*synthesised*) at the place that
+//!   their order number gives them between the recorded adds; the latter are cancelled (*evicted*) when the
+//!   recording contradicts them and has no later event of them. Both are counted separately, and so are
+//!   executions of synthesised orders.
 
 mod book;
 mod counts;
@@ -50,10 +50,10 @@ pub const ORDER_QTY_MAX: Qty = Qty(999_999);
 /// Highest price of one order that OUCH accepts.
 pub const ORDER_PRICE_MAX: Price = Price(1_999_999_900);
 
-/// Which of the two sessions sends a request.
+/// The session that sends a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Keeps the book.
+    /// Maintains the book.
     Maker,
     /// Executes.
     Taker,
@@ -62,13 +62,13 @@ pub enum Role {
 /// One request to send, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowStep {
-    /// Time of the recorded event behind it, counted as the recording counts.
+    /// Time of the recorded event that caused it, in the recording's time base.
     pub ts_ns: u64,
-    /// Who sends it.
+    /// The sending session.
     pub role: Role,
     /// The request. User reference numbers are strictly increasing per role, from 1.
     pub request: OrderRequest,
-    /// What the venue must answer, for a request of the taker.
+    /// The venue's required answer to a request of the taker.
     pub expected: Option<Expected>,
 }
 
@@ -77,8 +77,8 @@ pub struct FlowStep {
 pub struct Expected {
     /// The maker's order that trades.
     pub resting: UserRefNum,
-    /// At its price.
+    /// Price of that order.
     pub price: Price,
-    /// The whole quantity of the taker's order.
+    /// The total quantity of the taker's order.
     pub qty: Qty,
 }

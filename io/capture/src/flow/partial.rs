@@ -1,4 +1,4 @@
-//! What a recording of the best levels leaves out, and what its later events tell about it.
+//! The missing parts of a best-levels recording, and the conclusions from its later events.
 
 use rustc_hash::FxHashMap;
 use tickpath_types::Qty;
@@ -6,19 +6,19 @@ use tickpath_types::Qty;
 use super::book::Key;
 use crate::{EventKind, Level, RecordedEvent};
 
-/// Orders that a survey follows; beyond it a partial recording is mapped without reconstruction.
+/// Maximum number of orders that a survey tracks; with more, nothing is reconstructed.
 pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
 
-/// An order that the recording refers to and never announces.
+/// An order that the recording refers to without announcing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MissingAdd {
     pub(crate) key: Key,
     pub(crate) level: Level,
-    /// The sum of everything that the recording takes off it.
+    /// The total quantity that the recording takes off it.
     pub(crate) qty: Qty,
 }
 
-/// Everything that a partial recording says about its orders.
+/// All information of a partial recording about its orders.
 pub(crate) struct History {
     /// Ascending by order reference, which is the order of arrival.
     pub(crate) missing: Vec<MissingAdd>,
@@ -26,7 +26,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// True when no event from `index` on is about the order.
+    /// True when no event from `index` on concerns the order.
     pub(crate) fn is_last_seen_before(&self, key: Key, index: u64) -> bool {
         self.last_event.get(&key).is_none_or(|last| *last < index)
     }
@@ -36,10 +36,10 @@ impl History {
 pub(crate) struct HistoryBuilder {
     event_count: u64,
     last_event: FxHashMap<Key, u64>,
-    /// Orders not announced so far; what they stand for in all.
+    /// Unannounced orders so far, with their total quantities.
     missing: FxHashMap<Key, MissingAdd>,
     last_add: u64,
-    /// Whether references tell the order of arrival.
+    /// True when references do not follow the order of arrival.
     is_unordered: bool,
     is_full: bool,
 }
@@ -75,7 +75,7 @@ impl HistoryBuilder {
         }
     }
 
-    /// `None` when there were more orders than are followed.
+    /// `None` when there were more orders than the maximum.
     pub(crate) fn finish(self) -> Option<History> {
         if self.is_full {
             return None;

@@ -1,4 +1,4 @@
-//! A first reading of a recording: its instruments, and what a partial recording leaves out.
+//! A first reading of a recording: its instruments, and the missing parts of a partial recording.
 
 use tickpath_recording::gcd;
 use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
@@ -7,10 +7,10 @@ use super::partial::{History, HistoryBuilder};
 use super::{ORDER_PRICE_MAX, ORDER_QTY_MAX};
 use crate::{CaptureError, Depth, EventKind, Level, PRICE_DECIMALS, RecordedEvent, Recording, RecordingInfo};
 
-/// Largest tick that is derived: one unit of currency.
+/// Largest derived tick: one unit of currency.
 const TICK_SIZE_MAX: i64 = Price::SCALE;
 
-/// What one reading of a recording tells.
+/// The result of a first reading of a recording.
 pub struct Survey {
     pub(crate) info: RecordingInfo,
     symbols: Vec<String>,
@@ -18,17 +18,17 @@ pub struct Survey {
     pub(crate) history: Option<History>,
 }
 
-/// Units of the recording in the venue's smallest price, 0.0001.
+/// Units of the recording per smallest price of the venue, 0.0001.
 fn units_per_smallest(decimals: u8) -> i64 {
     10_i64.pow(u32::from(decimals.saturating_sub(PRICE_DECIMALS)))
 }
 
-/// True for a price, in units of the recording, that an order may have.
+/// True for a valid order price, in units of the recording.
 fn is_recorded_price(price: Price, decimals: u8) -> bool {
     price.0 > 0 && price.0 / units_per_smallest(decimals) <= ORDER_PRICE_MAX.0
 }
 
-/// What the orders of one instrument look like.
+/// Statistics of the orders of one instrument.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     price_gcd: i64,
@@ -41,7 +41,7 @@ struct Seen {
 
 /// Reads a recording to its end.
 ///
-/// A recording that is cut short is surveyed up to the cut.
+/// A truncated recording is surveyed up to its end.
 ///
 /// # Errors
 /// [`CaptureError`] for any other failure to read.
@@ -65,14 +65,14 @@ pub struct SurveyBuilder {
 }
 
 impl SurveyBuilder {
-    /// Starts with a recording's description of itself.
+    /// Starts with the properties of a recording.
     #[must_use]
     pub fn new(info: RecordingInfo) -> Self {
         let is_partial = matches!(info.depth, Depth::Partial { .. });
         SurveyBuilder { info, seen: Vec::new(), history: is_partial.then(HistoryBuilder::default) }
     }
 
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn handle_event(&mut self, event: &RecordedEvent) {
         if let Some(history) = &mut self.history {
             history.handle_event(event);
@@ -83,7 +83,7 @@ impl SurveyBuilder {
             }
             EventKind::Replace { price, qty, .. } => (Some(price), qty, true),
             EventKind::Fill { side, price, qty, in_auction, .. } => {
-                // Only the price of the order itself is one that an order may have.
+                // Only the order's own price is valid for an order.
                 let level = side.zip(price).filter(|_| !in_auction);
                 (level.map(|(_, price)| price), qty, level.is_some())
             }
@@ -114,7 +114,7 @@ impl SurveyBuilder {
         }
     }
 
-    /// The survey, with the symbols that the reader knows by now.
+    /// The survey, with the symbols that the reader has found by now.
     #[must_use]
     pub fn finish(self, symbols: &[String]) -> Survey {
         let history = self.history.and_then(HistoryBuilder::finish);
@@ -135,8 +135,8 @@ impl Seen {
         }
     }
 
-    /// Units of the recording in one unit of the venue: a power of ten, or a tick where all prices are not within the venue's
-    /// range otherwise.
+    /// Units of the recording per unit of the venue: a power of ten, or a tick if the prices would otherwise
+    /// exceed the venue's range.
     fn divisor(&self, decimals: u8) -> i64 {
         let mut divisor = units_per_smallest(decimals);
         while self.price_gcd % divisor != 0 {
@@ -167,16 +167,16 @@ impl Seen {
 }
 
 impl Survey {
-    /// Definitions of the instruments, under which every request of a mapper is in order.
+    /// Definitions of the instruments, with which every request of a mapper is valid.
     ///
-    /// The instrument at index `i` of the recording has id `i + 1`. Its tick is the greatest common
-    /// divisor of all its prices and of one unit of currency, its lot that of all its quantities, its
-    /// collar the range of its prices, its reference price that of the first trade, otherwise of the
-    /// first order. A name that is no symbol, or that another instrument has, becomes `#` and the id.
+    /// The instrument at index `i` of the recording has id `i + 1`. Its tick is the greatest common divisor
+    /// of all its prices and of one unit of currency, its lot that of all its quantities, its collar the
+    /// range of its prices, its reference price that of the first trade, otherwise of the first order. An
+    /// invalid or duplicate symbol becomes `#` and the id.
     ///
-    /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the venue has all
-    /// of them exactly: 1.08455 is 10.8455 there. Where that is beyond the venue's range they are counted in ticks of
-    /// 0.0001: with ticks of 1/256 a price of 102 is 2.6112 there.
+    /// Prices with more than four decimals are multiplied by a power of ten of their instrument, so that the
+    /// venue represents all of them exactly: 1.08455 is 10.8455 there. Where that exceeds the venue's range
+    /// they are counted in ticks of 0.0001: with ticks of 1/256 a price of 102 is 2.6112 there.
     #[must_use]
     pub fn instruments(&self) -> Vec<Instrument> {
         let mut instruments: Vec<Instrument> = Vec::new();
@@ -196,14 +196,14 @@ impl Survey {
         instruments
     }
 
-    /// An event with the prices that its instrument has at the venue.
+    /// An event with the venue's prices of its instrument.
     pub(crate) fn at_venue(&self, event: &RecordedEvent) -> RecordedEvent {
         if self.info.price_decimals == PRICE_DECIMALS {
             return *event;
         }
         let decimals = self.info.price_decimals;
         let divisor = self.seen.get(event.instrument as usize).map_or(1, |seen| seen.divisor(decimals));
-        // Exact for every price that an order may have; any other stays out of range.
+        // Exact for every valid order price; any other stays out of range.
         let convert = |price: Price| match is_recorded_price(price, decimals) || price.0 <= 0 {
             true => Price(price.0 / divisor),
             false => Price(i64::MAX),
@@ -223,7 +223,7 @@ impl Survey {
     }
 }
 
-/// True for a price that an order may have.
+/// True for a valid order price.
 pub(crate) const fn is_price(price: Price) -> bool {
     price.0 > 0 && price.0 <= ORDER_PRICE_MAX.0
 }

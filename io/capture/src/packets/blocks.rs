@@ -1,18 +1,18 @@
-//! The pcapng file: sections of blocks, with interfaces of their own.
+//! The pcapng file: sections of blocks, each section with separate interfaces.
 //!
 //! Source: IETF draft "PCAP Next Generation (pcapng) Capture File Format" (draft-ietf-opsawg-pcapng).
 
 use super::frame::LinkLayer;
 use super::record::{ByteOrder, PACKET_LEN_MAX, Record, Step};
 
-/// Interfaces that one section may describe.
+/// Maximum number of interfaces per section.
 pub(super) const INTERFACES_MAX: usize = 4_096;
-/// Longest block that is taken whole: a packet with its header and options. Others are only stepped over.
+/// Maximum length of a block that is read: a packet with its header and options. Other blocks are skipped.
 const BLOCK_LEN_MAX: usize = PACKET_LEN_MAX + 64 * 1024;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
-/// Obsolete, and still written by some.
+/// Obsolete, but still written by some programs.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
@@ -21,16 +21,16 @@ const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_OFFSET: u16 = 14;
 
-/// Type and length before, length behind.
+/// Length of the type and length before a block and the length after it.
 const FRAMING_LEN: usize = 12;
 const NS_PER_SEC: u64 = 1_000_000_000;
 
-/// What the units of an interface's time stamps are.
+/// The unit of an interface's time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resolution {
-    /// So many nanoseconds.
+    /// This many nanoseconds.
     Nanos(u64),
-    /// So many of them are a nanosecond.
+    /// This many per nanosecond.
     PerNano(u64),
     /// 2^-n seconds.
     Binary(u8),
@@ -63,11 +63,11 @@ impl Resolution {
 struct Interface {
     link: LinkLayer,
     resolution: Resolution,
-    /// To be added to the time stamps.
+    /// Offset to add to the time stamps.
     offset_s: i64,
 }
 
-/// What the blocks so far say about those that follow.
+/// The state from the previous blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     order: ByteOrder,
@@ -75,12 +75,12 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Before the header of the first section.
+    /// The state before the header of the first section.
     pub(super) const fn new() -> Blocks {
         Blocks { order: ByteOrder::Little, interfaces: Vec::new() }
     }
 
-    /// The block that some data begins with.
+    /// The block at the start of some data.
     pub(super) fn next<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
         let Some(header) = data.first_chunk::<12>() else { return Step::Incomplete };
         if self.order.u32(header, 0) == SECTION_HEADER {
@@ -153,7 +153,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// A packet whose block has time and lengths from byte 4 on.
+    /// A packet whose block has time and lengths from byte 4.
     #[inline]
     fn record<'a>(&self, is_obsolete: bool, body: &'a [u8]) -> Result<Record<'a>, String> {
         let Some(fixed) = body.first_chunk::<20>() else {

@@ -7,24 +7,24 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use tickpath_recording::{Segment, Transport};
 
-/// VLAN tags of one frame that are stepped over; a frame with more is counted as malformed.
+/// Maximum number of skipped VLAN tags of one frame; a frame with more is counted as malformed.
 const VLAN_TAGS_MAX: usize = 4;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad (QinQ) and the older number for the same.
+/// 802.1Q, 802.1ad (QinQ) and the older number of the latter.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// Ethernet, IPv4 without options, UDP.
 const PLAIN_UDP_LEN: usize = 14 + 20 + 8;
 
-/// Of IPv4's flags and offset: more fragments, or an offset. What is not the first has no ports.
+/// Mask of IPv4's flags and offset: more fragments, or an offset. Only the first fragment has ports.
 const FRAGMENT: u16 = 0x3fff;
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
-/// How the frames of an interface begin.
+/// The first header of an interface's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkLayer {
     Ethernet,
@@ -32,22 +32,22 @@ pub(super) enum LinkLayer {
     LinuxSll,
     /// Linux "any" device, cooked version 2.
     LinuxSll2,
-    /// An IP header at once.
+    /// An IP header without a link-layer header.
     Raw,
     /// BSD loopback: the address family in four bytes of either order.
     Loopback,
-    /// None of these.
+    /// Any other.
     Other,
 }
 
 impl LinkLayer {
-    /// Of the number that a capture file gives.
+    /// The link layer of a number in a capture file.
     pub(super) const fn of(number: u16) -> LinkLayer {
         match number {
             1 => LinkLayer::Ethernet,
             113 => LinkLayer::LinuxSll,
             276 => LinkLayer::LinuxSll2,
-            // LINKTYPE_RAW, what BSDs write in its place, and IPv4 alone.
+            // LINKTYPE_RAW, the numbers that BSDs write instead, and IPv4 only.
             101 | 12 | 14 | 228 => LinkLayer::Raw,
             0 | 108 => LinkLayer::Loopback,
             _ => LinkLayer::Other,
@@ -55,7 +55,7 @@ impl LinkLayer {
     }
 }
 
-/// The payload of a frame and where it goes.
+/// The payload of a frame and its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
     pub(super) src: SocketAddrV4,
@@ -65,18 +65,18 @@ pub(super) struct Datagram<'a> {
 }
 
 tickpath_types::enumerated! {
-    /// Why a frame gives no payload.
+    /// The reason why a frame has no payload.
     pub enum Skip {
-        /// A link layer that is not known.
+        /// An unknown link layer.
         LinkLayer,
         /// Not IP: ARP, LLDP and the like.
         NotIp,
         Ipv6,
-        /// A part of an IPv4 datagram.
+        /// A fragment of an IPv4 datagram.
         Fragment,
         /// Neither UDP nor TCP.
         Transport,
-        /// Fewer bytes were captured than the headers claim, because of the capture's snap length.
+        /// Fewer bytes were captured than the headers state, because of the capture's snap length.
         Cut,
         /// Headers that contradict each other or the length of the frame.
         Malformed,
@@ -86,7 +86,7 @@ tickpath_types::enumerated! {
 }
 
 impl Skip {
-    /// The frames of this kind, for a report.
+    /// Description of these frames, for a report.
     pub(super) const fn words(self) -> &'static str {
         match self {
             Skip::LinkLayer => "of an unknown link layer",
@@ -101,7 +101,7 @@ impl Skip {
     }
 }
 
-/// Finds the payload of a frame; `is_cut` when the capture kept only its beginning.
+/// Finds the payload of a frame; `is_cut` when the capture has only its beginning.
 pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Datagram<'_>, Skip> {
     let short = if is_cut { Skip::Cut } else { Skip::Malformed };
     let packet = match link {
@@ -126,7 +126,7 @@ pub(super) fn decode(link: LinkLayer, frame: &[u8], is_cut: bool) -> Result<Data
     internet(packet, short)
 }
 
-/// Steps over VLAN tags to an IPv4 packet.
+/// Skips VLAN tags up to an IPv4 packet.
 fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Skip> {
     for _ in 0..=VLAN_TAGS_MAX {
         match ethertype {
@@ -142,8 +142,8 @@ fn network(mut ethertype: u16, mut rest: &[u8], short: Skip) -> Result<&[u8], Sk
     Err(Skip::Malformed)
 }
 
-/// The same of a whole UDP datagram in an Ethernet frame without tags, behind an IPv4 header without options, as nearly all
-/// market data comes; `None` for all else, which is for [`decode`] to look at.
+/// As [`decode`], for a whole UDP datagram in an Ethernet frame without tags, after an IPv4 header without
+/// options, the form of nearly all market data; `None` leaves all other frames to [`decode`].
 #[inline]
 pub(super) fn plain_udp(frame: &[u8]) -> Option<Datagram<'_>> {
     let (header, rest) = frame.split_first_chunk::<PLAIN_UDP_LEN>()?;
@@ -182,7 +182,7 @@ fn internet(packet: &[u8], short: Skip) -> Result<Datagram<'_>, Skip> {
     if protocol != PROTOCOL_UDP && protocol != PROTOCOL_TCP {
         return Err(Skip::Transport);
     }
-    // What follows the packet in the frame is padding, a checksum or a switch's time stamp.
+    // The bytes after the packet in the frame are padding, a checksum or a switch's time stamp.
     let segment = packet.get(header_len..total_len).ok_or(short)?;
     let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     let ports = segment.first_chunk::<4>().ok_or(Skip::Malformed)?;
@@ -214,7 +214,7 @@ fn tcp(segment: &[u8]) -> Result<(Transport, &[u8]), Skip> {
     Ok((Transport::Tcp(segment), payload))
 }
 
-/// Two bytes at a place.
+/// Two bytes at an offset.
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
 }

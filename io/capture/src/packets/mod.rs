@@ -1,4 +1,4 @@
-//! Packets out of capture files: pcap and pcapng, of several link layers, down to UDP and TCP payloads.
+//! Packets of capture files: pcap and pcapng, of several link layers, down to UDP and TCP payloads.
 
 mod blocks;
 mod classic;
@@ -24,10 +24,10 @@ use crate::{Format, Position, ReadError, RecordingFile};
 
 pub use record::PACKET_LEN_MAX;
 
-/// Bytes read ahead: more than any packet with what surrounds it.
+/// Bytes read ahead: more than any packet with its framing.
 const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
 
-/// Frames that were read, and why some gave no payload.
+/// Number of frames read, and the reasons for those without a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
     /// All frames.
@@ -40,35 +40,35 @@ pub struct PacketCounters {
 }
 
 impl PacketCounters {
-    /// Everything that was skipped, with a name.
+    /// The counts of skipped frames, with their names.
     #[must_use]
     pub fn skipped(&self) -> [(&'static str, u64); Skip::COUNT] {
         Skip::ALL.map(|why| (why.words(), self.skipped[why.index()]))
     }
 }
 
-/// Which of the two file formats.
+/// The file format.
 enum Framing {
     Unknown,
     Classic(Classic),
     Blocks(Blocks),
 }
 
-/// What is known between two blocks of packets.
+/// The state between two blocks of packets.
 struct State {
     framing: Framing,
     counters: PacketCounters,
-    /// Bytes still to be stepped over.
+    /// Bytes still to be skipped.
     skip: u64,
     malformed: Option<String>,
 }
 
-/// Reads the packets of a capture file - pcap with micro- or nanoseconds and in either byte order, or pcapng - in
-/// constant memory, already decompressed.
+/// Reads the packets of a capture file - pcap with micro- or nanoseconds and in either byte order, or pcapng
+/// - in constant memory, already decompressed.
 ///
-/// Reading and framing are two calls, so that each can be timed alone: [`Packets::fill`] reads, [`Packets::block`]
-/// gives the packets in what was read, where they lie. [`Packets::next_packet`] does both for who wants one after
-/// the other.
+/// Reading and framing are two calls, so that each can be timed separately: [`Packets::fill`] reads,
+/// [`Packets::block`] returns the packets in the read data, in place. [`Packets::next_packet`] does both, for
+/// single packets.
 ///
 /// ```
 /// use tickpath_capture::{Packets, Transport};
@@ -88,7 +88,7 @@ struct State {
 pub struct Packets<R> {
     window: Window<R>,
     state: State,
-    /// Bytes of the window that the last block took.
+    /// Bytes of the window used by the last block.
     taken: usize,
     is_finished: bool,
 }
@@ -114,16 +114,16 @@ impl<R: Read> Packets<R> {
         Packets { window: Window::of_len(reader, WINDOW_LEN), state, taken: 0, is_finished: false }
     }
 
-    /// What was read and what was skipped so far.
+    /// Counters of the frames read and skipped so far.
     #[must_use]
     pub const fn counters(&self) -> &PacketCounters {
         &self.state.counters
     }
 
-    /// Reads on: false at the end of the file. Waits for a pipe only until it has anything more.
+    /// Reads more: false at the end of the file. Waits for a pipe only until it has any data.
     ///
     /// # Errors
-    /// [`ReadError`], with the place; every packet before it was delivered, and there are no more.
+    /// [`ReadError`], with the position; every packet before it was delivered, and there are no more.
     pub fn fill(&mut self) -> Result<bool, ReadError> {
         if self.is_finished {
             return Ok(false);
@@ -161,8 +161,8 @@ impl<R: Read> Packets<R> {
         }
     }
 
-    /// The packets in what [`Packets::fill`] read; perhaps none. What the iterator has not given yet when it is dropped
-    /// comes with the next block.
+    /// The packets in the data read by [`Packets::fill`]; possibly none. Packets that the iterator has not
+    /// returned when it is dropped are in the next block.
     #[inline]
     pub fn block(&mut self) -> PacketBlock<'_> {
         PacketBlock { data: self.window.data(), state: &mut self.state, taken: &mut self.taken }
@@ -184,7 +184,7 @@ impl<R: Read> Packets<R> {
     }
 }
 
-/// Packets that lie in memory one after another.
+/// Packets that are adjacent in memory.
 pub struct PacketBlock<'a> {
     data: &'a [u8],
     state: &'a mut State,
@@ -222,8 +222,8 @@ impl Found {
 }
 
 impl State {
-    /// The packet right behind what was taken, if it is as nearly all are: see [`plain_udp`]. Else nothing is taken, and
-    /// [`State::find`] looks at it.
+    /// The packet right after the used bytes, if it has the usual form: see [`plain_udp`]. Otherwise nothing
+    /// is used, and [`State::find`] handles it.
     #[inline]
     fn plain<'a>(&mut self, data: &'a [u8], taken: &mut usize) -> Option<Packet<'a>> {
         let Framing::Classic(classic) = &self.framing else { return None };
@@ -238,7 +238,7 @@ impl State {
         Some(Packet { number: self.counters.frames, ts_ns: record.ts_ns, src, dst, transport, payload })
     }
 
-    /// The first packet behind what was taken of some data.
+    /// The first packet after the used bytes of some data.
     #[inline(never)]
     fn find(&mut self, data: &[u8], taken: &mut usize) -> Option<Found> {
         while self.skip == 0 && self.malformed.is_none() {
@@ -298,7 +298,7 @@ impl State {
         })
     }
 
-    /// The header of the file tells which of the formats it is.
+    /// Detects the format from the header of the file.
     #[cold]
     fn begin<'a>(&mut self, data: &'a [u8]) -> Step<'a> {
         let Some(magic) = data.first_chunk::<4>() else { return Step::Incomplete };

@@ -1,11 +1,11 @@
-//! One record of a capture file, whichever of the two formats the file has.
+//! One record of a capture file of either format.
 
 use super::frame::LinkLayer;
 
-/// Longest packet of a capture; what claims to be longer is damage. The longest that tcpdump keeps.
+/// Maximum length of a captured packet in bytes; a longer one is damaged. It is also tcpdump's maximum.
 pub const PACKET_LEN_MAX: usize = 256 * 1024;
 
-/// How integers are stored.
+/// The byte order of stored integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
@@ -31,7 +31,7 @@ impl ByteOrder {
     }
 }
 
-/// One frame as the file has it.
+/// One frame in a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
     pub(super) ts_ns: u64,
@@ -43,14 +43,14 @@ pub(super) struct Record<'a> {
 /// The record at the start of some data.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
-    /// A frame, and how many bytes it takes.
+    /// A frame, and its length in bytes.
     Record(Record<'a>, usize),
     /// A frame without a time.
     WithoutTime(usize),
-    /// A number of bytes to pass over; they need not be there yet.
+    /// A number of bytes to skip, which may not have been read yet.
     Skip(u64),
-    /// The beginning of something.
+    /// An incomplete record.
     Incomplete,
-    /// Nothing that could be.
+    /// Invalid data.
     Malformed(String),
 }

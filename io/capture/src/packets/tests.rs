@@ -1,4 +1,4 @@
-//! Captures built by hand, cut and damaged.
+//! Captures built by hand, truncated and damaged.
 
 use super::frame::LinkLayer;
 use super::*;
@@ -61,7 +61,7 @@ fn section(is_big: bool) -> Vec<u8> {
     let options = [&half(9)[..], &half(1), &[9, 0, 0, 0], &half(0), &half(0)].concat();
     file.extend(block(1, &[&half(1)[..], &half(0), &word(0), &options].concat(), is_big));
     file.extend(block(1, &[&half(101)[..], &half(0), &word(0)].concat(), is_big));
-    // A custom block, which is stepped over.
+    // A custom block, which is skipped.
     file.extend(block(0x0bad, &[1; 40], is_big));
     for (interface, frame) in [(0, ethernet(&[], 0x0800, &ip(b"eth"))), (1, ip(b"raw"))] {
         let units = 1_700_000_000_000_000_123_u64;
@@ -199,7 +199,7 @@ fn a_file_cut_at_any_byte_gives_what_is_whole_and_then_the_place() {
             match error {
                 Some(ReadError::Truncated { offset }) => assert!(offset <= len as u64, "{len}"),
                 None => {
-                    // The end of a record is an end like any other.
+                    // The end of a record is a valid end of the data.
                     let (more, _, error) = read(&[&file[..len], &[0; 3]].concat());
                     assert_eq!((more.len(), error.is_some()), (found.len(), true), "{len}");
                 }
@@ -220,7 +220,7 @@ fn claims_beyond_the_bounds_are_errors_with_the_place() {
     let words = error.unwrap().to_string();
     assert_eq!(found.len(), 1);
     assert!(words.contains("262145 bytes") && words.contains(&format!("at byte {end} ")), "{words}");
-    // Longest of all.
+    // The longest possible packet.
     let longest = ethernet(&[], 0x0806, &vec![0; PACKET_LEN_MAX - 14]);
     let (_, counters, error) = read(&classic(0xa1b2_c3d4, false, 1, &[longest.clone(), longest]));
     assert!(error.is_none() && counters.skipped[Skip::NotIp.index()] == 2);
@@ -314,7 +314,7 @@ fn a_plain_frame_is_what_the_general_way_makes_of_it() {
     let mut plain = 0;
     for _ in 0..200_000 {
         let mut frame = whole.clone();
-        // Padding, a checksum, or less than there was.
+        // Padding, a checksum, or a shortened frame.
         frame.resize((frame.len() + next(8)).saturating_sub(next(12)), 0);
         for _ in 0..next(3) {
             let at = 12 + next(30);

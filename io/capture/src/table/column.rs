@@ -1,4 +1,4 @@
-//! Columns of tables, the values in them, and the columns of the tables that are exported.
+//! Columns of tables, their values, and the columns of the exported tables.
 
 use tickpath_types::Decimal;
 
@@ -9,13 +9,13 @@ pub enum ColumnKind {
     Integer,
     /// Times in nanoseconds; in CSV whole numbers, Parquet `TIMESTAMP` in nanoseconds.
     Time {
-        /// True when all count from 1970-01-01 UTC, which Parquet then says; otherwise some may count from the midnight of a
-        /// day that is not known.
+        /// True when all count from 1970-01-01 UTC, which Parquet then states; otherwise some may count from
+        /// the midnight of an unknown day.
         is_utc: bool,
     },
-    /// Prices; in CSV with four decimals or as many as they need, Parquet `DECIMAL(18, 9)`.
+    /// Prices; in CSV with four decimals or as many as needed, Parquet `DECIMAL(18, 9)`.
     Price,
-    /// Text; in CSV within quotes where it needs them, Parquet `STRING`.
+    /// Text; in CSV with quotes where needed, Parquet `STRING`.
     Text,
 }
 
@@ -35,7 +35,7 @@ impl Column {
         Column { name, kind }
     }
 
-    /// The column with a name, of those that are exported.
+    /// The exported column with a name.
     ///
     /// # Errors
     /// No exported table has such a column.
@@ -48,7 +48,7 @@ impl Column {
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell<'a> {
-    /// Nothing: an empty field, a null.
+    /// An empty field, or null.
     Empty,
     /// A whole number.
     Integer(u64),
@@ -85,18 +85,18 @@ impl Value {
     }
 }
 
-/// A table that is read.
+/// A table being read.
 pub(super) struct ReadTable {
     pub(super) columns: Vec<Column>,
-    /// One after the other, in constant memory.
+    /// The rows in order, in constant memory.
     pub(super) rows: Box<dyn Iterator<Item = Result<Vec<Value>, String>>>,
-    /// Their number, where the table has it.
+    /// Number of rows, if the table has it.
     pub(super) row_count: Option<u64>,
-    /// Whether the table says what its times count from.
+    /// True when the table states the epoch of its times.
     pub(super) knows_times: bool,
 }
 
-/// The columns of the tables that are exported, whose names say what they hold.
+/// The columns of the exported tables, whose names imply their kinds.
 const KNOWN_COLUMNS: [Column; 22] = [
     Column::new("file", ColumnKind::Text),
     Column::new("recording", ColumnKind::Integer),

@@ -1,4 +1,4 @@
-//! Parquet: columns in groups of rows.
+//! Parquet: columns in row groups.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,16 +20,16 @@ use tickpath_types::Decimal;
 
 use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 
-/// Rows of a group, which are kept in memory until it is written.
+/// Rows per group, which are kept in memory until it is written.
 const GROUP_ROWS: usize = 65_536;
-/// Digits of a decimal column: what 64 bits hold.
+/// Digits of a decimal column: the maximum for 64 bits.
 const DECIMAL_PRECISION: i32 = 18;
 /// Decimals of a price: those of the finest recordings.
 const DECIMAL_SCALE: u8 = 9;
 /// The largest number with those digits.
 const DECIMAL_MAX: u64 = 10_u64.pow(DECIMAL_PRECISION as u32) - 1;
 
-/// The values of one column in the group that is being filled.
+/// The values of one column in the current group.
 enum Values {
     Numbers(Vec<i64>),
     Texts(Vec<ByteArray>),
@@ -52,7 +52,7 @@ impl<W: Write + Send> ParquetSink<W> {
         let fields = fields.collect::<Result<Vec<_>, _>>().map_err(io_error)?;
         let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(io_error)?;
         let mut properties = WriterProperties::builder();
-        // Times and prices differ little from row to row, which delta packing makes small without a compressor.
+        // Times and prices differ little from row to row: delta packing shrinks them without a compressor.
         for column in columns.iter().filter(|column| column.kind != ColumnKind::Text) {
             let path = ColumnPath::from(column.name);
             properties = properties
@@ -146,7 +146,7 @@ impl Buffer {
     }
 }
 
-/// A price as the column has it.
+/// A price in the column's format.
 fn decimal(price: Decimal) -> io::Result<i64> {
     let units = price.at(DECIMAL_SCALE).filter(|units| units.unsigned_abs() <= DECIMAL_MAX);
     units.ok_or_else(|| {
@@ -180,13 +180,13 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 struct ParquetRows {
     rows: RowIter<'static>,
     columns: Vec<Column>,
-    /// By column: the decimals of a price.
+    /// Decimals of a price, by column.
     scales: Vec<u8>,
-    /// Rows that it says there are, and that were not read.
+    /// Number of rows that the file states and that were not read yet.
     left: u64,
 }
 
-/// Columns and rows of a file. Tables of earlier versions have their times as whole numbers.
+/// Columns and rows of a file. In tables of earlier versions, times are whole numbers.
 pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let reader = guarded(|| SerializedFileReader::new(file))?;
@@ -255,12 +255,12 @@ impl ParquetRows {
 }
 
 thread_local! {
-    /// Whether this thread is in a call whose panic is an error.
+    /// True while this thread is in a call whose panic is treated as an error.
     static IS_GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Calls the library, which panics at some damages of a file: here that is an error like any other, of which the panic
-/// hook says nothing.
+/// Calls the library, which panics on some damaged files: here that is a normal error, which the panic hook
+/// does not report.
 fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -272,7 +272,7 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Strin
         }));
     });
     IS_GUARDED.set(true);
-    // What it leaves half done is not looked at again: an error ends the reading.
+    // Its state after a panic is never used again: an error ends the reading.
     let result = panic::catch_unwind(AssertUnwindSafe(call));
     IS_GUARDED.set(false);
     match result {
@@ -285,7 +285,7 @@ fn one_line(error: &ParquetError) -> String {
     error.to_string().replace('\n', " ")
 }
 
-/// What the library could not do, as an error of the file where it is one.
+/// An error of the library, as an error of the file where it is one.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -1,8 +1,8 @@
 //! Tables of recorded data in files: CSV, and Parquet with the feature `parquet`.
 //!
-//! A table is written beside its place under the name `FILE.part` and renamed when it is finished (see [`PartFile`]), so a
-//! file under its own name is whole. What is not a regular file, such as a pipe, is written as it is.
-//! Memory is constant: rows are kept only until a group of them is written.
+//! A table is written in the same folder under the name `FILE.part` and renamed when it is finished (see
+//! [`PartFile`]), so a file under its own name is complete. A non-regular file, such as a pipe, is written
+//! directly. Memory is constant: rows are kept only until a group of them is written.
 //!
 //! ```
 //! use tickpath_capture::table::{Cell, Column, ColumnKind, TableWriter};
@@ -35,27 +35,27 @@ use csv::CsvSink;
 pub use column::{Cell, Column, ColumnKind};
 pub use reader::{ConvertError, ConvertProgress, Converted, ROW_LEN_MAX, convert};
 
-/// Why a table could not be written.
+/// The reason why a table could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// The name does not say which format: end it in `.csv` or `.parquet`.
+    /// The name does not determine the format: end it in `.csv` or `.parquet`.
     #[error("cannot export to {}: the name must end in {}", path.display(), formats())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// The file system refused: make room, or choose another place.
+    /// The file system refused: free space, or choose another folder.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// The endings that [`TableWriter::create`] takes.
+/// The file extensions that [`TableWriter::create`] accepts.
 const fn formats() -> &'static str {
     if cfg!(feature = "parquet") { ".csv or .parquet" } else { ".csv (this program has no Parquet)" }
 }
@@ -77,14 +77,14 @@ enum Sink {
 }
 
 impl TableWriter {
-    /// Starts a file whose format its name tells.
+    /// Creates a file whose format its name determines.
     ///
     /// # Errors
-    /// [`TableError`] when the name tells none, or the file cannot be made.
+    /// [`TableError`] when the name determines none, or the file cannot be created.
     pub fn create(path: &Path, columns: &[Column]) -> Result<TableWriter, TableError> {
         let extension = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let failed = |source| TableError::Write { path: path.to_owned(), source };
-        // A rename would put a file in the place of a device or a pipe.
+        // A rename would replace a device or a pipe by a file.
         let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
         let open = || -> io::Result<(BufWriter<File>, Option<PartFile>)> {
             if !is_file {
@@ -112,7 +112,7 @@ impl TableWriter {
     /// Writes one row: as many cells as there are columns, each of its column's kind or empty.
     ///
     /// # Errors
-    /// [`TableError`]; what was written is removed, and further rows are not taken.
+    /// [`TableError`]; the file is then removed, and further rows are rejected.
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), TableError> {
         let written = match &mut self.sink {
             Some(Sink::Csv(sink)) => sink.row(cells),
@@ -124,16 +124,16 @@ impl TableWriter {
         written.map_err(|source| self.fail(source))
     }
 
-    /// Rows that were written so far.
+    /// Number of rows written so far.
     #[must_use]
     pub const fn row_count(&self) -> u64 {
         self.row_count
     }
 
-    /// Completes the file, gives it its name and returns how many rows it has.
+    /// Completes the file, renames it and returns its number of rows.
     ///
     /// # Errors
-    /// [`TableError`]; the file is then not there.
+    /// [`TableError`]; the file does not exist then.
     pub fn finish(mut self) -> Result<u64, TableError> {
         let finished = match self.sink.take() {
             Some(Sink::Csv(sink)) => sink.finish(),
@@ -147,7 +147,7 @@ impl TableWriter {
         Ok(self.row_count)
     }
 
-    /// Removes what was written.
+    /// Removes the file.
     fn fail(&mut self, source: io::Error) -> TableError {
         (self.sink, self.part) = (None, None);
         TableError::Write { path: self.path.clone(), source }
@@ -183,7 +183,7 @@ mod tests {
     fn two_do_not_write_one_table() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
-        // What a killed process left behind is no hindrance.
+        // The leftover of a killed process is replaced.
         fs::write(beside(&path), "m\n1\n2\n3\n").unwrap();
         let mut table = TableWriter::create(&path, &COLUMNS).unwrap();
         let error = TableWriter::create(&path, &COLUMNS).err().unwrap().to_string();

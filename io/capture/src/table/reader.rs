@@ -1,4 +1,4 @@
-//! Tables read again: CSV, and Parquet with the feature `parquet`.
+//! Reading of exported tables: CSV, and Parquet with the feature `parquet`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::CaptureError;
 use crate::format::open;
 use crate::input::Input;
 
-/// Bytes that one row of CSV may have.
+/// Maximum bytes of one row of CSV.
 pub const ROW_LEN_MAX: usize = 64 * 1024;
-/// Rows between two looks at whether to go on.
+/// Rows between two checks of the stop signal.
 const ROWS_AT_ONCE: u64 = 1_024;
-/// Times from midnight are less, of the longest day; no recorded market is of 1970.
+/// Times from midnight are below this, on the longest day; no recorded market is from 1970.
 const OF_DAY_NS_MAX: u64 = 2 * 86_400_000_000_000;
 
-/// Why a table could not be converted.
+/// The reason why a table could not be converted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
@@ -29,44 +29,44 @@ pub enum ConvertError {
     /// The other table could not be written: see the source.
     #[error(transparent)]
     Write(#[from] TableError),
-    /// It is none of the tables that are exported, or damaged: export it again.
+    /// It is not an exported table, or is damaged: export it again.
     #[error("{} is no table that can be converted: {what}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Description and position of the error.
         what: String,
     },
 }
 
-/// How far a conversion is.
+/// The progress of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConvertProgress {
-    /// Rows that were written.
+    /// Number of rows written.
     pub rows: u64,
-    /// What was read, in bytes of CSV as it is stored, or in rows of Parquet.
+    /// Amount read, in stored bytes of CSV, or in rows of Parquet.
     pub done: u64,
-    /// How much there is to be read; 0 when it is not known.
+    /// Total amount to read; 0 when unknown.
     pub total: u64,
 }
 
-/// What was converted.
+/// The result of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Columns of each.
+    /// Number of columns.
     pub columns: usize,
 }
 
-/// Writes a table of exported rows in the format that the other's name tells: CSV as Parquet, or the other way, or as it is.
+/// Converts a table of exported rows to the target name's format: CSV to Parquet, the reverse, or a copy.
 ///
-/// Every value is checked against the type of its column. Memory is constant. `observer` receives the progress every thousand
-/// rows. After a stop nothing is written and the result is `None`. CSV may be compressed by gzip or Zstandard. Its
-/// times count from 1970-01-01 UTC when the first of them says so.
+/// Every value is checked against the type of its column. Memory is constant. `observer` receives the
+/// progress every thousand rows. After a stop nothing is written and the result is `None`. CSV may be
+/// compressed by gzip or Zstandard. Its times count from 1970-01-01 UTC if the first of them does.
 ///
 /// # Errors
-/// [`ConvertError`]; nothing of the other table is left then.
+/// [`ConvertError`]; the target file is then removed.
 pub fn convert(
     from: &Path,
     to: &Path,
@@ -118,7 +118,7 @@ fn convert_all(
     Ok(Some(Converted { rows: table.finish()?, columns: columns.len() }))
 }
 
-/// Columns and rows of a table, whatever its format.
+/// Columns and rows of a table of any format.
 #[cfg_attr(
     not(feature = "parquet"),
     expect(unused_variables, reason = "a Parquet file is opened by its path")
@@ -152,7 +152,7 @@ struct CsvRows {
 }
 
 impl CsvRows {
-    /// Reads a line, which goes on where a quote is open: false at the end.
+    /// Reads a line, which continues where a quote is open: false at the end.
     fn read_line(&mut self) -> Result<bool, String> {
         self.line.clear();
         loop {
@@ -196,7 +196,7 @@ impl CsvRows {
     }
 }
 
-/// The fields of a line, their quotes taken off.
+/// The fields of a line, without their quotes.
 fn fields(line: &[u8]) -> Result<Vec<String>, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
     let mut fields = vec![String::new()];

@@ -12,7 +12,7 @@ use tickpath_types::{
 const MAKER: SessionId = SessionId(1);
 const TAKER: SessionId = SessionId(2);
 
-/// What one command was answered.
+/// The answers to one command.
 #[derive(Default)]
 struct Answers(Vec<OrderEvent>);
 
@@ -24,7 +24,7 @@ impl EventListener for Answers {
     fn on_market_event(&mut self, _: &MarketEvent) {}
 }
 
-/// The engine, which must answer every request as the mapper says.
+/// The engine, which must answer every request as the mapper expects.
 pub struct EngineVenue {
     engine: Engine<ReferenceBooks<Owner>>,
     answers: Answers,
@@ -49,7 +49,7 @@ impl EngineVenue {
         self.engine.apply(&command, &mut self.answers);
     }
 
-    /// Sends one request and asserts what is answered.
+    /// Sends one request and asserts its answers.
     pub fn handle(&mut self, step: &FlowStep) {
         let session = if step.role == Role::Maker { MAKER } else { TAKER };
         self.apply(session, CommandKind::Order(step.request));
@@ -77,7 +77,7 @@ impl EngineVenue {
         assert_eq!(others, 1, "{step:?} was answered {:?}", self.answers.0);
     }
 
-    /// Asserts that nothing was refused, ignored or sent twice, and that there were so many executions.
+    /// Asserts that no request was refused, ignored or repeated, and the number of executions.
     pub fn assert_clean(&self, executions: u64) {
         let counters = self.engine.counters();
         assert_eq!((counters.rejected, counters.duplicates, counters.ignored), (0, 0, 0));

@@ -1,4 +1,4 @@
-//! A plain reference venue.
+//! A simple reference venue.
 
 pub mod engine;
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use tickpath_capture::flow::{FlowStep, Role};
 use tickpath_types::{Instrument, OrderRequest, Price, Side, UserRefNum};
 
-/// Sorts a side's orders by priority: price first, then time.
+/// Priority of a side's orders: price first, then time.
 type Priority = (i64, u64);
 
 #[derive(Clone, Copy)]
@@ -16,13 +16,13 @@ struct Order {
     side: Side,
     priority: Priority,
     price: Price,
-    /// Intended size, executed included.
+    /// Intended size, including the executed quantity.
     total: u64,
     executed: u64,
 }
 
-/// Price-time matching written for being read. It panics at any request that a venue would refuse,
-/// ignore or cancel: a mapper must not send one.
+/// Price-time matching written for readability. It panics at any request that a venue would refuse, ignore or
+/// cancel: a mapper must not send one.
 #[derive(Default)]
 pub struct ReferenceVenue {
     instruments: Vec<Instrument>,
@@ -39,7 +39,7 @@ impl ReferenceVenue {
         ReferenceVenue { instruments, books, ..Default::default() }
     }
 
-    /// Handles one request; asserts that it does what the mapper says.
+    /// Handles one request; asserts the result that the mapper expects.
     pub fn handle(&mut self, step: &FlowStep) {
         let is_new = step.request.is_new_order();
         if is_new {
