@@ -1,14 +1,15 @@
 //! The ticks protocol, both ends: quotes, trades and states of many symbols over TCP, numbered and checked.
 //!
-//! The protocol is `docs/protocols/ticks.md`. Nothing here opens a socket, reads a clock or allocates while it reads or
-//! writes ticks: bytes and times are arguments. What a peer sends can be refused and never panics.
+//! `docs/protocols/ticks.md` specifies the protocol. This crate opens no sockets, reads no clock and does not
+//! allocate while it reads or writes ticks: bytes and times are arguments. Invalid data from a peer is
+//! refused and never causes a panic.
 //!
-//! | module | what it is |
+//! | module | description |
 //! |---|---|
-//! | [`message`] | one structure for each message, as it lies on the wire |
-//! | [`seal`] | checksums of one message, and of many side by side |
-//! | [`parser`] | the subscriber's end: messages out of a stream that is cut anywhere, numbers checked |
-//! | [`request`] | the server's end: what a client says |
+//! | [`message`] | one structure for each message, with its wire layout |
+//! | [`seal`] | checksums of one message, and of many in parallel |
+//! | [`parser`] | the subscriber's end: messages of a stream with any fragmentation, with checked numbers |
+//! | [`request`] | the server's end: the client's messages |
 //!
 //! ```
 //! use tickpath_ticks::message::{Hello, Place, Quote, Tick};

@@ -1,7 +1,7 @@
-//! Messages as they lie on the wire, one structure each.
+//! Messages in their wire layout, one structure each.
 //!
-//! Source: `docs/protocols/ticks.md`, version 1. All fields are little-endian and without alignment. A constructor leaves
-//! the checksum 0: [`crate::seal`] fills it.
+//! Source: `docs/protocols/ticks.md`, version 1. All fields are little-endian and unaligned. Constructors
+//! leave the checksum 0: [`crate::seal`] fills it.
 
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use tickpath_wire::layout;
@@ -10,11 +10,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Version of the protocol.
 pub const VERSION: u16 = 1;
-/// What [`Hello::magic`] holds.
+/// Value of [`Hello::magic`].
 pub const MAGIC: [u8; 8] = *b"TPTICKS\0";
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 16;
-/// Bytes of a checksum, the last ones of every message.
+/// Bytes of a checksum, the last field of every message.
 pub const CHECKSUM_LEN: usize = 4;
 /// Bytes of a quote, a trade and a status.
 pub const TICK_LEN: usize = 56;
@@ -22,36 +22,36 @@ pub const TICK_LEN: usize = 56;
 pub const MESSAGE_LEN_MIN: usize = 24;
 /// Bytes of the longest message.
 pub const MESSAGE_LEN_MAX: usize = 2040;
-/// Lengths are multiples of it.
+/// Message lengths are multiples of this.
 pub const WORD_LEN: usize = 8;
-/// Names that one [`SUBSCRIBE`] message carries at most.
+/// Maximum number of names in one [`SUBSCRIBE`] message.
 pub const SUBSCRIBE_NAMES_MAX: usize = 251;
-/// A price that is none: that side of the book is empty.
+/// Marks a missing price: that side of the book is empty.
 pub const NO_PRICE: Price = Price(i64::MIN);
-/// Messages of this type and above have no number.
+/// Messages of this type and above are unnumbered.
 pub const UNNUMBERED_FROM: u8 = 0x40;
-/// Type of a request for symbols, the one message of no fixed length: see [`crate::request`].
+/// Type of a request for symbols, the only message with variable length: see [`crate::request`].
 pub const SUBSCRIBE: u8 = 0x80;
 
 layout! {
-    /// The bytes that every message begins with.
+    /// The common first bytes of every message.
     #[derive(Default)]
     Header, HEADER_LEN => {
-        /// What the message is.
+        /// Type of the message.
         0 message_type: u8,
-        /// Length of the whole message in words of 8 bytes, header and checksum included.
+        /// Length of the message in units of 8 bytes, including header and checksum.
         1 length_words: u8,
-        /// Number of the symbol, from 1; 0 where the message is about none.
+        /// Number of the symbol, from 1; 0 for a message without a symbol.
         2 instrument: U16,
-        /// Number of the message among those of its symbol; it wraps.
+        /// Sequence number of the message for its symbol; it wraps.
         4 symbol_sequence: U32,
-        /// Number of the message in the session; of the next one where the message has none.
+        /// Sequence number in the session; for unnumbered messages, that of the next numbered one.
         8 sequence: U64,
     }
 }
 
 impl Header {
-    /// A header of a message of `len` bytes, which is one of the lengths that messages have.
+    /// A header of a message of `len` bytes, which must be a valid message length.
     #[inline]
     #[must_use]
     pub const fn new(message_type: u8, len: usize, place: Place) -> Header {
@@ -64,21 +64,21 @@ impl Header {
         }
     }
 
-    /// Length of the whole message in bytes, as the header has it; below [`MESSAGE_LEN_MIN`] it is no message.
+    /// Length of the whole message in bytes, from the header; below [`MESSAGE_LEN_MIN`] it is invalid.
     #[inline]
     #[must_use]
     pub const fn message_len(&self) -> usize {
         self.length_words as usize * WORD_LEN
     }
 
-    /// True when the message takes a number.
+    /// True when the message is numbered.
     #[inline]
     #[must_use]
     pub const fn is_numbered(&self) -> bool {
         self.message_type < UNNUMBERED_FROM
     }
 
-    /// The symbol that the message is about.
+    /// The symbol of the message.
     #[inline]
     #[must_use]
     pub const fn instrument(&self) -> InstrumentId {
@@ -86,19 +86,19 @@ impl Header {
     }
 }
 
-/// Where a message stands: its symbol and its two numbers.
+/// Symbol and sequence numbers of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The symbol; 0 for none.
     pub instrument: InstrumentId,
-    /// Number among those of the symbol.
+    /// Sequence number for the symbol.
     pub symbol_sequence: u32,
-    /// Number in the session, from 1.
+    /// Sequence number in the session, from 1.
     pub sequence: u64,
 }
 
 impl Place {
-    /// The place of a message that is about no symbol and has no number itself.
+    /// The place of an unnumbered message without a symbol.
     #[must_use]
     pub const fn before(next_sequence: u64) -> Place {
         Place { instrument: InstrumentId(0), symbol_sequence: 0, sequence: next_sequence }
@@ -109,11 +109,11 @@ impl Place {
 pub trait Message: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
     /// Its type.
     const TYPE: u8;
-    /// Its length in bytes, header and checksum included.
+    /// Its length in bytes, including header and checksum.
     const LEN: usize = size_of::<Self>();
 }
 
-/// Declares a message and proves at compile time that its fields lie where the document says.
+/// Declares a message and checks at compile time that its fields have the offsets of the document.
 macro_rules! messages {
     ($( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal {
         $( $(#[$field_doc:meta])* $offset:literal $field:ident: $wire:ty, )*
@@ -121,7 +121,7 @@ macro_rules! messages {
         layout! {
             $(#[$doc])*
             $name, $len => {
-                /// What every message begins with.
+                /// The common header.
                 0 header: Header,
                 $( $(#[$field_doc])* $offset $field: $wire, )*
                 ; /// CRC-32C of all bytes before it.
@@ -132,7 +132,7 @@ macro_rules! messages {
         const _: () = assert!($len % WORD_LEN == 0);
 
         impl $name {
-            /// The message of its fields, in the order in which they are sent.
+            /// A message with these fields, in wire order.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "one argument a field of the document")]
             fn of(place: Place, $( $field: impl Into<$wire> ),*) -> $name {
@@ -146,7 +146,7 @@ macro_rules! messages {
         }
     )+
 
-        /// The length of a server's message of this type; `None` when the type is not listed.
+        /// The length of a server's message of this type; `None` for an unlisted type.
         pub(crate) const fn listed_len(message_type: u8) -> Option<usize> {
             match message_type {
                 $( $type => Some($len), )+
@@ -159,7 +159,7 @@ macro_rules! messages {
 messages! {
     /// Best bid and ask of a symbol.
     Quote = 0x01, 56 {
-        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
         /// Price of the best bid, or [`NO_PRICE`].
         24 bid_price: I64,
@@ -169,37 +169,37 @@ messages! {
         40 bid_qty: U32,
         /// Quantity at the ask.
         44 ask_qty: U32,
-        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
         48 send_delay_ns: U32,
     }
 
     /// A trade of a symbol.
     Trade = 0x02, 56 {
-        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
         /// Its price.
         24 price: I64,
-        /// Quantity traded in the session, this trade included.
+        /// Quantity traded in the session, including this trade.
         32 volume: U64,
         /// Its quantity.
         40 qty: U32,
-        /// The side that traded against the book: `B` or `S`; space when that is not known.
+        /// The side that traded against the book: `B` or `S`; space when unknown.
         44 aggressor: u8,
         /// Sent as 0.
         45 reserved: [u8; 3],
-        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
         48 send_delay_ns: U32,
     }
 
-    /// A symbol's trading state changed.
+    /// A change of a symbol's trading state.
     Status = 0x03, 56 {
-        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
         /// `T`, `H`, `P` or `Q`: see [`Status::trading_state`].
         24 state: u8,
         /// Sent as 0.
         25 reserved: [u8; 23],
-        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
         48 send_delay_ns: U32,
     }
 
@@ -211,9 +211,9 @@ messages! {
         24 version: U16,
         /// Interval of heartbeats in milliseconds; 0 from a client.
         26 heartbeat_ms: U16,
-        /// How many symbols there are; 0 from a client.
+        /// Number of symbols; 0 from a client.
         28 symbol_count: U32,
-        /// Name of the session; from a client the last one that it knew, or 0.
+        /// Name of the session; from a client the last one that it had, or 0.
         32 session: U64,
         /// Time of sending.
         40 ts_send: U64,
@@ -221,13 +221,13 @@ messages! {
         48 reserved: [u8; 4],
     }
 
-    /// Name and terms of a symbol. Its place has the next symbol sequence.
+    /// Name and terms of a symbol. Its place has the next symbol sequence number.
     SymbolDefinition = 0x41, 56 {
         /// Its name.
         16 symbol: [u8; 8],
-        /// The price that changes are counted from.
+        /// The price from which changes are calculated.
         24 reference_price: I64,
-        /// Prices are multiples of it.
+        /// Tick size: prices are multiples of it.
         32 tick_size: I64,
         /// Quantity traded in the session so far.
         40 volume: U64,
@@ -235,7 +235,7 @@ messages! {
         48 reserved: [u8; 4],
     }
 
-    /// A sign of life.
+    /// A heartbeat.
     Heartbeat = 0x42, 32 {
         /// Time of sending; 0 from a client.
         16 ts_send: U64,
@@ -243,23 +243,23 @@ messages! {
         24 reserved: [u8; 4],
     }
 
-    /// A request for symbols is granted.
+    /// The acceptance of a request for symbols.
     Subscribed = 0x43, 32 {
         /// The client's number of the request.
         16 request: U32,
-        /// How many definitions follow.
+        /// Number of the following definitions.
         20 symbol_count: U32,
-        /// `A` all symbols, `L` those that were listed.
+        /// `A` for all symbols, `L` for listed ones.
         24 scope: u8,
         /// Sent as 0.
         25 reserved: [u8; 3],
     }
 
-    /// A request, or the client, is refused.
+    /// The refusal of a request, or of the client.
     Refused = 0x44, 32 {
-        /// The client's number of the request; 0 when it is about none.
+        /// The client's number of the request; 0 when it concerns none.
         16 request: U32,
-        /// What the limit is, where the reason has one.
+        /// The limit, for reasons that have one.
         20 limit: U32,
         /// See [`RefusedReason`].
         24 reason: u8,
@@ -277,9 +277,9 @@ messages! {
         25 reserved: [u8; 3],
     }
 
-    /// The server left messages out for a client that reads too slowly. Its place has the next sequence.
+    /// Omission of messages for a client that reads too slowly. Its place has the next sequence number.
     Skipped = 0x46, 32 {
-        /// How many.
+        /// Number of omitted messages.
         16 count: U64,
         /// Sent as 0.
         24 reserved: [u8; 4],
@@ -287,15 +287,15 @@ messages! {
 }
 
 layout! {
-    /// A quote, a trade or a status: what is numbered and has [`TICK_LEN`] bytes.
+    /// A quote, a trade or a status: a numbered message of [`TICK_LEN`] bytes.
     Tick, TICK_LEN => {
-        /// What every message begins with.
+        /// The common header.
         0 header: Header,
-        /// T0: when it was made, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
-        /// What it says, by its type.
+        /// The content, according to its type.
         24 body: [u8; 24],
-        /// Nanoseconds from T0 to T2, when the server took the batch to write it; the largest value: or longer.
+        /// Nanoseconds from T0 to T2, when the server took the batch for writing; maximum value: or longer.
         48 send_delay_ns: U32,
         /// CRC-32C of all bytes before it.
         52 checksum: U32,
@@ -317,7 +317,7 @@ impl Tick {
     /// Types of ticks, from the first to the last.
     pub const TYPES: std::ops::RangeInclusive<u8> = Quote::TYPE..=Status::TYPE;
 
-    /// The tick by its type; `None` for a type that is not listed, which no parser gives out.
+    /// The tick by its type; `None` for an unlisted type, which no parser returns.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Option<TickKind<'_>> {
@@ -329,7 +329,7 @@ impl Tick {
         }
     }
 
-    /// T2: when the server took the batch to write it, in nanoseconds since the Unix epoch by the server's clock.
+    /// T2: time of taking the batch for writing, in nanoseconds since the Unix epoch by the server's clock.
     #[inline]
     #[must_use]
     pub const fn ts_send(&self) -> Nanos {
@@ -350,7 +350,7 @@ macro_rules! into_tick {
 
 into_tick! { Quote Trade Status }
 
-/// The wire's form of how long a tick waited for its batch.
+/// The wire encoding of a tick's waiting time for its batch.
 #[inline]
 #[must_use]
 pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
@@ -358,7 +358,7 @@ pub fn send_delay_ns(ts_generate: Nanos, ts_send: Nanos) -> u32 {
 }
 
 impl Quote {
-    /// A quote of price and quantity on both sides; a side of [`NO_PRICE`] is empty.
+    /// A quote of price and quantity on both sides; a side with [`NO_PRICE`] is empty.
     #[inline]
     #[must_use]
     pub fn new(
@@ -371,14 +371,14 @@ impl Quote {
         Quote::of(place, ts_generate.0, bid.0.0, ask.0.0, bid.1, ask.1, send_delay_ns)
     }
 
-    /// Best bid and its quantity; `None` when nobody buys.
+    /// Best bid and its quantity; `None` when there is no bid.
     #[inline]
     #[must_use]
     pub fn bid(&self) -> Option<(Price, u32)> {
         side(self.bid_price, self.bid_qty)
     }
 
-    /// Best ask and its quantity; `None` when nobody sells.
+    /// Best ask and its quantity; `None` when there is no ask.
     #[inline]
     #[must_use]
     pub fn ask(&self) -> Option<(Price, u32)> {
@@ -413,7 +413,7 @@ impl Trade {
         Trade::of(place, ts_generate.0, price.0, volume, qty, aggressor, [0; 3], send_delay_ns)
     }
 
-    /// The side that traded against the book; `None` when that is not known.
+    /// The side that traded against the book; `None` when unknown.
     #[inline]
     #[must_use]
     pub const fn aggressor(&self) -> Option<Side> {
@@ -433,7 +433,7 @@ impl Status {
         Status::of(place, ts_generate.0, state.code(), [0; 23], send_delay_ns)
     }
 
-    /// The new state; `None` when it is not listed.
+    /// The new state; `None` when unlisted.
     #[must_use]
     pub const fn trading_state(&self) -> Option<TradingState> {
         TradingState::from_code(self.state)
@@ -441,7 +441,7 @@ impl Status {
 }
 
 impl Hello {
-    /// What a server says first. `heartbeat_ms` and `symbol_count` are at least 1.
+    /// A server's first message. `heartbeat_ms` and `symbol_count` are at least 1.
     #[must_use]
     pub fn server(
         next_sequence: u64,
@@ -454,7 +454,7 @@ impl Hello {
         Hello::of(place, MAGIC, VERSION, heartbeat_ms, count, session, ts_send.0, [0; 4])
     }
 
-    /// What a client says first, with the session that it knew last, or 0.
+    /// A client's first message, with its last session, or 0.
     #[must_use]
     pub fn client(last_session: u64, ts_send: Nanos) -> Hello {
         Hello::server(0, last_session, 0, 0, ts_send)
@@ -462,7 +462,7 @@ impl Hello {
 }
 
 impl SymbolDefinition {
-    /// The terms of a symbol; `place` has the next symbol sequence and the next sequence.
+    /// The terms of a symbol; `place` has the next symbol sequence number and the next sequence number.
     #[must_use]
     pub fn new(
         place: Place,
@@ -474,7 +474,7 @@ impl SymbolDefinition {
         SymbolDefinition::of(place, symbol.0, reference_price.0, tick_size.0, volume, [0; 4])
     }
 
-    /// The name; `None` when it is none.
+    /// The name; `None` when it is invalid.
     #[must_use]
     pub fn symbol(&self) -> Option<Symbol> {
         let text = std::str::from_utf8(&self.symbol).ok()?;
@@ -483,7 +483,7 @@ impl SymbolDefinition {
 }
 
 impl Heartbeat {
-    /// A sign of life, with the number of the next numbered message; 0 from a client.
+    /// A heartbeat, with the number of the next numbered message; 0 from a client.
     #[must_use]
     pub fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
         Heartbeat::of(Place::before(next_sequence), ts_send.0, [0; 4])
@@ -491,20 +491,20 @@ impl Heartbeat {
 }
 
 impl Subscribed {
-    /// The answer to request number `request`, before so many definitions.
+    /// The answer to request number `request`, before `symbol_count` definitions.
     #[must_use]
     pub fn new(next_sequence: u64, request: u32, scope: Scope, symbol_count: u32) -> Subscribed {
         Subscribed::of(Place::before(next_sequence), request, symbol_count, scope.code(), [0; 3])
     }
 
-    /// What was asked for. A scope that is not listed counts as listed symbols: less is checked.
+    /// The requested scope. An unlisted scope counts as listed symbols, which has fewer checks.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::from_code(self.scope).unwrap_or(Scope::Listed)
     }
 }
 
-/// Declares the meaning of one byte.
+/// Declares the meanings of a one-byte field.
 macro_rules! meanings {
     ($( $(#[$doc:meta])* $name:ident { $( $value:ident = $code:literal $meaning:literal, )+ } )+) => { $(
         $(#[$doc])*
@@ -518,7 +518,7 @@ macro_rules! meanings {
                 match self { $( $name::$value => $code, )+ }
             }
 
-            /// What a byte means; `None` when it is not listed.
+            /// The meaning of a byte; `None` when unlisted.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
                 match code { $( $code => Some($name::$value), )+ _ => None }
@@ -534,22 +534,22 @@ macro_rules! meanings {
 }
 
 meanings! {
-    /// The symbols of a request.
+    /// The scope of a request.
     Scope {
         All = b'A' "all symbols: sequences follow each other without a gap",
         Listed = b'L' "those that were listed: their symbol sequences follow each other without a gap",
     }
 
-    /// Why a server refuses.
+    /// The reason for a server's refusal.
     RefusedReason {
         Version = b'V' "it speaks another version",
         Malformed = b'M' "what was sent is no message, or has no place there",
         ClientsFull = b'C' "it has as many clients as it takes",
-        TooManySymbols = b'L' "more symbols than the limit were asked for",
+        TooManySymbols = b'L' "more symbols were requested than the limit",
         UnknownSymbol = b'S' "there is no such symbol",
     }
 
-    /// Why a stream ends.
+    /// The reason for the end of a stream.
     EndReason {
         ServerStops = b'E' "the server stops",
         TooSlow = b'S' "this client reads too slowly",
@@ -558,13 +558,13 @@ meanings! {
 }
 
 impl Refused {
-    /// The answer to a request, or to a client: `request` 0.
+    /// The refusal of a request, or of a client: `request` 0.
     #[must_use]
     pub fn new(next_sequence: u64, request: u32, reason: RefusedReason, limit: u32) -> Refused {
         Refused::of(Place::before(next_sequence), request, limit, reason.code(), [0; 3])
     }
 
-    /// Why; `None` when it is not listed.
+    /// The reason; `None` when unlisted.
     #[must_use]
     pub const fn reason(&self) -> Option<RefusedReason> {
         RefusedReason::from_code(self.reason)
@@ -578,7 +578,7 @@ impl EndOfStream {
         EndOfStream::of(Place::before(next_sequence), ts_send.0, reason.code(), [0; 3])
     }
 
-    /// Why; `None` when it is not listed.
+    /// The reason; `None` when unlisted.
     #[must_use]
     pub const fn reason(&self) -> Option<EndReason> {
         EndReason::from_code(self.reason)
@@ -586,7 +586,7 @@ impl EndOfStream {
 }
 
 impl Skipped {
-    /// So many messages were left out; `next_sequence` is the number of the next one that may follow.
+    /// `count` messages were omitted; `next_sequence` is the number of the next one that may follow.
     #[must_use]
     pub fn new(next_sequence: u64, count: u64) -> Skipped {
         Skipped::of(Place::before(next_sequence), count, [0; 4])

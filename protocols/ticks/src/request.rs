@@ -1,4 +1,4 @@
-//! The server's end: what a client says, and how it is said.
+//! The server's end: the client's messages and their encoding.
 
 use thiserror::Error;
 use tickpath_types::Symbol;
@@ -13,12 +13,12 @@ use crate::seal::is_sealed;
 
 /// Bytes of a [`SUBSCRIBE`] message before its names.
 const NAMES_AT: usize = HEADER_LEN + 8;
-/// Bytes of a [`SUBSCRIBE`] message beside its names.
+/// Bytes of a [`SUBSCRIBE`] message without its names.
 const SUBSCRIBE_LEN_MIN: usize = NAMES_AT + 4 + CHECKSUM_LEN;
 /// Bytes of a name.
 const NAME_LEN: usize = size_of::<Symbol>();
 
-/// Appends the messages of a request: for these symbols, or for all of them when there are none.
+/// Appends the messages of a request for these symbols, or for all when there are none.
 pub fn encode_subscribe(request: u32, symbols: &[Symbol], out: &mut Vec<u8>) {
     let total = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
     let (first, others) = symbols.split_at(symbols.len().min(SUBSCRIBE_NAMES_MAX));
@@ -38,14 +38,14 @@ fn encode_part(request: u32, total: u32, symbols: &[Symbol], out: &mut Vec<u8>) 
     out.extend(checksum.to_le_bytes());
 }
 
-/// The client is to be refused and its connection closed.
+/// The client must be refused and its connection closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It speaks another version: refuse with [`RefusedReason::Version`](crate::message::RefusedReason::Version).
+    /// It uses another version: refuse with [`Version`](crate::message::RefusedReason::Version).
     #[error("the client speaks version {0} of the ticks protocol")]
     Version(u16),
-    /// What came is no message, or has no place there: refuse with
+    /// The data is not a message, or the message is not allowed there: refuse with
     /// [`RefusedReason::Malformed`](crate::message::RefusedReason::Malformed).
     #[error("what the client sent is no message of the ticks protocol, or has no place there")]
     Malformed,
@@ -56,9 +56,9 @@ pub enum RequestError {
 pub struct SubscribePart<'a> {
     /// The client's number of the request.
     pub request: u32,
-    /// How many names the whole request has; 0 for all symbols.
+    /// Number of names in the whole request; 0 for all symbols.
     pub total: u32,
-    /// The names of this part, padded with spaces; they may be anything.
+    /// The names of this part, padded with spaces, unvalidated.
     pub names: &'a [[u8; NAME_LEN]],
     /// True when this is the first part.
     pub is_first: bool,
@@ -66,19 +66,19 @@ pub struct SubscribePart<'a> {
     pub is_last: bool,
 }
 
-/// Who learns what a client says.
+/// Receives a client's messages.
 pub trait RequestListener {
     /// Its first message.
     fn on_hello(&mut self, hello: &Hello);
-    /// A part of a request; the parts of one follow each other.
+    /// A part of a request; the parts of one request are consecutive.
     fn on_subscribe(&mut self, part: SubscribePart<'_>);
-    /// A request for more names than the limit: to be refused. Its other parts are passed over.
+    /// A request for more names than the limit: refuse it. Its other parts are skipped.
     fn on_too_many(&mut self, request: u32, total: u32);
-    /// A sign of life.
+    /// A heartbeat.
     fn on_heartbeat(&mut self) {}
 }
 
-/// Parts of a request that are still to come.
+/// A request with missing parts.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     request: u32,
@@ -86,7 +86,7 @@ struct Open {
     left: u32,
 }
 
-/// A client's messages out of a stream that is cut anywhere. Nothing is forgiven: the first thing wrong is an error.
+/// Parses a client's messages from a stream with any fragmentation. Strict: the first fault is an error.
 pub struct RequestParser {
     partial: [u8; MESSAGE_LEN_MAX],
     partial_len: usize,
@@ -97,7 +97,7 @@ pub struct RequestParser {
 }
 
 impl RequestParser {
-    /// For a client that may ask for so many names at once.
+    /// A parser for a client that may request at most `symbols_max` names at once.
     #[must_use]
     pub const fn new(symbols_max: u32) -> RequestParser {
         RequestParser {
@@ -110,16 +110,16 @@ impl RequestParser {
         }
     }
 
-    /// True once the client has said hello.
+    /// True after the client's hello.
     #[must_use]
     pub const fn said_hello(&self) -> bool {
         self.said_hello
     }
 
-    /// Takes the next bytes of the stream, any number of them, and gives what is whole to `listener`.
+    /// Handles the next bytes of the stream, in any number, and passes complete messages to `listener`.
     ///
     /// # Errors
-    /// [`RequestError`] when the client is to be refused; each later call says the same.
+    /// [`RequestError`] when the client must be refused; later calls return the same error.
     pub fn feed(&mut self, piece: &[u8], listener: &mut impl RequestListener) -> Result<(), RequestError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -138,13 +138,13 @@ impl RequestParser {
         Ok(())
     }
 
-    /// A header, and once that is there the whole message.
+    /// Bytes needed for the header, and after it for the whole message.
     fn needed(&self) -> usize {
         let partial = &self.partial[..self.partial_len];
         Header::ref_from_prefix(partial).map_or(HEADER_LEN, |(header, _)| header.message_len())
     }
 
-    /// Looks at a header, or at a whole message.
+    /// Handles a header, or a whole message.
     fn take(&mut self, listener: &mut impl RequestListener) -> Result<(), RequestError> {
         let partial = self.partial;
         let message = &partial[..self.partial_len];
@@ -170,7 +170,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// What cannot become a message is refused before its rest is there.
+    /// Refuses a header that cannot begin a valid message, before the rest has arrived.
     fn check_header(&self, header: &Header) -> Result<(), RequestError> {
         let len = header.message_len();
         let has_place = match header.message_type {
@@ -210,7 +210,7 @@ impl RequestParser {
             None => Open { request, total, left: total },
         };
         let is_first = self.open.is_none();
-        // A part without a name is the one of a request for all symbols.
+        // A part without names is that of a request for all symbols.
         if count > open.left || (count == 0 && total != 0) {
             return Err(RequestError::Malformed);
         }

@@ -1,7 +1,7 @@
-//! Checksums: of one message, and of many ticks side by side.
+//! Checksums of one message, and of many ticks in parallel.
 //!
-//! The CPU's instruction takes three cycles for eight bytes and begins with the next ones each cycle, so messages that do not
-//! wait for each other are three times as fast.
+//! The CPU's instruction takes three cycles for eight bytes and can start each cycle, so independent messages
+//! are three times as fast.
 
 use tickpath_lockfree::crc32c;
 
@@ -48,7 +48,7 @@ fn seal_tick<S: crc32c::Step>(step: S, tick: &mut Tick) {
     tick.checksum = checksum.into();
 }
 
-/// The checksum that a tick ought to have.
+/// The correct checksum of a tick.
 #[inline(always)]
 pub(crate) fn tick_checksum<S: crc32c::Step>(step: S, tick: &Tick) -> u32 {
     let bytes: &[u8; TICK_LEN] = zerocopy::transmute_ref!(tick);
@@ -57,7 +57,7 @@ pub(crate) fn tick_checksum<S: crc32c::Step>(step: S, tick: &Tick) -> u32 {
     !step.half(crc, tick.send_delay_ns.get())
 }
 
-/// True when the last four bytes of a message are the checksum of those before them.
+/// True when the last four bytes of a message are the checksum of the bytes before them.
 #[inline]
 pub(crate) fn is_sealed(message: &[u8]) -> bool {
     message

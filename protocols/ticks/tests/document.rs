@@ -1,4 +1,5 @@
-//! The worked examples of `docs/protocols/ticks.md`: what is written is what the document says, and is read again.
+//! The worked examples of `docs/protocols/ticks.md`: encoding gives the document's bytes, decoding reads
+//! them.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_ticks::message::{Heartbeat, Place, Quote, Tick, TickKind};
@@ -12,7 +13,7 @@ const TS: Nanos = Nanos(1_767_364_200_000_000_123);
 
 const PAGE: &str = include_str!("../../../docs/protocols/ticks.md");
 
-/// The bytes of the worked example of this name: what stands before two spaces in each line, without spaces.
+/// The bytes of the worked example with this name: the part before two spaces in each line, without spaces.
 fn example(name: &str) -> Vec<u8> {
     let block = PAGE.split(&format!("```text {name}\n")).nth(1).expect("the example is there");
     let lines = block.lines().take_while(|line| *line != "```");

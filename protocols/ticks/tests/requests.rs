@@ -1,4 +1,4 @@
-//! What clients say, and what is refused.
+//! Clients' messages, and refusals.
 #![allow(clippy::unwrap_used)]
 
 use tickpath_ticks::message::{Heartbeat, Hello, Quote, SUBSCRIBE_NAMES_MAX};
@@ -125,7 +125,7 @@ fn every_damaged_byte_and_every_truncation_is_seen() {
             let mut damaged = stream.clone();
             damaged[at] ^= 1 << bit;
             let (told, result) = read(&damaged, usize::MAX);
-            // A length that grew is waited for.
+            // A longer length waits for more bytes.
             let is_longer = at % 56 == 1;
             assert!(is_longer || result.is_err(), "byte {at} bit {bit}");
             assert!(told.len() < 2);

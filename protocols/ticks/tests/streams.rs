@@ -1,4 +1,4 @@
-//! Streams that are cut, damaged, or lack something.
+//! Streams that are fragmented, damaged, or incomplete.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use tickpath_ticks::seal::{seal, seal_ticks, seal_ticks_sent};
 use tickpath_types::{InstrumentId, Nanos, Price, Side, Symbol, TradingState};
 use zerocopy::IntoBytes;
 
-/// What a listener was told, one line for each call, ticks one by one.
+/// The calls of a listener, one line each, ticks one by one.
 #[derive(Default)]
 struct Told(Vec<String>);
 
@@ -79,7 +79,7 @@ fn heartbeat(next_sequence: u64) -> Vec<u8> {
     seal(Heartbeat::new(next_sequence, Nanos(2))).as_bytes().to_vec()
 }
 
-/// A message of a type that nobody knows.
+/// A message of an unlisted type.
 fn unknown(message_type: u8, len: usize, sequence: u64) -> Vec<u8> {
     let mut bytes = Header::new(message_type, len, place(sequence, 1, 1)).as_bytes().to_vec();
     bytes.resize(len - CHECKSUM_LEN, 0xaa);
@@ -94,7 +94,7 @@ fn read(stream: &[u8], piece_len: usize) -> (Vec<String>, ParserStats, Result<()
     (told.0, *parser.stats(), result)
 }
 
-/// The stream gives these lines, whatever the pieces.
+/// Checks that the stream gives these lines, for any fragmentation.
 #[track_caller]
 fn check(messages: &[Vec<u8>], expected: &[&str]) -> ParserStats {
     let stream = messages.concat();
@@ -240,7 +240,7 @@ fn every_damaged_byte_costs_the_message_that_it_is_in() {
             for len in [usize::MAX, 1, 100] {
                 let (told, stats, result) = read(&stream, len);
                 let expected = ["hello 77", "quote 1 of 1", "corrupt", "gap 2..3 of 0", "quote 3 of 1"];
-                // With another type or length it may look like a longer message that is still to come.
+                // With another type or length it may look like an incomplete longer message.
                 let is_other = at < 114 && told.len() == 2;
                 assert!(is_other || told == expected, "byte {at} bit {bit}: {told:?}");
                 assert!(is_other || (stats.corrupt, stats.lost, result) == (1, 1, Ok(())));
@@ -367,7 +367,7 @@ proptest! {
         }
         let mut stats = *parser.stats();
         if result.is_err() {
-            // A piece is counted as a whole, whatever in it is wrong.
+            // A piece is counted as a whole, even if part of it is damaged.
             stats.bytes = whole.1.bytes;
         }
         prop_assert_eq!((told.0, stats, result), whole);
@@ -390,7 +390,7 @@ proptest! {
         seal_ticks(&mut together);
         let alone: Vec<Tick> = quotes.iter().map(|quote| Tick::from(seal(*quote))).collect();
         prop_assert_eq!(&together, &alone);
-        // Each was made at 1 and is sent at 1,001.
+        // Each was created at 1 and is sent at 1,001.
         seal_ticks_sent(&mut together, Nanos(1_001));
         let sent = |quote: &Quote| Tick::from(seal(Quote { send_delay_ns: 1_000.into(), ..*quote }));
         prop_assert_eq!(together, quotes.iter().map(sent).collect::<Vec<_>>());

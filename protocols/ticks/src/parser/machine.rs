@@ -1,4 +1,4 @@
-//! What a stream is at: before its hello, among messages, or looking for the next good one.
+//! The state machine of a stream: before its hello, among messages, or resynchronising.
 
 use thiserror::Error;
 use tickpath_lockfree::crc32c::{Instruction, Step, Table};
@@ -13,73 +13,73 @@ use crate::seal::{is_sealed, tick_checksum};
 use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};
 
-/// Bytes without a good message after which a stream is given up.
+/// Bytes without a valid message after which a stream fails.
 pub const RESYNC_LEN_MAX: u64 = 65_536;
-/// Ticks that are given out together at most: they are still in the nearest cache when the listener reads them.
+/// Maximum number of ticks per call: they are still in the nearest cache when the listener reads them.
 pub const BATCH_MAX: usize = 256;
 
-/// The stream cannot be read on: close the connection.
+/// The stream cannot be read further: close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The first message is no hello: the peer speaks another protocol.
+    /// The first message is not a hello: the peer uses another protocol.
     #[error("the peer does not speak the ticks protocol: check the address")]
     NotTicks,
-    /// The peer speaks another version.
+    /// The peer uses another version.
     #[error(
         "the peer speaks version {0} of the ticks protocol, this program version 1: use programs of one version"
     )]
     Version(u16),
     /// A hello in the middle of a stream.
-    #[error("the peer said hello twice: connect anew")]
+    #[error("the peer said hello twice: connect again")]
     SecondHello,
-    /// No good message within [`RESYNC_LEN_MAX`] bytes.
-    #[error("nothing in 65,536 bytes is a message of the ticks protocol: connect anew")]
+    /// No valid message within [`RESYNC_LEN_MAX`] bytes.
+    #[error("nothing in 65,536 bytes is a message of the ticks protocol: connect again")]
     Lost,
 }
 
-/// Counts of a parser since it was made, over all its connections.
+/// Counters of a parser since its creation, over all its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParserStats {
-    /// Bytes taken.
+    /// Bytes received.
     pub bytes: u64,
-    /// Ticks given out.
+    /// Ticks returned.
     pub ticks: u64,
-    /// Other good messages, those of unknown types among them.
+    /// Other valid messages, including those of unlisted types.
     pub others: u64,
-    /// Messages of types that are not listed.
+    /// Messages of unlisted types.
     pub unknown: u64,
-    /// Places where something damaged began.
+    /// Number of damaged places.
     pub corrupt: u64,
-    /// Bytes passed over while looking for the next good message.
+    /// Bytes skipped in search of the next valid message.
     pub resync_bytes: u64,
-    /// Times that numbers were missing.
+    /// Number of gaps in the sequence numbers.
     pub gaps: u64,
     /// Missing numbers.
     pub lost: u64,
-    /// Ticks with a number that had been before.
+    /// Ticks with a repeated number.
     pub duplicates: u64,
-    /// Messages that the server said it left out.
+    /// Messages that the server reported as omitted.
     pub skipped: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing came yet.
+    /// Nothing has been received.
     #[default]
     BeforeHello,
     /// A message begins here.
     Messages,
-    /// What began here is damaged; so many bytes were passed over since.
+    /// The data is damaged here; this many bytes were skipped since.
     Resync(u64),
-    /// The stream cannot be read on.
+    /// The stream cannot be read further.
     Failed(StreamError),
 }
 
-/// Messages out of bytes that begin where a message begins.
+/// Parses messages from bytes that begin at a message.
 #[derive(Debug)]
 pub(super) struct Machine {
-    /// How checksums are made here: asked once.
+    /// The CPU's checksum instruction, detected once.
     instruction: Option<Instruction>,
     state: State,
     pub(super) numbers: Numbers,
@@ -99,14 +99,14 @@ impl Machine {
         }
     }
 
-    /// Begins with a new connection; what was counted stays.
+    /// Begins a new connection; the counters remain.
     pub(super) fn restart(&mut self) {
         *self = Machine { stats: self.stats, ..Machine::new() };
     }
 
-    /// Takes all messages that are whole, and returns what is left.
+    /// Handles all complete messages, and returns the remaining bytes.
     ///
-    /// What nearly always comes, a few ticks and perhaps the beginning of another one, is a short straight way.
+    /// The fast path is the usual case: a few ticks and possibly the beginning of another one.
     #[inline]
     pub(super) fn take_all<'a>(
         &mut self,
@@ -123,7 +123,7 @@ impl Machine {
         self.take_any(rest, listener)
     }
 
-    /// The same for messages of all kinds.
+    /// As `take_all`, for messages of all kinds.
     #[inline(never)]
     fn take_any<'a>(
         &mut self,
@@ -132,7 +132,7 @@ impl Machine {
     ) -> Result<&'a [u8], StreamError> {
         let mut rest = bytes;
         loop {
-            // After a full batch the next one, before anything is taken alone.
+            // After a full batch, the next one, before any single message.
             while self.is_plain() {
                 let batch = rest;
                 rest = self.take_ticks(batch, listener);
@@ -150,13 +150,13 @@ impl Machine {
         }
     }
 
-    /// True while ticks may be taken together.
+    /// True while ticks may be handled in batches.
     #[inline]
     fn is_plain(&self) -> bool {
         self.state == State::Messages && self.numbers.are_of_session()
     }
 
-    /// Takes the ticks at the beginning that are good and the next ones, [`BATCH_MAX`] at most, and returns what follows.
+    /// Handles leading valid ticks with consecutive numbers, at most [`BATCH_MAX`]; returns the other bytes.
     #[inline]
     fn take_ticks<'a>(&mut self, bytes: &'a [u8], listener: &mut impl TickListener) -> &'a [u8] {
         let few = match self.instruction {
@@ -168,7 +168,7 @@ impl Machine {
         few.unwrap_or_else(|| self.take_many(bytes, listener))
     }
 
-    /// Takes so many ticks if all of them are good and the next ones: a straight way, as the compiler knows how many they are.
+    /// Handles `N` ticks if all are valid and consecutive: branch-free, as `N` is known at compile time.
     #[inline(always)]
     fn take_few<'a, S: Step, const N: usize>(
         &mut self,
@@ -204,7 +204,7 @@ impl Machine {
         rest
     }
 
-    /// Takes one message, or a piece of something damaged, and returns its bytes; 0 when more must come first.
+    /// Handles one message, or a piece of damaged data, and returns its length; 0 when more bytes are needed.
     #[cold]
     fn take_one(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
         let taken = match self.state {
@@ -221,7 +221,7 @@ impl Machine {
 
     fn take_hello(&mut self, bytes: &[u8], listener: &mut impl TickListener) -> Result<usize, StreamError> {
         let Ok((header, body)) = Header::ref_from_prefix(bytes) else { return Ok(0) };
-        // A server that is full, or speaks another version, may refuse before it says hello.
+        // A server that is full, or uses another version, may refuse before its hello.
         if header.message_type == Refused::TYPE && header.message_len() == Refused::LEN {
             let Some(message) = bytes.get(..Refused::LEN) else { return Ok(0) };
             let refused = Refused::ref_from_bytes(message).ok().filter(|_| is_sealed(message));
@@ -232,7 +232,7 @@ impl Machine {
         if header.message_type != Hello::TYPE || !body.starts_with(&MAGIC[..body.len().min(MAGIC.len())]) {
             return Err(StreamError::NotTicks);
         }
-        // Magic and version stay where they are in all versions; a hello of another one may have another length.
+        // Magic and version have fixed offsets in all versions; a hello's length may differ between them.
         let Some(version) = body.get(8..10) else { return Ok(0) };
         match u16::from_le_bytes([version[0], version[1]]) {
             VERSION => {}
@@ -273,7 +273,7 @@ impl Machine {
         Ok(message.len())
     }
 
-    /// Passes over the first word of something damaged.
+    /// Skips the first word of damaged data.
     fn damaged(&mut self, listener: &mut impl TickListener) -> usize {
         self.stats.corrupt += 1;
         self.stats.resync_bytes += WORD_LEN as u64;
@@ -282,7 +282,7 @@ impl Machine {
         WORD_LEN
     }
 
-    /// Looks for the next good message of a listed type, word by word.
+    /// Searches for the next valid message of a listed type, word by word.
     fn look_further(
         &mut self,
         bytes: &[u8],
@@ -309,7 +309,7 @@ impl Machine {
         Ok(at)
     }
 
-    /// Looks at the numbers of a message, and tells what is missing before it.
+    /// Checks the numbers of a message, and reports a gap before it.
     fn is_new(&mut self, header: &Header, listener: &mut impl TickListener) -> bool {
         match self.numbers.take(header) {
             Order::Next => {}
@@ -328,7 +328,7 @@ impl Machine {
         listener.on_gap(gap);
     }
 
-    /// Where numbers are missing before a message that has none itself.
+    /// Reports a gap before an unnumbered message.
     fn catch_up(&mut self, header: &Header, listener: &mut impl TickListener) {
         if let Some(gap) = self.numbers.catch_up(header.sequence.get()) {
             self.missing(gap, listener);
@@ -378,8 +378,8 @@ impl Machine {
     }
 }
 
-/// How many ticks at the beginning are whole, undamaged, and numbered one after the other, [`BATCH_MAX`] at most; and what
-/// follows them.
+/// The number of leading ticks that are complete, valid, and numbered consecutively, at most [`BATCH_MAX`];
+/// and the bytes after them.
 #[inline]
 fn good_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
     let (mut rest, mut good) = (bytes, 0);
@@ -392,7 +392,7 @@ fn good_ticks<S: Step>(step: S, bytes: &[u8], first: u64) -> (usize, &[u8]) {
     (good, rest)
 }
 
-/// True when it is an undamaged tick of this number.
+/// True for a valid tick with this number.
 #[inline(always)]
 fn is_good<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
     is_kind_of_tick([tick.header.message_type, tick.header.length_words])
@@ -400,7 +400,7 @@ fn is_good<S: Step>(step: S, tick: &Tick, number: u64) -> bool {
         && tick_checksum(step, tick) == tick.checksum.get()
 }
 
-/// The same without a branch, which is faster where many ticks follow each other: 0 when it is good.
+/// As `is_good`, but branchless, which is faster for many consecutive ticks: 0 when it is valid.
 #[inline(always)]
 fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
     let other_kind = !is_kind_of_tick([tick.header.message_type, tick.header.length_words]);
@@ -409,34 +409,34 @@ fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
         | u64::from(other_kind)
 }
 
-/// Apart, so that it is not in the way of the CPU's instruction.
+/// Separate, so that it does not impede the code with the CPU's instruction.
 #[cold]
 #[inline(never)]
 fn good_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
     good_ticks(Table, bytes, first)
 }
 
-/// True when these are type and length of a tick.
+/// True when these are the type and length of a tick.
 #[inline]
 fn is_kind_of_tick(type_and_length: [u8; 2]) -> bool {
-    /// The first type with its length, as the number that the first two bytes are.
+    /// The first type with its length, as the number of the first two bytes.
     const FIRST: u16 = u16::from_le_bytes([*Tick::TYPES.start(), (TICK_LEN / WORD_LEN) as u8]);
     const OTHERS: u16 = (*Tick::TYPES.end() - *Tick::TYPES.start()) as u16;
     u16::from_le_bytes(type_and_length).wrapping_sub(FIRST) <= OTHERS
 }
 
-/// True when nothing is here but perhaps the beginning of a tick, as far as it can be told.
+/// True when there are no bytes, or possibly the beginning of a tick, as far as the bytes show.
 #[inline]
 fn is_start_of_tick(rest: &[u8]) -> bool {
     rest.len() < TICK_LEN && rest.first_chunk().is_none_or(|kind| is_kind_of_tick(*kind))
 }
 
-/// A message whose length was found to be that of its type.
+/// A message whose length matches its type.
 fn listed<M: Message>(message: &[u8]) -> &M {
     M::ref_from_bytes(message).expect("its length was compared with its type's")
 }
 
-/// True when the length may be that of a message, and is the type's where the type is listed.
+/// True when the length is valid for a message, and matches the type if that is listed.
 fn has_right_len(header: &Header) -> bool {
     match listed_len(header.message_type) {
         Some(len) => header.message_len() == len,

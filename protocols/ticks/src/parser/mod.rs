@@ -1,4 +1,4 @@
-//! The subscriber's end: messages out of a stream that is cut anywhere, with checksums and numbers checked.
+//! The subscriber's end: messages of a stream with any fragmentation, with checked checksums and numbers.
 
 mod listener;
 mod machine;
@@ -10,13 +10,13 @@ use machine::Machine;
 pub use listener::{Gap, TickListener};
 pub use machine::{BATCH_MAX, ParserStats, RESYNC_LEN_MAX, StreamError};
 
-/// Bytes of a parser's buffer, unless other ones are asked for.
+/// Default size of a parser's buffer in bytes.
 pub const BUFFER_LEN: usize = 64 << 10;
 
-/// Messages out of a stream: see the [module](self).
+/// Parses messages of a stream: see the [module](self).
 ///
-/// It has the buffer that the stream is received into, and reads messages where they lie: nothing is put together, and a
-/// copy is made only where the buffer ends.
+/// It owns the buffer that receives the stream, and reads messages in place: it assembles nothing, and copies
+/// only at the end of the buffer.
 ///
 /// ```
 /// use tickpath_ticks::message::Tick;
@@ -37,7 +37,7 @@ pub const BUFFER_LEN: usize = 64 << 10;
 /// ```
 pub struct TickParser {
     machine: Machine,
-    /// What was received and not yet taken lies from `start` to `end`, the beginning of a message.
+    /// The received and unparsed bytes are from `start` to `end`; they begin at a message.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -56,38 +56,38 @@ impl TickParser {
         TickParser::with_buffer(BUFFER_LEN)
     }
 
-    /// A parser with a buffer of so many bytes, at least twice the longest message. Half of them is room at any time.
+    /// A parser with a buffer of `len` bytes, at least twice the longest message. Half of it is always free.
     #[must_use]
     pub fn with_buffer(len: usize) -> TickParser {
         let buffer = vec![0; len.max(2 * MESSAGE_LEN_MAX)].into_boxed_slice();
         TickParser { machine: Machine::new(), buffer, start: 0, end: 0 }
     }
 
-    /// Begins with a new connection; what was counted stays.
+    /// Begins a new connection; the counters remain.
     pub fn restart(&mut self) {
         self.machine.restart();
         (self.start, self.end) = (0, 0);
     }
 
-    /// What was seen so far.
+    /// The counters so far.
     #[must_use]
     pub const fn stats(&self) -> &ParserStats {
         &self.machine.stats
     }
 
-    /// The number expected next in the session; 0 before the hello.
+    /// The next expected sequence number of the session; 0 before the hello.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.machine.numbers.next_sequence()
     }
 
-    /// The number expected next of a symbol; `None` while all symbols are subscribed, and where it is not known.
+    /// The next expected number of a symbol; `None` if unknown, and while all symbols are subscribed.
     #[must_use]
     pub fn next_symbol_sequence(&self, instrument: u16) -> Option<u32> {
         self.machine.numbers.next_symbol_sequence(instrument)
     }
 
-    /// Where the next bytes of the stream are to be received: never empty.
+    /// The free space for the next bytes of the stream: never empty.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         if self.end > self.buffer.len() / 2 {
@@ -96,22 +96,22 @@ impl TickParser {
         &mut self.buffer[self.end..]
     }
 
-    /// The rest is shorter than the longest message.
+    /// The remainder is shorter than the longest message.
     #[cold]
     fn move_to_front(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
     }
 
-    /// Takes the first `len` bytes of the [room](TickParser::room), in which the next ones of the stream are now, and gives
-    /// what is whole to `listener`.
+    /// Handles the first `len` bytes of the [free space](TickParser::room), which now contain the stream's
+    /// next bytes, and passes complete messages to `listener`.
     ///
     /// # Errors
-    /// [`StreamError`] when the stream cannot be read on; then each later call says the same, until
+    /// [`StreamError`] when the stream cannot be read further; later calls return the same error, until
     /// [`restart`](TickParser::restart).
     ///
     /// # Panics
-    /// The room is shorter.
+    /// When the free space is shorter.
     #[inline]
     pub fn commit(&mut self, len: usize, listener: &mut impl TickListener) -> Result<(), StreamError> {
         self.machine.stats.bytes += len as u64;
@@ -128,7 +128,7 @@ impl TickParser {
         }
     }
 
-    /// Takes bytes that lie elsewhere: copies them into the room, and [commits](TickParser::commit) them.
+    /// Handles bytes from elsewhere: copies them into the free space, and [commits](TickParser::commit) them.
     ///
     /// # Errors
     /// As for [`commit`](TickParser::commit).

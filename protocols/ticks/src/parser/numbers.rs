@@ -1,29 +1,29 @@
-//! Which number comes next.
+//! Tracking of sequence numbers.
 
 use crate::message::{Header, Scope};
 
 use super::listener::Gap;
 
-/// Where a numbered message stands to what was expected.
+/// The relation of a numbered message to the expected number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// It is the next one.
     Next,
-    /// Others are missing before it.
+    /// Messages are missing before it.
     After(Gap),
-    /// It, or a later one, was there before.
+    /// It, or a later one, was received before.
     Before,
 }
 
-/// The number of a symbol's next message is not known.
+/// The number of a symbol's next message is unknown.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The numbers that are expected.
+/// The expected numbers.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// Next one of the session; 0 before the hello.
+    /// Next number of the session; 0 before the hello.
     sequence: u64,
-    /// Next one of each symbol, by its instrument number, or [`UNKNOWN`]; empty while all symbols are subscribed.
+    /// Next number of each symbol, by instrument, or [`UNKNOWN`]; empty while all symbols are subscribed.
     symbols: Vec<u64>,
 }
 
@@ -33,13 +33,13 @@ impl Numbers {
         self.sequence
     }
 
-    /// True while the numbers of the session follow each other.
+    /// True while the session's numbers must be consecutive.
     #[inline]
     pub(super) const fn are_of_session(&self) -> bool {
         self.symbols.is_empty()
     }
 
-    /// Goes on with this number of the session, and says what is missing before it.
+    /// Continues with this number of the session, and returns the gap before it.
     pub(super) fn catch_up(&mut self, sequence: u64) -> Option<Gap> {
         let expected = self.sequence;
         self.sequence = expected.max(sequence);
@@ -57,7 +57,7 @@ impl Numbers {
         self.sequence = sequence;
     }
 
-    /// A subscription begins: only now is memory asked for, and only for one of listed symbols.
+    /// Begins a subscription: allocates only here, and only for listed symbols.
     pub(super) fn subscribe(&mut self, sequence: u64, scope: Scope, symbols_max: u16) {
         self.sequence = sequence;
         self.symbols = match scope {
@@ -66,26 +66,26 @@ impl Numbers {
         };
     }
 
-    /// The next number of a symbol is known.
+    /// Sets the next number of a symbol.
     pub(super) fn define(&mut self, header: &Header) {
         if let Some(next) = self.symbols.get_mut(usize::from(header.instrument.get())) {
             *next = u64::from(header.symbol_sequence.get());
         }
     }
 
-    /// The server left out nobody knows which messages.
+    /// Handles the omission of unknown messages by the server.
     pub(super) fn skip_to(&mut self, sequence: u64) {
         self.sequence = self.sequence.max(sequence);
         self.symbols.fill(UNKNOWN);
     }
 
-    /// So many messages of the session came in order.
+    /// Advances by `count` messages received in order.
     #[inline]
     pub(super) fn advance(&mut self, count: usize) {
         self.sequence = self.sequence.saturating_add(count as u64);
     }
 
-    /// Takes the numbers of a message.
+    /// Checks and records the numbers of a message.
     pub(super) fn take(&mut self, header: &Header) -> Order {
         let (found, expected) = (header.sequence.get(), self.sequence);
         if self.are_of_session() {
@@ -107,7 +107,7 @@ impl Numbers {
 
     fn take_symbol(&mut self, header: &Header) -> Order {
         let instrument = header.instrument.get();
-        // A symbol that nobody asked for, or that does not exist, has no numbers to compare.
+        // A symbol that was not requested, or does not exist, has no numbers to compare.
         let Some(next) = self.symbols.get_mut(usize::from(instrument)) else { return Order::Next };
         let found = header.symbol_sequence.get();
         let expected = std::mem::replace(next, u64::from(found.wrapping_add(1)));
