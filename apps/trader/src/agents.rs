@@ -16,46 +16,46 @@ use crate::gateway::{GatewaySettings, OrderGateway};
 
 /// One tracer for each agent of a trader.
 pub struct TraderTracers<T> {
-    /// The feed handler's.
+    /// Tracer of the feed handler.
     pub feed_handler: T,
-    /// The engine's.
+    /// Tracer of the engine.
     pub engine: T,
-    /// The order gateway's.
+    /// Tracer of the order gateway.
     pub gateway: T,
 }
 
-/// What each agent of a trader needs to know, and how far they may be apart.
+/// Settings of a trader's agents, and capacities of the rings between them.
 #[derive(Clone)]
 pub struct AgentSettings {
-    /// The feed handler's.
+    /// Settings of the feed handler.
     pub feed: FeedSettings,
-    /// The engine's.
+    /// Configuration of the engine.
     pub engine: EngineConfig,
     /// Limits of each instrument.
     pub limits: Vec<Limits>,
-    /// The order gateway's, and the instruments.
+    /// Settings of the order gateway, with the instruments.
     pub gateway: GatewaySettings,
-    /// Market updates that the engine may be behind; of older ones it is told that they are lost.
+    /// Number of market updates that the engine may be behind; older ones are reported to it as lost.
     pub update_capacity: usize,
-    /// Requests, and answers, that may wait between the engine and its gateway.
+    /// Number of requests, and of answers, that may wait between the engine and its gateway.
     pub order_capacity: usize,
 }
 
-/// The agents of a trader, joined and not started: whoever has them gives them time, on one thread or on several.
+/// The agents of a trader, connected and not started: the owner runs them, on one thread or on several.
 pub struct TraderAgents<S, T, N: Network = Kernel> {
-    /// Market data in, books.
+    /// Receives market data and maintains the books.
     pub feed_handler: FeedHandler<T, N>,
     /// The strategy with its orders, positions and limits.
     pub engine: EngineAgent<S, T>,
-    /// Requests out, answers in.
+    /// Sends requests and receives answers.
     pub gateway: OrderGateway<T, N>,
     /// Stops the engine.
     pub kill: KillSwitch,
-    /// What the feed handler shows of itself.
+    /// State and counters of the feed handler.
     pub feed: FeedView,
-    /// What the engine and the gateway show of themselves.
+    /// State and counters of the engine and the gateway.
     pub view: TraderView,
-    /// The same market updates as the engine takes, from the first on, for whoever writes them down.
+    /// The market updates that the engine receives, from the first on, for recording.
     pub updates: broadcast::Receiver<MarketUpdate>,
 }
 
@@ -76,7 +76,7 @@ impl<S: Strategy, T: Tracer> TraderAgents<S, T> {
 }
 
 impl<S: Strategy, T: Tracer, N: Network> TraderAgents<S, T, N> {
-    /// The same on any network; the gateway begins to connect when it is started, and goes on as it is given time.
+    /// As `open`, on any network; the gateway begins to connect at its start, and continues when polled.
     ///
     /// # Errors
     /// As [`open`](TraderAgents::open).

@@ -15,19 +15,19 @@ use tickpath_nasdaq::soupbintcp::LoginRequest;
 use tickpath_trading::{EngineConfig, Limits, Money, SETTLE_AFTER};
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Nanos, Price, Qty};
 
-/// Books for added instruments at most, of 16 KiB each.
+/// Maximum number of books for added instruments, of 16 KiB each.
 const SPARE_INSTRUMENTS_MAX: u16 = 4_096;
-/// Open orders that a trader's books can be told to hold.
+/// Maximum configurable number of open orders in a trader's books.
 const MAX_ORDERS_MAX: u32 = 1 << 24;
 
-/// A trader as its file describes it.
+/// The configuration file of a trader.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraderConfig {
     /// The instrument file; relative to this file.
     pub instruments: PathBuf,
-    /// What trades: `maker`, `taker` or `random`; limits that are not given are those that suit it. A program with a
-    /// strategy of its own ignores it otherwise.
+    /// The strategy: `maker`, `taker` or `random`; it also sets the defaults of the limits. A program with
+    /// its own strategy uses only these defaults.
     #[serde(default = "default_strategy")]
     pub strategy: String,
     /// Seed of the `random` strategy.
@@ -35,25 +35,25 @@ pub struct TraderConfig {
     pub seed: u64,
     /// Order entry.
     pub order_entry: OrderEntrySection,
-    /// Market data in.
+    /// Market data input.
     #[serde(default)]
     pub market_data: MarketDataSection,
-    /// Limits in each instrument; what is not given suits the strategy.
+    /// Limits in each instrument; defaults depend on the strategy.
     #[serde(default)]
     pub limits: LimitsTable,
-    /// Limits of single instruments, by symbol; what is not given is as in `limits`.
+    /// Limits of single instruments, by symbol; defaults are those of `limits`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub instrument_limits: BTreeMap<String, LimitsTable>,
-    /// Cancel everything and stop when no market data came for so long.
+    /// Cancel everything and stop after this time without market data.
     pub stop_after_silence: Option<Duration>,
-    /// Stop when the connection to the venue was lost and did not come back for so long, or the first login took so
-    /// long.
+    /// Stop when a lost connection to the venue is not restored within this time, or the first login takes
+    /// longer.
     #[serde(default = "default_disconnect_stop")]
     pub disconnect_stop: Duration,
-    /// New orders and replacements a second at most.
+    /// Maximum number of new orders and replacements per second.
     #[serde(default = "default_orders_per_second")]
     pub orders_per_second: u32,
-    /// Which agents run on which threads; by the number of cores when absent.
+    /// Assignment of agents to threads; when absent, it depends on the number of cores.
     pub placement: Option<Placement>,
 }
 
@@ -61,19 +61,19 @@ pub struct TraderConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderEntrySection {
-    /// The venue's order entry.
+    /// Address of the venue's order entry.
     pub address: SocketAddrV4,
     /// The user.
     pub user: String,
     /// Its password.
     pub password: Secret,
-    /// How long after a new login the venue may still answer requests that it got by the lost connection. What is
-    /// not answered by then, and until the venue is heard once more, counts as never received.
+    /// Time after a new login in which the venue may still answer requests from the lost connection. A
+    /// request without an answer by then, and by the venue's next message, counts as never received.
     #[serde(default = "default_settle_after")]
     pub settle_after: Duration,
 }
 
-/// `[market_data]`: ITCH 5.0 over MoldUDP64, as the venue publishes it.
+/// `[market_data]`: ITCH 5.0 over MoldUDP64, as published by the venue.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarketDataSection {
@@ -81,54 +81,54 @@ pub struct MarketDataSection {
     pub line_a: SocketAddrV4,
     /// Group and port of line B.
     pub line_b: SocketAddrV4,
-    /// Address of the interface that the lines come in by.
+    /// Address of the interface that receives the lines.
     pub interface: Ipv4Addr,
-    /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When absent the
-    /// interface's own where that is a loopback interface, and otherwise that of `retransmission`.
+    /// Addresses that may send on the lines and to the group of snapshots; every address when empty. When
+    /// absent, the interface's own for a loopback interface, otherwise that of `retransmission`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Ipv4Addr>>,
-    /// How packets are read off it: `auto`, `ring` or `sockets`.
+    /// The method of reading packets: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
-    /// How lost messages are recovered; what is not named is not used.
+    /// Methods of recovering lost messages; unnamed ones are not used.
     pub recovery: Vec<RecoveryConfig>,
-    /// Where lost messages are requested.
+    /// Address for requests of lost messages.
     pub retransmission: SocketAddrV4,
-    /// Where snapshots of the market are had over TCP; nowhere when absent.
+    /// Address of market snapshots over TCP; not used when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub glimpse: Option<SocketAddrV4>,
     /// Group and port of multicast snapshots.
     pub snapshots: SocketAddrV4,
-    /// Gaps of more messages are healed by a snapshot, where there are some, and not by retransmission.
+    /// Larger gaps are recovered by a snapshot, if available, instead of retransmission.
     pub max_gap_messages: u64,
-    /// Open orders in all books at most.
+    /// Maximum number of open orders in all books.
     pub max_orders: u32,
-    /// Books for instruments that the venue adds while it runs, beside those of the file. The engine knows none of them:
-    /// it counts what comes of them.
+    /// Books for instruments that the venue adds while it runs, in addition to those of the file. The engine
+    /// does not know these instruments: it counts their updates.
     pub spare_instruments: u16,
-    /// Packets dropped on purpose on each line, to exercise recovery.
+    /// Packets dropped deliberately on each line, to exercise recovery.
     pub inject_loss: Fraction,
 }
 
-/// A way to recover lost messages. They are tried in this order, whatever the order in the file.
+/// A method of recovering lost messages. They are tried in this order, regardless of the order in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecoveryConfig {
-    /// Asking for the messages.
+    /// Requests for the messages.
     Retransmission,
-    /// A snapshot over TCP, which the live messages are joined to.
+    /// A snapshot over TCP, continued by the live messages.
     Glimpse,
     /// Multicast snapshots of one instrument after another.
     Multicast,
 }
 
 impl MarketDataSection {
-    /// Whether lost messages are recovered this way.
+    /// True when this method is used.
     #[must_use]
     pub fn uses(&self, way: RecoveryConfig) -> bool {
         self.recovery.contains(&way)
     }
 
-    /// Addresses that may send on the lines: those of the venue, whose publisher also answers requests for retransmission.
+    /// Addresses that may send on the lines: the venue's, whose publisher also answers requests.
     #[must_use]
     pub fn senders(&self) -> Senders {
         let publisher = *self.retransmission.ip();
@@ -136,7 +136,7 @@ impl MarketDataSection {
         Senders::of(self.sources.as_deref(), self.interface, publisher)
     }
 
-    /// Where snapshots come from.
+    /// The sources of snapshots.
     #[must_use]
     pub fn snapshot_sources(&self) -> SnapshotSources {
         SnapshotSources {
@@ -147,7 +147,7 @@ impl MarketDataSection {
         }
     }
 
-    /// What a feed handler of these instruments needs to know; `seed` decides which packets are dropped on purpose.
+    /// Settings of a feed handler for these instruments; `seed` selects the packets to drop deliberately.
     #[must_use]
     pub fn feed_settings(&self, instruments: &InstrumentTable, seed: u64) -> FeedSettings {
         let loss = LossConfig { seed, loss_ppm: self.inject_loss.ppm, common_ppm: 100_000 };
@@ -168,7 +168,7 @@ impl MarketDataSection {
         }
     }
 
-    /// The longest gap that is asked for; any where nothing else would heal it, none where nothing is asked for.
+    /// The longest gap to request: unlimited without another recovery method, 0 without retransmission.
     #[must_use]
     pub fn max_gap_messages(&self) -> u64 {
         match (self.uses(RecoveryConfig::Retransmission), self.snapshot_sources().is_any()) {
@@ -179,13 +179,13 @@ impl MarketDataSection {
     }
 }
 
-/// Limits in one instrument, as a file writes them; each may be left out.
+/// Limits in one instrument, as in a file; each is optional.
 ///
-/// Quantities are rounded down to whole lots of the instrument, never up: 0 means none at all.
+/// Quantities are rounded down to whole lots of the instrument, never up: 0 forbids trading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
-    /// [`Limits::clip`], as far as the instrument allows.
+    /// [`Limits::clip`], up to the instrument's maximum.
     pub clip: Option<u64>,
     /// [`Limits::threshold`].
     pub threshold: Option<u64>,
@@ -240,7 +240,7 @@ impl Default for MarketDataSection {
 }
 
 impl LimitsTable {
-    /// The limits with `base` where the table says nothing.
+    /// The limits of the table, with defaults from `base`.
     #[must_use]
     pub fn or(&self, base: Limits) -> Limits {
         Limits {
@@ -261,7 +261,7 @@ impl From<Limits> for LimitsTable {
             threshold: Some(limits.threshold),
             max_order: Some(limits.max_order_qty.0),
             max_position: Some(limits.max_position.0),
-            // It came out of a table, or is one of ours.
+            // The value came from a table, or is a default.
             max_loss: Some(PriceText(Price(limits.max_loss.0 as i64))),
             max_open_orders: Some(limits.max_open_orders),
         }
@@ -269,7 +269,7 @@ impl From<Limits> for LimitsTable {
 }
 
 impl TraderConfig {
-    /// The limits in an instrument, not yet in its lots.
+    /// The limits in an instrument, not yet rounded to its lots.
     #[must_use]
     pub fn limits_of(&self, symbol: &str) -> Limits {
         let all = self.limits_of_all();
@@ -280,13 +280,13 @@ impl TraderConfig {
         self.limits.or(if self.strategy == "taker" { Limits::taker() } else { Limits::default() })
     }
 
-    /// The threads that the file names, or those that suit a host on whose `cores` this process may run.
+    /// The configured threads, or defaults for a host on whose `cores` this process may run.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
         self.placement.clone().unwrap_or_else(|| default_placement(cores))
     }
 
-    /// The same with every default filled in, as for a host with these `cores`.
+    /// The configuration with all defaults filled in, as for a host with these `cores`.
     #[must_use]
     pub fn filled(&self, cores: &[usize]) -> TraderConfig {
         let own = |symbol: &String| (symbol.clone(), self.limits_of(symbol).into());
@@ -321,8 +321,8 @@ impl TraderConfig {
 /// A trader's agents.
 const ROLES: [&str; 3] = ["feed-handler", "engine", "order-gateway"];
 
-/// One thread on the last core of a small host, where a venue would have the first; a core for each agent on
-/// a large one.
+/// One thread on the last core of a small host, where a venue would use the first; a core for each agent on a
+/// large one.
 fn default_placement(cores: &[usize]) -> Placement {
     let from_last: Vec<usize> = cores.iter().rev().copied().collect();
     if cores.len() < 8 {
@@ -335,23 +335,23 @@ fn default_placement(cores: &[usize]) -> Placement {
     Placement::new(IdleStrategy::default(), &from_last, &threads)
 }
 
-/// A trader's file, read and checked.
+/// A trader's configuration file, read and validated.
 pub struct TraderSettings {
     /// The file's contents.
     pub config: TraderConfig,
-    /// The instruments that it names.
+    /// The instruments of its instrument file.
     pub instruments: Vec<Instrument>,
     /// Limits of each instrument.
     pub limits: Vec<Limits>,
-    /// The password, found where the file says.
+    /// The password, resolved from its source.
     pub password: String,
 }
 
 impl TraderSettings {
-    /// Reads the file at `path` and what it names.
+    /// Reads the file at `path` and the files that it names.
     ///
     /// # Errors
-    /// [`ConfigError`] in one line that says what to change.
+    /// [`ConfigError`], one line that says what to change.
     pub fn load(path: &Path) -> Result<TraderSettings, ConfigError> {
         let mut config: TraderConfig = FileKind::Trader.load(path)?;
         config.check()?;

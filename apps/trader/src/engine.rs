@@ -10,23 +10,23 @@ use tickpath_trading::{
 };
 use tickpath_types::{MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum};
 
-/// Market updates taken in one duty cycle at most.
+/// Maximum number of market updates handled in one duty cycle.
 const UPDATES_PER_CYCLE: usize = 32;
-/// Events of the gateway taken in one duty cycle at most.
+/// Maximum number of gateway events handled in one duty cycle.
 const EVENTS_PER_CYCLE: usize = 32;
 /// Requests that one step of the warm-up may cause.
 const WARM_UP_REQUESTS_MAX: usize = 16;
-/// How often the engine is told that time passes.
+/// Interval of the engine's timer calls.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
-/// How often what others read is brought up to date.
+/// Interval of updates of the snapshot for other threads.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Who an engine is in stamps.
+/// The engine's identity in stamps.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineIdentity {
     /// Name of the agent.
     pub role: &'static str,
-    /// Number of the feed handler that it listens to.
+    /// Number of the engine's feed handler.
     pub feed: u8,
     /// Number of the engine.
     pub engine: u8,
@@ -34,11 +34,11 @@ pub struct EngineIdentity {
     pub session: SessionId,
 }
 
-/// The rings that an engine is joined by.
+/// The rings that connect an engine.
 pub struct EngineRings {
     /// Market updates of the feed handler.
     pub updates: broadcast::Receiver<MarketUpdate>,
-    /// Answers of the venue, and what becomes of the connection to it.
+    /// Answers of the venue, and changes of the connection to it.
     pub events: spsc::Consumer<GatewayEvent>,
     /// Requests to the order gateway.
     pub requests: spsc::Producer<OrderRequest>,
@@ -62,7 +62,7 @@ pub struct EngineAgent<S, T> {
     view: TraderView,
 }
 
-/// Decisions that nobody acts on.
+/// A warm-up whose decisions have no effect.
 struct WarmUp<S, T> {
     engine: WarmUpEngine<S, T>,
     outbox: Outbox,
@@ -79,7 +79,7 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
         })
     }
 
-    /// One update, and the answers to what it causes.
+    /// Runs one update, and the answers to its requests.
     fn run(&mut self, now: Nanos) {
         self.outbox.trigger = Some(MarketId::new(Sequence(0)));
         self.engine.decide(now, &mut self.outbox);
@@ -91,7 +91,7 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
     }
 }
 
-/// The way to the gateway: stamps each request and links it to what triggered it.
+/// The path to the gateway: stamps each request and links it to its trigger.
 struct Outbox {
     session: SessionId,
     requests: spsc::Producer<OrderRequest>,
@@ -120,7 +120,7 @@ impl<T: Tracer> RequestSink<T> for Outbox {
 }
 
 impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
-    /// An agent around an engine. `kill` stops it from outside.
+    /// An agent for an engine. `kill` stops the engine from another thread.
     pub fn new(
         identity: EngineIdentity,
         engine: TradeEngine<S, T>,
@@ -147,25 +147,25 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         }
     }
 
-    /// The same with an instance of its strategy, which decides on artificial data while there is nothing to do.
+    /// As `new`, with a warm-up instance of its strategy, which decides on artificial data while idle.
     #[must_use]
     pub fn warmed_up_by(self, instance: Option<S>) -> EngineAgent<S, T> {
         let warm_up = instance.and_then(|instance| WarmUp::of(&self.engine, instance, self.identity.session));
         EngineAgent { warm_up, ..self }
     }
 
-    /// What can be read of it from other threads. Its order gateway counts there too.
+    /// The state that other threads can read. Its order gateway counts there too.
     pub fn view(&self) -> TraderView {
         self.view.clone()
     }
 
-    /// Markets, positions, orders, limits and counters of its engine, for whoever runs it on the same thread.
+    /// Markets, positions, orders, limits and counters of its engine, for callers on the same thread.
     #[must_use]
     pub const fn desk(&self) -> &Desk {
         self.engine.desk()
     }
 
-    /// Stops after an update that caused a request: the gateway's turn comes first.
+    /// Stops after an update that caused a request, so that the gateway runs first.
     fn take_updates(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < UPDATES_PER_CYCLE {
@@ -187,7 +187,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     fn take_update(&mut self, now: Nanos, update: &MarketUpdate) {
         let EngineIdentity { feed, engine, .. } = self.identity;
         let id = MarketId::new(Sequence(update.sequence)).via_feed(feed).to_engine(engine);
-        // A change of a book's health is no message: it comes of one that is missing.
+        // A change of a book's health is not a message: it results from a missing one.
         let is_message = update.kind() != Some(UpdateKind::Status);
         if is_message {
             self.engine.tracer_mut().stamp(Hop::T9, id);
@@ -196,11 +196,11 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.engine.handle_market(update, now, &mut self.outbox);
     }
 
-    /// Updates were overwritten before they were read.
+    /// Handles updates that were overwritten before they were read.
     #[cold]
     fn lose_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
-        // What it causes comes of no message.
+        // The resulting requests have no triggering message.
         self.outbox.trigger = None;
         self.engine.handle_lost_updates(now, &mut self.outbox);
     }
@@ -220,8 +220,9 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         count
     }
 
-    /// Begins once the gateway is logged in and knows the number of the first order. Market data that comes before waits
-    /// in the ring. The first login may take as long as one after a lost connection; then the engine stops.
+    /// Starts once the gateway is logged in and knows the number of the first order. Earlier market data
+    /// waits in the ring. The first login may take as long as one after a lost connection; then the engine
+    /// stops.
     fn start(&mut self, now: Nanos) -> bool {
         let first_user_ref = self.view.gateway.first_user_ref.read();
         if first_user_ref > 0 {

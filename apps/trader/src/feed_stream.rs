@@ -8,16 +8,16 @@ use tickpath_timing::NoTrace;
 use tickpath_trading::{Desk, EngineConfig, Limits, QueueFull, RequestSink, Strategy, TradeEngine};
 use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Symbol};
 
-/// Market updates taken in one duty cycle at most.
+/// Maximum number of market updates handled in one duty cycle.
 const UPDATES_PER_CYCLE: usize = 32;
 /// Interval between the strategy's timer calls.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Runs a strategy on the stream of updates in a feed handler's segment, in any process of the same user.
 ///
-/// The stream is bounded and never waits for a reader. Where it overtakes this one, all books are stale until their next
-/// update, each of which carries the best prices. There is no order entry: the engine refuses every order as not
-/// connected.
+/// The stream is bounded and never waits for a reader. If it overtakes this reader, all books are stale until
+/// their next update, each of which has the best prices. There is no order entry: the engine refuses every
+/// order as not connected.
 pub struct FeedStream<S> {
     engine: TradeEngine<S, NoTrace>,
     updates: broadcast::Receiver<MarketUpdate>,
@@ -27,8 +27,8 @@ pub struct FeedStream<S> {
 }
 
 impl<S: Strategy> FeedStream<S> {
-    /// A strategy on the instruments that the segment names now, with the number of each its row plus one. Later ones need
-    /// a new instance. `tick_size` holds for all, since a segment has none.
+    /// A strategy on the instruments that the segment names now; the number of each is its row plus one.
+    /// Later instruments need a new instance. `tick_size` applies to all, since a segment has none.
     ///
     /// # Errors
     /// The segment has no stream, or no name yet.
@@ -74,7 +74,7 @@ impl<S: Strategy> FeedStream<S> {
     }
 
     fn take(&mut self, now: Nanos, update: MarketUpdate) {
-        // A row counts from 0, and an instrument from 1.
+        // Rows count from 0, instruments from 1.
         let instrument = update.instrument.saturating_add(1);
         if usize::from(instrument) <= self.engine.desk().instruments().len() {
             self.engine.handle_market(&MarketUpdate { instrument, ..update }, now, &mut NoOrders);
@@ -112,7 +112,7 @@ impl<S: Strategy + Send> Agent for FeedStream<S> {
     }
 }
 
-/// Takes no request: the engine, which is not connected, makes none.
+/// Accepts no request: the engine, which is not connected, sends none.
 struct NoOrders;
 
 impl RequestSink<NoTrace> for NoOrders {

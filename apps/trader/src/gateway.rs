@@ -18,22 +18,22 @@ use tickpath_types::{
 
 use crate::order_entry::{OrderEntry, OrderEntryError};
 
-/// Requests sent by one write at most.
+/// Maximum number of requests per write.
 const REQUESTS_PER_CYCLE: usize = 32;
-/// One request in so many has its encoding timed.
+/// One request in this number has its encoding timed.
 const TIMED_EVERY: u32 = 16;
-/// Kinds of requests that are rehearsed.
+/// Number of request kinds in the warm-up.
 const REHEARSED_KINDS: usize = 3;
-/// How often the socket is looked at while there is nothing to write: a look is a system call of some 200 ns.
+/// Interval of socket reads while there is nothing to write: a read is a system call of some 200 ns.
 const READ_INTERVAL: Nanos = Nanos(1_000);
 /// The longest sleep while connected: the protocol's time-outs are seconds.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// How long a look may wait in addition while other agents of the thread have work.
+/// Maximum additional delay of a read while other agents of the thread have work.
 const READ_DELAY_MAX: Nanos = Nanos(10_000);
-/// How long to wait before connecting again, unless it is told otherwise.
+/// Default wait before reconnecting.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// How an order gateway logs in.
+/// Login settings of an order gateway.
 #[derive(Clone)]
 pub struct GatewaySettings {
     /// Name of the agent.
@@ -44,7 +44,7 @@ pub struct GatewaySettings {
     pub user: String,
     /// Its password.
     pub password: String,
-    /// Number of the session in stamps: the venue's, where both are traced together.
+    /// Number of the session in stamps: the venue's, if both are traced together.
     pub session: SessionId,
     /// The venue's instruments.
     pub instruments: InstrumentTable,
@@ -53,13 +53,13 @@ pub struct GatewaySettings {
     pub settle_after: Nanos,
 }
 
-/// Writes an engine's requests to the venue and hands it the answers.
+/// Sends an engine's requests to the venue and returns the answers.
 ///
-/// At its first login it asks for what is new alone, and which number is the next: an earlier run of the same user is
-/// over, and what its orders came to is not this engine's.
-/// Writing comes first: reads wait until nothing is to be done, though not for ever. When the connection is lost
-/// it logs in again where the session stood: no answer is missed and none comes twice. Requests that come
-/// meanwhile are given back, each by a [`GatewayEvent::Unsent`], and never sent late.
+/// At its first login it requests only new messages, and the next order number: an earlier run of the same
+/// user has ended, and this engine does not own its orders. Writing comes first: reads wait until there is no
+/// other work, but only for a bounded time. When the connection is lost it logs in again at the last message:
+/// no answer is missed or repeated. It returns requests from the meantime as [`GatewayEvent::Unsent`], and
+/// never sends them late.
 pub struct OrderGateway<T, N: Network = Kernel> {
     settings: GatewaySettings,
     network: N,
@@ -75,19 +75,19 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     counters: Arc<GatewayCounters>,
 }
 
-/// How the first connection is made; those after it are not waited for.
+/// Makes the first connection; later ones are not waited for.
 type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
 
-/// The way from the engine.
+/// The path from the engine.
 struct Requests {
     session: SessionId,
     ring: spsc::Consumer<OrderRequest>,
     until_timed: u32,
-    /// Those of the latest cycle that sent any.
+    /// Requests sent by the latest cycle that sent any.
     sent: Box<[Token]>,
 }
 
-/// Requests that are encoded and not sent.
+/// The warm-up: requests that are encoded and not sent.
 struct Rehearsal<T> {
     requests: Requests,
     ring: spsc::Producer<OrderRequest>,
@@ -96,21 +96,21 @@ struct Rehearsal<T> {
     next: usize,
 }
 
-/// The way back to the engine.
+/// The path back to the engine.
 struct Inbox<T> {
     session: SessionId,
     events: spsc::Producer<GatewayEvent>,
     tracer: T,
     read_at: u64,
-    /// Set when a look at the socket brought something.
+    /// True when a read of the socket returned data.
     has_read: bool,
-    /// Answers that the latest look brought.
+    /// Number of answers from the latest read.
     answered: usize,
     overflowed: bool,
 }
 
 impl<T: Tracer> OrderGateway<T> {
-    /// A gateway that connects when it is started, and waits for that.
+    /// A gateway that connects when it is started, and waits for the connection.
     pub fn new(
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
@@ -122,14 +122,14 @@ impl<T: Tracer> OrderGateway<T> {
         OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer).waiting()
     }
 
-    /// Waits for the first connection when it is started: nobody listening is an error then.
+    /// Waits for the first connection at the start: without a listener the start fails.
     pub(crate) fn waiting(self) -> OrderGateway<T> {
         OrderGateway { connect: connect_waiting, ..self }
     }
 }
 
 impl<T: Tracer, N: Network> OrderGateway<T, N> {
-    /// The same on any network; it begins to connect when it is started, and goes on as it is given time.
+    /// As `new`, on any network; it begins to connect when it is started, and continues in its duty cycles.
     pub fn on(
         network: N,
         settings: GatewaySettings,
@@ -161,13 +161,13 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         }
     }
 
-    /// Waits so long, in place of a second, before it connects again.
+    /// Sets the wait before reconnecting, instead of a second.
     #[must_use]
     pub fn reconnecting_after(self, wait: Nanos) -> OrderGateway<T, N> {
         OrderGateway { reconnect_after: wait, ..self }
     }
 
-    /// Takes what the engine asks for and sends it by one write.
+    /// Takes the engine's requests and sends them by one write.
     fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
         let entry = self.entry.as_mut().filter(|entry| entry.is_active());
         let Some(entry) = entry else { return Ok(self.give_back_requests()) };
@@ -184,7 +184,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         flushed.map(|()| count)
     }
 
-    /// Nothing can be sent: whoever asked is told at once, as far as there is room to tell.
+    /// Without a connection, returns requests to the engine immediately, as far as the ring has capacity.
     #[cold]
     fn give_back_requests(&mut self) -> usize {
         let room = self.inbox.events.free_slots().min(REQUESTS_PER_CYCLE);
@@ -221,7 +221,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         outcome.map(|()| answered).map_err(|error| self.disconnect(now, error))
     }
 
-    /// Hands the engine what a look at the socket brought; how many answers, and whether it was the last look.
+    /// Passes the answers from a read to the engine; returns their number, and whether it was the last read.
     fn read_answers(&mut self, now: Nanos) -> (usize, Result<(), OrderEntryError>) {
         let Some(entry) = self.entry.as_mut() else { return (0, Ok(())) };
         (self.inbox.has_read, self.inbox.answered) = (false, 0);
@@ -234,7 +234,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             },
             |inbox, answer| inbox.take(answer),
         );
-        // What came before the end of the connection came all the same.
+        // Answers from before the end of the connection are still valid.
         let answered = self.inbox.answered;
         if answered > 0 {
             self.counters.answers.add(answered as u64);
@@ -256,8 +256,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         (answered, outcome)
     }
 
-    /// After a look at the socket, logged in: learns the number of the engine's first order, which an earlier run may have
-    /// left behind others, and tells the engine what it is to know.
+    /// After a read while logged in: learns the number of the engine's first order, which follows those of
+    /// earlier runs, and sends the engine its start information.
     #[cold]
     fn settle(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         let Some(entry) = &mut self.entry else { return Ok(()) };
@@ -276,8 +276,8 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         Ok(())
     }
 
-    /// Loses the connection. A refused login is final, except that a venue may not yet have noticed the end of the
-    /// connection before, and refuses a second one; everything else is tried again.
+    /// Handles the loss of the connection. A refused login is final, except that a venue may not yet have
+    /// noticed the end of the previous connection, and refuses a second one; all other failures are retried.
     #[cold]
     fn disconnect(&mut self, now: Nanos, error: OrderEntryError) -> AgentError {
         self.counters.logged_in.set(0);
@@ -324,8 +324,8 @@ impl Requests {
         Requests { session, ring, until_timed: 0, sent: [none; REQUESTS_PER_CYCLE].into() }
     }
 
-    /// Encodes what the ring holds, as much as one cycle sends. Never inlined: what is sent and what is rehearsed
-    /// run the same code.
+    /// Encodes the requests in the ring, up to one cycle's maximum. Never inlined: sending and warm-up run
+    /// the same code.
     #[inline(never)]
     fn encode<T: Tracer, N: Network>(
         &mut self,
@@ -353,14 +353,14 @@ impl Requests {
 }
 
 impl<T: Tracer> Rehearsal<T> {
-    /// Requests about an instrument; without one nothing is rehearsed.
+    /// Requests about an instrument; without one there is no warm-up.
     fn new(session: SessionId, instrument: Option<InstrumentId>, tracer: T) -> Rehearsal<T> {
         let (ring, requests) = spsc::channel(REHEARSED_KINDS);
         let requests = Requests::new(session, requests);
         Rehearsal { requests, ring, tracer, specimens: instrument.map(specimens), next: 0 }
     }
 
-    /// Takes one request of each kind in turn up to the write, and forgets it.
+    /// Runs one request of each kind in turn up to the write, and discards it.
     fn run<N: Network>(&mut self, entry: &mut OrderEntry<N>) {
         let Some(specimens) = &self.specimens else { return };
         if !entry.is_active() || !entry.client().queued().is_empty() {
@@ -377,7 +377,7 @@ impl<T: Tracer> Rehearsal<T> {
     }
 }
 
-/// A request of each kind that strategies make.
+/// One request of each kind that strategies send.
 fn specimens(instrument: InstrumentId) -> [OrderRequest; REHEARSED_KINDS] {
     let order = |user_ref| EnterOrder {
         post_only: true,

@@ -1,6 +1,6 @@
 //! The trader: strategy engine and order gateway, run with any `Strategy`.
 //!
-//! A strategy of one's own needs no fork of Tickpath: implement [`Strategy`](tickpath_trading::Strategy) and call
+//! A custom strategy needs no fork of Tickpath: implement [`Strategy`](tickpath_trading::Strategy) and call
 //! [`run`] with a configuration file; `examples/own-strategy` is such a program.
 //!
 //! ```text

@@ -13,21 +13,21 @@ use tickpath_net::{
 };
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, Sequence};
 
-/// What a login asks for to be told what is new, and nothing that was.
+/// Sequence number in a login that requests only new messages.
 const NEW_ALONE: Sequence = Sequence(0);
-/// How long a connection may take to come about.
+/// Maximum duration of a connection attempt.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(2);
-/// The time of the next attempt is the owner's choice.
+/// The owner chooses the time of the next attempt.
 const RECONNECT: ReconnectConfig = ReconnectConfig::fixed(CONNECT_TIMEOUT, Nanos::ZERO);
 const CLOSED: &str = "the connection was closed";
-/// How often timers are looked at.
+/// Interval of timer checks.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Why order entry is over.
+/// The reason why order entry ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderEntryError {
-    /// Nobody listens, or not yet: start the venue first, or correct the address.
+    /// There is no listener, or not yet: start the venue first, or correct the address.
     #[error(transparent)]
     Connect(#[from] NetError),
     /// The name or the password is too long or not ASCII.
@@ -36,26 +36,26 @@ pub enum OrderEntryError {
         /// The user.
         name: String,
     },
-    /// The venue refused the login: correct what it says.
+    /// The venue refused the login: correct it according to the reason.
     #[error("the venue refused the login of '{name}': {reason:?}")]
     LoginRejected {
         /// The user.
         name: String,
-        /// What the venue said.
+        /// The venue's reason.
         reason: LoginRejectReason,
     },
-    /// Nobody has answered for so long: is the venue running there, or does something on the way drop packets?
-    #[error("nobody answers at {address} within {} s: is the venue running there?", timeout.0 / 1_000_000_000)]
+    /// There was no answer in time: check that the venue is running there and that no firewall drops packets.
+    #[error("no answer from {address} within {} s: is the venue running there?", timeout.0 / 1_000_000_000)]
     ConnectTimeout {
-        /// Where.
+        /// Address of the venue.
         address: SocketAddrV4,
-        /// For how long.
+        /// Duration of the wait.
         timeout: Nanos,
     },
-    /// The venue closed the connection or fell silent: connect again.
+    /// The venue closed the connection or stopped sending: connect again.
     #[error("the venue's order entry is gone ({reason}): connect again")]
     Disconnected {
-        /// What was noticed.
+        /// The detected cause.
         reason: String,
     },
     /// The user has used the last order number of the day: trade as another user, or wait for the next day.
@@ -66,16 +66,16 @@ pub enum OrderEntryError {
         /// The user.
         name: String,
     },
-    /// The requests come faster than the venue takes them: send fewer.
+    /// Requests are sent faster than the venue accepts them: send fewer.
     #[error("the venue does not take requests as fast as they come: send fewer")]
     Backpressured,
-    /// The request cannot be written: its instrument is unknown or a field is too large.
+    /// The request cannot be encoded: its instrument is unknown or a field is too large.
     #[error("a request cannot be written: {0}")]
     Encode(EncodeError),
 }
 
-/// One logged-in connection to a venue's order entry. Nothing blocks after [`connect`](Self::connect), and nothing
-/// is allocated: a connection after the first uses its buffers.
+/// One logged-in connection to a venue's order entry. Nothing blocks or allocates after
+/// [`connect`](Self::connect): a later connection reuses the buffers of the first.
 pub struct OrderEntry<N: Network = Kernel> {
     name: String,
     address: SocketAddrV4,
@@ -85,8 +85,8 @@ pub struct OrderEntry<N: Network = Kernel> {
 }
 
 impl OrderEntry {
-    /// Connects, waiting up to two seconds, and asks to log in, from the first message of the session; the answer
-    /// comes by [`poll`](Self::poll).
+    /// Connects, waiting up to two seconds, and sends a login, from the first message of the session; the
+    /// answer arrives by [`poll`](Self::poll).
     ///
     /// # Errors
     /// [`OrderEntryError::Connect`] and [`OrderEntryError::Credentials`].
@@ -104,8 +104,8 @@ impl OrderEntry {
 }
 
 impl<N: Network> OrderEntry<N> {
-    /// The same on any network, without waiting: [`poll_connected`](Self::poll_connected) says when the connection
-    /// stands.
+    /// As `connect`, on any network, without waiting: call [`poll_connected`](Self::poll_connected) until the
+    /// connection is established.
     ///
     /// # Errors
     /// As [`connect`](OrderEntry::connect).
@@ -125,7 +125,7 @@ impl<N: Network> OrderEntry<N> {
         Ok(OrderEntry { name: name.to_owned(), address, link, client, next_timers: Nanos::ZERO })
     }
 
-    /// Before the login: asks for what is new alone, and not for the session from its start.
+    /// Before the login: requests only new messages instead of the session from its start.
     #[must_use]
     pub fn only_new(mut self, now: Nanos) -> OrderEntry<N> {
         let mut login = self.client.resume();
@@ -134,11 +134,11 @@ impl<N: Network> OrderEntry<N> {
         self
     }
 
-    /// Whether the connection stands. One that was lost is made again, once that is due, to go on where the session stood:
-    /// no numbered message is missed or seen twice. Waits for nothing.
+    /// True when the connection is established. A lost connection is retried when due and continues at the
+    /// last message of the session: no numbered message is missed or repeated. Never waits.
     ///
     /// # Errors
-    /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: the attempt is given up.
+    /// [`OrderEntryError::Connect`] and [`OrderEntryError::ConnectTimeout`]: the attempt failed.
     #[inline]
     pub fn poll_connected(&mut self, now: Nanos) -> Result<bool, OrderEntryError> {
         if self.is_connected() { Ok(true) } else { self.go_on_connecting(now) }
@@ -167,58 +167,58 @@ impl<N: Network> OrderEntry<N> {
         }
     }
 
-    /// Gives the connection up, until it is made again by [`poll_connected`](Self::poll_connected) at `until`. Requests that
-    /// were queued and not sent are dropped, as they may be out of date.
+    /// Closes the connection, until [`poll_connected`](Self::poll_connected) reconnects at `until`. Queued
+    /// and unsent requests are dropped, as they may be out of date.
     pub fn disconnect(&mut self, until: Nanos) {
         self.link.wait_until(until);
         self.client.discard();
     }
 
-    /// Descriptor that is readable when something is received; none in a simulation, and without a connection.
+    /// Descriptor that is readable when there is received data; `None` without a connection or in simulation.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.link.established()?.descriptor()
     }
 
-    /// The session over all connections: what the venue said, and what is queued.
+    /// The session over all connections: the venue's messages, and queued requests.
     #[inline]
     #[must_use]
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The session, to forget what is queued and to take what the venue said.
+    /// The session, to drop queued requests and to take the venue's messages.
     #[inline]
     pub const fn client_mut(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// True while the connection stands, as far as is known.
+    /// True while the connection is established, as far as known.
     #[inline]
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.link.established().is_some()
     }
 
-    /// True once the venue let the user in, and while requests may be sent.
+    /// True once the login was accepted, and while requests may be sent.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.is_connected() && self.client.is_active()
     }
 
-    /// Puts a request behind those that the next [`flush`](Self::flush) sends.
+    /// Appends a request to those that the next [`flush`](Self::flush) sends.
     ///
     /// # Errors
-    /// [`OrderEntryError::Encode`] when it cannot be written, [`OrderEntryError::Backpressured`] when too
-    /// many wait; the request is not taken.
+    /// [`OrderEntryError::Encode`] when it cannot be encoded, [`OrderEntryError::Backpressured`] when too
+    /// many wait; the request is not queued.
     #[inline]
     pub fn queue(&mut self, request: &OrderRequest) -> Result<(), OrderEntryError> {
         Ok(self.client.queue(request)?)
     }
 
-    /// Asks the venue which number the user's next order is to have; [`next_user_ref`](Client::next_user_ref) has the
-    /// answer once it came.
+    /// Queries the venue for the number of the user's next order; [`next_user_ref`](Client::next_user_ref)
+    /// has the answer once it arrived.
     ///
     /// # Errors
     /// As [`queue`](Self::queue) and [`flush`](Self::flush).
@@ -228,11 +228,11 @@ impl<N: Network> OrderEntry<N> {
         self.flush(now)
     }
 
-    /// Hands everything that is queued to TCP by one write.
+    /// Passes all queued requests to TCP by one write.
     ///
     /// # Errors
-    /// [`OrderEntryError::Disconnected`], or [`OrderEntryError::Backpressured`] when TCP has no room; the
-    /// requests then stay queued.
+    /// [`OrderEntryError::Disconnected`], or [`OrderEntryError::Backpressured`] when TCP's buffer is full;
+    /// the requests then remain queued.
     #[inline]
     pub fn flush(&mut self, now: Nanos) -> Result<(), OrderEntryError> {
         if self.client.queued().is_empty() {
@@ -250,11 +250,11 @@ impl<N: Network> OrderEntry<N> {
         }
     }
 
-    /// Reads what the venue sent and gives its answers one by one; `on_read` is called once, right after the
-    /// read and only when it brought something. Returns how many answers there were.
+    /// Reads the venue's messages and returns its answers one by one; `on_read` is called once, right after
+    /// the read and only when there was data. Returns the number of answers.
     ///
     /// # Errors
-    /// [`OrderEntryError::LoginRejected`] and [`OrderEntryError::Disconnected`]: the connection is over.
+    /// [`OrderEntryError::LoginRejected`] and [`OrderEntryError::Disconnected`]: the connection has ended.
     #[inline]
     pub fn poll<C>(
         &mut self,
@@ -287,17 +287,17 @@ impl<N: Network> OrderEntry<N> {
         match fill {
             Fill::Closed if self.client.is_active() => Err(disconnected(CLOSED)),
             Fill::Closed => Err(disconnected("closed before the login was answered: is the venue full?")),
-            // After the reading: what has come is no silence, however late it is looked at.
+            // After the read: received data counts against silence, however late it is read.
             _ => self.run_due_timers(now).map(|()| answers),
         }
     }
 
-    /// Logs out; what was queued is sent before. Nothing happens while the connection is given up.
+    /// Logs out, after sending queued requests. Does nothing without a connection.
     pub fn logout(&mut self, now: Nanos) {
         if !self.is_connected() {
             return;
         }
-        // The connection ends either way.
+        // The connection ends in either case.
         let _ = self.flush(now);
         self.client.logout(now);
         let _ = self.flush(now);
@@ -316,7 +316,7 @@ impl<N: Network> OrderEntry<N> {
     }
 }
 
-/// Hands TCP what it did not take of an earlier write: nothing that is to be sent waits for the next request.
+/// Passes the remainder of an earlier write to TCP, so that it does not wait for the next request.
 #[cold]
 fn send_rest<N: Network>(tcp: &mut TcpConnection<N>) -> Result<(), OrderEntryError> {
     match tcp.flush_pending().map_err(disconnected)? {
@@ -330,7 +330,7 @@ fn disconnected(reason: impl Display) -> OrderEntryError {
     OrderEntryError::Disconnected { reason: reason.to_string() }
 }
 
-/// Why the latest attempt failed.
+/// The reason why the latest attempt failed.
 fn connect_error<N: Network>(link: &mut ReconnectingClient<N>, address: SocketAddrV4) -> OrderEntryError {
     let timed_out = OrderEntryError::ConnectTimeout { address, timeout: CONNECT_TIMEOUT };
     link.take_error().map_or(timed_out, OrderEntryError::Connect)

@@ -1,4 +1,4 @@
-//! A trader as a program: runs until it is stopped, says how it stands, and ends with a report.
+//! A trader as a program: runs until it is stopped, prints its progress, and ends with a report.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,25 +15,25 @@ use tickpath_types::Nanos;
 use crate::config::TraderSettings;
 use crate::system::{AgentWarning, Trader, traces};
 
-/// How often the stamps are drained.
+/// Interval of draining the stamps.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
-/// How often a progress line is printed.
+/// Interval of progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Stamps of each agent that may wait to be drained.
+/// Number of stamps of each agent that may wait to be drained.
 const TRACE_CAPACITY: usize = 1 << 17;
-/// How long the own orders may take to be cancelled at the end.
+/// Maximum time for cancelling the trader's own orders at the end.
 const CANCEL_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// Runs a strategy with the configuration at `path` until Ctrl-C, then cancels its orders and prints a report.
 ///
 /// # Errors
-/// A configuration that cannot be used, a venue that refuses or does not answer, a failed agent.
+/// An invalid configuration, a venue that refuses or does not answer, a failed agent.
 pub fn run<S: Strategy + Send + 'static>(path: &Path, strategy: WarmUp<S>) -> anyhow::Result<()> {
     let settings = TraderSettings::load(path)?;
     run_with(&settings, strategy, &StopSignal::on_signals()?)
 }
 
-/// As [`run`], with settings that are read already, until `stop` is raised.
+/// As [`run`], with loaded settings, until `stop` is raised.
 ///
 /// # Errors
 /// As [`run`].
@@ -126,7 +126,7 @@ fn report_end(mut console: Console, settings: &TraderSettings, last: &TraderSnap
     console.say(stop_line(settings, last));
     console.finish()?;
     anyhow::ensure!(last.open_orders == 0, "{} orders may still be open at the venue", last.open_orders);
-    // By itself a trader stops for a fault alone.
+    // A trader stops by itself only for a fault.
     match last.stopped {
         Some(StopReason::Silence) => anyhow::bail!("the trader stopped itself, as no market data came"),
         Some(StopReason::Disconnected) => {
@@ -136,14 +136,14 @@ fn report_end(mut console: Console, settings: &TraderSettings, last: &TraderSnap
     }
 }
 
-/// Brings the snapshot up to date, unless the engine is just doing that itself.
+/// Updates the snapshot, unless the engine is writing it.
 fn look(trader: &Trader, snapshot: &mut TraderSnapshot) {
     if let Ok(newer) = trader.view().snapshot() {
         *snapshot = newer;
     }
 }
 
-/// Why the trader ended before it was ever logged in.
+/// The reason why the trader ended before its first login.
 fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     let entry = &settings.config.order_entry;
     let reasons: Vec<_> = trader.last_errors().map(|warning| warning.error).collect();
@@ -154,18 +154,17 @@ fn describe_refusal(trader: &Trader, settings: &TraderSettings) -> String {
     )
 }
 
-/// What was told already.
+/// Warnings that were already printed.
 #[derive(Default)]
 struct Warnings {
-    /// Of each agent how many errors, and the latest.
+    /// Number of errors and the latest error of each agent.
     agents: HashMap<&'static str, (u64, String)>,
     has_told_symbols: bool,
     has_told_unauthorised: bool,
 }
 
 impl Warnings {
-    /// What went wrong since the last call. The same error again is no news, unless the trader was logged in
-    /// meanwhile.
+    /// Errors since the last call. A repeated error is omitted, unless the trader was logged in meanwhile.
     fn take_news(&mut self, trader: &Trader) -> Vec<String> {
         let symbols = if self.has_told_symbols { None } else { trader.other_symbols() };
         self.has_told_symbols |= symbols.is_some();
@@ -191,7 +190,7 @@ impl Warnings {
     }
 }
 
-/// What there is to say of a user who has traded in this session before.
+/// The note about a user who has traded in this session before.
 fn earlier_run(user: &str, first: u64) -> String {
     format!(
         "{user} has used this session before: orders are numbered from {first}, positions begin at zero, and orders that \
@@ -248,11 +247,11 @@ fn print_positions(console: &mut Console, settings: &TraderSettings, snapshot: &
     }
 }
 
-/// The end of the report: why the trader stopped, and what it leaves at the venue.
+/// The end of the report: the reason for the stop, and the orders left at the venue.
 fn stop_line(settings: &TraderSettings, snapshot: &TraderSnapshot) -> String {
     let open = snapshot.open_orders;
     let why = match snapshot.stopped {
-        // Its kill switch is what Ctrl-C and SIGTERM pull.
+        // Ctrl-C and SIGTERM use its kill switch.
         Some(StopReason::Killed | StopReason::Shutdown) => "as asked".to_owned(),
         Some(StopReason::Silence) => match settings.config.stop_after_silence {
             Some(limit) => format!("no market data came for {limit}"),

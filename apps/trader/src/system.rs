@@ -1,4 +1,4 @@
-//! A trader put together, and run until it is stopped.
+//! A complete trader, run until it is stopped.
 
 use tickpath_agent::{Agent, Runner, RunnerError, StopSignal, ThreadReport, TscClock};
 use tickpath_feed::OtherSymbol;
@@ -13,23 +13,23 @@ use crate::agents::{AgentSettings, TraderAgents, TraderTracers};
 use crate::config::TraderSettings;
 use crate::gateway::GatewaySettings;
 
-/// Market updates that the engine may be behind.
+/// Number of market updates that the engine may be behind.
 const UPDATE_CAPACITY: usize = 1 << 14;
-/// Requests and events between the engine and its gateway.
+/// Capacity for requests and for events between the engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
 
-/// An agent that had an error and went on.
+/// An agent that had an error and continued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentWarning {
-    /// Its name.
+    /// Name of the agent.
     pub role: &'static str,
-    /// How many it had.
+    /// Number of errors.
     pub count: u64,
-    /// The latest, in words.
+    /// Message of the latest error.
     pub error: String,
 }
 
-/// A trader that runs: feed handler, engine and order gateway.
+/// A running trader: feed handler, engine and order gateway.
 pub struct Trader {
     runner: Runner,
     observer: Option<usize>,
@@ -44,7 +44,7 @@ impl Trader {
     /// Opens the sockets and starts the threads, without stamps.
     ///
     /// # Errors
-    /// A venue that does not answer, a line that cannot be joined, or settings that contradict one another.
+    /// A venue that does not answer, a line that cannot be joined, or contradictory settings.
     pub fn start<S: Strategy + Send + 'static>(
         settings: &TraderSettings,
         strategy: WarmUp<S>,
@@ -76,36 +76,36 @@ impl Trader {
         Ok(Trader { runner, observer: placement.observer, kill, stop, instruments, feed, view })
     }
 
-    /// What is traded.
+    /// The traded instruments.
     #[must_use]
     pub fn instruments(&self) -> &InstrumentTable {
         &self.instruments
     }
 
-    /// What the feed handler counts.
+    /// Counters of the feed handler.
     #[must_use]
     pub fn feed(&self) -> &FeedView {
         &self.feed
     }
 
-    /// How the engine and its gateway stand.
+    /// State of the engine and its gateway.
     #[must_use]
     pub fn view(&self) -> &TraderView {
         &self.view
     }
 
-    /// Core for whoever watches, if the placement names one.
+    /// Core for the observer, if the placement names one.
     #[must_use]
     pub const fn observer(&self) -> Option<usize> {
         self.observer
     }
 
-    /// Threads that could not be pinned, in words.
+    /// Messages about threads that could not be pinned.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.runner.warnings()
     }
 
-    /// Agents that had an error and went on, such as a connection that was lost.
+    /// Agents that had an error and continued, such as after a lost connection.
     pub fn last_errors(&self) -> impl Iterator<Item = AgentWarning> {
         let agents = self.runner.counters().flat_map(|thread| &thread.agents);
         agents.filter_map(|agent| {
@@ -114,8 +114,7 @@ impl Trader {
         })
     }
 
-    /// What there is to say, in words, where the venue and the instrument file have different symbols under one
-    /// number.
+    /// A message if the venue and the instrument file have different symbols under one number.
     #[must_use]
     pub fn other_symbols(&self) -> Option<String> {
         let OtherSymbol { instrument, expected, named } = self.feed.counters.other_symbol.get()?;
@@ -129,12 +128,12 @@ impl Trader {
         ))
     }
 
-    /// Cancels all own orders and trades no more; the threads go on.
+    /// Cancels all own orders and stops trading; the threads continue.
     pub fn stop_trading(&self) {
         self.kill.pull();
     }
 
-    /// True when an agent failed; [`join`](Self::join) says why.
+    /// True when an agent failed; [`join`](Self::join) returns the reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.stop.is_stopped()
@@ -176,13 +175,13 @@ fn agent_settings(settings: &TraderSettings) -> AgentSettings {
     }
 }
 
-/// A strategy of whatever kind.
+/// A strategy of any kind.
 pub type BoxedStrategy = Box<dyn Strategy + Send>;
 
 /// The strategy that a configuration names, with an instance for its warm-up.
 ///
 /// # Errors
-/// A name that is none.
+/// An unknown name.
 pub fn strategy_by_name(settings: &TraderSettings) -> anyhow::Result<WarmUp<BoxedStrategy>> {
     let (count, seed) = (settings.instruments.len(), settings.config.seed);
     let random = || RandomStrategy::new(seed, Default::default());

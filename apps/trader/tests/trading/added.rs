@@ -1,4 +1,4 @@
-//! Instruments that the venue adds while a trader runs: it knows nothing of them, and trades what it knows.
+//! Instruments that the venue adds while a trader runs: it ignores them, and trades the ones it knows.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -22,7 +22,7 @@ use crate::threads::trader_of;
 
 /// Session of the second user.
 const RIVAL: u16 = 2;
-/// One for which the trader's feed has a book, and one more.
+/// An instrument for which the trader's feed has a book, and one without.
 const SPARE: InstrumentId = InstrumentId(2);
 const BEYOND: InstrumentId = InstrumentId(3);
 
@@ -30,7 +30,7 @@ fn added(id: InstrumentId, symbol: &str) -> Instrument {
     tickpath_test_support::instrument(id.0, symbol)
 }
 
-/// Somebody who knows all instruments.
+/// A client that knows all instruments.
 struct Rival {
     entry: OrderEntry,
     answers: usize,
@@ -71,7 +71,7 @@ impl Rival {
 }
 
 fn snapshot(trader: &Trader) -> TraderSnapshot {
-    // An engine that is just writing its snapshot is asked again.
+    // Retries while the engine is writing its snapshot.
     wait_for("a snapshot", || trader.view().snapshot().ok())
 }
 
@@ -114,7 +114,7 @@ fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
     trader.join().unwrap();
 
     let snapshot = view.snapshot().unwrap();
-    // Of SPARE twice that it is halted, then open, with an order and an execution; of BEYOND an order that no book took.
+    // SPARE twice: halted, then open, with an order and an execution; BEYOND: an order that no book accepted.
     assert!(snapshot.counters.unknown_instruments >= 5, "{:?}", snapshot.counters);
     assert_eq!(snapshot.positions.len(), 1);
     let feed = feed.result.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
@@ -137,6 +137,6 @@ fn a_trader_goes_on_with_what_it_knows_when_instruments_are_added() {
             .collect()
     };
     for id in [SPARE, BEYOND] {
-        assert_eq!(owners(id), BTreeSet::from([RIVAL]), "nobody else trades {id}");
+        assert_eq!(owners(id), BTreeSet::from([RIVAL]), "no other trader trades {id}");
     }
 }

@@ -1,4 +1,4 @@
-//! A trader that is started again at a venue whose session goes on.
+//! A trader that is restarted at a venue whose session continues.
 
 use tickpath_agent::TscClock;
 use tickpath_exchange::VenueSettings;
@@ -10,7 +10,7 @@ use tickpath_trading::{RandomStrategy, TraderSnapshot};
 use crate::site::venue_settings;
 use crate::threads::trader_of;
 
-/// A run of a trader until it has traded; how it stood, and the number of its first order.
+/// A run of a trader until it has traded; returns its state, and the number of its first order.
 fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
     let strategy = RandomStrategy::new(seed, Default::default());
     let trader =
@@ -27,7 +27,7 @@ fn a_run(venue: &RunningVenue, seed: u64) -> (TraderSnapshot, u64) {
 
 #[test]
 fn a_trader_that_comes_again_trades_behind_the_numbers_it_has_used() {
-    // Fewer messages are kept than a run causes: what was told before is not asked for.
+    // Fewer messages are kept than a run causes: earlier messages are not requested.
     let venue = RunningVenue::start(&VenueSettings { retained_responses: 64, ..venue_settings() });
     let mut first = 1;
     for seed in 1..=3 {
@@ -35,7 +35,7 @@ fn a_trader_that_comes_again_trades_behind_the_numbers_it_has_used() {
         assert_eq!(first_user_ref, first, "run {seed}");
         first += snapshot.counters.enters + snapshot.counters.replaces;
         assert_eq!(snapshot.counters.rejects, 0, "run {seed}: {:?}", snapshot.counters);
-        // It trades with itself alone.
+        // It trades only with itself.
         assert_eq!(snapshot.positions[0].net_qty(), 0, "run {seed}");
         assert!(snapshot.positions[0].volume().0 > 0, "run {seed}");
     }

@@ -1,4 +1,4 @@
-//! Connections that are lost, and venues that do not let in.
+//! Lost connections, and venues that refuse logins.
 
 use std::net::SocketAddrV4;
 
@@ -10,7 +10,7 @@ use tickpath_types::{Nanos, Side, TimeInForce};
 
 use crate::site::{QUERY, Site, buy, instruments, sell};
 
-/// How long the gateway waits before it connects again.
+/// The gateway's wait before it reconnects.
 const RECONNECT: Nanos = Nanos::from_secs(1);
 
 #[test]
@@ -22,7 +22,7 @@ fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
     for user_ref in 1..=3 {
         site.rival_enters(user_ref, Side::Buy, 10, 1_000_000, TimeInForce::Ioc);
     }
-    assert_eq!(site.script.changes_of(first).len(), 1, "nothing is heard yet");
+    assert_eq!(site.script.changes_of(first).len(), 1, "nothing is received yet");
 
     site.pass(RECONNECT);
     site.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
@@ -31,7 +31,7 @@ fn what_happens_while_the_connection_is_lost_is_heard_once_after_it() {
     assert_eq!(site.script.changes_of(first).len(), 4, "and nothing twice");
     assert_eq!((snapshot.positions[0].net_qty(), snapshot.counters.fills), (-30, 3));
     assert_eq!(snapshot.open_orders, 1);
-    assert_eq!(site.script.log().starts, 1, "the strategy goes on");
+    assert_eq!(site.script.log().starts, 1, "the strategy continues");
 
     site.enter(buy(30, 1_000_500));
     let snapshot = site.snapshot();
@@ -102,7 +102,7 @@ fn a_wrong_password_is_told() {
 
 #[test]
 fn a_venue_that_falls_silent_is_given_up() {
-    // It accepts the connection and never says a word.
+    // It accepts the connection and never sends anything.
     let (_listener, address) = listen();
     let now = TscClock::system().now();
     let mut entry = OrderEntry::connect(address, "A", "x", instruments(), now).unwrap();

@@ -8,7 +8,7 @@ use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, Price, PriceLevel, Qty, Side, UpdateKind,
 };
 
-/// Notes what it sees, and tries to buy.
+/// Records its updates, and tries to buy.
 #[derive(Default)]
 struct Watcher {
     bids: Vec<(InstrumentId, Price)>,

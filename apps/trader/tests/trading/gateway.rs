@@ -15,7 +15,7 @@ use tickpath_types::{CancelOrder, EnterOrder, Nanos, OrderRequest, Price, Qty, S
 
 use crate::site::{ALPHA, Cable, QUERY, instruments, venue_settings};
 
-/// Room for what the gateway tells.
+/// Capacity for the gateway's events.
 const EVENTS: usize = 8;
 
 struct Bench {
@@ -27,9 +27,9 @@ struct Bench {
     requests: spsc::Producer<OrderRequest>,
     events: spsc::Consumer<GatewayEvent>,
     now: Nanos,
-    /// What the gateway's turns allocated.
+    /// Allocations in the gateway's duty cycles.
     allocations: u64,
-    /// Real time of the gateway's longest turn.
+    /// Real time of the gateway's longest duty cycle.
     longest_turn: Duration,
 }
 
@@ -135,7 +135,7 @@ fn it_settles_when_the_venue_was_heard_after_a_quiet_moment_and_tells_it_once() 
     bench.until(|bench| bench.counters.logged_in.read() == 1);
     let login = bench.now;
     assert_eq!(bench.told(), [GatewayEvent::Disconnected, GatewayEvent::Reconnected]);
-    // A cable that brings nothing: time alone settles nothing.
+    // The proxy passes nothing on: time alone reconciles nothing.
     bench.cable.carries_answers = false;
     bench.until(|bench| bench.now.since(login) > SETTLE_AFTER + SETTLE_AFTER);
     assert_eq!(bench.told(), []);
@@ -149,7 +149,7 @@ fn it_settles_when_the_venue_was_heard_after_a_quiet_moment_and_tells_it_once() 
 
 #[test]
 fn nothing_waits_for_a_venue_that_does_not_answer() {
-    /// How long a connection may take to come about, and how long the gateway then waits.
+    /// Maximum duration of a connection attempt, and of the following wait.
     const ATTEMPT: Nanos = Nanos::from_secs(2);
     const PAUSE: Nanos = Nanos::from_secs(1);
     let mut bench = Bench::new();
@@ -158,7 +158,7 @@ fn nothing_waits_for_a_venue_that_does_not_answer() {
     bench.until(|bench| bench.counters.disconnects.read() == 1);
     assert_eq!(bench.errors(), 1);
     let lost_at = bench.now;
-    // The venue's end notices its loss; its own errors are not counted here.
+    // The venue's end detects its loss; its own errors are not counted here.
     let pass = |bench: &mut Bench, end| bench.until(|bench| bench.now >= end);
     let moment = Nanos::from_millis(50);
     pass(&mut bench, lost_at + PAUSE + ATTEMPT - moment);
@@ -166,13 +166,13 @@ fn nothing_waits_for_a_venue_that_does_not_answer() {
     pass(&mut bench, lost_at + PAUSE + ATTEMPT + moment);
     assert_eq!(bench.errors(), 2);
     let error = bench.gateway.counters().agents[0].last_error().unwrap();
-    assert!(error.contains("nobody answers at") && error.contains("within 2 s"), "{error}");
+    assert!(error.contains("no answer from") && error.contains("within 2 s"), "{error}");
     pass(&mut bench, lost_at + PAUSE + ATTEMPT + PAUSE + ATTEMPT + moment + moment);
     assert_eq!(bench.errors(), 3, "and again after a pause");
-    // By real time a turn takes microseconds, whatever the kernel does not answer.
+    // In real time a duty cycle takes microseconds, even if the kernel does not answer.
     assert!(bench.longest_turn < Duration::from_millis(500), "{:?}", bench.longest_turn);
 
-    // What is asked for meanwhile is given back at once.
+    // Requests from the meantime are returned immediately.
     bench.told();
     bench.requests.try_push(enter(1)).unwrap();
     bench.turn();
@@ -189,7 +189,7 @@ fn logging_in_again_allocates_nothing() {
     for round in 1..=3 {
         bench.cable.cut();
         bench.until(|bench| bench.counters.disconnects.read() == round);
-        // The loss is told in words; from there on nothing is allocated.
+        // The message about the loss is formatted; afterwards nothing is allocated.
         bench.allocations = 0;
         bench.until(|bench| bench.counters.logged_in.read() == 1);
         assert_eq!(bench.allocations, 0);
@@ -202,7 +202,7 @@ fn answers_that_come_with_the_end_of_the_session_count() {
     bench.cable.carries_answers = false;
     bench.requests.try_push(enter(1)).unwrap();
     bench.until(|bench| bench.venue_view.order_server.responses.read() == 1 + QUERY);
-    // The answer and the end of the session come by one read.
+    // The answer and the end of the session arrive in one read.
     bench.now = bench.now + Nanos::from_millis(1);
     while bench.venue_view.order_server.disconnects.read() == 0 {
         bench.now = bench.now + Nanos::from_millis(1);
@@ -214,7 +214,7 @@ fn answers_that_come_with_the_end_of_the_session_count() {
     let told = bench.told();
     assert!(matches!(told[..], [GatewayEvent::Answer { .. }, GatewayEvent::Disconnected]), "{told:?}");
     let counters = &bench.counters;
-    // Before it the day started, and after it the day ended: messages of the session, and no answers.
+    // The start of the day comes before it, the end of the day after it: these are not answers.
     assert_eq!((counters.answers.read(), counters.last_sequence.read()), (1, 3 + QUERY));
     assert_eq!((counters.logged_in.read(), counters.disconnects.read()), (0, 1));
     assert!(bench.gateway.counters().agents[0].last_error().unwrap().contains("session has ended"));

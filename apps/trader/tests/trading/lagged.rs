@@ -1,4 +1,4 @@
-//! An engine that reads too slowly: what it does about it comes of no message.
+//! An engine that reads too slowly: its resulting requests have no triggering message.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use tickpath_types::{
 use crate::site::{ALPHA, buy, instruments};
 
 const SESSION: SessionId = SessionId(1);
-/// Updates that the engine may be behind.
+/// Number of updates that the engine may be behind.
 const CAPACITY: usize = 4;
 
 fn update(sequence: u64) -> MarketUpdate {

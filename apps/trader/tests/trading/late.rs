@@ -1,5 +1,5 @@
-//! A feed handler that starts when the venue has long been open, and one that nothing is sent again to: both get the
-//! venue's books by its snapshots.
+//! A feed handler that starts long after the venue opened, and one without retransmission: both get the
+//! venue's books from its snapshots.
 
 use tickpath_agent::{Agent, Invoker, TscClock};
 use tickpath_book::{BooksById, OrderBooks};
@@ -20,7 +20,7 @@ use crate::site::{ALPHA, instruments, venue_settings};
 
 const TURN: Nanos = Nanos::from_micros(50);
 
-/// An open venue with a client, and feed handlers that come when they are called.
+/// An open venue with a client, and feed handlers that start on demand.
 struct Market {
     agents: Vec<Invoker>,
     entry: OrderEntry,
@@ -91,7 +91,7 @@ impl Market {
         }
     }
 
-    /// Orders on both sides, a third of which are cancelled.
+    /// Enters orders on both sides, a third of which are cancelled.
     fn trade(&mut self, count: u32) {
         for _ in 0..count {
             self.user_ref += 1;
@@ -113,7 +113,7 @@ impl Market {
         self.until("the answer", |market| market.answers > heard);
     }
 
-    /// Every feed has heard everything, and the books of each are the venue's.
+    /// Checks that every feed has received everything, and that the books of each are the venue's.
     fn check(mut self, feeds: &[&FeedView]) {
         let venue = self.venue.clone();
         self.until("the last message everywhere", |_| {
@@ -178,7 +178,7 @@ fn losses_on_both_lines_that_nobody_sends_again_are_healed_again_and_again() {
         feed.loss = Some(LossModel::new(&loss));
     });
     market.trade(200);
-    // A heartbeat may tell of the last one.
+    // A heartbeat may report the last one.
     for view in [&by_tcp, &by_multicast] {
         assert!(view.counters.injected_losses[0].read() >= 5);
         market.until("the healing", |_| view.counters.snapshots.waiting.read() == 0);

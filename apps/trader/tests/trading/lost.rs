@@ -1,5 +1,4 @@
-//! What becomes of orders when the connection is lost: before a request, between a request and its answer, and
-//! for good.
+//! Orders when the connection is lost: before a request, between a request and its answer, and permanently.
 
 use tickpath_trading::{EngineConfig, OrderChange, Refusal, SETTLE_AFTER, StopReason};
 use tickpath_types::{CancelReason, Nanos, Price, Qty, RejectReason, Side, TimeInForce, UserRefNum};
@@ -79,7 +78,7 @@ fn an_order_that_the_venue_dropped_with_a_word_is_rejected_and_others_are_not() 
     site.until("the request on the cable", |site| site.view.gateway.requests.read() == 2 + QUERY);
     site.cable.drop_requests_with_a_word();
     site.cable.carries_requests = true;
-    // Whatever comes behind it is answered as ever.
+    // Later requests are answered as usual.
     let other = site.enter(buy(10, 997_000));
     site.pass(SETTLE_AFTER.since(Nanos::from_millis(300)));
     assert_eq!(site.script.changes_of(dropped.0), [], "the venue may still answer");
@@ -110,7 +109,7 @@ fn a_doubt_ends_at_its_time_however_much_more_is_dropped() {
     let first = drop_one(&mut site);
     let mut others = vec![];
     while others.len() < 12 {
-        // Four times as often as a doubt takes.
+        // Four times as often as a reconciliation takes.
         site.pass(Nanos(SETTLE_AFTER.0 / 4));
         others.push(drop_one(&mut site));
     }
@@ -156,7 +155,7 @@ fn the_kill_switch_waits_for_the_connection_and_cancels_then() {
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.stopped), (2, Some(StopReason::Killed)));
     site.log_in_again();
-    // The second order never was; the first one's cancel is lost, given up and sent once more.
+    // The second order never existed; the first one's cancel is lost, given up and sent once more.
     site.until("the end of all", |site| site.script.changes_of(1).len() == 3);
     let snapshot = site.snapshot();
     assert_eq!((snapshot.open_orders, snapshot.counters.unanswered), (0, 2));

@@ -17,6 +17,6 @@ mod threads;
 
 use tickpath_agent::CountingAllocator;
 
-/// So that tests see what duty cycles allocate.
+/// Lets tests count the allocations of duty cycles.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

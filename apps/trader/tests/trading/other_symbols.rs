@@ -1,4 +1,4 @@
-//! A trader whose instrument file has other symbols than the venue under some numbers: it does not trade these.
+//! A trader whose instrument file contradicts the venue's symbols for some numbers: it does not trade these.
 
 use tickpath_agent::TscClock;
 use tickpath_exchange::VenueSettings;
@@ -18,7 +18,7 @@ fn table(symbols: &[&str]) -> Vec<Instrument> {
     tickpath_test_support::instruments(symbols).as_slice().to_vec()
 }
 
-/// What comes of an order.
+/// The result of an order.
 fn enter(script: &Script, instrument: InstrumentId) -> Result<(), Refusal> {
     let count = script.log().sent.len();
     script.tell(Action::Enter(NewOrder::limit(instrument, Side::Buy, Qty(10), Price(999_000))));
@@ -28,7 +28,7 @@ fn enter(script: &Script, instrument: InstrumentId) -> Result<(), Refusal> {
 
 #[test]
 fn an_instrument_that_the_venue_names_otherwise_is_not_traded_and_is_told_of() {
-    // The venue has BRAVO, too, so that it would take the orders.
+    // The venue has BRAVO too, so that it would accept the orders.
     let instruments = tickpath_test_support::instruments(&["ALPHA", "GAMMA", "BRAVO"]);
     let venue = RunningVenue::start(&VenueSettings { instruments, ..venue_settings() });
     for (user, symbols, others) in [
@@ -48,7 +48,7 @@ fn an_instrument_that_the_venue_names_otherwise_is_not_traded_and_is_told_of() {
         wait_until("the count", || trader.feed().counters.other_symbols.read() == others);
         if others == 0 {
             wait_until("an order", || enter(&script, SECOND).is_ok());
-            // BRAVO has a spare book, of which nothing is expected.
+            // BRAVO has a spare book, for which no symbol is expected.
             assert_eq!(trader.other_symbols(), None);
         } else {
             wait_until("the warning", || trader.other_symbols().is_some());

@@ -90,7 +90,7 @@ fn the_kill_switch_cancels_every_open_order_for_good() {
         let last = site.script.changes_of(user_ref).pop().unwrap();
         assert_eq!(last, OrderChange::Canceled { decrement: Qty(10), reason: CancelReason::User });
     }
-    // Nothing more is sent: the strategy is no longer asked.
+    // Nothing more is sent: the strategy is no longer called.
     let requests = site.view.gateway.requests.read();
     site.script.tell(Action::Enter(buy(10, 999_000)));
     site.rival_enters(1, Side::Sell, 1, 1_000_000, TimeInForce::Day);

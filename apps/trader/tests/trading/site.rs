@@ -1,4 +1,4 @@
-//! A venue, a trader and a rival in one thread, and a cable between them that can be cut.
+//! A venue, a trader and a rival in one thread, and a fault proxy between them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -26,10 +26,10 @@ use tickpath_types::{
 
 use crate::strategy::{Action, Script};
 
-/// Simulated time of one turn: the engine looks at its timer every 5 ms, at its view every 100 ms.
+/// Simulated time of one step: the engine checks its timer every 5 ms and its view every 100 ms.
 const TURN: Nanos = Nanos::from_micros(500);
 pub const ALPHA: InstrumentId = InstrumentId(1);
-/// Before anything else a gateway asks which number is the first.
+/// Number of queries before anything else: a gateway queries its first order number.
 pub const QUERY: u64 = 1;
 
 pub fn instruments() -> InstrumentTable {
@@ -41,7 +41,7 @@ pub fn venue_settings() -> VenueSettings {
     VenueSettings { heartbeat: Nanos::from_millis(100), ..settings }
 }
 
-/// A venue and a trader with a scripted strategy, connected by a cable.
+/// A venue and a trader with a scripted strategy, connected by a proxy.
 pub struct Site {
     venue: Option<Invoker>,
     trader: Invoker,
@@ -65,7 +65,7 @@ impl Site {
         Site::with(&EngineConfig::default())
     }
 
-    /// Everything started, everybody logged in.
+    /// A started site with everyone logged in.
     pub fn with(config: &EngineConfig) -> Site {
         let settings = venue_settings();
         let clock = TscClock::system();
@@ -155,7 +155,7 @@ impl Site {
         }
     }
 
-    /// Lets simulated time pass.
+    /// Advances simulated time.
     pub fn pass(&mut self, time: Nanos) {
         let end = self.now + time;
         while self.now < end {
@@ -175,7 +175,7 @@ impl Site {
         &mut self.rival.as_mut().unwrap().entry
     }
 
-    /// The rival enters an order, and it is answered.
+    /// The rival enters an order, and gets its answer.
     pub fn rival_enters(
         &mut self,
         user_ref: u32,
@@ -196,14 +196,14 @@ impl Site {
         self.until("the rival's answer", |site| site.rival.as_ref().unwrap().heard.iter().any(is_answer));
     }
 
-    /// The script enters an order; its number, once the venue has accepted it.
+    /// The script enters an order; returns its number, once the venue has accepted it.
     pub fn enter(&mut self, order: NewOrder) -> u32 {
         let user_ref = self.ask(Action::Enter(order)).unwrap().0;
         self.until("its acceptance", |site| !site.script.changes_of(user_ref).is_empty());
         user_ref
     }
 
-    /// How the engine stands, read after its view was brought up to date.
+    /// State of the engine, read after its view was updated.
     pub fn snapshot(&mut self) -> TraderSnapshot {
         self.pass(Nanos::from_millis(250));
         self.view.snapshot().unwrap()
@@ -213,20 +213,20 @@ impl Site {
         self.cable.cut();
     }
 
-    /// Cuts the cable, and the trader notices.
+    /// Cuts the connection, and waits until the trader notices.
     pub fn lose_connection(&mut self) {
         self.cut_cable();
         self.until("the loss", |site| site.view.gateway.logged_in.read() == 0);
     }
 
-    /// Until the trader is logged in, and its engine knows.
+    /// Waits until the trader is logged in, and its engine knows that.
     pub fn log_in_again(&mut self) {
         self.until("the new login", |site| site.view.gateway.logged_in.read() == 1);
         self.turn();
         self.turn();
     }
 
-    /// The script is told to do something, and has asked for it.
+    /// Passes an action to the script, and waits for its request.
     pub fn ask(&mut self, action: Action) -> Result<UserRefNum, Refusal> {
         let count = self.script.log().sent.len();
         self.script.tell(action);
@@ -247,21 +247,21 @@ impl Site {
     }
 }
 
-/// Carries bytes between whoever connects here and the venue.
+/// Forwards bytes between its clients and the venue.
 pub struct Cable {
     listener: TcpListener,
     pub address: SocketAddrV4,
     venue: SocketAddrV4,
     ends: Option<[TcpStream; 2]>,
-    /// The venue's end of a cable that was cut without its noticing.
+    /// The venue's end of a connection that was cut without its noticing.
     dangling: Option<TcpStream>,
-    /// False while nothing gets through to the venue: what is written is lost when the cable is cut.
+    /// False while requests do not reach the venue: their bytes are lost when the connection is cut.
     pub carries_requests: bool,
-    /// False while nothing gets through from the venue.
+    /// False while the venue's answers are not forwarded.
     pub carries_answers: bool,
     /// False while every new connection ends at once.
     pub is_plugged: bool,
-    /// Connections that take the place of those to come, while nobody who connects is answered.
+    /// Connections that fill the backlog, while the kernel answers no new ones.
     jam: Vec<Socket>,
 }
 
@@ -281,13 +281,13 @@ impl Cable {
         }
     }
 
-    /// From now on the kernel answers nobody who connects, as where a firewall drops packets.
+    /// From now on the kernel does not answer new connections, as if a firewall dropped packets.
     pub fn jam(&mut self) {
         SockRef::from(&self.listener).listen(0).unwrap();
         loop {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             socket.set_nonblocking(true).unwrap();
-            // On loopback a connection stands when `connect` returns, if it ever will.
+            // On loopback a connection is established when `connect` returns, if at all.
             let _ = socket.connect(&self.address.into());
             let is_stuck = socket.peer_addr().is_err();
             self.jam.push(socket);
@@ -304,19 +304,19 @@ impl Cable {
         SockRef::from(&self.listener).listen(16).unwrap();
     }
 
-    /// Whatever does not get through just now is lost; the next connection is whole.
+    /// Unforwarded bytes are lost; the next connection is not affected.
     pub fn cut(&mut self) {
         self.ends = None;
         self.dangling = None;
         (self.carries_requests, self.carries_answers) = (true, true);
     }
 
-    /// Cuts it so that the client notices and the venue does not, until [`cut`](Self::cut).
+    /// Cuts the connection so that the client notices and the venue does not, until [`cut`](Self::cut).
     pub fn cut_at_the_client(&mut self) {
         self.dangling = self.ends.take().map(|[_, venue]| venue);
     }
 
-    /// What was asked for since the last turn is lost, and the venue tells so for people to read.
+    /// Drops the requests since the last step, and sends a debug message of the venue instead.
     pub fn drop_requests_with_a_word(&mut self) {
         let [client, _] = self.ends.as_mut().unwrap();
         let mut lost = [0; 4_096];
@@ -348,7 +348,7 @@ impl Cable {
     }
 }
 
-/// False when the connection is over.
+/// False when the connection has ended.
 fn pump(from: &mut TcpStream, to: &mut TcpStream) -> bool {
     let mut bytes = [0; 4_096];
     loop {

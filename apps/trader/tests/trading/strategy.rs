@@ -1,4 +1,4 @@
-//! A strategy that does what it is told.
+//! A strategy that executes scripted actions.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tickpath_types::{MarketUpdate, Nanos, Price, Qty, UserRefNum};
 
 use crate::site::ALPHA;
 
-/// What it is told.
+/// A scripted action.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     Enter(NewOrder),
@@ -16,14 +16,14 @@ pub enum Action {
     Cancel(UserRefNum),
 }
 
-/// What the test and the strategy share.
+/// State shared by the test and the strategy.
 #[derive(Clone, Default)]
 pub struct Script {
     actions: Arc<Mutex<VecDeque<Action>>>,
     log: Arc<Mutex<Log>>,
 }
 
-/// What the strategy saw and did.
+/// Events and actions of the strategy.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     pub starts: u32,

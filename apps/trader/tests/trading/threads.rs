@@ -1,4 +1,4 @@
-//! A trader as a program runs it: on threads of its own, from its configuration.
+//! A trader as run by a program: on separate threads, from its configuration.
 
 use std::time::Instant;
 
@@ -40,7 +40,7 @@ fn two_traders_trade_and_stop() {
     };
     let traders = [start("TRADER", 1), start("RIVAL", 2)];
     let is_so = |trader: &Trader, is_so: fn(&TraderSnapshot) -> bool| {
-        // An engine that is just writing its snapshot is asked again.
+        // Retries while the engine is writing its snapshot.
         trader.view().snapshot().is_ok_and(|snapshot| is_so(&snapshot))
     };
     wait_until("trades", || traders.iter().all(|trader| is_so(trader, |now| now.counters.fills > 0)));
@@ -99,7 +99,7 @@ fn a_venue_that_is_full_ends_the_trader_with_the_reason_when_the_time_is_up() {
     first.join().unwrap();
 }
 
-/// The one client of a venue that takes no more, logged in.
+/// The only client of a venue that accepts no more, logged in.
 fn the_one_client(venue: &RunningVenue) -> Trader {
     let quiet = RandomStrategy::new(2, Default::default());
     let trader = Trader::start(&trader_of(venue, "RIVAL", 2), quiet.into(), TscClock::system()).unwrap();
