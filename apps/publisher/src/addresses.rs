@@ -1,12 +1,12 @@
-//! The addresses that are given out, one after the other.
+//! Assigns service addresses one after the other.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Addresses of services: consecutive ports from a first one on, or ports that the system finds free.
+/// Addresses of services: consecutive ports from a first one on, or free ports chosen by the system.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Addresses {
     ip: Ipv4Addr,
-    /// 0 for free ones.
+    /// 0 selects free ports.
     port: u16,
 }
 
@@ -15,7 +15,7 @@ impl Addresses {
         Addresses { ip: *first.ip(), port: first.port() }
     }
 
-    /// The next one.
+    /// Returns the next address.
     pub(crate) fn next(&mut self) -> SocketAddrV4 {
         let port = self.port;
         self.port = if port == 0 { 0 } else { port.wrapping_add(1).max(1) };

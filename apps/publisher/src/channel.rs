@@ -1,4 +1,4 @@
-//! One channel: its lines, what is kept of it, and who serves those who lost something.
+//! One channel: its lines, its message store, and its recovery service.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,9 +20,9 @@ use crate::service::Service;
 use crate::store::Store;
 use crate::xdp::{self, XdpService};
 
-/// After so long without a packet a heartbeat is sent.
+/// Time without a packet after which a heartbeat is sent.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// Tries to give a packet to a line whose queue in the kernel is full, before it counts as not sent.
+/// Attempts to send a packet while the kernel's queue of the line is full, before it counts as unsent.
 const SEND_TRIES: usize = 10_000;
 
 struct Line {
@@ -39,7 +39,7 @@ pub(crate) struct Channel {
     service: Option<Box<dyn Service>>,
     /// Number of the next message; 0 before the first packet.
     next: u64,
-    /// The latest packet with its send time by the publisher's clock, and when it was sent here.
+    /// The latest packet, its send time by the publisher's clock, and the time at which it was sent here.
     last: Vec<u8>,
     last_head: Option<PacketHead>,
     last_sent: Nanos,
@@ -49,8 +49,8 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Opens the lines of a channel, and its services where they are wanted. The port of channel `index` is so many above
-    /// the first one's. An XDP channel has a product and a number of its own.
+    /// Opens the lines of a channel, and its services if requested. The port of channel `index` is `index`
+    /// above the first channel's port. An XDP channel has a separate product and number.
     pub(crate) fn open(
         key: Key,
         product: (u8, u8),
@@ -99,12 +99,12 @@ impl Channel {
         &self.key
     }
 
-    /// The channel as `tickpath feed --config` wants it.
+    /// Returns the channel's configuration for `tickpath feed --config`.
     pub(crate) fn config(&self, interface: Ipv4Addr) -> String {
         let mut text = String::new();
         let _ = writeln!(text, "# {}", self.key);
         let _ = writeln!(text, "[[channel]]");
-        // Channels of one protocol are told apart by the port of line A.
+        // The port of line A distinguishes the channels of one protocol.
         if let Some(line) = self.lines.first() {
             let _ = writeln!(text, "name = \"{}-{}\"", self.protocol(), line.sender.group().port());
         }
@@ -130,7 +130,7 @@ impl Channel {
         }
     }
 
-    /// Sends a packet on both lines, once it is kept. A copy of one that was sent is not sent again.
+    /// Stores a packet and sends it on both lines. A duplicate is not sent again.
     pub(crate) fn publish(&mut self, now: Nanos, head: &PacketHead, payload: &[u8]) {
         let end = head.first + head.count;
         if head.kind == Kind::Aside {
@@ -172,7 +172,7 @@ impl Channel {
         self.send(now, head.first, payload, head.kind == Kind::Messages);
     }
 
-    /// The numbering begins anew: the packet begins it, and was sent after everything else.
+    /// Whether the sequence is reset: the packet begins a numbering, and was sent after all others.
     fn is_restart(&self, head: &PacketHead) -> bool {
         let Some(sent_ns) = head.starts.filter(|_| self.next > head.first + head.count) else { return false };
         self.last_head.is_some_and(|last| sent_ns > last.sent_ns)
@@ -191,7 +191,7 @@ impl Channel {
         }
     }
 
-    /// Answers requests, and says that the lines are alive; returns how much there was to do.
+    /// Answers requests and sends due heartbeats; returns the amount of work done.
     pub(crate) fn poll(&mut self, now: Nanos) -> usize {
         if now >= self.next_heartbeat && self.last_head.is_some() {
             self.counts.heartbeats += 1;
@@ -204,7 +204,7 @@ impl Channel {
 
     fn heartbeat(&self, now: Nanos) -> Option<Vec<u8>> {
         let head = self.last_head?;
-        // By the publisher's clock it is now as much later than the last packet as it is here.
+        // The publisher's clock is as far past the last packet as the clock here.
         let now_ns = head.sent_ns + now.since(self.last_sent).0;
         match self.key {
             Key::Iex(..) => iex::heartbeat(&self.last, now_ns),
@@ -218,13 +218,13 @@ impl Channel {
         if self.is_over { Header::end_of_session(session, next) } else { Header::heartbeat(session, next) }
     }
 
-    /// There will be no more messages: a protocol that can say so does from now on.
+    /// Marks the end of the messages: protocols that can announce it do so from now on.
     pub(crate) fn end(&mut self) {
         self.is_over = true;
         self.next_heartbeat = Nanos::ZERO;
     }
 
-    /// Lets go of everyone who is connected.
+    /// Disconnects all clients.
     pub(crate) fn close(&mut self, now: Nanos) {
         if let Some(service) = &mut self.service {
             service.close(now);
@@ -256,7 +256,7 @@ fn serve(
     })
 }
 
-/// What is said of a port that is taken names the option for another.
+/// Adds the option for another port to the error for a port in use.
 fn name_option(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(NetError::AddressInUse { address }) => {
@@ -266,7 +266,7 @@ fn name_option(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Gives a packet to the kernel, which may need a moment for it.
+/// Passes a packet to the kernel, with retries while its queue is full.
 fn is_sent(sender: &mut MulticastSender, packet: &[u8]) -> bool {
     for _ in 0..SEND_TRIES {
         match sender.send(packet) {

@@ -9,30 +9,30 @@ use tickpath_types::Nanos;
 /// Connections accepted in one duty cycle.
 const ACCEPTS_PER_CYCLE: usize = 64;
 
-/// One connection, and what the service knows of it.
+/// One connection, and its state in the service.
 pub(crate) struct Client<T> {
     id: u64,
     pub(crate) tcp: TcpConnection,
     pub(crate) state: T,
-    /// When it last asked for something, or took something.
+    /// Time of its last request or its last accepted byte.
     pub(crate) latest: Nanos,
     /// It has made a request.
     pub(crate) has_asked: bool,
-    /// It is closed with the next look at who connects.
+    /// It is closed at the next call of [`accept`](Clients::accept).
     pub(crate) is_gone: bool,
 }
 
 impl<T> Client<T> {
-    /// Gives the kernel what waits for it.
+    /// Passes the pending bytes to the kernel.
     pub(crate) fn flush(&mut self) {
         self.is_gone |= matches!(self.tcp.flush_pending(), Err(_) | Ok(SendOutcome::Closed));
     }
 }
 
-/// Clients up to a bound, in the order in which they came, and the connections that have made no request.
+/// Clients up to a maximum, in the order of their arrival, and the connections that have made no request.
 ///
-/// The services ask for no credentials. So where there is no capacity for a client, the address that has the most gives
-/// way to one that has fewer; a further client of the same address is closed and counted.
+/// The services require no credentials. If there is no capacity for a client, the address with the most
+/// clients loses one to an address with fewer; a further client of the same address is closed and counted.
 pub(crate) struct Clients<T> {
     acceptor: TcpAcceptor,
     pub(crate) list: Vec<Client<T>>,
@@ -44,7 +44,7 @@ pub(crate) struct Clients<T> {
 }
 
 impl<T> Clients<T> {
-    /// With at most `max` clients; a connection has `deadline` for its first request.
+    /// Listens for at most `max` clients; a connection must make its first request within `deadline`.
     pub(crate) fn bind(
         address: SocketAddrV4,
         sizes: BufferSizes,
@@ -69,8 +69,9 @@ impl<T> Clients<T> {
         self.acceptor.local_address()
     }
 
-    /// Accepts connections and drops those that have ended; returns the number accepted. Call it after all clients were
-    /// read: a request that has come is known before its connection could be closed for a newcomer.
+    /// Accepts connections and drops those that have ended; returns the number accepted. Call it after
+    /// reading from all clients, so that a request that has arrived is known before its connection could be
+    /// closed for a new one.
     pub(crate) fn accept(&mut self, now: Nanos, new: impl Fn() -> T) -> usize {
         for index in 0..self.list.len() {
             if self.list[index].has_asked && self.waiting.remove(self.list[index].id) {
@@ -107,7 +108,7 @@ impl<T> Clients<T> {
         came
     }
 
-    /// A connection has made its first request.
+    /// Handles the first request of a connection.
     fn enter(&mut self, now: Nanos, index: usize) {
         let (id, peer) = (self.list[index].id, *self.list[index].tcp.peer_address().ip());
         if let Some(rival) = self.served.rival(peer) {
@@ -148,7 +149,7 @@ mod tests {
         let mut now = Nanos::from_secs(1);
         while clients.accepted < 202 {
             clients.accept(now, || ());
-            // The first two ask at once.
+            // The first two make their request at once.
             clients.list.iter_mut().filter(|client| client.id < 2).for_each(|client| client.has_asked = true);
         }
         clients.accept(now, || ());

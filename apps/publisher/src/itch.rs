@@ -1,4 +1,4 @@
-//! What serves a channel of ITCH: the MoldUDP64 request server, and GLIMPSE.
+//! The services of an ITCH channel: the MoldUDP64 request server, and GLIMPSE.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -17,11 +17,11 @@ use crate::addresses::Addresses;
 use crate::service::Service;
 use crate::store::Store;
 
-/// Packets sent in answer in one duty cycle.
+/// Maximum number of answer packets sent in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 16;
-/// Requests that one address may make.
+/// Limit on the requests of one address.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
-/// The largest locate that a snapshot can know.
+/// The largest locate that a snapshot supports.
 const INSTRUMENT_MAX: InstrumentId = InstrumentId(16_383);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,7 +112,7 @@ impl ItchService {
 impl Service for ItchService {
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
         if !std::mem::replace(&mut self.is_begun, true) && sequence != 1 {
-            // What came before the recording is not known: books that begin with it are whole as far as they go.
+            // The messages before the recording are unknown: books are complete for the recorded part.
             let limits = BookLimits::new(INSTRUMENT_MAX, self.max_orders);
             self.image = MarketImage::new(limits, Sequence(sequence));
         }

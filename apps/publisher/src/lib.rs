@@ -1,11 +1,11 @@
-//! The publisher's side of a recording: its packets on multicast lines in their own time, and the services by which
-//! those recover who lost some or came late.
+//! Plays the publisher of a recording: sends its packets on multicast lines in recorded time, and serves
+//! recovery to clients that lost some or joined late.
 //!
-//! [`Publication::open`] looks into a capture (or a file of ITCH messages, which it frames) and opens a channel for each
-//! that is in it; [`Publication::feed_config`] is the configuration of a feed handler that hears them;
+//! [`Publication::open`] scans a capture (or a file of ITCH messages, which it frames) and opens a channel
+//! for each one it finds. [`Publication::feed_config`] returns the configuration of a feed handler for them.
 //! [`Publication::run`] publishes.
 //!
-//! | protocol | what is served |
+//! | protocol | services |
 //! |---|---|
 //! | ITCH | MoldUDP64 requests over UDP, GLIMPSE over SoupBinTCP |
 //! | XDP | the request server over TCP, with channels of retransmission and refresh |

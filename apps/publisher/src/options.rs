@@ -1,4 +1,4 @@
-//! What is to be published, and how.
+//! The options of a publication.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -7,47 +7,47 @@ use tickpath_config::Speed;
 use tickpath_nasdaq::moldudp64::Session;
 use tickpath_types::Nanos;
 
-/// Bytes of messages of a channel that are kept unless it is said otherwise.
+/// Default size of a channel's message store, in bytes.
 pub const STORE_BYTES_DEFAULT: usize = 64 << 20;
-/// Orders or levels of a channel that snapshots have room for unless it is said otherwise.
+/// Default capacity of a channel's snapshots, in orders or levels.
 pub const MAX_ORDERS_DEFAULT: u32 = 1 << 20;
 
-/// What is to be published, and how.
+/// The options of a publication.
 #[derive(Clone, Debug)]
 pub struct PublishOptions {
     /// A capture (pcap, pcapng) or a file of ITCH messages, plain, gz or zst.
     pub file: PathBuf,
     /// Group and port of line A of the first channel; the next channels have the next ports.
     pub line_a: SocketAddrV4,
-    /// The same of line B; none for one line.
+    /// Group and port of line B; none for one line.
     pub line_b: Option<SocketAddrV4>,
-    /// Address of the interface that the lines leave by.
+    /// Address of the interface on which the lines are sent.
     pub interface: Ipv4Addr,
-    /// How fast, by the recording's own time stamps.
+    /// Speed relative to the recording's time stamps.
     pub speed: Speed,
-    /// Where those who lost messages are served: the first of consecutive ports, or with port 0 free ones. Nobody is
-    /// without it.
+    /// Address of the recovery services: the first of consecutive ports, or with port 0 free ones. `None`
+    /// disables recovery.
     pub recovery: Option<SocketAddrV4>,
-    /// Packets that line A loses on purpose, in parts per million.
+    /// Packets that line A drops on purpose, in parts per million.
     pub drop_a_ppm: u32,
-    /// The same of line B.
+    /// Packets that line B drops on purpose, in parts per million.
     pub drop_b_ppm: u32,
-    /// Chooses which packets are lost.
+    /// Seed for the choice of dropped packets.
     pub seed: u64,
-    /// From the opening of the doors to the first packet.
+    /// Time from opening the services to the first packet.
     pub start_after: Nanos,
-    /// From the last packet to the end: who lost something is served meanwhile.
+    /// Time from the last packet to the end; recovery is served meanwhile.
     pub linger: Nanos,
-    /// Bytes of messages that are kept of each channel; older ones are not available any more.
+    /// Bytes of messages stored for each channel; older ones become unavailable.
     pub store_bytes: usize,
-    /// Orders or levels of each channel that snapshots have room for; beyond there are no snapshots.
+    /// Capacity of each channel's snapshots, in orders or levels; beyond it there are no snapshots.
     pub max_orders: u32,
-    /// Name of the session of a file that has none, an ITCH file's.
+    /// Session name for a file without one, which is an ITCH file.
     pub session: Session,
 }
 
 impl PublishOptions {
-    /// One line on the loopback interface, at the recording's own speed, nobody served.
+    /// One line on the loopback interface, at the recorded speed, without recovery.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, line_a: SocketAddrV4) -> PublishOptions {
         PublishOptions {

@@ -1,4 +1,4 @@
-//! What a packet of a recording is, whatever its protocol.
+//! The packets of a recording, independent of the protocol.
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -7,14 +7,14 @@ use tickpath_iex::{Feed, Segment};
 use tickpath_nasdaq::moldudp64::{self, Session};
 use tickpath_nyse::DeliveryFlag;
 
-/// What names a channel.
+/// Identifies a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// ITCH in MoldUDP64: the session. Both lines of it are one channel.
     Itch(Session),
-    /// NYSE XDP, whose packets say nothing of their channel: the group.
+    /// NYSE XDP, whose packets do not name their channel: the group.
     Xdp(SocketAddrV4),
-    /// IEX: the feed and the channel of it.
+    /// IEX: the feed and its channel.
     Iex(Feed, u32),
 }
 
@@ -28,36 +28,36 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a packet is for.
+/// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It carries messages.
     Messages,
-    /// It says which number comes next.
+    /// It gives the next number.
     Heartbeat,
     /// It ends the session.
     EndOfSession,
-    /// Of a recovery: nothing of the channel itself.
+    /// Out-of-band, of a recovery: not part of the channel itself.
     Aside,
 }
 
-/// What the header of a packet says.
+/// The contents of a packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHead {
     pub(crate) key: Key,
     pub(crate) kind: Kind,
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// It begins a numbering, and was sent then by the publisher's clock.
+    /// The packet begins a numbering; its send time by the publisher's clock.
     pub(crate) starts: Option<u64>,
-    /// IEX's session id; 0 of the others.
+    /// IEX's session id; 0 for the others.
     pub(crate) session: u32,
-    /// When it was sent, by the publisher's clock in nanoseconds; 0 where the protocol does not say.
+    /// Send time by the publisher's clock in nanoseconds; 0 if the protocol does not give it.
     pub(crate) sent_ns: u64,
 }
 
-/// Reads the head of a packet of any protocol; `None` for one of none. Each of the three is known by its lengths, which
-/// must add up to the last byte.
+/// Reads the head of a packet of any protocol; `None` for an unknown one. Each of the three is recognised by
+/// its lengths, which must add up to the last byte.
 pub(crate) fn read_head(payload: &[u8], dst: SocketAddrV4) -> Option<PacketHead> {
     iex(payload).or_else(|| xdp(payload, dst)).or_else(|| itch(payload))
 }
@@ -113,7 +113,7 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
         moldudp64::Kind::Heartbeat => Kind::Heartbeat,
         moldudp64::Kind::EndOfSession => Kind::EndOfSession,
     };
-    // Anything of 20 bytes could be a heartbeat: a session is printable.
+    // Any 20 bytes could be a heartbeat, so require a printable session.
     if !packet.session().to_string().bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return None;
     }
@@ -128,8 +128,8 @@ fn itch(payload: &[u8]) -> Option<PacketHead> {
     })
 }
 
-/// Gives each message of a packet whose head was read: its number, its bytes and its tag, which of IEX is its place in
-/// the stream.
+/// Passes each message of a packet whose head was read to `take`: its number, its bytes and its tag, which
+/// for IEX is its stream offset.
 pub(crate) fn for_each_message(key: &Key, payload: &[u8], mut take: impl FnMut(u64, &[u8], u64)) {
     match key {
         Key::Itch(_) => {

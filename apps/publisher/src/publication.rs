@@ -1,4 +1,4 @@
-//! A recording on its way to the lines.
+//! The publication of a recording on its lines.
 
 use std::time::Duration;
 
@@ -15,25 +15,25 @@ use crate::report::PublishReport;
 use crate::source::{Source, Timed};
 use crate::survey::{CHANNELS_MAX, INSTRUMENTS_MAX, SURVEY_PACKETS, Survey};
 
-/// Instruments of a channel that a feed handler has room for without being told.
+/// Instruments for which a feed handler has capacity by default.
 const INSTRUMENTS_DEFAULT: usize = 1_024;
-/// Packets sent between two looks at the requests.
+/// Packets sent between two polls for requests.
 const PACKETS_PER_CYCLE: usize = 32;
-/// Longest rest when there is nothing to do.
+/// Longest sleep when there is nothing to do.
 const REST: Duration = Duration::from_micros(200);
-/// How often progress is told.
+/// Interval of the progress reports.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_millis(500);
 
-/// How far a publication is.
+/// The progress of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishProgress {
-    /// Bytes of the file that were read, as they are stored.
+    /// Bytes of the file that were read, in stored (compressed) form.
     pub bytes: u64,
-    /// Size of the file in bytes; 0 when it is not known.
+    /// Size of the file in bytes; 0 if unknown.
     pub bytes_total: u64,
     /// Packets published so far.
     pub packets: u64,
-    /// Everything has been sent, and what goes on is recovery.
+    /// All packets have been sent; only recovery continues.
     pub is_sent: bool,
 }
 
@@ -44,7 +44,7 @@ enum Phase {
     Lingering { until: Nanos },
 }
 
-/// A recording that is ready to be published: its channels are known and its doors are open.
+/// A recording that is ready to be published: its channels are known and its services are open.
 pub struct Publication {
     options: PublishOptions,
     survey: Survey,
@@ -53,7 +53,7 @@ pub struct Publication {
     channels: Vec<Channel>,
     held: Timed,
     is_held: bool,
-    /// Recorded time and clock of the first packet.
+    /// Recorded time of the first packet, and the clock's time when it was sent.
     origin: Option<(u64, Nanos)>,
     packets: u64,
     unknown: u64,
@@ -62,11 +62,11 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// Looks into the recording for its channels, and opens lines and services for each.
+    /// Scans the recording for its channels, and opens lines and services for each.
     ///
     /// # Errors
-    /// One line that says what to do: the file is no recording, has no packet of a known protocol at its start, or an
-    /// address cannot be had.
+    /// One line that says what to do: the file is no recording, has no packet of a known protocol at its
+    /// start, or an address is unavailable.
     pub fn open(options: PublishOptions) -> anyhow::Result<Publication> {
         ensure!(
             Some(options.line_a) != options.line_b,
@@ -110,7 +110,7 @@ impl Publication {
         })
     }
 
-    /// The configuration of a feed handler that hears all of it.
+    /// Returns the configuration of a feed handler for all channels.
     #[must_use]
     pub fn feed_config(&self) -> String {
         let mut parts = Vec::with_capacity(self.channels.len() + 1);
@@ -121,7 +121,7 @@ impl Publication {
             let mut text = channel.config(self.options.interface);
             let instruments = self.survey.instruments(channel.key());
             if instruments > INSTRUMENTS_DEFAULT {
-                // Some more than have been seen, as others may come.
+                // Reserve for instruments that have not been seen yet.
                 let room = (instruments + instruments / 4).min(INSTRUMENTS_MAX);
                 text.push_str(&format!("max_instruments = {room}\n"));
             }
@@ -130,8 +130,8 @@ impl Publication {
         parts.join("\n")
     }
 
-    /// Publishes until the end of the recording and the time after it, or until told to stop. `observer` is told the
-    /// progress twice a second.
+    /// Publishes until the end of the recording and the time after it, or until the stop signal. `observer`
+    /// receives the progress twice a second.
     pub fn run(
         mut self,
         clock: TscClock,
@@ -180,7 +180,7 @@ impl Publication {
         self.report(is_stopped)
     }
 
-    /// Sends what is due; how much, or `None` at the end of the recording.
+    /// Sends the due packets; returns their number, or `None` at the end of the recording.
     fn play(&mut self, clock: &TscClock) -> Option<usize> {
         for sent in 0..PACKETS_PER_CYCLE {
             if !self.is_held {

@@ -1,4 +1,4 @@
-//! What was published.
+//! The report of a publication.
 
 use std::fmt;
 use std::net::SocketAddrV4;
@@ -6,43 +6,43 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-/// What one line sent.
+/// The packets of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineReport {
     /// Its group and port.
     pub group: SocketAddrV4,
     /// Packets that were sent, heartbeats included.
     pub packets: u64,
-    /// Packets that were lost on purpose.
+    /// Packets dropped on purpose.
     pub dropped: u64,
-    /// Packets that the system did not take.
+    /// Packets that the system did not accept.
     pub unsent: u64,
 }
 
-/// What one channel sent, and what it was asked for.
+/// The packets of one channel, and its recovery counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelReport {
-    /// What names it.
+    /// Name of the channel.
     pub name: String,
     /// Packets of the recording that were published.
     pub packets: u64,
     /// Messages in them.
     pub messages: u64,
-    /// Heartbeats that were added.
+    /// Heartbeats added by the publisher.
     pub heartbeats: u64,
-    /// Packets that were copies of others, as of a second line in the recording.
+    /// Duplicate packets, as of a second line in the recording.
     pub copies: u64,
     /// Packets of retransmissions and refreshes in the recording, which are not published.
     pub aside: u64,
-    /// Messages that the recording itself lacks.
+    /// Messages missing from the recording.
     pub missing: u64,
-    /// Times that the numbering began anew.
+    /// Number of sequence resets.
     pub restarts: u64,
-    /// Messages that are still kept.
+    /// Messages still stored.
     pub kept: u64,
     /// Its lines.
     pub lines: Vec<LineReport>,
-    /// What those who serve it have done, by name.
+    /// The counters of its recovery services, by name.
     pub service: Vec<(&'static str, u64)>,
 }
 
@@ -64,29 +64,29 @@ impl ChannelReport {
     }
 }
 
-/// What was published.
+/// The report of a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishReport {
     /// The recording.
     pub file: PathBuf,
-    /// Its channels, in the order in which they came.
+    /// Its channels, in order of appearance.
     pub channels: Vec<ChannelReport>,
-    /// Packets of no known protocol.
+    /// Packets of unknown protocols.
     pub unknown: u64,
-    /// Packets of channels beyond the bound.
+    /// Packets of channels beyond the maximum number.
     pub beyond_channels: u64,
-    /// Packets of TCP, which are not published.
+    /// TCP packets, which are not published.
     pub tcp: u64,
-    /// Frames without a payload to publish, by what they were.
+    /// Frames without a payload to publish, by kind.
     pub skipped: Vec<(&'static str, u64)>,
-    /// Why reading ended before the end of the recording.
+    /// The error that ended reading before the end of the recording.
     pub read_error: Option<String>,
-    /// It was stopped before the end.
+    /// True if it was stopped before the end.
     pub is_stopped: bool,
 }
 
 impl PublishReport {
-    /// True when the recording was published whole.
+    /// True if the whole recording was published.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let lines = || self.channels.iter().flat_map(|channel| &channel.lines);
@@ -97,7 +97,7 @@ impl PublishReport {
             && lines().all(|line| line.unsent == 0)
     }
 
-    /// The same with stable names.
+    /// Returns the report as JSON with stable names.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let counts = |counts: &[(&'static str, u64)]| {
@@ -152,7 +152,7 @@ impl fmt::Display for PublishReport {
             write!(f, "\n{name}: {messages} messages in {packets} packets")?;
             for (count, words) in [
                 (channel.heartbeats, "heartbeats added"),
-                (channel.restarts, "times the numbering began anew"),
+                (channel.restarts, "times the numbering restarted"),
                 (channel.copies, "copies left out"),
                 (channel.aside, "packets of recoveries left out"),
                 (channel.missing, "messages missing in the recording"),

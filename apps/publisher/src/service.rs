@@ -4,28 +4,28 @@ use tickpath_types::Nanos;
 
 use crate::store::Store;
 
-/// Serves those who lost messages of one channel, or came late.
+/// Serves recovery of one channel to clients that lost messages or joined late.
 pub(crate) trait Service: Send {
-    /// A message is being published; it is in the store.
+    /// Notes a message that is being published; it is already in the store.
     fn on_message(&mut self, sequence: u64, message: &[u8]);
 
-    /// The numbering began anew: everything before is of another session.
+    /// Handles a sequence reset: all earlier messages belong to another session.
     fn on_restart(&mut self) {}
 
-    /// A packet's head was read; what of it a service has to know besides.
+    /// Notes the head of a packet, for services that need more than the messages.
     fn on_head(&mut self, head: &crate::packet::PacketHead) {
         let _ = head;
     }
 
-    /// Answers a bounded amount; returns how much there was to do.
+    /// Answers a bounded number of requests; returns the amount of work done.
     fn poll(&mut self, now: Nanos, store: &Store) -> usize;
 
-    /// Tells everyone who is connected that it is over.
+    /// Informs all connected clients of the end.
     fn close(&mut self, now: Nanos);
 
-    /// What it has done, by name.
+    /// Returns its counters by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 
-    /// Lines of the feed handler's configuration, as the channel's keys.
+    /// Returns lines of the feed handler's configuration, as keys of the channel.
     fn config(&self) -> String;
 }

@@ -1,4 +1,4 @@
-//! Recordings as packets with their times.
+//! Reads recordings as packets with their times.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -10,19 +10,19 @@ use tickpath_types::Sequence;
 
 /// Messages of a file that were sent within this time of each other may share a packet, in nanoseconds.
 const SHARED_PACKET_NS: u64 = 20_000;
-/// Where an ITCH message has its time.
+/// Position of the time stamp in an ITCH message.
 const TIMESTAMP: std::ops::Range<usize> = 5..11;
 
 /// One packet of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timed {
-    /// When it was sent, in nanoseconds from whatever the recording counts from.
+    /// Send time in nanoseconds, from the recording's own origin.
     pub(crate) ts_ns: u64,
     pub(crate) dst: Option<SocketAddrV4>,
     pub(crate) payload: Vec<u8>,
 }
 
-/// A recording that is read in constant memory.
+/// A recording, read in constant memory.
 pub(crate) struct Source {
     reader: Reader,
     meter: InputMeter,
@@ -34,7 +34,7 @@ enum Reader {
 }
 
 impl Source {
-    /// Opens a capture, or a file of ITCH messages, which get the session's name in MoldUDP64.
+    /// Opens a capture, or a file of ITCH messages, which are sent in MoldUDP64 under the session's name.
     pub(crate) fn open(path: &Path, session: Session) -> anyhow::Result<Source> {
         let file = RecordingFile::open(path)?;
         let (format, meter) = (file.format(), file.meter().clone());
@@ -51,7 +51,7 @@ impl Source {
         Ok(Source { reader, meter })
     }
 
-    /// How far it is read.
+    /// Returns the meter of the bytes read.
     pub(crate) fn meter(&self) -> &InputMeter {
         &self.meter
     }
@@ -76,7 +76,7 @@ impl Source {
         }
     }
 
-    /// Frames that were passed over: of TCP, and those without a payload.
+    /// Returns the numbers of skipped frames: TCP frames, and those without a payload.
     pub(crate) fn passed_over(&self) -> (u64, PacketCounters) {
         match &self.reader {
             Reader::Capture { packets, tcp } => (*tcp, *packets.counters()),
@@ -85,11 +85,11 @@ impl Source {
     }
 }
 
-/// A file of ITCH messages, framed as its publisher would have.
+/// A file of ITCH messages, framed as their publisher would do.
 struct ItchFile {
     blocks: ItchBlocks<Box<dyn std::io::Read + Send>>,
     builder: PacketBuilder<Box<[u8]>>,
-    /// Packets of the block at hand: their time, and where they end.
+    /// Packets of the current block: their times and end positions.
     packets: Vec<(u64, usize)>,
     bytes: Vec<u8>,
     taken: usize,

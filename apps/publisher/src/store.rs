@@ -1,25 +1,25 @@
-//! Published messages, kept for who lost them.
+//! Stores published messages for clients that lost them.
 
 use std::collections::VecDeque;
 
-/// Room of the index for each byte of the messages' own room: one entry for 32 of them.
+/// Bytes of message memory per index entry.
 const BYTES_PER_ENTRY: usize = 32;
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Bytes written before it, over all time; [`HOLE`] for a message that never came.
+    /// Bytes written before it in total; [`HOLE`] for a message that the recording lacks.
     at: u64,
     len: u16,
-    /// The protocol's own, such as a stream offset.
+    /// A protocol-specific value, such as a stream offset.
     tag: u64,
 }
 
 const HOLE: u64 = u64::MAX;
 
-/// The newest messages of one channel by number, in a fixed amount of memory. Messages may be of any length.
+/// The newest messages of one channel by number, in a fixed amount of memory. Messages have any length.
 pub(crate) struct Store {
     bytes: Box<[u8]>,
-    /// Bytes written over all time, those left free at the end included.
+    /// Bytes written in total, including those left free at the end.
     written: u64,
     entries: VecDeque<Entry>,
     entries_max: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Keeps messages in `room` bytes, and an index of about as much memory beside them.
+    /// Creates a store of `room` bytes for messages, and an index of about the same size.
     pub(crate) fn new(room: usize) -> Store {
         let room = room.max(1 << 16);
         let entries_max = room / BYTES_PER_ENTRY;
@@ -40,24 +40,24 @@ impl Store {
         }
     }
 
-    /// Forgets everything; the next message is `next`.
+    /// Clears the store; the next message is `next`.
     pub(crate) fn restart(&mut self, next: u64) {
         self.entries.clear();
         self.next = next;
     }
 
-    /// Number of the next message.
+    /// Returns the number of the next message.
     pub(crate) const fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// Lowest number that may be kept; the next one when none is.
+    /// Returns the lowest number that may be stored; the next number if none is.
     pub(crate) fn oldest(&self) -> u64 {
         self.next - self.entries.len() as u64
     }
 
-    /// Takes the message of a number. Those that were skipped never came, and are never found; one that was here before
-    /// is not taken again.
+    /// Appends the message with this number. Skipped numbers count as lost and are never found. A number that
+    /// was stored before is ignored.
     pub(crate) fn append(&mut self, sequence: u64, message: &[u8], tag: u64) {
         if sequence < self.next {
             return;
@@ -74,7 +74,7 @@ impl Store {
             self.written += room - place;
         }
         let (at, end) = (self.written, self.written + message.len() as u64);
-        // What is about to be written over is kept no longer, nor what came before it.
+        // Drops the messages that are about to be overwritten, and those before them.
         let is_overwritten = |entry: &Entry| entry.at == HOLE || entry.at + room < end;
         while self.entries.front().is_some_and(is_overwritten) {
             self.entries.pop_front();
@@ -93,7 +93,7 @@ impl Store {
         self.next += 1;
     }
 
-    /// The message of a number with its tag, unless it never came or is kept no longer.
+    /// Returns the message with this number and its tag, unless it was lost or is no longer stored.
     pub(crate) fn message(&self, sequence: u64) -> Option<(&[u8], u64)> {
         let index = sequence.checked_sub(self.oldest())?;
         let Entry { at, len, tag } = *self.entries.get(usize::try_from(index).ok()?)?;
@@ -137,7 +137,7 @@ mod tests {
         store.append(8, b"too late", 0);
         let found = [6, 7, 8, 9, 10, 11].map(|sequence| store.message(sequence).map(|(bytes, _)| bytes));
         assert_eq!(found, [None, Some(&b"seven"[..]), None, None, Some(&b"ten"[..]), None]);
-        // A jump beyond the index begins anew.
+        // A jump beyond the index resets the store.
         store.append(1 << 40, b"far", 0);
         assert_eq!((store.oldest(), store.next_sequence()), (1 << 40, (1 << 40) + 1));
         store.restart(1);

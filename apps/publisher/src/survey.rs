@@ -1,4 +1,4 @@
-//! The channels of a recording, found in its first packets.
+//! Finds the channels of a recording in its first packets.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,37 +12,39 @@ use crate::packet::{Key, Kind, PacketHead, for_each_message, read_head};
 use crate::source::{Source, Timed};
 use crate::xdp::PRODUCT_DEFAULT;
 
-/// Channels of one recording; packets of further ones are counted and not sent.
+/// Maximum number of channels; packets of further ones are counted and not sent.
 pub const CHANNELS_MAX: usize = 64;
-/// Packets that are looked at before the first is sent, to know the channels.
+/// Packets that are scanned for channels before the first is sent.
 pub(crate) const SURVEY_PACKETS: usize = 65_536;
-/// Packets that two groups must have in common to be two lines of one channel, and none of one number that differs.
+/// Packets that two groups must have in common to be lines of one channel; none with the same number may
+/// differ.
 const COMMON_PACKETS: u32 = 3;
-/// Packets remembered of each group while its lines are sought.
+/// Packets remembered of each group while its lines are searched.
 const REMEMBERED_PACKETS: usize = 4_096;
-/// Bytes before the messages of an XDP packet; when it was sent is among them, and differs from line to line.
+/// Bytes before the messages of an XDP packet. They include the send time, which differs between lines.
 const XDP_HEADER_LEN: usize = tickpath_nyse::HEADER_LEN;
-/// Instruments of one channel that are told apart: a feed handler has numbers for no more.
+/// Maximum number of distinct instruments of one channel: a feed handler has no more numbers.
 pub(crate) const INSTRUMENTS_MAX: usize = u16::MAX as usize - 1;
-/// Where IEX's messages name their symbol.
+/// Position of the symbol in IEX's messages.
 const IEX_SYMBOL: std::ops::Range<usize> = 10..18;
 
-/// What was found.
+/// The result of the survey.
 #[derive(Default)]
 pub(crate) struct Survey {
-    /// The channels, in the order in which they came.
+    /// The channels, in order of appearance.
     pub(crate) keys: Vec<Key>,
-    /// Groups that are another line of a channel, and that channel's.
+    /// Maps groups that are another line of a channel to that channel's group.
     lines: HashMap<SocketAddrV4, SocketAddrV4>,
-    /// Product and channel that XDP's groups name.
+    /// Product and channel by XDP group.
     products: HashMap<SocketAddrV4, (u8, u8)>,
     /// Instruments of each channel: locates, symbol indexes or symbols.
     instruments: HashMap<Key, HashSet<u64>>,
-    /// The day in New York on which the first packet was sent, where packets say when that was.
+    /// The day in New York on which the first packet was sent, if packets give their send time.
     pub(crate) date: Option<Date>,
 }
 
-/// Packets of one group by number: XDP says nothing of channel and line, but the lines of a channel say the same.
+/// Packets of one group by number. XDP names neither channel nor line, but the lines of a channel have equal
+/// packets.
 #[derive(Default)]
 struct Group {
     packets: HashMap<u64, u64>,
@@ -50,13 +52,13 @@ struct Group {
 }
 
 impl Survey {
-    /// Looks at the first packets.
+    /// Scans the first packets.
     pub(crate) fn of(options: &PublishOptions) -> anyhow::Result<Survey> {
         let mut source = Source::open(&options.file, options.session)?;
         let (mut survey, mut timed) = (Survey::default(), Timed::default());
         let mut groups = HashMap::<SocketAddrV4, Group>::new();
         for _ in 0..SURVEY_PACKETS {
-            // What cannot be read is told when its turn comes.
+            // A read error is reported when publishing reaches it.
             let Ok(true) = source.next(&mut timed) else { break };
             let head = timed.dst.and_then(|dst| read_head(&timed.payload, dst));
             let Some(head) = head.filter(|head| head.kind != Kind::Aside) else { continue };
@@ -83,7 +85,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// A group that has enough in common with an earlier one is a line of its channel.
+    /// Joins a group that has enough packets in common with an earlier one to its channel, as a line.
     fn join_lines(&mut self, groups: &HashMap<SocketAddrV4, Group>) {
         let mut first: Vec<SocketAddrV4> = Vec::new();
         let lines = &mut self.lines;
@@ -108,7 +110,7 @@ impl Survey {
         });
     }
 
-    /// Product and channel of a channel of XDP.
+    /// Product and channel of an XDP channel.
     pub(crate) fn product(&self, key: &Key) -> (u8, u8) {
         match key {
             Key::Xdp(group) => self.products.get(group).copied().unwrap_or(PRODUCT_DEFAULT),
@@ -116,11 +118,11 @@ impl Survey {
         }
     }
 
-    /// The least number of instruments that a handler of a channel needs room for, as far as they were seen.
+    /// The number of instruments for which a handler of a channel needs capacity, as seen in the survey.
     pub(crate) fn instruments(&self, key: &Key) -> usize {
         let Some(seen) = self.instruments.get(key) else { return 0 };
         match key {
-            // A locate is a place in a table.
+            // A locate is an index into a table.
             Key::Itch(_) => seen.iter().max().map_or(0, |locate| *locate as usize),
             Key::Xdp(_) | Key::Iex(..) => seen.len(),
         }
@@ -135,10 +137,10 @@ impl Survey {
     }
 }
 
-/// The instrument that a message names, by the channel's own numbers or characters.
+/// Returns the instrument of a message, by the channel's numbers or characters.
 fn instrument_of(key: &Key, message: &[u8]) -> Option<u64> {
     match key {
-        // Every message has its locate there: a recording may lack the directory.
+        // Every message has its locate there, also in a recording without the directory.
         Key::Itch(_) => message.get(1..3)?.try_into().ok().map(u16::from_be_bytes).map(u64::from),
         Key::Xdp(_) if message.get(2..4) == Some(&SymbolIndexMapping::TYPE.to_le_bytes()) => {
             message.get(4..8)?.try_into().ok().map(u32::from_le_bytes).map(u64::from)
@@ -148,7 +150,7 @@ fn instrument_of(key: &Key, message: &[u8]) -> Option<u64> {
     }
 }
 
-/// What the reset at the start of a channel's day names.
+/// Returns product and channel from the reset at the start of a channel's day.
 fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
     let packet = Packet::parse(payload).ok()?;
     packet.messages().find_map(|(_, message)| match Message::parse(message) {
@@ -157,7 +159,7 @@ fn product_of(payload: &[u8]) -> Option<(u8, u8)> {
     })
 }
 
-/// Notes which other groups brought the same under the same number.
+/// Records the other groups that sent an equal packet with the same number.
 fn note(groups: &mut HashMap<SocketAddrV4, Group>, group: SocketAddrV4, head: &PacketHead, payload: &[u8]) {
     if head.kind != Kind::Messages {
         return;
@@ -172,7 +174,7 @@ fn note(groups: &mut HashMap<SocketAddrV4, Group>, group: SocketAddrV4, head: &P
         .collect();
     let own = groups.entry(group).or_default();
     for (other, is_same) in others {
-        // One difference outweighs whatever is the same.
+        // One difference outweighs all matches.
         *own.in_common.entry(other).or_default() += if is_same { 1 } else { -(1 << 32) };
     }
     if own.packets.len() < REMEMBERED_PACKETS {

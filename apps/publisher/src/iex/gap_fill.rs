@@ -1,4 +1,4 @@
-//! Gap fill: messages again, by request.
+//! Gap fill: resends messages on request.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,22 +12,22 @@ use super::stream::{SEGMENT_LEN, Stream, write_segment};
 use crate::clients::{Client, Clients};
 use crate::store::Store;
 
-/// Runs of messages that wait to be sent over UDP; further requests are dropped and counted.
+/// Maximum number of message ranges that wait to be sent over UDP; further requests are dropped and counted.
 const PENDING_RANGES: usize = 256;
-/// Segments sent in one duty cycle over UDP, and for each client over TCP.
+/// Maximum number of segments sent in one duty cycle over UDP, and for each client over TCP.
 const SEGMENTS_PER_CYCLE: usize = 16;
-/// Requests taken in one duty cycle.
+/// Maximum number of requests read in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 64;
-/// Requests that one address may make.
+/// Limit on the requests of one address.
 const REQUESTS: RateLimit = RateLimit { per_second: 20_000, burst: 4_000 };
-/// TCP clients at a time; of further ones see [`Clients`].
+/// Maximum number of TCP clients at a time; see [`Clients`] for further ones.
 const CONNECTIONS_MAX: usize = 16;
-/// How long a TCP client may take for its request, and between two pieces that it takes.
+/// Time limit of a TCP client for its request, and for each piece of its answer.
 const IDLE_MAX: Nanos = Nanos::from_secs(10);
-/// Bytes for one client that the kernel has not taken.
+/// Maximum number of bytes for one client that the kernel has not accepted.
 const PENDING_LEN: usize = 64 << 10;
 
-/// True for a request that is about this stream.
+/// Whether a request refers to this stream.
 fn is_ours(stream: &Stream, request: &Request<'_>) -> bool {
     let header = request.header;
     header.protocol_id.get() == stream.feed.protocol_id()
@@ -35,7 +35,7 @@ fn is_ours(stream: &Stream, request: &Request<'_>) -> bool {
         && header.session.get() == stream.session
 }
 
-/// Gap fill over UDP: 1000 messages a request, and nothing for what is no request.
+/// Gap fill over UDP: 1000 messages a request; invalid requests get no answer.
 pub(super) struct UdpGapFill {
     endpoint: UdpEndpoint,
     limits: RequestLimits<Ipv4Addr>,
@@ -84,7 +84,7 @@ impl UdpGapFill {
             match request {
                 None => self.dropped += 1,
                 Some((request, _)) if request.ranges.is_empty() => {
-                    // A test: the answer looks like a heartbeat.
+                    // A test request: the answer looks like a heartbeat.
                     let next = store.next_sequence();
                     self.pending.push_back((received.from, next, next));
                 }
@@ -106,7 +106,8 @@ impl UdpGapFill {
             let Some((to, first, end)) = self.pending.pop_front() else { return sent };
             let (count, segment) = write_segment(stream, store, first, end, &mut self.buffer);
             if count == 0 && first < end {
-                // It never came, or is kept no longer: the next of the range that is there is sent.
+                // The recording lacks it, or it is no longer stored: send the next available one of the
+                // range.
                 self.unavailable += 1;
                 let kept = (first + 1..end).find(|sequence| store.message(*sequence).is_some());
                 self.pending.extend(kept.map(|kept| (to, kept, end)));
@@ -132,15 +133,15 @@ impl UdpGapFill {
     }
 }
 
-/// What one client asked for.
+/// The request of one client.
 #[derive(Default)]
 pub(super) struct Asked {
-    /// What is still to be sent; `None` until the request is whole.
+    /// The ranges still to be sent; `None` until the request is complete.
     ranges: Option<VecDeque<(u64, u64)>>,
     is_done: bool,
 }
 
-/// Gap fill over TCP: any number of messages, also those still to come; the connection ends with the last.
+/// Gap fill over TCP: any number of messages, including future ones; the connection ends after the last.
 pub(super) struct TcpGapFill {
     pub(super) clients: Clients<Asked>,
     buffer: Box<[u8]>,
@@ -180,7 +181,7 @@ impl TcpGapFill {
 }
 
 impl Client<Asked> {
-    /// Reads the request; one that is none, or of another stream, ends the connection.
+    /// Reads the request; an invalid one, or one for another stream, ends the connection.
     fn read(&mut self, now: Nanos, stream: &Stream, refused: &mut u64) -> usize {
         let Ok(Fill::Bytes { .. }) = self.tcp.fill() else {
             self.is_gone |= self.tcp.is_closed();
@@ -202,7 +203,7 @@ impl Client<Asked> {
         1
     }
 
-    /// Sends on; how much there was to do, and how many messages it was.
+    /// Continues sending; returns the amount of work done and the number of messages.
     fn write(&mut self, now: Nanos, stream: &Stream, store: &Store, buffer: &mut [u8]) -> (usize, u64) {
         if self.state.is_done {
             self.tcp.end_sending();
@@ -221,12 +222,12 @@ impl Client<Asked> {
                 continue;
             }
             if *first >= store.next_sequence() {
-                // Caught up: the rest comes by multicast.
+                // Caught up: the multicast lines deliver the rest.
                 ranges.clear();
                 break;
             }
             let (count, segment) = write_segment(stream, store, *first, *end, buffer);
-            // One that never came is stepped over.
+            // Skips a message that the recording lacks.
             *first += count.max(1);
             if count > 0 && self.tcp.queue(segment) == SendOutcome::Closed {
                 self.is_gone = true;

@@ -1,4 +1,4 @@
-//! The state of a feed of IEX as its messages leave it: what a SNAP answer says.
+//! The state of an IEX feed after its messages: the content of a SNAP answer.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use tickpath_iex::{
 };
 use zerocopy::IntoBytes;
 
-/// What was last said of one symbol.
+/// The latest messages of one symbol.
 #[derive(Default)]
 struct SymbolImage {
     directory: Option<SecurityDirectory>,
@@ -31,10 +31,10 @@ pub(crate) struct Image {
     feed: Feed,
     system: Option<SystemEvent>,
     symbols: BTreeMap<[u8; 8], SymbolImage>,
-    /// Where an order is: its symbol and its place.
+    /// Location of each order: its symbol and its priority.
     places: HashMap<u64, ([u8; 8], u64)>,
     arrivals: u64,
-    /// Orders and levels at present, and how many there may be.
+    /// Number of orders and levels at present, and its maximum.
     held: usize,
     held_max: usize,
     is_whole: bool,
@@ -54,17 +54,17 @@ impl Image {
         }
     }
 
-    /// Forgets everything.
+    /// Clears the state.
     pub(crate) fn restart(&mut self) {
         *self = Image::new(self.feed, self.held_max as u32);
     }
 
-    /// False once there was more than there is room for: no snapshot is given then.
+    /// False once the capacity was exceeded: no snapshot is available then.
     pub(crate) const fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Applies the next message. What is damaged changes nothing.
+    /// Applies the next message. A damaged message changes nothing.
     pub(crate) fn apply(&mut self, message: &[u8]) {
         let _ = decode(message, self);
     }
@@ -96,7 +96,7 @@ impl Image {
         self.symbol(symbol).orders.remove(&place)
     }
 
-    /// Gives each message of a snapshot.
+    /// Passes each message of a snapshot to `give`.
     pub(crate) fn for_each(&self, mut give: impl FnMut(&[u8])) {
         let mut give_all = |message: Option<&[u8]>| message.into_iter().for_each(&mut give);
         for symbol in self.symbols.values() {
@@ -169,7 +169,7 @@ impl Listener for Image {
             let was_there = self.symbol(message.symbol.0).levels.remove(&key).is_some();
             self.held -= usize::from(was_there);
         } else if self.has_room() {
-            // A level of a snapshot is a change by itself.
+            // Each level of a snapshot is a separate change.
             let level = PriceLevelUpdate { event_flags: 1.into(), ..*message };
             let is_new = self.symbol(message.symbol.0).levels.insert(key, level).is_none();
             self.held += usize::from(is_new);

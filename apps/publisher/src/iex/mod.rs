@@ -1,4 +1,4 @@
-//! What serves a channel of IEX: gap fill over UDP and TCP, and SNAP.
+//! The services of an IEX channel: gap fill over UDP and TCP, and SNAP.
 
 mod gap_fill;
 mod image;
@@ -63,7 +63,7 @@ impl Service for IexService {
     }
 
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
-        // A recording that begins late, or has a gap, does not lead to the state of the market.
+        // A recording that begins late or has a gap does not give the state of the market.
         self.is_from_start &= sequence == self.next;
         self.next = sequence + 1;
         self.image.apply(message);
@@ -97,7 +97,7 @@ impl Service for IexService {
     }
 }
 
-/// A heartbeat of the channel: which number and which place come next.
+/// Returns a heartbeat of the channel, with the next number and the next stream offset.
 pub(crate) fn heartbeat(last: &[u8], now_ns: u64) -> Option<Vec<u8>> {
     let segment = Segment::parse(last).ok()?;
     let (next, offset) = (segment.next_sequence(), segment.stream_offset() + segment.payload().len() as u64);

@@ -1,4 +1,4 @@
-//! SNAP: the state of the feed, by request.
+//! SNAP: the state of the feed on request.
 
 use std::net::SocketAddrV4;
 
@@ -13,26 +13,27 @@ use super::image::Image;
 use super::stream::Stream;
 use crate::clients::{Client, Clients};
 
-/// Clients at a time; of further ones see [`Clients`].
+/// Maximum number of clients at a time; see [`Clients`] for further ones.
 const CONNECTIONS_MAX: usize = 16;
-/// Bytes for one client that the kernel has not taken, and room beside them for refusals.
+/// Maximum number of bytes for one client that the kernel has not accepted, and space beside them for
+/// refusals.
 const PENDING_LEN: usize = 64 << 10;
 const REFUSALS_LEN: usize = 1 << 10;
-/// Bytes handed on at a time, as whole frames: between two pieces a refusal may go out.
+/// Bytes sent at a time, as whole frames: a refusal may be sent between two pieces.
 const PIECE_LEN: usize = 16 << 10;
 const _: () = assert!(data_len(MESSAGE_LEN_MAX) <= PIECE_LEN);
-/// After so long without a request or a byte taken a connection is closed.
+/// Time without a request or an accepted byte after which a connection is closed.
 const IDLE_MAX: Nanos = Nanos::from_secs(IDLE_TIMEOUT_S);
 
-/// The answer being sent to one client, and how much of it was.
+/// The answer to one client, and the part of it that was sent.
 #[derive(Default)]
 pub(super) struct Answer {
     bytes: Vec<u8>,
     sent: usize,
 }
 
-/// Serves snapshots of one channel. Tokens are not checked: what is told is public, and connections and requests are
-/// bounded.
+/// Serves snapshots of one channel. Tokens are not checked, because the data are public; connections and
+/// requests are bounded.
 pub(super) struct SnapServer {
     pub(super) clients: Clients<Answer>,
     requests: u32,
@@ -46,7 +47,8 @@ impl SnapServer {
         Ok(SnapServer { clients, requests: 0, snapshots: 0 })
     }
 
-    /// `last` is the number of the last message in the image; `None` when it is not whole.
+    /// Serves all clients. `last` is the number of the last message in the image; `None` if the image is
+    /// incomplete.
     pub(super) fn poll(&mut self, now: Nanos, stream: &Stream, image: &Image, last: Option<u64>) -> usize {
         let work: usize =
             (0..self.clients.list.len()).map(|index| self.serve(index, now, stream, image, last)).sum();
@@ -64,7 +66,7 @@ impl SnapServer {
         let mut work = 0;
         let client = &mut self.clients.list[index];
         let is_closed = !matches!(client.tcp.fill(), Ok(Fill::Bytes { .. } | Fill::Empty));
-        // One frame in a duty cycle.
+        // At most one frame in a duty cycle.
         match next_frame(client.tcp.received()) {
             Ok(None) => client.is_gone |= is_closed,
             Ok(Some((frame, used))) => {
@@ -133,7 +135,7 @@ impl Client<Answer> {
     }
 }
 
-/// Bytes of the whole frames that `bytes` begins with, at most so many.
+/// Length of the whole frames at the start of `bytes`, at most `max`.
 fn whole_frames(bytes: &[u8], max: usize) -> usize {
     let mut end = 0;
     while let Ok(Some((_, len))) = next_frame(&bytes[end..])
@@ -144,7 +146,7 @@ fn whole_frames(bytes: &[u8], max: usize) -> usize {
     end
 }
 
-/// The number that the snapshot will have, or why there is none.
+/// Returns the number that the snapshot will have, or the reason for a refusal.
 fn check(
     request: &SnapshotRequest,
     requests: u32,
@@ -163,7 +165,7 @@ fn check(
     last.filter(|last| *last >= request.minimum.0).ok_or(ErrorCode::NOT_YET)
 }
 
-/// All of an answer: its start, a frame for each message, its end.
+/// Builds a complete answer: its start, a frame for each message, its end.
 fn snapshot(stream: &Stream, image: &Image, last: u64) -> Vec<u8> {
     let mut head = [0; Header::LEN];
     let Stream { feed, channel, session, sent } = *stream;

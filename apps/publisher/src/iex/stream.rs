@@ -5,7 +5,7 @@ use tickpath_types::{Nanos, Sequence};
 
 use crate::store::Store;
 
-/// Longest segment of an answer over UDP, and of TCP.
+/// Maximum length of a segment in an answer over UDP or TCP.
 pub(super) const SEGMENT_LEN: usize = 1_400;
 
 /// The fields of the channel that every answer carries.
@@ -14,11 +14,12 @@ pub(super) struct Stream {
     pub(super) feed: Feed,
     pub(super) channel: u32,
     pub(super) session: u32,
-    /// When the newest segment was sent, by the publisher's clock.
+    /// Time at which the newest segment was sent, by the publisher's clock.
     pub(super) sent: Nanos,
 }
 
-/// Writes the messages `first..end` of the store into `buffer`, as many as fit and are there; how many, and the segment.
+/// Writes the messages `first..end` into `buffer`, as many as fit and are stored; returns their number and
+/// the segment.
 pub(super) fn write_segment<'a>(
     stream: &Stream,
     store: &Store,
@@ -41,7 +42,7 @@ pub(super) fn write_segment<'a>(
     (count, &buffer[..len])
 }
 
-/// The place of a message in the stream; of the next one too, and 0 where nothing is known.
+/// Stream offset of a message, also of the next one; 0 if unknown.
 fn offset_of(store: &Store, sequence: u64) -> u64 {
     let behind = |sequence: u64| {
         let (message, offset) = store.message(sequence.checked_sub(1)?)?;

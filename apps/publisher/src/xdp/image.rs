@@ -1,4 +1,4 @@
-//! The state of a channel of XDP as its messages leave it: what a refresh says.
+//! The state of an XDP channel after its messages: the content of a refresh.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use tickpath_nyse::{
 };
 use zerocopy::IntoBytes;
 
-/// What is known of one symbol.
+/// The state of one symbol.
 #[derive(Default)]
 struct SymbolImage {
     mapping: Option<SymbolIndexMapping>,
@@ -23,12 +23,12 @@ struct SymbolImage {
 /// The state of one channel.
 pub(super) struct Image {
     symbols: BTreeMap<u32, SymbolImage>,
-    /// Where an order is, by symbol and number.
+    /// Location of each order, by symbol and number.
     places: HashMap<(u32, u64), u64>,
     arrivals: u64,
     orders_max: usize,
     is_whole: bool,
-    /// The second that messages without one belong to.
+    /// The second that applies to messages without one.
     secs: u32,
 }
 
@@ -44,24 +44,24 @@ impl Image {
         }
     }
 
-    /// Forgets everything.
+    /// Clears the state.
     pub(super) fn restart(&mut self) {
         *self = Image::new(self.orders_max as u32);
     }
 
-    /// False once there were more orders than there is room for: no refresh is given then.
+    /// False once the capacity for orders was exceeded: no refresh is available then.
     pub(super) const fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// The second in which a packet was sent, for messages that name none before the first that does.
+    /// Notes the second in which a packet was sent, for messages without one before the first that has one.
     pub(super) fn note_time(&mut self, sent_ns: u64) {
         if self.secs == 0 {
             self.secs = u32::try_from(sent_ns / 1_000_000_000).unwrap_or(u32::MAX);
         }
     }
 
-    /// Applies the next message. What is damaged changes nothing.
+    /// Applies the next message. A damaged message changes nothing.
     pub(super) fn apply(&mut self, message: &[u8]) {
         let _ = decode(message, self);
     }
@@ -71,7 +71,7 @@ impl Image {
         self.symbols.iter().filter(|(_, symbol)| symbol.mapping.is_some()).map(|(index, _)| *index)
     }
 
-    /// What a symbol index means.
+    /// Returns the mapping of a symbol index.
     pub(super) fn mapping(&self, index: u32) -> Option<&[u8]> {
         self.symbols.get(&index)?.mapping.as_ref().map(IntoBytes::as_bytes)
     }
@@ -81,7 +81,7 @@ impl Image {
         self.symbols.get(&index).map_or(0, |symbol| symbol.last_symbol_seq_num)
     }
 
-    /// Gives each message of the refresh of a symbol: mapping, imbalance, status, orders.
+    /// Passes each message of a symbol's refresh to `give`: mapping, imbalance, status, orders.
     pub(super) fn for_each(&self, index: u32, mut give: impl FnMut(&[u8])) {
         let Some(symbol) = self.symbols.get(&index) else { return };
         symbol.mapping.iter().for_each(|message| give(message.as_bytes()));
@@ -156,7 +156,7 @@ impl Listener for Image {
         let index = message.symbol_index.get();
         self.symbol(index, message.symbol_seq_num.get()).status = Some(*message);
         if message.security_status == SecurityStatusCode::CLOSED {
-            // At the close orders vanish and nobody deletes them.
+            // At the close, orders expire without delete messages.
             self.clear(index);
         }
     }
@@ -224,7 +224,7 @@ impl Listener for Image {
         }
     }
 
-    // What does not rest changes no book, but has its number.
+    // A trade of a non-displayed order changes no book, but it has a symbol sequence number.
     fn on_non_displayed_trade(&mut self, message: &tickpath_nyse::NonDisplayedTrade) {
         self.symbol(message.symbol_index.get(), message.symbol_seq_num.get());
     }

@@ -1,4 +1,4 @@
-//! What is sent on the channels of retransmission and refresh.
+//! Sends on the channels of retransmission and refresh.
 
 use std::collections::VecDeque;
 
@@ -11,35 +11,35 @@ use zerocopy::IntoBytes;
 use super::image::Image;
 use crate::store::Store;
 
-/// Requests that wait for what they asked for; further ones are refused.
+/// Maximum number of accepted requests that wait to be sent; further ones are refused.
 pub(super) const JOBS_MAX: usize = 256;
-/// Packets of retransmission sent in one duty cycle.
+/// Maximum number of retransmission packets sent in one duty cycle.
 const PACKETS_PER_CYCLE: usize = 16;
-/// Symbols refreshed in one duty cycle.
+/// Maximum number of symbols refreshed in one duty cycle.
 const SYMBOLS_PER_CYCLE: usize = 8;
 /// Length of the short form of the refresh header.
 const SHORT_HEADER_LEN: usize = 8;
-/// Room for messages in a packet of a refresh.
+/// Bytes for messages in a refresh packet.
 const REFRESH_ROOM: usize = PACKET_LEN_MAX - HEADER_LEN - RefreshHeader::LEN;
-/// Messages in a packet of a refresh, the header aside: what the packet's own count can say.
+/// Maximum number of messages in a refresh packet, without the header: the packet's count has no more.
 const REFRESH_MESSAGES_MAX: usize = 254;
 
 type Builder = PacketBuilder<[u8; PACKET_LEN_MAX]>;
 
-/// Something that was asked for.
+/// An accepted request.
 pub(super) enum Job {
     /// Messages `next..end`.
     Messages { next: u64, end: u64, is_sole: bool },
-    /// The state of symbols, or with `is_mapping` no more than what their indices mean.
+    /// The state of symbols, or with `is_mapping` only the mappings of their indices.
     Symbols { symbols: VecDeque<u32>, is_first: bool, is_single: bool, is_mapping: bool },
 }
 
-/// Sends what was asked for, a bounded amount at a time.
+/// Sends the requested messages, a bounded number at a time.
 pub(super) struct Jobs {
     pub(super) waiting: VecDeque<Job>,
     retransmission: MulticastSender,
     refresh: MulticastSender,
-    /// Numbers of the refresh channel's own.
+    /// Sequence number of the refresh channel.
     refresh_sequence: u32,
     pub(super) resent: u64,
     pub(super) unavailable: u64,
@@ -61,7 +61,7 @@ impl Jobs {
         }
     }
 
-    /// Does some of what waits; returns how much.
+    /// Does a part of the waiting work; returns the amount done.
     pub(super) fn poll(&mut self, product: (u8, u8), time: SendTime, store: &Store, image: &Image) -> usize {
         let Some(job) = self.waiting.pop_front() else { return 0 };
         match job {
@@ -96,7 +96,8 @@ impl Jobs {
         1
     }
 
-    /// Sends one packet of messages of a run, or says that they are not available; the next that is due.
+    /// Sends one packet of a range of messages, or reports them as unavailable; returns the next number that
+    /// is due.
     fn send_messages(
         &mut self,
         (product, channel): (u8, u8),
@@ -137,13 +138,14 @@ impl Jobs {
         self.send_refresh(&mut builder, flag, time);
     }
 
-    /// Sends the packets of one symbol, each with a header that counts them.
+    /// Sends the packets of one symbol, each with a header that has their count.
     fn send_symbol(&mut self, index: u32, flag: DeliveryFlag, time: SendTime, store: &Store, image: &Image) {
         self.refreshed += 1;
         let packets = packets_of(image, index);
         let total = packets.len() as u16;
         let last = (store.next_sequence() - 1) as u32;
-        // One symbol alone says "sole" where it has one packet, and "part" in each where it has several.
+        // A refresh of one symbol has the flag "sole" for a single packet, and "part" in each of several
+        // packets.
         let flag = match flag {
             DeliveryFlag::REFRESH_ONE if total > 1 => DeliveryFlag::REFRESH_PART,
             other => other,
@@ -169,7 +171,7 @@ impl Jobs {
         self.unsent += u64::from(!is_sent(&mut self.refresh, builder.finish(flag, time)));
     }
 
-    /// Says on both channels that they are alive.
+    /// Sends heartbeats on both channels.
     pub(super) fn heartbeat(&mut self, time: SendTime, next: u64) {
         for (sender, sequence) in
             [(&mut self.retransmission, next as u32), (&mut self.refresh, self.refresh_sequence)]
@@ -180,7 +182,7 @@ impl Jobs {
     }
 }
 
-/// How the messages of a symbol's refresh are dealt out to packets; one at least.
+/// Distributes the messages of a symbol's refresh to packets; returns at least one.
 fn packets_of(image: &Image, index: u32) -> Vec<Vec<Vec<u8>>> {
     let mut packets: Vec<Vec<Vec<u8>>> = Vec::new();
     let (mut packet, mut len) = (Vec::new(), 0);

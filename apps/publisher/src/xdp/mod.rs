@@ -1,4 +1,5 @@
-//! What serves a channel of XDP: the request server over TCP, and the channels of retransmission and refresh.
+//! The services of an XDP channel: the request server over TCP, and the channels of retransmission and
+//! refresh.
 
 mod image;
 mod jobs;
@@ -20,11 +21,11 @@ use image::Image;
 use jobs::Jobs;
 use requests::{Market, RequestServer};
 
-/// Product and channel of recordings that name none: NYSE's, and the first.
+/// Product and channel of recordings that name none: NYSE's product, and the first channel.
 pub(crate) const PRODUCT_DEFAULT: (u8, u8) = (11, 1);
-/// How often the channels of retransmission and refresh say that they are alive.
+/// Heartbeat interval of the channels of retransmission and refresh.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// How far above a line's port those of its channels of retransmission and refresh are.
+/// Offsets of the ports of the retransmission and refresh channels from the line's port.
 const PORT_STEPS: [u16; 2] = [1_000, 2_000];
 
 /// Serves one channel.
@@ -42,7 +43,7 @@ pub(crate) struct XdpService {
 }
 
 impl XdpService {
-    /// Opens the request server, and channels of their own for what it sends.
+    /// Opens the request server, and separate channels for the messages that it sends.
     pub(crate) fn open(
         product: (u8, u8),
         line: SocketAddrV4,
@@ -79,7 +80,7 @@ impl Service for XdpService {
     }
 
     fn on_message(&mut self, sequence: u64, message: &[u8]) {
-        // A recording that begins late, or has a gap, does not lead to the state of the market.
+        // A recording that begins late or has a gap does not give the state of the market.
         self.is_from_start &= sequence == self.next;
         self.next = sequence + 1;
         self.image.apply(message);
@@ -124,7 +125,7 @@ impl Service for XdpService {
     }
 }
 
-/// A heartbeat of the channel: which number comes next.
+/// Returns a heartbeat of the channel, with the next number.
 pub(crate) fn heartbeat(next: u64, now_ns: u64) -> Vec<u8> {
     let mut builder = PacketBuilder::new([0; HEADER_LEN], next as u32);
     builder.finish(DeliveryFlag::HEARTBEAT, SendTime::of_nanos(now_ns)).to_vec()

@@ -1,4 +1,4 @@
-//! The request server: clients ask over TCP, and are told whether they will be answered.
+//! The request server: clients send requests over TCP, and receive whether they are accepted.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -15,37 +15,37 @@ use super::jobs::{JOBS_MAX, Job};
 use crate::clients::{Client, Clients};
 use crate::store::Store;
 
-/// Clients at a time; of further ones see [`Clients`].
+/// Maximum number of clients at a time; see [`Clients`] for further ones.
 const CONNECTIONS_MAX: usize = 32;
-/// Sources that are known in a day; further ones are refused.
+/// Maximum number of sources in a day; further ones are refused.
 const SOURCES_MAX: usize = 64;
-/// Messages of one request.
+/// Maximum number of messages in one request.
 const RANGE_MAX: u64 = 1_000;
-/// Requests of one source in a day: of messages, and of refreshes.
+/// Maximum number of requests of one source in a day, of messages and of refreshes separately.
 const REQUESTS_PER_DAY: u32 = 5_000;
-/// How often a client is asked whether it is there, and how long it may take to say so.
+/// Interval of the heartbeats to a client, and below its time limit for the response.
 const HEARTBEAT: Nanos = Nanos::from_secs(60);
 const HEARTBEAT_ANSWER: Nanos = Nanos::from_secs(5);
-/// Bytes of a client that wait to be read: requests are short.
+/// Receive buffer of a client in bytes: requests are short.
 const RECEIVE_LEN: usize = 2 << 10;
-/// Packets of one client taken in one duty cycle.
+/// Maximum number of packets read from one client in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
 
-/// What requests are judged by.
+/// The state against which requests are checked.
 pub(super) struct Market<'a> {
     /// Product and channel.
     pub(super) product: (u8, u8),
     pub(super) store: &'a Store,
     pub(super) image: &'a Image,
-    /// The image is the state of the market.
+    /// True if the image is the complete state of the market.
     pub(super) can_refresh: bool,
 }
 
-/// What is known of one client.
+/// The state of one client.
 pub(super) struct Known {
     source: Option<SourceId>,
     next_heartbeat: Nanos,
-    /// When it must have answered, while it is asked.
+    /// Deadline of its heartbeat response; `None` if none is pending.
     answer_by: Option<Nanos>,
     sequence: u32,
 }
@@ -56,7 +56,7 @@ struct Used {
     refreshes: u32,
 }
 
-/// What a request asks for.
+/// The parameters of a request.
 struct Asked {
     source: SourceId,
     product: (u8, u8),
@@ -88,7 +88,7 @@ impl RequestServer {
         })
     }
 
-    /// Reads what was asked; what will be answered is added to `jobs`.
+    /// Reads requests; adds those that are accepted to `jobs`.
     pub(super) fn poll(&mut self, now: Nanos, market: &Market<'_>, jobs: &mut VecDeque<Job>) -> usize {
         let new = || Known { source: None, next_heartbeat: now + HEARTBEAT, answer_by: None, sequence: 1 };
         let mut work = 0;
@@ -168,7 +168,7 @@ impl RequestServer {
         self.respond(index, &response);
     }
 
-    /// Counts a request of a source, if it may have one more.
+    /// Counts a request of a source, unless its limit is reached.
     fn count(&mut self, source: SourceId, is_refresh: bool) -> Result<(), RequestStatus> {
         if !self.used.contains_key(&source) && self.used.len() >= SOURCES_MAX {
             return Err(RequestStatus::BAD_SOURCE);
@@ -182,7 +182,8 @@ impl RequestServer {
         Ok(())
     }
 
-    /// One connection for each source: a new one takes the place of the old. Who gives no name is one of many.
+    /// Allows one connection for each source: a new one replaces the old. Clients without a source are not
+    /// restricted.
     fn know(&mut self, index: usize, source: SourceId) {
         if source == SourceId::NONE {
             return;
@@ -218,11 +219,11 @@ impl RequestServer {
 impl Client<Known> {
     fn send(&mut self, bytes: &[u8]) {
         let outcome = self.tcp.send(bytes);
-        // Who does not read its answers is let go.
+        // Disconnects a client that does not read its answers.
         self.is_gone |= !matches!(outcome, Ok(SendOutcome::Sent | SendOutcome::Pending));
     }
 
-    /// Asks whether the client is there; true when it has not said so in time, and is let go.
+    /// Sends a due heartbeat; true if the response is overdue and the client must be disconnected.
     fn keep_alive(&mut self, now: Nanos) -> bool {
         self.flush();
         if self.state.answer_by.is_some_and(|by| now > by) {
@@ -243,7 +244,7 @@ const fn too_many(is_refresh: bool) -> RequestStatus {
     if is_refresh { RequestStatus::TOO_MANY_REFRESHES } else { RequestStatus::TOO_MANY_REQUESTS }
 }
 
-/// What a message asks for; `None` when it asks for nothing.
+/// Returns the parameters of a request; `None` for other messages.
 fn asked_for(message: &Message<'_>, market: &Market<'_>) -> Option<Asked> {
     Some(match message {
         Message::RetransmissionRequest(request) => {
@@ -274,7 +275,8 @@ fn asked_for(message: &Message<'_>, market: &Market<'_>) -> Option<Asked> {
     })
 }
 
-/// The job of a run of messages, or why it is none. Of one that is partly too old the channel says which.
+/// Returns the job for a range of messages, or the reason for a refusal. The channel reports the part that is
+/// too old.
 fn messages(begin: u64, end: u64, store: &Store) -> Result<Job, RequestStatus> {
     if begin == 0 || end <= begin || end > store.next_sequence() {
         return Err(RequestStatus::BAD_RANGE);
@@ -288,7 +290,7 @@ fn messages(begin: u64, end: u64, store: &Store) -> Result<Job, RequestStatus> {
     Ok(Job::Messages { next: begin, end, is_sole: true })
 }
 
-/// The job of one symbol or, for 0, of all that are mapped.
+/// Returns the job for one symbol or, for 0, for all mapped symbols.
 fn symbols(index: u32, is_mapping: bool, market: &Market<'_>) -> Result<Job, RequestStatus> {
     let symbols: VecDeque<u32> =
         market.image.symbols().filter(|known| index == 0 || *known == index).collect();

@@ -94,7 +94,7 @@ fn messages_are_given_again_by_udp_up_to_a_thousand() {
         }
         segment.is_heartbeat()
     };
-    // What is for nobody here is not answered: another session, more than a thousand, no request at all.
+    // Invalid requests get no answer: another session, more than a thousand messages, arbitrary bytes.
     ask(&request(SESSION + 1, &[Range::new(1, 2)]));
     ask(&request(SESSION, &[Range::new(1, 1_001)]));
     ask(b"what is this");
@@ -103,7 +103,7 @@ fn messages_are_given_again_by_udp_up_to_a_thousand() {
     while !wanted.is_empty() {
         assert!(!take(&mut wanted));
     }
-    // A test, and what does not exist yet.
+    // A test request, and a message that does not exist yet.
     ask(&request(SESSION, &[]));
     assert!(take(&mut wanted), "a test is answered like a heartbeat");
     ask(&request(SESSION, &[Range::new(COUNT as u64, COUNT as u64 + 50)]));
@@ -121,7 +121,7 @@ fn messages_are_given_again_by_tcp_until_the_present() {
     let (publisher, messages) = published(Feed::Deep10, |options| options);
     let server = publisher.text.lines().find_map(|line| line.strip_prefix("# the same over TCP: ")).unwrap();
     let mut stream = connect(server);
-    // The last lies in the future.
+    // The last message lies in the future.
     stream.write_all(&request(SESSION, &[Range::new(3, 4), Range::new(10, 1 << 40)])).unwrap();
     let mut given = Vec::new();
     let count = 2 + COUNT - 9;
@@ -135,7 +135,7 @@ fn messages_are_given_again_by_tcp_until_the_present() {
     let expected = (3..=4).chain(10..=COUNT).map(|number| (number as u64, messages[number - 1].clone()));
     assert!(given.into_iter().eq(expected));
     assert!(is_closed(&mut stream), "with the last message the connection ends");
-    // Another session, and bytes that are no request, end it at once.
+    // Another session, and an invalid request, end it at once.
     for bytes in [request(SESSION + 1, &[Range::new(3, 4)]), vec![9; 16]] {
         let mut stream = connect(server);
         stream.write_all(&bytes).unwrap();
@@ -143,7 +143,7 @@ fn messages_are_given_again_by_tcp_until_the_present() {
     }
 }
 
-/// Of what is no longer kept the rest is given.
+/// If a part of the range is no longer stored, the rest is sent.
 #[test]
 fn what_is_too_old_is_not_given() {
     let (publisher, _) = published(Feed::Deep10, |options| PublishOptions { store_bytes: 1, ..options });
@@ -161,7 +161,7 @@ fn what_is_too_old_is_not_given() {
     assert_eq!(report.channels[0].kept, kept as u64);
 }
 
-/// Prices and quantities of one side of a symbol, in priority.
+/// Prices and quantities of one side of a symbol, in priority order.
 type Queue = (&'static str, Side, Vec<(i64, u64)>);
 
 fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {

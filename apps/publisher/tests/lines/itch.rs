@@ -44,7 +44,7 @@ fn client() -> UdpSocket {
     socket
 }
 
-/// What a request brings, if it brings something soon.
+/// Returns the answer to a request, if one arrives soon.
 fn ask(socket: &UdpSocket, publisher: &Publisher, first: u64, count: u16) -> Option<Vec<(u64, Vec<u8>)>> {
     let request = Request { session: session(), sequence: Sequence(first), message_count: count };
     socket.send_to(&request.to_bytes(), publisher.address("retransmission")).unwrap();
@@ -65,7 +65,7 @@ fn messages_are_given_again_a_packet_at_a_time() {
         let given = ask(&socket, &publisher, next, (400 - next) as u16).unwrap();
         assert!(!given.is_empty());
         for (sequence, message) in given {
-            // What came late from before is a copy.
+            // A late answer to an earlier request is a duplicate.
             if sequence == next {
                 assert_eq!(messages[sequence as usize - 1], message);
                 next += 1;

@@ -1,4 +1,4 @@
-//! Recordings on real loopback lines: what is sent, and what those are told who lost some of it.
+//! Recordings on real loopback lines: the packets on the lines, and recovery for clients that lost some.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -24,7 +24,7 @@ use tickpath_publisher::{Publication, PublishOptions, PublishProgress, PublishRe
 use tickpath_test_support::{ANY_PORT, wait_for};
 use tickpath_types::Nanos;
 
-/// A publication on a thread of its own; dropped, it is stopped.
+/// A publication on a separate thread, stopped on drop.
 pub(crate) struct Publisher {
     /// The values of the feed handler's configuration.
     pub(crate) config: HashMap<String, String>,
@@ -34,7 +34,7 @@ pub(crate) struct Publisher {
     thread: Option<JoinHandle<PublishReport>>,
 }
 
-/// As fast as it goes, everyone served, with an end that no test waits for.
+/// Options at maximum speed with recovery, and an end that no test waits for.
 pub(crate) fn options(file: &Path) -> PublishOptions {
     PublishOptions {
         line_b: Some(free_multicast_group().unwrap()),
@@ -81,7 +81,7 @@ impl Publisher {
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// Waits for its own end.
+    /// Waits until it ends by itself.
     pub(crate) fn finish(mut self) -> PublishReport {
         self.thread.take().unwrap().join().unwrap()
     }
@@ -113,14 +113,14 @@ pub(crate) fn receive(receiver: &mut MulticastReceiver) -> Vec<u8> {
     buffer[..received.len].to_vec()
 }
 
-/// Reads exactly so many bytes.
+/// Reads exactly `len` bytes.
 pub(crate) fn read_bytes(stream: &mut TcpStream, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     stream.read_exact(&mut bytes).unwrap();
     bytes
 }
 
-/// True when the other end closes the connection and sends nothing more.
+/// True if the peer closes the connection without sending more.
 pub(crate) fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 16]) {
         Ok(count) => count == 0,

@@ -1,4 +1,4 @@
-//! Recordings that are made for a test.
+//! Recordings generated for tests.
 
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tickpath_iex::{
 use tickpath_types::{Nanos, OrderId, Side};
 use zerocopy::IntoBytes;
 
-/// When recordings of IEX begin, since the Unix epoch.
+/// Start time of IEX recordings, since the Unix epoch.
 pub(crate) const START_NS: u64 = 1_700_000_000_000_000_000;
 pub(crate) const SESSION: u32 = 0x4381_0000;
 
@@ -48,7 +48,7 @@ pub(crate) fn iex_messages(feed: Feed, count: usize) -> Vec<Vec<u8>> {
     let mut resting: Vec<(u64, Ticker, u32)> = Vec::new();
     while messages.len() < count {
         let (ticker, side) = (tickers[below(3) as usize], Side::BOTH[below(2) as usize]);
-        // Bids below 100.00 and asks above, so that nothing crosses.
+        // Bids below 100.00 and asks above it, so that the book is never crossed.
         let away = i64::from(1 + below(50)) * 100;
         let price = 1_000_000 - side.sign() * away;
         let ts = Nanos(START_NS + messages.len() as u64);
@@ -82,7 +82,7 @@ pub(crate) fn iex_messages(feed: Feed, count: usize) -> Vec<Vec<u8>> {
     messages
 }
 
-/// The same as a capture, in segments of some messages each.
+/// The same messages as a capture, in segments of some messages each.
 pub(crate) fn iex_day(folder: &Path, feed: Feed, count: usize) -> PathBuf {
     let mut bytes = pcap_header().to_vec();
     let mut builder = SegmentBuilder::new([0; 1_400], feed, 1, SESSION);

@@ -1,4 +1,4 @@
-//! What is sent on the lines.
+//! The packets sent on the lines.
 
 use std::net::Ipv4Addr;
 
@@ -25,7 +25,7 @@ impl MessageListener<IexStream> for Messages {
     }
 }
 
-/// Both lines bring the recording, and where one loses packets on purpose the other has them.
+/// Both lines carry the recording, and each has the packets that the other drops on purpose.
 #[test]
 fn both_lines_bring_the_recording_and_one_loses_on_purpose() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,13 +38,13 @@ fn both_lines_bring_the_recording_and_one_loses_on_purpose() {
 
     let (mut of_a, mut of_b) = (0, 0);
     let (mut arbiter, mut messages) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Messages::default());
-    // Line B alone brings all of it; of line A what was not lost.
+    // Line B alone carries all messages; line A those that were not dropped.
     while messages.0.len() < 2_000 {
         arbiter.handle_packet(Nanos(1), Line::B, &receive(&mut b), &mut messages);
         of_b += 1;
     }
     assert_eq!((messages.0, messages.1), (iex_messages(Feed::Deep10, 2_000), 0));
-    // The heartbeat after the last segment says where both are.
+    // The heartbeat after the last segment gives the position of both lines.
     while !Segment::parse(&receive(&mut a)).unwrap().is_heartbeat() {
         of_a += 1;
     }
@@ -68,7 +68,7 @@ fn packets_are_sent_in_their_own_time_and_silence_is_filled_with_heartbeats() {
         append_udp(ts_ns, to, builder.finish(Nanos(ts_ns)), &mut bytes);
     }
     let file = write(folder.path(), "slow.pcap", &bytes);
-    // Ten seconds at twenty times their speed, and nothing after them.
+    // Ten seconds at twenty times the speed, and no time after them.
     let options = PublishOptions {
         speed: Speed::Hundredths(2_000),
         linger: Nanos::ZERO,
@@ -82,7 +82,7 @@ fn packets_are_sent_in_their_own_time_and_silence_is_filled_with_heartbeats() {
     assert_eq!((report.channels[0].packets, report.channels[0].service.len()), (20, 0));
 }
 
-/// The groups of both lines of a channel are found by what they have in common.
+/// The groups of both lines of a channel are recognised by their equal packets.
 #[test]
 fn the_lines_of_a_recording_are_one_channel() {
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn the_lines_of_a_recording_are_one_channel() {
     let config = publication.feed_config();
     assert_eq!(config.matches("[[channel]]").count(), 2, "{config}");
     let ports: Vec<_> = config.lines().filter(|line| line.starts_with("line_a")).collect();
-    assert_ne!(ports[0], ports[1], "each channel has ports of its own");
+    assert_ne!(ports[0], ports[1], "each channel has separate ports");
     let report = Publisher::begin(publication).stop();
     assert!(report.is_stopped && !report.is_whole());
 }
@@ -115,7 +115,7 @@ fn what_is_no_recording_or_ends_too_soon_is_told() {
     assert_eq!(report.to_json()["whole"], false);
 }
 
-/// What a handler needs to know of the recording is in the configuration that is printed for it.
+/// The printed configuration has everything that a handler needs to know of the recording.
 #[test]
 fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
     let folder = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn the_printed_configuration_has_the_day_and_room_for_the_instruments() {
     assert!(!text.contains("max_instruments"), "{text}");
 }
 
-/// A recording may lack the directory: every message has its locate all the same.
+/// A recording may lack the directory, but every message has its locate.
 #[test]
 fn a_port_that_is_taken_and_locates_without_a_directory_are_told() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! A publisher that loses packets on purpose, and the feed handler of this project: its books are those of all messages.
+//! Scenarios of a publisher that drops packets and this project's feed handler: its books equal those of all
+//! messages.
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -26,22 +27,22 @@ const SYMBOLS: u32 = 12;
 /// Best prices of a symbol.
 type Best = (Symbol, Option<i64>, Option<i64>);
 
-/// What a handler knows once it has all messages of its one channel and believes every book.
+/// The state of a handler once it has all messages of its one channel and trusts every book.
 struct Heard {
     status: ChannelStatus,
     books: Vec<Best>,
     report: PublishReport,
 }
 
-/// Publishes and hears, until the number of the next message is `next` and the books of so many symbols are live. A handler that comes late
-/// begins when the recording has been sent.
+/// Publishes and receives until the next message has number `next` and `symbols` books are live. A late
+/// handler begins when the recording has been sent.
 fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> Heard {
     let publication = Publication::open(options).unwrap();
     let text = format!("{}max_instruments = 64\nmax_orders = 16384\n", publication.feed_config());
     let mut config: LiveConfig = tickpath_config::parse("feed.toml", &text).unwrap();
     config.finish().unwrap();
     if comes_late {
-        // Longer gaps than this are healed by a snapshot.
+        // Longer gaps than this are recovered by a snapshot.
         config.channels[0].max_gap = 1_000;
     }
     let clock = TscClock::shared();
@@ -75,7 +76,7 @@ fn hear(options: PublishOptions, next: u64, symbols: u32, comes_late: bool) -> H
     Heard { status, books, report: publisher.stop() }
 }
 
-/// What the twin knows of each symbol.
+/// Returns the best prices of each symbol in the reference books.
 fn best(books: &impl BooksById, symbols: impl Iterator<Item = (InstrumentId, Symbol)>) -> Vec<Best> {
     let price = |id, side| books.best_price(id, side).map(|price| price.0);
     let best = |(id, symbol)| (symbol, price(id, Side::Buy), price(id, Side::Sell));
@@ -88,7 +89,7 @@ fn losing(file: &Path) -> PublishOptions {
     PublishOptions { drop_a_ppm: 200_000, drop_b_ppm: 200_000, seed: 11, ..options(file) }
 }
 
-/// Gaps were there, and both lines lost the same packet at least once.
+/// Checks that there were gaps, and that both lines lost the same packet at least once.
 fn assert_healed(heard: &Heard) {
     let lines = &heard.report.channels[0].lines;
     assert!(lines.iter().all(|line| line.dropped > 5), "{}", heard.report);
@@ -131,7 +132,7 @@ fn a_handler_of_iex_that_comes_late_begins_with_a_snapshot() {
     assert!(service.iter().any(|(name, count)| *name == "snap_snapshots" && *count > 0), "{service:?}");
 }
 
-/// The messages of a file of ITCH, and the books that they lead to.
+/// Returns the number of messages of an ITCH file, and the books that they give.
 fn itch_twin(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
     let bytes = std::fs::read(file).unwrap();
     let mut twin = BookBuilder::new(DirectBooks::new(LIMITS));
@@ -183,7 +184,7 @@ fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refr
     assert!(service.iter().any(|(name, count)| *name == "symbols_refreshed" && *count > 0), "{service:?}");
 }
 
-/// A segment of the committed capture of IEX, to see that real ones go the same way.
+/// A segment of the committed IEX capture: real data take the same path.
 #[test]
 fn a_real_capture_is_heard_whole_over_its_restart() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,4 +1,4 @@
-//! XDP: the request server, and what comes on the channels of retransmission and refresh.
+//! XDP: the request server, and the channels of retransmission and refresh.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -68,7 +68,7 @@ fn source() -> SourceId {
     SourceId::new(SOURCE).unwrap()
 }
 
-/// The next packet of a group that is no heartbeat.
+/// Returns the next packet of a group that is no heartbeat.
 fn next_of(receiver: &mut MulticastReceiver) -> Vec<u8> {
     loop {
         let bytes = receive(receiver);
@@ -116,7 +116,7 @@ fn lost_messages_come_on_the_retransmission_channel() {
     assert_eq!((packet.delivery_flag(), packet.message_count()), (DeliveryFlag::RETRANSMISSION_ONE, 1));
 }
 
-/// Every answer that is a refusal, and what ends a connection.
+/// Covers every refusal, and every reason to close a connection.
 #[test]
 fn requests_are_refused_by_the_codes_of_the_sheet() {
     let feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
@@ -138,17 +138,17 @@ fn requests_are_refused_by_the_codes_of_the_sheet() {
         assert_eq!(status(source(), end, end, product, channel), RequestStatus::ACCEPTED);
     }
     assert_eq!(status(source(), end, end, product, channel), RequestStatus::TOO_MANY_REQUESTS);
-    // What is no request is told so; a sign of life is no request.
+    // Messages that are no request are refused; a heartbeat is no request.
     let mapping = tickpath_nyse::MessageUnavailable::new(1, 2, product, channel);
     assert_eq!(ask(&mut stream, &mapping).1, RequestStatus::BAD_MESSAGE);
 
-    // A new connection of a source takes the place of the old one.
+    // A new connection of a source replaces the old one.
     let mut newer = feed.connect();
     let mut builder = PacketBuilder::new([0; 64], 1);
     builder.push(&HeartbeatResponse::new(source())).unwrap();
     newer.write_all(builder.finish(DeliveryFlag::ORIGINAL, SendTime::default())).unwrap();
     assert!(is_closed(&mut stream));
-    // What is no packet ends it.
+    // An invalid packet ends the connection.
     newer.write_all(&[3, 0, 1, 2]).unwrap();
     assert!(is_closed(&mut newer));
     let mut huge = feed.connect();
@@ -156,13 +156,13 @@ fn requests_are_refused_by_the_codes_of_the_sheet() {
     assert!(is_closed(&mut huge));
 }
 
-/// Of a run whose beginning is no longer kept the channel says so, and gives the rest.
+/// If the beginning of a range is no longer stored, the channel reports it and sends the rest.
 #[test]
 fn what_is_no_longer_kept_is_told_unavailable() {
     let mut feed = Feed::published(|options| PublishOptions { store_bytes: 1, ..options });
     let last = feed.messages.len() as u32;
     let mut stream = feed.connect();
-    // Of 64 KiB of messages some 1800 are kept: the index has room for 2048.
+    // About 1800 messages are stored in 64 KiB: the index has a capacity of 2048.
     let (first, end) = (last - 2_100, last - 1_400);
     let request = RetransmissionRequest::new(first, end, source(), feed.product, feed.channel);
     assert_eq!(ask(&mut stream, &request).1, RequestStatus::ACCEPTED);
@@ -215,7 +215,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
     assert_eq!((flags[0], symbols), (DeliveryFlag::REFRESH_START, 12));
     assert_eq!(refreshed.instruments().books().state_hash(), all.instruments().books().state_hash());
 
-    // What one index means, and the state of one symbol.
+    // The mapping of one index, and the state of one symbol.
     let (index, _) = feed
         .messages
         .values()
