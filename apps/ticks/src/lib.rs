@@ -1,11 +1,11 @@
-//! Ticks over TCP, as `docs/protocols/ticks.md` has them.
+//! Ticks over TCP, as specified in `docs/protocols/ticks.md`.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`server`] | makes ticks and sends them to any number of subscribers |
-//! | [`client`] | connects, subscribes, checks, fills the symbol cache, and connects again |
-//! | [`view`] | the picture of a client, on a terminal or as lines |
-//! | [`watch`] | a client that is watched until somebody ends it |
+//! | [`server`] | generates ticks and sends them to any number of subscribers |
+//! | [`client`] | connects, subscribes, verifies, fills the symbol cache, and reconnects |
+//! | [`view`] | shows a client on a terminal or as lines |
+//! | [`watch`] | runs a client and shows it until the user stops it |
 
 pub mod client;
 pub mod server;

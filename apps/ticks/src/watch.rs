@@ -1,4 +1,4 @@
-//! A client that is watched: on a terminal, as lines, or by its files alone, until somebody ends it.
+//! Runs a client and shows it on a terminal, as lines, or only in files, until the user stops it.
 
 mod report;
 
@@ -15,39 +15,39 @@ use crate::view::{Action, TicksView, Viewer};
 
 pub use report::{Ended, WatchReport};
 
-/// How often the picture is drawn.
+/// Interval between two pictures.
 const DRAW_INTERVAL: Duration = Duration::from_millis(500);
-/// How long a key or the stop signal waits at most to be seen.
+/// Longest delay before a key or the stop signal is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What to show, and where.
+/// The output of the watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Nothing: standard output is something else's.
+    /// None: standard output has another use.
     Silent,
     /// The view.
     View(Mode),
 }
 
-/// What to watch, and how.
+/// Options of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchOptions {
     /// The client.
     pub client: ClientConfig,
-    /// Every tick as a line of this file.
+    /// File that receives every tick as a line.
     pub csv: Option<PathBuf>,
-    /// When to end by itself.
+    /// Time after which the watch ends by itself.
     pub duration: Option<Duration>,
-    /// What to show.
+    /// The output.
     pub output: Output,
-    /// Symbols that are shown at once.
+    /// Maximum number of symbols shown at once.
     pub rows_max: usize,
 }
 
-/// Watches until the time is over, somebody ends it, or the client cannot go on.
+/// Watches until the time is over, the user stops it, or the client fails.
 ///
 /// # Errors
-/// The terminal, a file, or a thread cannot be had. What the client cannot get over is in the report.
+/// The terminal, a file or a thread is unavailable. A failure of the client is in the report.
 pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchReport> {
     let mut csv = options.csv.as_deref().map(CsvFile::create).transpose()?;
     let mut viewer = match options.output {
@@ -58,7 +58,7 @@ pub fn watch(options: &WatchOptions, stop: &StopSignal) -> anyhow::Result<WatchR
     let started = Instant::now();
     let mut view = TicksView::new(&options.client.address, options.duration);
     let ended = run(&client, &mut viewer, &mut view, csv.as_ref(), stop, started);
-    // Of the time before the end closes the connection; what came until then counts.
+    // Read before the end closes the connection; data received until then counts.
     let is_live = client.shared().state() == LinkState::Live;
     let shared = std::sync::Arc::clone(client.shared());
     let failure = client.finish().err();
@@ -93,7 +93,7 @@ fn run(
         if client.has_ended() {
             return Ok(Ended::Failed);
         }
-        // Its reader went away, or an error that its end tells.
+        // Either its reader closed the pipe, or its end reports an error.
         if csv.is_some_and(CsvFile::has_ended) {
             return Ok(Ended::Quit);
         }
@@ -103,13 +103,14 @@ fn run(
         }
         let now = Instant::now();
         if now >= draw_at {
-            // From the intended time on, except after a stop.
+            // Relative to the intended time, except after a delay.
             draw_at = (draw_at + DRAW_INTERVAL).max(now);
             view.update(client.shared(), elapsed);
             if let Some(viewer) = viewer {
                 viewer.draw(view, client.shared())?;
             }
-            // By now each kind of work was done once; that it cannot be had changes nothing.
+            // Each kind of work has run once by now, so the code pages of the start are freed; a failure
+            // changes nothing.
             if is_starting && client.shared().state() == LinkState::Live {
                 is_starting = false;
                 let _ = give_back_code();
@@ -141,10 +142,10 @@ fn pause(wait: Duration) -> std::io::Result<Option<Action>> {
     Ok(None)
 }
 
-/// Prints a report, and says why it cannot be trusted where it cannot.
+/// Prints a report, and the reason for which it cannot be trusted, if any.
 ///
 /// # Errors
-/// Standard output cannot be written.
+/// Standard output cannot be written to.
 pub fn print(report: &WatchReport) -> anyhow::Result<()> {
     say(report)?;
     if let Some(doubt) = report.doubt() {

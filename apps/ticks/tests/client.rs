@@ -1,4 +1,4 @@
-//! Stories of a client: what a server does to it, and what becomes of it.
+//! Scenarios of a client: actions of a server, and their effect on the client.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -49,7 +49,7 @@ fn symbols_that_are_listed_are_asked_for() {
     let client = Client::start(config, None).unwrap();
     let mut peer = server.accept_subscribed(9, 1);
     assert_eq!(peer.said.names, ["ALPHA", "CHARLIE"]);
-    // Numbers of the session have holes where other symbols were; those of a symbol must not.
+    // The session's sequence numbers have holes for other symbols; those of a symbol must not.
     let numbered = |sequence, symbol_sequence| {
         let mut bytes = quote(sequence, 1);
         bytes[4..8].copy_from_slice(&u32::to_le_bytes(symbol_sequence));
@@ -93,7 +93,7 @@ fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
     peer.send(&quote(1, 1));
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 1);
     drop(peer);
-    // The same session goes on with number 5.
+    // The same session continues with number 5.
     let mut peer = server.accept_subscribed(9, 5);
     assert_eq!(rows(&client)[0].top.health(), BookHealth::Stale);
     peer.send(&quote(5, 1));
@@ -105,7 +105,8 @@ fn a_lost_connection_is_made_again_and_what_was_missed_meanwhile_is_counted() {
         client.shared().trouble().is_some_and(|text| text.ends_with("the server stopped"))
     });
     drop(peer);
-    // Another session begins with number 1: nothing was missed of it, and nothing of the old one is shown.
+    // Another session begins with number 1: none of its messages was missed, and nothing of the old one is
+    // shown.
     let mut peer = server.accept_subscribed(10, 1);
     peer.send(&quote(1, 2));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
@@ -125,13 +126,13 @@ fn of_listed_symbols_their_own_messages_are_missed_and_no_others() {
     peer.send(&[quote(1, 1), quote(1, 2)].concat());
     wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 2);
     drop(peer);
-    // Meanwhile each came to 5: three of the first two were missed, and four of the third.
+    // Meanwhile each reached 5: three messages of the first two were missed, and four of the third.
     let mut peer = server.accept_subscribed(9, 5);
     peer.send(&quote(5, 3));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 3);
     assert_eq!((counts.of(Count::Missed), counts.of(Count::Gaps)), (10, 0));
     drop(peer);
-    // Of another session nothing was missed.
+    // No message of another session was missed.
     let mut peer = server.accept_subscribed(10, 50);
     peer.send(&quote(50, 1));
     let counts = wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) == 4);
@@ -205,7 +206,7 @@ fn refusals_that_stay_end_the_client_and_others_are_tried_again() {
     let refused = |reason, limit| seal(Refused::new(1, 1, reason, limit)).as_bytes().to_vec();
     for (reason, words) in [
         (RefusedReason::UnknownSymbol, "there is no such symbol"),
-        (RefusedReason::TooManySymbols, "more symbols than the limit were asked for (1,000)"),
+        (RefusedReason::TooManySymbols, "more symbols were requested than the limit (1,000)"),
     ] {
         let server = Server::start();
         let client = client(&server);
@@ -234,7 +235,7 @@ fn half_messages_wait_for_their_rest() {
     let stream: Vec<u8> = (1..=40).flat_map(|sequence| quote(sequence, 1)).collect();
     for (index, piece) in stream.chunks(33).enumerate() {
         peer.send(piece);
-        // Each piece is read by itself, at least now and then.
+        // Waits for some pieces to be read, so that they arrive separately.
         if index % 10 == 0 {
             let whole = (index + 1) * 33 / 56;
             wait_for_counts(client.shared(), |counts| counts.of(Count::Ticks) >= whole as u64);

@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt to connect.
+//! The delay before the next attempt to connect.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ pub const DELAY_MIN: Duration = Duration::from_millis(100);
 /// The longest delay.
 pub const DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// Delays that double from [`DELAY_MIN`] to [`DELAY_MAX`], each shortened by up to a half, so that clients which lost the same
-/// server do not come back together.
+/// Delays that double from [`DELAY_MIN`] to [`DELAY_MAX`]. Each is shortened by up to a half, so that clients
+/// which lost the same server do not reconnect at the same time.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     random: SplitMix64,
@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Before the first attempt; the same seed gives the same delays.
+    /// The state before the first attempt; the same seed gives the same delays.
     #[must_use]
     pub fn new(seed: u64) -> Backoff {
         Backoff { random: SplitMix64::seed_from_u64(seed), attempts: 0 }
@@ -30,12 +30,12 @@ impl Backoff {
         let whole = DELAY_MIN.saturating_mul(1 << self.attempts.min(16)).min(DELAY_MAX);
         self.attempts = self.attempts.saturating_add(1);
         let half = (whole / 2).as_nanos() as u64;
-        // The high half of a product is even enough over so few nanoseconds.
+        // The high half of the product is uniform enough over this small number of nanoseconds.
         let jitter = (u128::from(self.random.next_u64()) * u128::from(half + 1)) >> 64;
         whole - Duration::from_nanos(jitter as u64)
     }
 
-    /// An attempt went well: the next delay is the first one again.
+    /// Resets the delay to the first one after a successful attempt.
     pub fn reset(&mut self) {
         self.attempts = 0;
     }

@@ -1,4 +1,4 @@
-//! Every tick as a line of CSV, written by a thread of its own.
+//! Writes every tick as a line of CSV, on a separate thread.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -17,15 +17,16 @@ use tickpath_types::{Price, Symbol};
 /// The first line.
 pub const CSV_HEADER: &str = "ts_generate_ns,symbol,sequence,symbol_sequence,type,bid_qty,bid,ask,ask_qty,price,qty,aggressor,volume,state";
 
-/// Ticks that may wait to be written: at full speed some milliseconds, at 100,000 a second more than half a second.
+/// Ticks that may wait to be written: some milliseconds at full speed, more than half a second at 100,000 a
+/// second.
 pub(super) const RING_CAPACITY: usize = 1 << 16;
-/// How long is waited when nothing is there, or no room.
+/// Waiting time when the ring is full, and below when it is empty.
 pub(super) const FULL_WAIT: Duration = Duration::from_micros(200);
 const EMPTY_WAIT: Duration = Duration::from_millis(2);
-/// Text that is written at once.
+/// Bytes of text written at once.
 const BLOCK_LEN: usize = 1 << 16;
 
-/// What goes through the ring.
+/// An element of the ring.
 #[derive(Clone, Copy)]
 pub(super) struct CsvItem {
     pub(super) tick: Tick,
@@ -42,10 +43,10 @@ pub struct CsvFile {
 }
 
 impl CsvFile {
-    /// Makes the file and starts the thread that writes it.
+    /// Creates the file and starts the thread that writes it.
     ///
     /// # Errors
-    /// The file cannot be made, or the system has no thread.
+    /// The file or the thread cannot be created.
     pub fn create(path: &Path) -> anyhow::Result<CsvFile> {
         let file = OutputFile::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let (producer, consumer) = spsc::channel(RING_CAPACITY);
@@ -58,21 +59,22 @@ impl CsvFile {
         Ok(CsvFile { path: path.to_owned(), thread, producer: Some(producer), is_last })
     }
 
-    /// The end that takes ticks; there is one.
+    /// Takes the producer of the ring; there is one.
     pub(super) fn take_producer(&mut self) -> Option<spsc::Producer<CsvItem>> {
         self.producer.take()
     }
 
-    /// True once nothing more is written: the reason is in [`finish`](CsvFile::finish).
+    /// True once the writer has ended; [`finish`](CsvFile::finish) returns the reason.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Writes what is left, once nobody adds to it, and puts the file in its place; says how many rows it has.
+    /// Writes the remaining ticks and moves the file to its final name; returns the number of rows. Call it
+    /// last.
     ///
     /// # Errors
-    /// What kept it from being written, such as a full disk, in one line.
+    /// Describes in one line the failure of the writer, such as a full disk.
     pub fn finish(self) -> anyhow::Result<u64> {
         self.is_last.store(true, Ordering::Release);
         let written = self.thread.join().map_err(|_| anyhow!("the thread that writes it panicked"))?;
@@ -87,7 +89,7 @@ struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// A reader of a pipe that went away has what it wanted.
+    /// A closed pipe is no error: its reader has read all that it wants.
     fn run(mut self, mut ring: spsc::Consumer<CsvItem>, is_last: &AtomicBool) -> io::Result<u64> {
         match self.write_all(&mut ring, is_last).and_then(|()| self.file.finish()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -99,7 +101,7 @@ impl CsvWriter {
         self.text.push_str(CSV_HEADER);
         self.text.push('\n');
         loop {
-            // Asked before the ring is looked at: nothing comes after it was said.
+            // Read before the ring is checked: nothing is added after the flag is set.
             let is_end = is_last.load(Ordering::Acquire);
             match ring.try_pop() {
                 Some(item) => self.write_tick(&item),
@@ -127,7 +129,7 @@ impl CsvWriter {
         self.rows += 1;
         // Writing to a string does not fail.
         let _ = write!(self.text, "{},", tick.ts_generate);
-        // A symbol without a name is known by its number.
+        // A symbol without a name is shown by its number.
         let _ = match symbol {
             Some(symbol) => write!(self.text, "{}", symbol.as_str()),
             None => write!(self.text, "#{}", header.instrument),

@@ -1,4 +1,4 @@
-//! From bytes to the cache: the part of the client that works for each tick.
+//! From bytes to the cache: the client code that runs for each tick.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::latency::{self, Span};
 use super::market::{Market, MarketWriter};
 use super::shared::{Count, Shared};
 
-/// The clock of the counter, corrected by what it runs off the system's.
+/// The clock of the time stamp counter, corrected by its drift from the system's clock.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     tsc: TscClock,
@@ -36,13 +36,13 @@ impl Clock {
         Nanos(self.tsc.now().0.wrapping_add_signed(self.ahead_ns.wrapping_neg()))
     }
 
-    /// Compares it with the system's clock, by which the server stamps.
+    /// Compares it with the system's clock, which the server uses for its time stamps.
     pub(super) fn correct(&mut self) {
         self.ahead_ns = self.tsc.drift().ahead_ns;
     }
 }
 
-/// Where a segment is to be.
+/// Folder and name of a segment.
 #[derive(Clone, Debug)]
 pub struct SegmentPlace {
     /// The folder of segments.
@@ -59,29 +59,30 @@ impl SegmentPlace {
     }
 }
 
-/// Takes what a connection brings, and puts it into the market.
+/// Processes the bytes of a connection and applies them to the market.
 pub struct Feed {
     parser: TickParser,
     pub(super) sink: Sink,
 }
 
-/// Where a session was when a connection to it ended.
+/// The position in a session when a connection to it ended.
 struct Left {
     session: u64,
-    /// The next number of the session.
+    /// The next sequence number of the session.
     sequence: u64,
-    /// The next number of each symbol by its instrument number, as far as it is known; empty when all were subscribed.
+    /// The next number of each symbol by its instrument number, where it is known; empty when all were
+    /// subscribed.
     symbols: Vec<Option<u32>>,
 }
 
 impl Feed {
-    /// Before the first connection.
+    /// The state before the first connection.
     #[must_use]
     pub fn new(shared: Arc<Shared>, segment: Option<SegmentPlace>) -> Feed {
         Feed { parser: TickParser::new(), sink: Sink::new(shared, segment) }
     }
 
-    /// Copies every tick into a ring that a writer of CSV empties; while that is full it waits.
+    /// Copies every tick into a ring that a CSV writer empties; waits while the ring is full.
     pub(super) fn copy_to(&mut self, csv: spsc::Producer<CsvItem>) {
         self.sink.csv = Some(csv);
     }
@@ -100,7 +101,7 @@ impl Feed {
         let mut symbols = Vec::new();
         if self.sink.scope == Some(Scope::Listed) {
             let last = u16::try_from(hello.symbol_count.get()).unwrap_or(u16::MAX);
-            // A symbol that was not defined again is where the connection before left it.
+            // A symbol that was not defined again is where the previous connection left it.
             let before = self.sink.left.take().filter(|left| left.session == session);
             let before = before.map(|left| left.symbols).unwrap_or_default();
             symbols.extend((0..=last).map(|instrument| {
@@ -111,22 +112,23 @@ impl Feed {
         Left { session, sequence, symbols }
     }
 
-    /// Where the next bytes of the connection are to be read to.
+    /// Returns the buffer into which the next bytes of the connection are read.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         self.parser.room()
     }
 
-    /// Takes the first `len` bytes of the [room](Feed::room), which were read at `received`, in nanoseconds since the Unix epoch.
+    /// Processes the first `len` bytes of the [buffer](Feed::room), read at `received` in nanoseconds since
+    /// the Unix epoch.
     ///
     /// # Errors
-    /// [`StreamError`] when the connection is to be closed.
+    /// [`StreamError`] when the connection must be closed.
     #[inline]
     pub fn commit(&mut self, len: usize, received: Nanos) -> Result<(), StreamError> {
         self.take(received, |parser, sink| parser.commit(len, sink))
     }
 
-    /// Takes bytes that lie elsewhere; else as [`commit`](Feed::commit).
+    /// Processes bytes from another buffer; otherwise like [`commit`](Feed::commit).
     ///
     /// # Errors
     /// As for [`commit`](Feed::commit).
@@ -146,7 +148,7 @@ impl Feed {
         result
     }
 
-    /// Shows the parser's counters.
+    /// Publishes the parser's counters.
     #[inline]
     fn show(&self) {
         let (stats, shared) = (self.parser.stats(), &self.sink.shared);
@@ -163,7 +165,7 @@ impl Feed {
     }
 }
 
-/// Who learns of the messages.
+/// The receiver of the parsed messages.
 pub(super) struct Sink {
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Clock,
@@ -171,15 +173,15 @@ pub(super) struct Sink {
     market: Option<MarketWriter>,
     segment: Option<SegmentPlace>,
     csv: Option<spsc::Producer<CsvItem>>,
-    /// Of this connection.
+    /// Hello of this connection.
     pub(super) hello: Option<Hello>,
     pub(super) is_subscribed: bool,
     scope: Option<Scope>,
-    /// The end of the last connection that was subscribed, until it is known what was missed since.
+    /// The end of the last subscribed connection, until the number of messages missed since is known.
     left: Option<Left>,
     pub(super) refused: Option<Refused>,
     pub(super) ended: Option<EndReason>,
-    /// What cannot be got over.
+    /// A failure that ends the client.
     pub(super) failure: Option<anyhow::Error>,
 }
 
@@ -202,7 +204,7 @@ impl Sink {
         }
     }
 
-    /// The connection is gone: what is in the cache may be wrong from now on.
+    /// Handles the loss of the connection: the cache may be wrong from now on.
     fn restart(&mut self) {
         if let Some(market) = &mut self.market {
             market.mark_stale(0);
@@ -211,14 +213,14 @@ impl Sink {
         (self.refused, self.ended) = (None, None);
     }
 
-    /// Shows whoever reads the segment that this process lives.
+    /// Updates the segment's heartbeat, which tells its readers that this process is alive.
     pub(super) fn show_sign_of_life(&mut self, now: Nanos) {
         if let Some(segment) = self.market.as_mut().and_then(MarketWriter::segment) {
             segment.heartbeat(now);
         }
     }
 
-    /// The market of the session, the one before if it is the same.
+    /// Opens the market of the session; reuses the previous one if the session is the same.
     fn open_market(&mut self, hello: &Hello) -> anyhow::Result<()> {
         let symbol_count = u16::try_from(hello.symbol_count.get())
             .context("the server has more symbols than 65,535: it is in error")?;
@@ -228,7 +230,7 @@ impl Sink {
             return Ok(());
         }
         let old = self.market.as_mut().and_then(MarketWriter::take_segment);
-        // The old one goes first: no other writer may have the name meanwhile.
+        // Release the old one first: no other writer may take the name meanwhile.
         drop(old);
         let segment =
             self.segment.as_ref().map(|place| place.create(rows as u64, self.clock.now())).transpose()?;
@@ -238,8 +240,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Messages of the same session that were sent between two connections, when all symbols are subscribed; else each
-    /// definition tells those of its symbol.
+    /// Counts the messages of the same session that were sent between two connections, when all symbols are
+    /// subscribed; otherwise each definition gives the number for its symbol.
     fn count_missed(&mut self, next: u64) {
         let session = self.hello.map(|hello| hello.session.get());
         let Some(left) = self.left.take_if(|left| Some(left.session) != session || left.symbols.is_empty())
@@ -256,13 +258,14 @@ impl Sink {
         let number =
             self.left.as_mut().and_then(|left| left.symbols.get_mut(instrument)).and_then(Option::take);
         let missed = number.map_or(0, |left| definition.header.symbol_sequence.get().wrapping_sub(left));
-        // What is that far ahead is behind: it was there before.
+        // A distance that large is a negative one: the number had been received before.
         if missed < 1 << 31 {
             self.shared.add(Count::Missed, u64::from(missed));
         }
     }
 
-    /// Waits while the ring is full: a file without its ticks is worth nothing, and the server sees who is slow.
+    /// Waits while the ring is full: a file with ticks missing is useless, and the server can detect the slow
+    /// client.
     fn copy(&mut self, ticks: &[Tick]) {
         let (Some(csv), Some(market)) = (&mut self.csv, &self.market) else { return };
         for tick in ticks {

@@ -7,26 +7,26 @@ use tickpath_types::Nanos;
 /// Parts of a latency, between the times T0 to T6 of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// T0 to T2: made, to taken by the server to be written.
+    /// T0 to T2: generated, to taken by the server to be written.
     Server,
     /// T2 to T3: taken by the server, to read by this client.
     Network,
-    /// T3 to T4: read, to checked and handed over.
+    /// T3 to T4: read, to checked and passed on.
     Parse,
-    /// T4 to T5: handed over, to in the cache.
+    /// T4 to T5: passed on, to in the cache.
     Cache,
-    /// T0 to T5: made, to in the cache.
+    /// T0 to T5: generated, to in the cache.
     Total,
-    /// T0 to T6: made, to drawn, as the latest quote of a row.
+    /// T0 to T6: generated, to drawn as the latest quote of a row.
     Draw,
 }
 
 impl Span {
-    /// All of them, in the order of the way.
+    /// All spans, in the order of the path.
     pub const ALL: [Span; 6] =
         [Span::Server, Span::Network, Span::Parse, Span::Cache, Span::Total, Span::Draw];
 
-    /// Its name, from one hop to another.
+    /// Returns its name, from one hop to another.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Span {
         }
     }
 
-    /// What it is, in a few words.
+    /// Returns a short description.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -53,26 +53,26 @@ impl Span {
     }
 }
 
-/// Buckets for each doubling: a value is known to one part in 32.
+/// Buckets for each doubling: a value is accurate to one part in 32.
 const PARTS: u64 = 32;
-/// Values below it have buckets of their own.
+/// Each value below it has a separate bucket.
 const EXACT_BELOW: u64 = 2 * PARTS;
-/// Doublings from there to 2^42 ns, more than an hour, which all longer ones count as.
+/// Doublings from there to 2^42 ns, more than an hour; longer values count as this.
 const DOUBLINGS: usize = 36;
 const BUCKETS: usize = EXACT_BELOW as usize + DOUBLINGS * PARTS as usize;
 
 /// Percentiles of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// How many were measured.
+    /// Number of values.
     pub count: u64,
-    /// Half of all took at most so many nanoseconds.
+    /// Median in nanoseconds.
     pub p50_ns: u64,
-    /// 99 of 100.
+    /// 99th percentile in nanoseconds.
     pub p99_ns: u64,
-    /// 999 of 1000.
+    /// 99.9th percentile in nanoseconds.
     pub p999_ns: u64,
-    /// The longest.
+    /// Maximum in nanoseconds.
     pub max_ns: u64,
 }
 
@@ -86,7 +86,7 @@ impl Histogram {
         Histogram { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), max_ns: AtomicU64::new(0) }
     }
 
-    /// By the one thread that records: a load and a store, nothing locked.
+    /// Records a value, on one thread only: a load and a store, without a lock.
     #[inline]
     fn record(&self, ns: u64) {
         let bucket = &self.buckets[bucket_of(ns)];
@@ -154,35 +154,35 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Nothing measured yet; takes its memory now.
+    /// Creates empty histograms; allocates all memory now.
     #[must_use]
     pub fn new() -> Latencies {
         Latencies { spans: Span::ALL.map(|_| Histogram::new()) }
     }
 
-    /// Percentiles of what was recorded so far.
+    /// Returns the percentiles of the values recorded so far.
     #[must_use]
     pub fn percentiles(&self, span: Span) -> Percentiles {
         self.spans[span as usize].percentiles()
     }
 
-    /// Forgets what was recorded. What is recorded at this moment may be kept.
+    /// Clears all values. A value that is recorded concurrently may remain.
     pub fn clear(&self) {
         self.spans.iter().for_each(Histogram::clear);
     }
 
-    /// Records a latency; of each span one thread alone may record. A later time that is before an earlier one, as by two
-    /// clocks, counts as none.
+    /// Records a latency; only one thread may record each span. A negative difference, as between two clocks,
+    /// counts as zero.
     #[inline]
     pub fn record(&self, span: Span, from: Nanos, to: Nanos) {
         self.spans[span as usize].record(to.since(from).0);
     }
 }
 
-/// Ticks of a batch that are measured one by one: of a longer one, evenly spread over it.
+/// Maximum number of ticks of a batch that are measured individually; in a longer batch, evenly spread.
 const MEASURED_MAX: usize = 32;
 
-/// Of so many ticks in a batch, the distance from one that is measured to the next.
+/// Returns the distance between two measured ticks in a batch of `count` ticks.
 #[inline]
 pub(super) fn step(count: usize) -> usize {
     count.div_ceil(MEASURED_MAX).max(1)

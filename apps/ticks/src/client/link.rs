@@ -20,61 +20,61 @@ use super::csv::CsvFile;
 use super::feed::{Feed, SegmentPlace};
 use super::shared::{Count, LinkState, Shared};
 
-/// How long an attempt to connect may take.
+/// Timeout of an attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the server may take to say hello, and to grant the subscription.
+/// Timeout for the server's hello, and for the grant of the subscription.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// Silent heartbeat intervals after which the server is given up.
+/// Number of silent heartbeat intervals after which the server is considered lost.
 const SILENT_INTERVALS: u64 = 5;
-/// How often heartbeats and time-outs are looked at, and how long a read waits at most; twice in an interval of heartbeats where
-/// that is more often.
+/// Interval of the checks for heartbeats and timeouts, and the longest wait of a read; half a heartbeat
+/// interval if that is shorter.
 const CARE_INTERVAL: Duration = Duration::from_millis(50);
-/// How often the clock is compared with the system's.
+/// Interval at which the clock is compared with the system's clock.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
-/// The number of the one request that is made on a connection.
+/// The number of the only request on a connection.
 const REQUEST: u32 = 1;
 
-/// What to connect to, and what to ask for.
+/// The server to connect to, and the subscription.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// Host and port.
     pub address: String,
-    /// The symbols to subscribe; none: all.
+    /// The symbols to subscribe to; none: all.
     pub symbols: Vec<Symbol>,
-    /// Where the cache is shared with other processes, if at all.
+    /// The segment that shares the cache with other processes, if any.
     pub segment: Option<SegmentPlace>,
-    /// Whether a lost connection is made again.
+    /// Whether the client reconnects after a connection is lost.
     pub reconnects: bool,
     /// Seed of the delays between attempts.
     pub seed: u64,
 }
 
-/// The client has ended by itself.
+/// The reason for which the client ended by itself.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nothing there speaks the protocol, or not in this version.
+    /// The server does not use the protocol, or uses another version of it.
     #[error("{address}: {error}")]
     Stream {
         /// The server's address.
         address: String,
-        /// What was wrong.
+        /// The error in the stream.
         error: StreamError,
     },
-    /// The server does not take this client, or its request.
+    /// The server refuses this client or its request.
     #[error("{address} refuses: {reason}{}", limit_text(*limit))]
     Refused {
         /// The server's address.
         address: String,
-        /// Why, in words.
+        /// The reason as text.
         reason: String,
-        /// The limit that was exceeded; 0 where there is none.
+        /// The limit that was exceeded; 0 if none.
         limit: u32,
     },
-    /// The connection is gone and none is to be made again.
+    /// The connection is lost, and the client is configured not to reconnect.
     #[error("{0}")]
     Gone(String),
-    /// The segment could not be made, or something else on this side.
+    /// The segment could not be created, or another local failure.
     #[error(transparent)]
     Own(anyhow::Error),
 }
@@ -83,15 +83,15 @@ fn limit_text(limit: u32) -> String {
     if limit == 0 { String::new() } else { format!(" ({})", thousands(limit)) }
 }
 
-/// How a connection ended.
+/// The reason for the end of a connection.
 enum End {
-    /// Somebody asked for it.
+    /// The user stopped the client.
     Stopped,
-    /// Somebody asked for another one at once.
+    /// The user requested an immediate reconnect.
     Again,
-    /// It was lost, or could not be made; another attempt may help.
+    /// The connection was lost or could not be established; another attempt may succeed.
     Lost(String),
-    /// Another attempt does not help.
+    /// Another attempt would fail as well.
     Fatal(ClientError),
 }
 
@@ -102,10 +102,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts the thread; what it does is seen in [`shared`](Client::shared). Ticks are copied to `csv` as well.
+    /// Starts the thread, which publishes its state in [`shared`](Client::shared). Also copies the ticks to
+    /// `csv`.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// The system cannot create a thread.
     pub fn start(config: ClientConfig, csv: Option<&mut CsvFile>) -> io::Result<Client> {
         let shared = Arc::new(Shared::default());
         let mut feed = Feed::new(Arc::clone(&shared), config.segment.clone());
@@ -123,13 +124,13 @@ impl Client {
         Ok(Client { shared, thread })
     }
 
-    /// What the thread shows.
+    /// The state that the thread publishes.
     #[must_use]
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Has the connection made anew, at once.
+    /// Reconnects immediately.
     pub fn reconnect(&self) {
         self.shared.ask_to_reconnect();
         self.thread.thread().unpark();
@@ -141,7 +142,7 @@ impl Client {
         self.thread.is_finished()
     }
 
-    /// Ends the thread, closes the connection, and says how it went.
+    /// Ends the thread, closes the connection, and returns the outcome.
     ///
     /// # Errors
     /// [`ClientError`] when it had ended by itself before.
@@ -160,7 +161,7 @@ struct Link {
     backoff: Backoff,
     shared: Arc<Shared>,
     feed: Feed,
-    /// True once a server said hello: what is there speaks the protocol.
+    /// True once a server sent a hello: the peer uses the protocol.
     had_session: bool,
 }
 
@@ -238,7 +239,7 @@ impl Link {
         }
     }
 
-    /// Reads until the connection ends, one way or the other.
+    /// Reads until the connection ends for any reason.
     fn serve(&mut self, mut connection: Connection) -> io::Result<End> {
         let (mut care_at, mut clock_at) = (Nanos::ZERO, Nanos::ZERO);
         connection.send(seal(Hello::client(0, connection.began)).as_bytes(), connection.began)?;
@@ -274,7 +275,7 @@ impl Link {
         }
     }
 
-    /// What the messages that just came ask for.
+    /// Acts on the messages that were just parsed.
     #[inline]
     fn look_at_session(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<End>> {
         let sink = &mut self.feed.sink;
@@ -307,7 +308,7 @@ impl Link {
         Ok(None)
     }
 
-    /// What is to be done now and then.
+    /// Does the periodic work.
     fn care(&mut self, connection: &mut Connection, now: Nanos) -> io::Result<Option<End>> {
         if self.shared.is_to_stop() {
             return Ok(Some(End::Stopped));
@@ -346,7 +347,8 @@ impl Link {
         }
     }
 
-    /// The stream cannot be read on. Who never said hello is something else, and will be the next time.
+    /// Handles a stream that cannot be read further. A peer that never sent a hello is not a server, so a
+    /// retry is useless.
     fn cannot_read(&self, error: StreamError) -> End {
         let address = self.config.address.clone();
         match error {
@@ -380,7 +382,7 @@ impl Connection {
         Ok(())
     }
 
-    /// At least twice in an interval of heartbeats.
+    /// Sets the interval to at most half a heartbeat interval.
     fn look_more_often(&mut self, heartbeat: Duration) -> io::Result<()> {
         self.care = CARE_INTERVAL.min(heartbeat / 2).max(Duration::from_millis(1));
         self.stream.set_read_timeout(Some(self.care))
@@ -393,7 +395,7 @@ impl Connection {
     }
 }
 
-/// To the first of the host's addresses that answers.
+/// Connects to the first of the host's addresses that answers.
 fn connect(address: &str) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(ErrorKind::NotFound, "the name has no address");
     for address in address.to_socket_addrs()? {

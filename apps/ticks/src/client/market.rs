@@ -1,4 +1,4 @@
-//! The symbols of a session and the latest of each.
+//! The symbols of a session and their latest values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,25 +8,25 @@ use tickpath_shm::SegmentWriter;
 use tickpath_ticks::message::{Quote, Status, SymbolDefinition, Tick, TickKind, Trade};
 use tickpath_types::{BookHealth, Price, PriceLevel, Qty, Symbol, TopOfBook};
 
-/// What a server says of a symbol beforehand.
+/// The attributes of a symbol that the server defines in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolTerms {
     /// Its name.
     pub symbol: Symbol,
-    /// The price that changes are counted from.
+    /// The price from which changes are computed.
     pub reference_price: Price,
     /// Prices are multiples of it.
     pub tick_size: Price,
 }
 
-/// A symbol as a reader finds it.
+/// A symbol as readers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketRow {
     /// Its number in the session.
     pub instrument: u16,
     /// Its name and terms.
     pub terms: SymbolTerms,
-    /// Best prices, last trade, state, and whether they can be believed.
+    /// Best prices, last trade, state, and whether they can be trusted.
     pub top: TopOfBook,
     /// Quantity traded in the session.
     pub volume: u64,
@@ -34,7 +34,8 @@ pub struct MarketRow {
     pub ticks: u64,
 }
 
-/// The symbols of a session, for any number of readers. The writer waits for none of them, except while a symbol is defined.
+/// The symbols of a session, for any number of readers. The writer does not wait for readers, except to
+/// define a symbol.
 pub struct Market {
     session: u64,
     terms: Mutex<Vec<Option<SymbolTerms>>>,
@@ -44,26 +45,26 @@ pub struct Market {
 }
 
 impl Market {
-    /// No session, no symbols.
+    /// A market without a session or symbols.
     #[must_use]
     pub fn empty() -> Market {
         MarketWriter::new(0, 0, None).market.into_new()
     }
 
-    /// The session that it is of; 0 before the first.
+    /// The session of the market; 0 before the first.
     #[must_use]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
-    /// Numbers of instruments are below it.
+    /// Upper bound of the instrument numbers, exclusive.
     #[must_use]
     pub fn rows_end(&self) -> usize {
         self.volumes.len()
     }
 
-    /// Puts every defined symbol into `rows`, which is emptied before. A symbol that is just being written keeps the values
-    /// that `rows` had of it.
+    /// Reads every defined symbol into `rows`, which is cleared first. A symbol that is being written keeps
+    /// the values that `rows` had for it.
     pub fn read_into(&self, rows: &mut Vec<MarketRow>) {
         let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = std::mem::take(rows).into_iter().peekable();
@@ -88,18 +89,19 @@ impl Market {
     }
 }
 
-/// The one who writes a [`Market`], and the segment beside it.
+/// The writer of a [`Market`] and of its segment.
 pub struct MarketWriter {
     market: Arc<Market>,
     quotes: table::Writer<TopOfBook>,
-    /// What stands in the table: the writer reads its own copy.
+    /// The current contents of the table: the writer reads this copy.
     latest: Vec<TopOfBook>,
     names: Vec<Option<Symbol>>,
     segment: Option<SegmentWriter>,
 }
 
 impl MarketWriter {
-    /// For a session with instruments from 1 to `symbol_count`. The segment has a row for each of them.
+    /// Creates the writer of a session with instruments 1 to `symbol_count`. The segment has a row for each
+    /// of them.
     #[must_use]
     pub fn new(session: u64, symbol_count: u16, segment: Option<SegmentWriter>) -> MarketWriter {
         let rows = usize::from(symbol_count) + 1;
@@ -121,23 +123,23 @@ impl MarketWriter {
         }
     }
 
-    /// The half for readers.
+    /// The part for readers.
     #[must_use]
     pub fn market(&self) -> &Arc<Market> {
         &self.market
     }
 
-    /// The segment beside it.
+    /// The segment, if any.
     pub fn segment(&mut self) -> Option<&mut SegmentWriter> {
         self.segment.as_mut()
     }
 
-    /// Takes the segment back, for the next session.
+    /// Takes the segment out, for the next session.
     pub fn take_segment(&mut self) -> Option<SegmentWriter> {
         self.segment.take()
     }
 
-    /// Takes over name and terms of a symbol; false when it has no row, or no name.
+    /// Records name and terms of a symbol; false when it has no row or no name.
     pub fn define(&mut self, definition: &SymbolDefinition) -> bool {
         let index = usize::from(definition.header.instrument.get());
         let Some(symbol) = definition.symbol() else { return false };
@@ -152,7 +154,7 @@ impl MarketWriter {
         self.names[index] = Some(symbol);
         self.market.volumes[index].store(definition.volume.get(), Ordering::Relaxed);
         if let Some(segment) = &mut self.segment {
-            // A name that a segment does not take stays without one there; it has all rows.
+            // A name that a segment rejects stays empty there; the row exists.
             let _ = segment.name(index, symbol.as_str());
         }
         true
@@ -165,7 +167,7 @@ impl MarketWriter {
         self.names.get(usize::from(instrument)).copied().flatten()
     }
 
-    /// Puts a tick into the cache; false when its instrument has no row.
+    /// Applies a tick to the cache; false when its instrument has no row.
     #[inline]
     pub fn apply(&mut self, tick: &Tick) -> bool {
         let index = usize::from(tick.header.instrument.get());
@@ -190,7 +192,7 @@ impl MarketWriter {
         written
     }
 
-    /// Nothing is known of what happened since: a symbol, or with 0 all of them, may be wrong until its next tick.
+    /// Marks a symbol, or with 0 all symbols, as stale: they may be wrong until their next tick.
     pub fn mark_stale(&mut self, instrument: u16) {
         let one = usize::from(instrument);
         let range =
@@ -201,7 +203,7 @@ impl MarketWriter {
                 continue;
             }
             latest.health = BookHealth::Stale as u8;
-            // The rows are there: the tables are as long as the copy.
+            // The rows exist: the tables are as long as the copy.
             let _ = self.quotes.write(index, latest);
             if let Some(segment) = &mut self.segment {
                 let _ = segment.write(index, latest);
@@ -224,7 +226,7 @@ fn set_trade(top: &mut TopOfBook, trade: &Trade) {
 
 #[cold]
 fn set_status(top: &mut TopOfBook, status: &Status) {
-    // A state that is not listed is kept as it came: readers know it as none.
+    // A state that is not listed is kept as received: readers map it to none.
     top.trading_state = status.state;
 }
 

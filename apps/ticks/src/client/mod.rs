@@ -1,8 +1,8 @@
-//! The subscriber: a thread that connects, subscribes, checks checksums and numbers, fills the symbol cache, and connects
-//! again when the connection is lost.
+//! The subscriber: a thread that connects, subscribes, verifies checksums and sequence numbers, fills the
+//! symbol cache, and reconnects when the connection is lost.
 //!
-//! [`Client::start`] starts the thread. Whoever watches it reads [`Shared`]: counters, latencies, and the [`Market`], none of
-//! which the thread waits for.
+//! [`Client::start`] starts the thread. Observers read [`Shared`]: counters, latencies and the [`Market`].
+//! The thread does not wait for them.
 
 mod backoff;
 mod csv;

@@ -1,4 +1,4 @@
-//! What the client's thread shows to whoever watches it.
+//! The state that the client's thread publishes to observers.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,18 +8,18 @@ use tickpath_types::Nanos;
 use super::latency::Latencies;
 use super::market::Market;
 
-/// What the client is at.
+/// The connection state of the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LinkState {
-    /// It makes a connection.
+    /// It is connecting.
     #[default]
     Connecting = 0,
-    /// It is connected and waits for its subscription.
+    /// It is connected and waits for the grant of its subscription.
     Subscribing = 1,
     /// It is subscribed.
     Live = 2,
-    /// The connection could not be made or was lost; it waits before the next attempt.
+    /// The connection failed or was lost; it waits before the next attempt.
     Waiting = 3,
     /// It has ended.
     Ended = 4,
@@ -36,7 +36,7 @@ impl LinkState {
         }
     }
 
-    /// In a word.
+    /// Returns the state as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -51,12 +51,12 @@ impl LinkState {
 
 macro_rules! counts {
     ($( $(#[$doc:meta])* $name:ident = $text:literal, )+) => {
-        /// What is counted, over all connections.
+        /// The counters, over all connections.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Count { $( $(#[$doc])* $name, )+ }
 
         impl Count {
-            /// All of them.
+            /// All counters.
             pub const ALL: &'static [Count] = &[$( Count::$name, )+];
 
             /// Its name in reports.
@@ -71,7 +71,7 @@ macro_rules! counts {
 counts! {
     /// Bytes received.
     Bytes = "bytes",
-    /// Reads from the socket that brought something.
+    /// Reads from the socket that returned data.
     Reads = "reads",
     /// Quotes, trades and states.
     Ticks = "ticks",
@@ -79,29 +79,29 @@ counts! {
     Trades = "trades",
     /// Other messages.
     Others = "other_messages",
-    /// Messages of types that are not known.
+    /// Messages of unknown types.
     Unknown = "unknown_messages",
     /// Ticks of instruments that the session does not have.
     UnknownInstrument = "unknown_instruments",
-    /// Times that numbers were missing.
+    /// Gaps in the sequence numbers.
     Gaps = "gaps",
-    /// Numbers that were missing.
+    /// Missing sequence numbers.
     Lost = "lost",
-    /// Messages that the server said it left out.
+    /// Messages that the server reported as left out.
     Skipped = "skipped",
-    /// Ticks whose number had been before.
+    /// Ticks with a sequence number that was received before.
     Duplicates = "duplicates",
-    /// Damaged places in the stream.
+    /// Damaged positions in the stream.
     Corrupt = "corrupt",
-    /// Bytes passed over to find the next good message.
+    /// Bytes skipped to find the next valid message.
     ResyncBytes = "resync_bytes",
-    /// Messages of a session that went on while the client was not connected.
+    /// Messages that a session sent while the client was not connected.
     Missed = "missed_while_away",
     /// Attempts to connect.
     Attempts = "attempts",
-    /// Connections that became a subscription.
+    /// Connections that led to a subscription.
     Subscriptions = "subscriptions",
-    /// Connections that were lost or ended, or could not be made.
+    /// Connections that were lost, ended, or could not be established.
     Failures = "failures",
 }
 
@@ -116,40 +116,40 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// One of them.
+    /// Returns one counter.
     #[must_use]
     pub const fn of(&self, count: Count) -> u64 {
         self.0[count as usize]
     }
 
-    /// What was added since `earlier`.
+    /// Returns the increase since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts(std::array::from_fn(|index| self.0[index].saturating_sub(earlier.0[index])))
     }
 
-    /// The same with another value of one.
+    /// Returns a copy with another value of one counter.
     #[must_use]
     pub const fn with(mut self, count: Count, value: u64) -> Counts {
         self.0[count as usize] = value;
         self
     }
 
-    /// Connections after the first one.
+    /// Number of connections after the first one.
     #[must_use]
     pub const fn reconnects(&self) -> u64 {
         self.of(Count::Subscriptions).saturating_sub(1)
     }
 }
 
-/// Counters, state, latencies and the market: written by the client's thread, read by whoever watches.
+/// Counters, state, latencies and the market: written by the client's thread, read by observers.
 pub struct Shared {
     counts: [AtomicU64; Count::ALL.len()],
     state: AtomicU8,
-    /// When the next attempt is made, while waiting.
+    /// Time of the next attempt while waiting.
     retry_at_ns: AtomicU64,
     market: Mutex<Arc<Market>>,
-    /// What went wrong last, in a line.
+    /// The last failure, in one line.
     trouble: Mutex<Option<String>>,
     latencies: Latencies,
     stop: AtomicBool,
@@ -178,13 +178,13 @@ impl Shared {
         Counts(std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed)))
     }
 
-    /// What the client is at.
+    /// The connection state of the client.
     #[must_use]
     pub fn state(&self) -> LinkState {
         LinkState::from_code(self.state.load(Ordering::Acquire))
     }
 
-    /// When the next attempt to connect is made, while it [waits](LinkState::Waiting).
+    /// Time of the next attempt to connect, while the client [waits](LinkState::Waiting).
     #[must_use]
     pub fn retry_at(&self) -> Nanos {
         Nanos(self.retry_at_ns.load(Ordering::Relaxed))
@@ -196,7 +196,7 @@ impl Shared {
         Arc::clone(&self.market.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What went wrong last, in a line; `None` while nothing did.
+    /// The last failure, in one line; `None` if there was none.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -208,13 +208,13 @@ impl Shared {
         &self.latencies
     }
 
-    /// By the client's thread alone.
+    /// Sets a counter; only the client's thread may call it.
     #[inline]
     pub(super) fn set(&self, count: Count, value: u64) {
         self.counts[count as usize].store(value, Ordering::Relaxed);
     }
 
-    /// By the client's thread alone.
+    /// Adds to a counter; only the client's thread may call it.
     #[inline]
     pub(super) fn add(&self, count: Count, value: u64) {
         let counter = &self.counts[count as usize];
@@ -249,7 +249,7 @@ impl Shared {
         self.reconnect.store(true, Ordering::Release);
     }
 
-    /// True once after each request.
+    /// Returns true once after each request to reconnect.
     pub(super) fn takes_reconnect(&self) -> bool {
         self.reconnect.load(Ordering::Acquire) && self.reconnect.swap(false, Ordering::AcqRel)
     }

@@ -1,55 +1,57 @@
-//! The ticks that all subscribers are sent, written once.
+//! The ticks that the server sends to all subscribers, written once.
 
 use tickpath_ticks::message::{TICK_LEN, Tick};
 use tickpath_ticks::seal::seal_ticks_sent;
 use tickpath_types::Nanos;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// The fewest ticks that are kept.
+/// The smallest capacity, in ticks.
 const CAPACITY_MIN: usize = 1 << 12;
 
-/// A ring of ticks. A tick's place is counted from 0 over the whole session: its sequence less one.
+/// A ring of ticks. The place of a tick is its position in the session, counted from 0: its sequence number
+/// less one.
 ///
-/// Ticks are made first and sealed later, when the time of sending is known. Each subscriber reads on from its own place;
-/// the ring waits for nobody, so whoever reads looks first whether its place is within [`kept`](Backlog::kept).
+/// Ticks are written first and sealed later, when the time of sending is known. Each subscriber reads from
+/// its own place. The ring never waits for readers, so a reader first checks that its place is within
+/// [`kept`](Backlog::kept).
 #[derive(Debug)]
 pub(super) struct Backlog {
     ticks: Box<[Tick]>,
-    /// Place of the next tick that is made.
+    /// Place of the next tick to be written.
     made: u64,
-    /// Place of the next tick that is sealed.
+    /// Place of the next tick to be sealed.
     sealed: u64,
 }
 
 impl Backlog {
-    /// A ring of so many ticks, rounded up to a power of two.
+    /// Creates a ring of `capacity` ticks, rounded up to a power of two.
     pub(super) fn new(capacity: usize) -> Backlog {
         let capacity = capacity.max(CAPACITY_MIN).next_power_of_two();
         let ticks = vec![Tick::new_zeroed(); capacity].into();
         Backlog { ticks, made: 0, sealed: 0 }
     }
 
-    /// Ticks that a subscriber may be behind and still be served: half of the ring.
+    /// Number of ticks that a subscriber may lag and still be served: half of the ring.
     pub(super) fn kept(&self) -> u64 {
         self.ticks.len() as u64 / 2
     }
 
-    /// Most ticks that are made before they are sealed: a quarter of the ring.
+    /// Maximum number of ticks that are written before they are sealed: a quarter of the ring.
     pub(super) fn burst_max(&self) -> u64 {
         self.ticks.len() as u64 / 4
     }
 
-    /// Place of the next tick that is made.
+    /// Place of the next tick to be written.
     pub(super) fn made(&self) -> u64 {
         self.made
     }
 
-    /// Place of the next tick that is sealed: where subscribers read up to.
+    /// Place of the next tick to be sealed: subscribers read up to it.
     pub(super) fn sealed(&self) -> u64 {
         self.sealed
     }
 
-    /// Room for the next ticks, up to `count` of them: fewer at the ring's end.
+    /// Returns space for the next ticks, up to `count` of them, and fewer at the ring's end.
     #[inline]
     pub(super) fn room(&mut self, count: usize) -> &mut [Tick] {
         let at = self.index(self.made);
@@ -57,13 +59,13 @@ impl Backlog {
         &mut self.ticks[at..end]
     }
 
-    /// So many ticks of the room are made.
+    /// Commits the first `count` ticks of that space.
     #[inline]
     pub(super) fn commit(&mut self, count: usize) {
         self.made += count as u64;
     }
 
-    /// Writes the time of sending and the checksum into what was made since the last time.
+    /// Writes the time of sending and the checksum into the ticks written since the last call.
     #[inline]
     pub(super) fn seal(&mut self, now: Nanos) {
         while self.sealed < self.made {
@@ -74,7 +76,7 @@ impl Backlog {
         }
     }
 
-    /// Ticks from a place on, up to `end` and not beyond the ring's end.
+    /// Returns the ticks from a place on, up to `end` and not beyond the ring's end.
     #[inline]
     pub(super) fn ticks(&self, from: u64, end: u64) -> &[Tick] {
         debug_assert!(self.made - from <= self.ticks.len() as u64 && end <= self.sealed);
@@ -83,7 +85,7 @@ impl Backlog {
         &self.ticks[at..len]
     }
 
-    /// The bytes of one tick.
+    /// Returns the bytes of one tick.
     pub(super) fn bytes(&self, place: u64) -> [u8; TICK_LEN] {
         let mut bytes = [0; TICK_LEN];
         bytes.copy_from_slice(self.ticks[self.index(place)].as_bytes());

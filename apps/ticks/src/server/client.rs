@@ -1,4 +1,4 @@
-//! One subscriber: where it is in the stream, and what it is sent.
+//! One subscriber: its position in the stream, and the messages sent to it.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown};
@@ -20,16 +20,16 @@ use super::settings::SlowClient;
 
 pub(super) type Socket = <Kernel as Network>::Socket;
 
-/// Why a connection is over.
+/// The reason for which a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     /// The other end closed it, or it was lost.
     Lost,
-    /// The last message is on its way; what the client still says is of no interest.
+    /// The last message is on its way; further input of the client is ignored.
     Said,
 }
 
-/// What a flush needs beside the client.
+/// The inputs of a flush beside the client.
 pub(super) struct Flush<'a> {
     pub(super) backlog: &'a Backlog,
     pub(super) states: &'a [SymbolState],
@@ -44,25 +44,25 @@ pub(super) struct Client {
     pub(super) socket: Socket,
     pub(super) peer: Ipv4Addr,
     pub(super) parser: RequestParser,
-    /// What is subscribed, and the choice that a request in parts has come to.
+    /// The subscription, and the choice built so far from a request in parts.
     pub(super) choice: Option<Choice>,
     pub(super) asked: Option<Choice>,
-    /// Place of the next tick to be looked at.
+    /// Place of the next tick to be examined.
     place: u64,
     /// Messages that the chosen symbols had when the subscription began, and those sent or left out since.
     base: u64,
     passed: u64,
-    /// The rest of a message that the kernel took the beginning of.
+    /// The rest of a message of which the kernel accepted only the beginning.
     carry: [u8; TICK_LEN],
     carry_from: usize,
     /// Other messages, to be sent before the next tick.
     outbox: Vec<u8>,
     outbox_from: usize,
-    /// The kernel takes nothing; it will say when.
+    /// The kernel accepts no more bytes; the poller reports when it does.
     pub(super) is_blocked: bool,
-    /// Nothing but the outbox is sent any more, and after this time the connection is closed whatever is left.
+    /// Only the outbox is still sent; after this time the connection is closed, whatever is left.
     closing: Option<Nanos>,
-    /// The last message is sent, and the sending side closed.
+    /// The last message is sent, and the sending side is closed.
     pub(super) has_ended: bool,
     pub(super) last_sent: Nanos,
     pub(super) last_received: Nanos,
@@ -95,7 +95,7 @@ impl Client {
         }
     }
 
-    /// Messages to be sent before the next tick.
+    /// Returns the messages to be sent before the next tick.
     pub(super) fn outbox(&mut self) -> &mut Vec<u8> {
         &mut self.outbox
     }
@@ -105,7 +105,7 @@ impl Client {
         self.outbox.extend_from_slice(seal(message).as_bytes());
     }
 
-    /// Where the stream goes on, for those who get ticks.
+    /// Place of the next tick in the stream; `None` for a client that gets no ticks.
     pub(super) fn tick_place(&self) -> Option<u64> {
         (self.choice.is_some() && self.closing.is_none()).then_some(self.place)
     }
@@ -115,13 +115,13 @@ impl Client {
         self.place + 1
     }
 
-    /// From here on the stream has these symbols.
+    /// From `place` on, the stream consists of these symbols.
     pub(super) fn subscribe(&mut self, choice: Choice, place: u64, states: &[SymbolState]) {
         (self.base, self.passed) = (choice.messages(states), 0);
         (self.choice, self.place) = (Some(choice), place);
     }
 
-    /// Ends the stream: nothing is sent after what is in the outbox, and in a while the connection is closed.
+    /// Ends the stream: nothing is sent after the outbox, and the connection is closed at the deadline.
     pub(super) fn close_by(&mut self, deadline: Nanos) {
         self.closing = Some(self.closing.unwrap_or(deadline).min(deadline));
     }
@@ -138,12 +138,12 @@ impl Client {
         }
     }
 
-    /// Whether something waits that is no tick.
+    /// Whether bytes other than whole ticks are waiting.
     pub(super) fn has_words(&self) -> bool {
         self.outbox_from < self.outbox.len() || self.carry_from < TICK_LEN
     }
 
-    /// A sign of life, when nothing else waits to be sent.
+    /// Sends a heartbeat when nothing else is waiting to be sent.
     pub(super) fn beat(&mut self, now: Nanos) -> bool {
         let is_due =
             !self.has_words() && !self.is_blocked && self.closing.is_none() && now >= self.stalled_until;
@@ -153,7 +153,7 @@ impl Client {
         is_due
     }
 
-    /// Sends what there is, as far as the kernel takes it.
+    /// Sends all that is waiting, as far as the kernel accepts it.
     #[inline]
     pub(super) fn flush(&mut self, flush: &mut Flush<'_>) -> Result<(), Gone> {
         if self.is_blocked || flush.now < self.stalled_until {
@@ -172,7 +172,7 @@ impl Client {
         }
     }
 
-    /// Sends what is no tick, as far as the kernel takes it.
+    /// Sends all waiting messages other than ticks, as far as the kernel accepts them.
     pub(super) fn speak(&mut self, flush: &mut Flush<'_>) -> Result<(), Gone> {
         if self.is_blocked || flush.now < self.stalled_until || self.has_words() && !self.send_words(flush)? {
             return Ok(());
@@ -180,17 +180,17 @@ impl Client {
         if self.closing.is_some() { self.finish() } else { Ok(()) }
     }
 
-    /// Everything is said.
+    /// Closes the sending side: all messages are sent.
     fn finish(&mut self) -> Result<(), Gone> {
         if !self.has_ended {
             self.has_ended = true;
-            // A connection that is over has no side left to close, which is as good.
+            // Closing the sending side of a lost connection fails, which does no harm.
             let _ = self.socket.shutdown(Shutdown::Write);
         }
         Err(Gone::Said)
     }
 
-    /// The rest of a tick and other messages; false when the kernel took not all of it.
+    /// Sends the rest of a tick and other messages; false when the kernel did not accept all of it.
     fn send_words(&mut self, flush: &mut Flush<'_>) -> Result<bool, Gone> {
         if self.carry_from < TICK_LEN {
             let sent = send(&self.socket, &self.carry[self.carry_from..], flush.counters)?;
@@ -211,13 +211,13 @@ impl Client {
             }
             self.outbox_from = 0;
             self.outbox.clear();
-            // What was long once need not stay.
+            // Releases the memory of a long outbox.
             self.outbox.shrink_to(TICK_LEN);
         }
         Ok(true)
     }
 
-    /// Ticks up to the end of what is sealed; true when other messages come first.
+    /// Sends ticks up to the end of the sealed ones; true when other messages come first.
     fn send_ticks(&mut self, flush: &mut Flush<'_>) -> Result<bool, Gone> {
         let end = flush.backlog.sealed();
         while self.place < end {
@@ -244,7 +244,8 @@ impl Client {
         Ok(false)
     }
 
-    /// Every tick up to a place, out of the backlog as they lie there; false when the kernel took not all of them.
+    /// Sends every tick up to a place, directly from the backlog; false when the kernel did not accept all of
+    /// them.
     #[inline]
     fn send_all(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, Gone> {
         let bytes = flush.backlog.ticks(self.place, end).as_bytes();
@@ -261,7 +262,7 @@ impl Client {
         Ok(sent == bytes.len())
     }
 
-    /// The chosen ticks up to a place; false when the kernel took not all of them.
+    /// Sends the chosen ticks up to a place; false when the kernel did not accept all of them.
     fn send_chosen(&mut self, end: u64, flush: &mut Flush<'_>) -> Result<bool, Gone> {
         let Some(choice) = &self.choice else { return Ok(true) };
         let looked_to = flush.cut.fill(flush.backlog, choice, self.place, end);
@@ -290,7 +291,7 @@ impl Client {
         Ok(false)
     }
 
-    /// Keeps what is left of a tick that was begun.
+    /// Keeps the rest of a tick that was sent in part.
     fn keep_rest(&mut self, tick: [u8; TICK_LEN], sent: usize, counters: &mut ServerCounters) {
         (self.carry, self.carry_from) = (tick, sent);
         counters.ticks_sent += 1;
@@ -303,13 +304,13 @@ impl Client {
         }
     }
 
-    /// The policy for those who read too slowly.
+    /// Applies the policy for subscribers that read too slowly.
     #[cold]
     fn fall_behind(&mut self, flush: &mut Flush<'_>) {
         let Some(choice) = self.choice.take() else { return };
         flush.counters.slow += 1;
         let end = flush.backlog.sealed();
-        // Of all symbols, places say how many were left out; of some, the symbols' own numbers.
+        // For all symbols, the places give the number left out; for some, the symbols' own numbers.
         let missed = |client: &Client| match &choice {
             Choice::All => end - client.place,
             Choice::Listed(_) => (choice.messages(flush.states) - client.base).saturating_sub(client.passed),
@@ -335,7 +336,7 @@ impl Client {
         (self.choice, self.place) = (Some(choice), end);
     }
 
-    /// Trouble for the next tick.
+    /// Injects a fault into the next tick.
     #[cold]
     fn spoil(&mut self, flush: &mut Flush<'_>) {
         let (Some(faults), Some(choice)) = (&mut self.faults, &self.choice) else { return };
@@ -364,7 +365,8 @@ impl Client {
         }
     }
 
-    /// Whether it is so far behind that the policy applies, though the kernel takes nothing.
+    /// Whether the client is so far behind that the policy applies, although the kernel accepts no more
+    /// bytes.
     pub(super) fn is_too_slow(&self, backlog: &Backlog) -> bool {
         self.is_blocked && self.tick_place().is_some_and(|place| backlog.sealed() - place > backlog.kept())
     }
@@ -373,7 +375,7 @@ impl Client {
 /// Time for a client to take the last message.
 pub(super) const CLOSE_TIME: Nanos = Nanos::from_secs(2);
 
-/// Gives bytes to the kernel; how many it took.
+/// Writes bytes to the kernel; returns the number accepted.
 #[inline]
 fn send(socket: &Socket, bytes: &[u8], counters: &mut ServerCounters) -> Result<usize, Gone> {
     counters.writes += 1;

@@ -1,13 +1,13 @@
-//! What a server counts.
+//! The counters of a server.
 
 use serde_json::{Value, json};
 
 /// Counts since the server's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounters {
-    /// Ticks made.
+    /// Ticks generated.
     pub ticks: u64,
-    /// Ticks that were late by more than a second and were not made.
+    /// Ticks that were late by more than a second and were not generated.
     pub given_up: u64,
     /// Ticks handed to the kernel, over all subscribers.
     pub ticks_sent: u64,
@@ -15,51 +15,51 @@ pub struct ServerCounters {
     pub bytes_sent: u64,
     /// System calls that wrote.
     pub writes: u64,
-    /// System calls that read, accepted or asked what is ready.
+    /// System calls that read, accepted or polled.
     pub other_calls: u64,
-    /// Writes that the kernel took nothing of, or a part.
+    /// Writes of which the kernel accepted nothing or only a part.
     pub blocked: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections that ended, for whatever reason.
+    /// Connections that ended, for any reason.
     pub closed: u64,
-    /// Connections closed because others came and there was no capacity: without a subscription, or of the address that had
-    /// the most.
+    /// Connections closed to free a place for others: those without a subscription, or of the address that
+    /// had the most.
     pub evicted: u64,
-    /// Connections refused because there were as many as may be.
+    /// Connections refused because the maximum was reached.
     pub refused_full: u64,
-    /// Clients refused because of another version.
+    /// Clients refused because of a different protocol version.
     pub refused_version: u64,
-    /// Clients refused because what they sent is no message.
+    /// Clients refused because their input is not a valid message.
     pub refused_malformed: u64,
-    /// Requests refused because they name more symbols than there are.
+    /// Requests refused because they name more symbols than exist.
     pub refused_symbols: u64,
     /// Requests refused because they name a symbol that does not exist.
     pub refused_unknown: u64,
     /// Requests granted.
     pub subscriptions: u64,
-    /// Times that a subscriber was too far behind.
+    /// Number of times that a subscriber was too far behind.
     pub slow: u64,
-    /// Ticks left out for subscribers that were.
+    /// Ticks left out for subscribers that were too far behind.
     pub skipped: u64,
-    /// Of those that were, the ones that were disconnected for it.
+    /// Subscribers disconnected because they were too far behind.
     pub slow_disconnected: u64,
-    /// Clients that were silent too long and disconnected.
+    /// Clients disconnected because they were silent too long.
     pub silent: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
-    /// Ticks left out on purpose.
+    /// Ticks left out by fault injection.
     pub fault_gaps: u64,
-    /// Ticks damaged on purpose.
+    /// Ticks damaged by fault injection.
     pub fault_corrupt: u64,
-    /// Stalls made on purpose.
+    /// Stalls made by fault injection.
     pub fault_stalls: u64,
-    /// Disconnections made on purpose.
+    /// Disconnections made by fault injection.
     pub fault_disconnects: u64,
 }
 
 impl ServerCounters {
-    /// The counts under their names.
+    /// Returns the counts by name.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

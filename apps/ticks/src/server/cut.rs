@@ -1,4 +1,4 @@
-//! What a subscriber of some symbols gets of the stream, and what a slow one gets of it.
+//! Selects the part of the stream for a subscriber of some symbols, and for a slow subscriber.
 
 use tickpath_ticks::message::{Skipped, TICK_LEN, Tick};
 use tickpath_ticks::seal::seal;
@@ -8,10 +8,10 @@ use super::backlog::Backlog;
 use super::directory::{Choice, symbol_of};
 use super::maker::SymbolState;
 
-/// Ticks of a cut at most: 56 KiB.
+/// Maximum number of ticks in a cut: 56 KiB.
 const CUT_MAX: usize = 1_024;
 
-/// Room for the ticks of one write, shared by all subscribers.
+/// Buffer for the ticks of one write, shared by all subscribers.
 pub(super) struct Cut {
     ticks: Box<[Tick]>,
     places: Box<[u64]>,
@@ -24,8 +24,8 @@ impl Cut {
         Cut { ticks, places: vec![0; CUT_MAX].into(), len: 0 }
     }
 
-    /// Copies the chosen ticks of a part of the stream; returns the place up to which it looked: `end`, or less when there
-    /// is no more room.
+    /// Copies the chosen ticks of a part of the stream; returns the place up to which it examined the stream:
+    /// `end`, or less when the buffer is full.
     pub(super) fn fill(&mut self, backlog: &Backlog, choice: &Choice, from: u64, end: u64) -> u64 {
         self.len = 0;
         let mut place = from;
@@ -34,7 +34,7 @@ impl Cut {
                 if self.len == CUT_MAX {
                     return place;
                 }
-                // Written whether it is chosen or not; whether it stays is the length's.
+                // Written unconditionally to avoid a branch; the length decides whether it is kept.
                 self.ticks[self.len] = *tick;
                 self.places[self.len] = place;
                 self.len += usize::from(choice.has(symbol_of(tick)));
@@ -49,20 +49,20 @@ impl Cut {
         self.ticks[..self.len].as_bytes()
     }
 
-    /// Place of one of them.
+    /// Place of the tick at index `at`.
     pub(super) fn place(&self, at: usize) -> u64 {
         self.places[at]
     }
 
-    /// One of them.
+    /// The tick at index `at`.
     pub(super) fn tick(&self, at: usize) -> [u8; TICK_LEN] {
         let mut bytes = [0; TICK_LEN];
         bytes.copy_from_slice(self.ticks[at].as_bytes());
         bytes
     }
 
-    /// Appends the latest quote of each chosen symbol, as far as the backlog has them, and before each how many of the
-    /// `missed` messages are left out; returns how many quotes these are.
+    /// Appends the latest quote of each chosen symbol that the backlog still holds. Before each quote it
+    /// reports the number of the `missed` messages left out. Returns the number of quotes.
     pub(super) fn sample(
         &mut self,
         backlog: &Backlog,
@@ -73,7 +73,7 @@ impl Cut {
         out: &mut Vec<u8>,
     ) -> u64 {
         let from = end - backlog.kept();
-        // Places of the latest quotes; in the order of the stream, as many as there is room for.
+        // Places of the latest quotes in stream order, up to the buffer's capacity.
         let quotes = states.iter().zip(0_u16..).filter(|(state, at)| state.quoted > from && choice.has(*at));
         let count = quotes.map(|(state, _)| state.quoted - 1).zip(&mut self.places).fold(
             0,
@@ -84,7 +84,7 @@ impl Cut {
         );
         self.places[..count].sort_unstable();
         let (mut place, mut kept, mut left_out) = (from, 0, 0);
-        // Of what is no longer in the backlog only the number is known.
+        // For ticks that the backlog no longer holds, only the number is known.
         let mut unsaid = missed - wanted(backlog, choice, from, end);
         for quote in &self.places[..count] {
             unsaid += wanted(backlog, choice, place, *quote);
@@ -106,7 +106,7 @@ impl Cut {
     }
 }
 
-/// How many ticks of a part of the stream are chosen.
+/// Returns the number of chosen ticks in a part of the stream.
 fn wanted(backlog: &Backlog, choice: &Choice, from: u64, end: u64) -> u64 {
     if *choice == Choice::All {
         return end - from;

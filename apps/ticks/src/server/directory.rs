@@ -1,4 +1,4 @@
-//! The symbols of a session by name, and what subscribers ask for.
+//! The symbols of a session by name, and the choices of subscribers.
 
 use tickpath_flowgen::TickGeneratorConfig;
 use tickpath_ticks::message::{Place, Scope, Subscribed, SymbolDefinition, Tick};
@@ -10,15 +10,15 @@ use super::maker::SymbolState;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// The symbols.
+/// The symbols of a session.
 #[derive(Debug)]
 pub(super) struct Directory {
     symbols: Vec<Terms>,
-    /// Names in their order, with their places among the symbols.
+    /// Names in sorted order, each with its place among the symbols.
     names: Vec<(Symbol, u16)>,
 }
 
-/// What does not change of a symbol.
+/// The constant attributes of a symbol.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
     name: Symbol,
@@ -47,8 +47,8 @@ impl Directory {
         Some(self.names[at].1)
     }
 
-    /// Appends the answer to a granted request and a definition of each of its symbols, for a stream that goes on at
-    /// `place`.
+    /// Appends the answer to a granted request and a definition of each of its symbols, for a stream that
+    /// resumes at `place`.
     pub(super) fn define(
         &self,
         request: u32,
@@ -74,22 +74,22 @@ impl Directory {
     }
 }
 
-/// Which symbols a subscriber wants.
+/// The symbols that a subscriber chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// All of them.
+    /// All symbols.
     All,
-    /// Those whose bits are set, the first symbol's lowest.
+    /// The symbols whose bits are set; the first symbol has the lowest bit.
     Listed(Box<[u64]>),
 }
 
 impl Choice {
-    /// A list to be filled.
+    /// An empty list.
     pub(super) fn none(symbols: usize) -> Choice {
         Choice::Listed(vec![0; symbols.div_ceil(WORD_BITS)].into())
     }
 
-    /// Adds names to a list; false when one of them is no symbol.
+    /// Adds names to a list; false when one of them is unknown.
     #[must_use]
     pub(super) fn add(&mut self, directory: &Directory, names: &[[u8; 8]]) -> bool {
         let Choice::Listed(bits) = self else { return true };
@@ -100,7 +100,7 @@ impl Choice {
         })
     }
 
-    /// Whether a symbol is wanted, by its place.
+    /// Whether the symbol at this place is chosen.
     #[inline]
     pub(super) fn has(&self, at: u16) -> bool {
         match self {
@@ -118,7 +118,7 @@ impl Choice {
         }
     }
 
-    /// How many symbols are wanted.
+    /// Number of chosen symbols.
     pub(super) fn count(&self, symbols: usize) -> usize {
         match self {
             Choice::All => symbols,
@@ -126,7 +126,7 @@ impl Choice {
         }
     }
 
-    /// How many messages the wanted symbols have had.
+    /// Number of messages that the chosen symbols have had.
     pub(super) fn messages(&self, states: &[SymbolState]) -> u64 {
         let wanted = states.iter().zip(0_u16..).filter(|(_, at)| self.has(*at));
         wanted.map(|(state, _)| state.symbol_sequence - 1).sum()

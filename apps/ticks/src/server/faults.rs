@@ -1,34 +1,34 @@
-//! Trouble made on purpose, drawn for each client by itself.
+//! Fault injection, drawn independently for each client.
 
 use tickpath_types::{Draw, Nanos};
 
 use super::settings::FaultSettings;
 
-/// Ticks left out at once, at most.
+/// Maximum number of ticks left out at once.
 const GAP_MAX: u64 = 5;
-/// A stall lasts so long at least, and twice as long at most.
+/// Minimum duration of a stall; the maximum is twice as long.
 const STALL_MIN: Nanos = Nanos::from_millis(200);
 const PPM: u64 = 1_000_000;
 
-/// What is to be done to a tick.
+/// A fault of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TickFault {
-    /// Leave out this one and those that follow, so many in all.
+    /// Leave out this number of ticks, beginning with this one.
     Gap(u64),
-    /// Turn over this bit of it.
+    /// Flip this bit of the tick.
     Corrupt(usize),
 }
 
-/// What is to be done to a connection.
+/// A fault of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkFault {
-    /// Send nothing until then.
+    /// Send nothing until this time.
     StallUntil(Nanos),
-    /// Cut it.
+    /// Disconnect.
     Disconnect,
 }
 
-/// When the next trouble of one client comes.
+/// The times of one client's next faults.
 #[derive(Debug)]
 pub(super) struct Faults {
     settings: FaultSettings,
@@ -40,7 +40,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Of the client with this number, from a place and a time on.
+    /// Creates the faults of the client with this number, from a place and a time on.
     pub(super) fn new(settings: FaultSettings, seed: u64, client: u64, place: u64, now: Nanos) -> Faults {
         let draw = Draw::new(seed ^ client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let never = Nanos::MAX;
@@ -50,7 +50,7 @@ impl Faults {
         faults
     }
 
-    /// Draws anew, from a place and a time on.
+    /// Draws the next faults again, from a place and a time on.
     fn begin(&mut self, place: u64, now: Nanos) {
         self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));
         self.corrupt_at = place.saturating_add(self.ticks_until(self.settings.corrupt.ppm));
@@ -58,7 +58,8 @@ impl Faults {
         self.disconnect_at = self.time_after(now, self.settings.disconnect);
     }
 
-    /// Place of the next tick with a fault, from `place` on: what was passed over had none.
+    /// Returns the place of the next tick with a fault, from `place` on. Ticks that were passed over had
+    /// none.
     pub(super) fn next_place(&mut self, place: u64) -> u64 {
         if self.gap_at < place {
             self.gap_at = place.saturating_add(self.ticks_until(self.settings.gaps.ppm));
@@ -69,7 +70,7 @@ impl Faults {
         self.gap_at.min(self.corrupt_at)
     }
 
-    /// What is done to the tick at `place`, which is the next one with a fault.
+    /// Returns the fault of the tick at `place`, which is the next one with a fault.
     pub(super) fn take(&mut self, place: u64) -> TickFault {
         if self.gap_at <= place {
             self.gap_at = place.saturating_add(GAP_MAX + self.ticks_until(self.settings.gaps.ppm));
@@ -79,7 +80,7 @@ impl Faults {
         TickFault::Corrupt(self.draw.below(u64::MAX) as usize)
     }
 
-    /// What is due to be done to the connection.
+    /// Returns the connection fault that is due, if any.
     pub(super) fn due(&mut self, now: Nanos) -> Option<LinkFault> {
         if now >= self.disconnect_at {
             self.disconnect_at = self.time_after(now, self.settings.disconnect);
@@ -93,7 +94,7 @@ impl Faults {
         None
     }
 
-    /// Ticks without a fault before one of a share of so many in a million.
+    /// Number of ticks before the next fault, where `ppm` in a million ticks have one.
     fn ticks_until(&mut self, ppm: u32) -> u64 {
         if ppm == 0 {
             return u64::MAX / 2;

@@ -1,4 +1,4 @@
-//! Clients come, ask and go.
+//! Accepts clients, answers their requests, and closes their connections.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -16,22 +16,24 @@ use super::faults::Faults;
 use super::maker::SymbolState;
 use super::{READ_LEN, ServerCounters, TicksServer};
 
-/// The listener's key at the poller; a client's is its place, and one more.
+/// The listener's key at the poller; a client's key is its place plus one.
 pub(super) const LISTENER_KEY: u64 = 0;
-/// Connections taken in one go.
+/// Maximum number of connections accepted in one pass.
 const ACCEPTS_MAX: usize = 64;
-/// Reads from one client in one go.
+/// Maximum number of reads from one client in one pass.
 const READS_MAX: usize = 4;
-/// Connections beyond those allowed that are told so at a time; others are closed without a word.
+/// Maximum number of excess connections that receive a refusal at a time; further ones are closed without a
+/// message.
 pub(super) const REFUSED_MAX: usize = 64;
-/// Bytes that may wait for a client which asks without reading, the answer to one request beside them; beyond, nothing more
-/// is answered and the client disconnected. A sample for one that reads slowly is less.
+/// Maximum number of bytes that may wait for a client that sends requests without reading, beside the answer
+/// to one request. Beyond it, no more requests are answered and the client is disconnected. A sample for a
+/// slow reader is smaller.
 const ANSWERS_MAX: usize = 128 << 10;
-/// Bytes of an answer for each of its symbols, more than a definition has.
+/// Bytes of an answer for each of its symbols; a definition has fewer.
 const ANSWER_LEN: usize = 64;
 
 impl TicksServer {
-    /// Looks what sockets have.
+    /// Polls the sockets and serves those that are ready.
     pub(super) fn poll_sockets(&mut self, now: Nanos) -> io::Result<usize> {
         self.counters.other_calls += 1;
         self.ready.clear();
@@ -49,7 +51,7 @@ impl TicksServer {
                 self.read(at, now);
             }
         }
-        // Behind the others: a request that has come is read before its connection could be closed for a newcomer.
+        // Last: a request that has arrived is read before its connection could be closed for a new one.
         if self.ready.iter().any(|ready| ready.key == LISTENER_KEY) {
             self.accept(now);
         }
@@ -59,11 +61,12 @@ impl TicksServer {
     fn accept(&mut self, now: Nanos) {
         for _ in 0..ACCEPTS_MAX {
             self.counters.other_calls += 1;
-            // Where the system has no file left the connection waits; one that was reset is passed over.
+            // When the system has no file descriptor left, the connection waits; a connection that was reset
+            // is skipped.
             let Ok((socket, peer)) = StreamSocket::accept(&self.listener) else { return };
             let Some(peer) = peer.filter(|_| !self.is_finishing) else { continue };
             if let Some(bytes) = self.settings.send_buffer {
-                // Without it the kernel's own bound holds.
+                // If this fails, the kernel's own bound applies.
                 let _ = socket.limit_send_buffer(bytes);
             }
             self.make_room(*peer.ip(), now);
@@ -71,8 +74,8 @@ impl TicksServer {
         }
     }
 
-    /// Closes a connection that has subscribed to nothing, where another one of `peer` finds no capacity. It is read once
-    /// more before: its request may have come.
+    /// Closes a connection without a subscription if another one of `peer` would find no place. It is read
+    /// once more before, because its request may have arrived.
     fn make_room(&mut self, peer: Ipv4Addr, now: Nanos) {
         let Some(at) = self.pre_login.victim(peer) else { return };
         self.read(at as usize, now);
@@ -82,7 +85,7 @@ impl TicksServer {
         }
     }
 
-    /// Clients that have subscribed, and those that are being refused.
+    /// Number of clients that have subscribed or are being refused.
     fn served(&self) -> usize {
         self.live - self.pre_login.len()
     }
@@ -124,7 +127,7 @@ impl TicksServer {
         self.speak(at, now);
     }
 
-    /// Forgets a client; its socket is closed.
+    /// Removes a client and closes its socket.
     pub(super) fn close(&mut self, at: usize) {
         if self.clients[at].take().is_some() {
             self.pre_login.remove(at as u64);
@@ -137,7 +140,7 @@ impl TicksServer {
         }
     }
 
-    /// Sends a client what is no tick; ticks wait for the next flush.
+    /// Sends a client messages other than ticks; ticks wait for the next flush.
     pub(super) fn speak(&mut self, at: usize, now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
         let is_full_flush = self.backlog.made() == self.backlog.sealed();
@@ -165,7 +168,7 @@ impl TicksServer {
         }
     }
 
-    /// Has the poller tell when the kernel takes more for a client, or not.
+    /// Sets whether the poller reports when the kernel accepts more bytes for a client.
     pub(super) fn watch_writable(&mut self, at: usize, is_blocked: bool) {
         let Some(client) = &self.clients[at] else { return };
         self.counters.other_calls += 1;
@@ -208,7 +211,7 @@ impl TicksServer {
         }
     }
 
-    /// Takes what a client says.
+    /// Processes the bytes that a client sent.
     fn hear(&mut self, at: usize, bytes: &[u8], now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
         let place = self.backlog.made();
@@ -231,7 +234,7 @@ impl TicksServer {
         client.choice = choice;
         let peer = client.peer;
         if granted.is_some() && self.pre_login.remove(at as u64) {
-            // If all places are taken, the oldest of the address that has the most is closed.
+            // If all places are taken, the oldest client of the address with the most clients is closed.
             if let Some(rival) = self.subscribed.rival(peer) {
                 self.counters.evicted += 1;
                 self.close(rival as usize);
@@ -276,14 +279,15 @@ struct Asking<'a> {
     directory: &'a Directory,
     states: &'a [SymbolState],
     counters: &'a mut ServerCounters,
-    /// Where a new subscription begins.
+    /// Place of the first tick of a new subscription.
     place: u64,
     next_sequence: u64,
     granted: Option<Choice>,
-    /// What the parts of a request have come to.
+    /// The choice built so far from the parts of a request.
     asked: Option<Choice>,
     answers: Vec<u8>,
-    /// With more bytes of them than this the client is disconnected, so nothing more is answered.
+    /// Maximum number of bytes of answers. A client that exceeds it is disconnected, so no more requests are
+    /// answered.
     answers_max: usize,
 }
 
@@ -302,7 +306,7 @@ impl RequestListener for Asking<'_> {
             let none = || Choice::none(self.directory.len());
             self.asked = Some(if part.total == 0 { Choice::All } else { none() });
         }
-        // A request that has named an unknown symbol is refused at its end.
+        // A request with an unknown symbol is refused at its end.
         let is_known = self.asked.as_mut().is_some_and(|asked| asked.add(self.directory, part.names));
         if !is_known {
             self.asked = None;
@@ -336,7 +340,8 @@ mod tests {
 
     use super::*;
 
-    /// A request has 32 bytes and its answer may have megabytes: who asks without reading gets no more than is allowed.
+    /// A request has 32 bytes, but its answer may have megabytes: a client that does not read gets no more
+    /// than the bound.
     #[test]
     fn answers_end_at_their_bound_however_much_is_asked() {
         let market = TickGeneratorConfig::market(MarketMood::Neutral, 1_000, 7);

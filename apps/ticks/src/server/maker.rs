@@ -1,18 +1,18 @@
-//! Ticks as messages.
+//! Encodes ticks as messages.
 
 use tickpath_flowgen::{TickGenerator, TickKind, TickStamps};
 use tickpath_ticks::message::{Message, Quote, TICK_LEN, Tick, Trade, WORD_LEN};
 use tickpath_types::Nanos;
 use zerocopy::little_endian::U64;
 
-/// What is known of a symbol after its latest tick.
+/// The state of a symbol after its latest tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolState {
-    /// Number of its next message; on the wire its lower 32 bits.
+    /// Sequence number of its next message; on the wire its lower 32 bits.
     pub(super) symbol_sequence: u64,
     /// Quantity traded in the session.
     pub(super) volume: u64,
-    /// Place of its latest quote, and one more; 0 before the first one.
+    /// Place of its latest quote plus one; 0 before the first one.
     pub(super) quoted: u64,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct SymbolState {
 #[derive(Debug)]
 pub(super) struct Maker {
     generator: TickGenerator,
-    /// Ticks of the generator's batch that are taken.
+    /// Number of ticks already taken from the generator's batch.
     taken: usize,
     /// The first symbol's number on the wire.
     first_instrument: u16,
@@ -28,7 +28,8 @@ pub(super) struct Maker {
 }
 
 impl Maker {
-    /// Of a generator of so many symbols, the first of which has this number on the wire.
+    /// Creates a maker for a generator with this number of symbols; the first has `first_instrument` on the
+    /// wire.
     pub(super) fn new(generator: TickGenerator, first_instrument: u16, symbols: usize) -> Maker {
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; symbols];
         Maker { generator, taken: 0, first_instrument, states }
@@ -53,7 +54,8 @@ impl Maker {
             let (now, later) = rest.split_at_mut(count);
             let first_symbol = usize::from(self.first_instrument) - 1;
             for (message, tick) in now.iter_mut().zip(ticks.iter()) {
-                // The generator counts its symbols over all parts of the market, as the wire does from 1 on.
+                // The generator numbers its symbols over all parts of the market; so does the wire, beginning
+                // with 1.
                 let state = &mut self.states[usize::from(tick.symbol()) - first_symbol];
                 *message = message_of(&tick, state.symbol_sequence as u32, place + 1, next_ts());
                 place += 1;
@@ -67,8 +69,8 @@ impl Maker {
     }
 }
 
-/// A quote or a trade, checksum and delay left open. Trades come as they like, so nothing here branches on them: a wrong
-/// guess would cost more than both messages.
+/// Encodes a quote or a trade; checksum and delay are set later. The order of quotes and trades is
+/// unpredictable, so nothing here branches on the kind: a misprediction would cost more than encoding both.
 #[inline]
 fn message_of(tick: &tickpath_flowgen::Tick, symbol_sequence: u32, sequence: u64, ts: Nanos) -> Tick {
     const QUOTE: u64 = Quote::TYPE as u64;
@@ -100,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages are those that the protocol's own constructors make of the same ticks.
+    /// The messages equal those that the protocol's own constructors build from the same ticks.
     #[test]
     fn messages_say_what_the_ticks_say() {
         let market = TickGeneratorConfig::market(MarketMood::Neutral, 7, 3);

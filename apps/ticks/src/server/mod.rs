@@ -1,8 +1,9 @@
-//! Makes ticks and sends them to any number of subscribers.
+//! Generates ticks and sends them to any number of subscribers.
 //!
-//! One thread does all: it makes the ticks that are due into a backlog that all subscribers share, and every subscriber is
-//! sent on from its own place in it, so a tick is encoded once, however many get it. Subscribers of some symbols get their
-//! cut, copied for the write. Other threads may make the ticks; the numbers stay those of one sequence.
+//! One thread does all the work. It writes the due ticks into a backlog that all subscribers share and sends
+//! from it to each subscriber at its own place, so each tick is encoded once. Subscribers of some symbols get
+//! their ticks copied into one write. Other threads may generate the ticks; the sequence numbers are the
+//! same.
 //!
 //! ```
 //! use tickpath_agent::{Agent, TscClock};
@@ -52,17 +53,17 @@ pub use run::{ServeEnd, ServeReport, serve};
 pub use settings::{FaultSettings, ServeSettings, SlowClient, TickRate};
 use source::Source;
 
-/// Symbols of a session at most: they are numbered by 16 bits from 1 on.
+/// Maximum number of symbols in a session: their numbers have 16 bits and start at 1.
 const SYMBOLS_MAX: usize = 65_535;
-/// Sockets looked at in one go.
+/// Maximum number of socket events in one pass.
 const EVENTS_MAX: usize = 64;
-/// How often it is looked what clients say.
+/// Interval at which sockets are polled.
 const POLL_INTERVAL: Nanos = Nanos::from_micros(100);
-/// How often it is looked who was silent, or hears nothing.
+/// Interval of the checks for silent clients and due heartbeats.
 const SWEEP_INTERVAL: Nanos = Nanos::from_millis(10);
-/// Intervals of heartbeats after which a silent client is gone.
+/// Number of heartbeat intervals after which a silent client is disconnected.
 const SILENT_HEARTBEATS: u64 = 5;
-/// Bytes read from a client at once.
+/// Maximum number of bytes in one read from a client.
 const READ_LEN: usize = 4 << 10;
 
 /// The server: an [`Agent`] that makes ticks and sends them.
@@ -71,33 +72,33 @@ pub struct TicksServer {
     clock: TscClock,
     session: u64,
     poller: Poller,
-    /// Sockets that the poller found; kept so that the poller is free while they are served.
+    /// Sockets that the poller found; kept here so that the poller is free while they are served.
     ready: Vec<tickpath_net::Ready>,
     listener: Socket,
     local_address: SocketAddrV4,
     clients: Vec<Option<Client>>,
     free: Vec<usize>,
     live: usize,
-    /// Of these, those that have subscribed to nothing yet, by their places.
+    /// Clients that have not subscribed yet, by their places.
     pre_login: PreLogin<Ipv4Addr>,
-    /// Those that have subscribed, likewise.
+    /// Clients that have subscribed, by their places.
     subscribed: PreLogin<Ipv4Addr>,
-    /// Connections ever made.
+    /// Connections since the start.
     connections: u64,
     directory: Directory,
     source: Source,
     backlog: Backlog,
     pace: Pace,
     has_begun: bool,
-    /// Ticks that are written at once, whatever the time.
+    /// Number of waiting ticks that are written at once, whatever the time.
     fill: u64,
     cut: Cut,
     counters: ServerCounters,
-    /// The client that the next flush begins with: each is the first in turn.
+    /// The client that the next flush begins with; the clients take turns.
     turn: usize,
-    /// Place of the subscriber that is furthest, where there is one.
+    /// Place of the most advanced subscriber; `None` without one.
     furthest: Option<u64>,
-    /// Somebody who was blocked can be sent to again.
+    /// A subscriber that was blocked can be sent to again.
     has_unblocked: bool,
     next_flush: Nanos,
     next_poll: Nanos,
@@ -106,23 +107,24 @@ pub struct TicksServer {
 }
 
 impl TicksServer {
-    /// Listens, and makes ready.
+    /// Opens the listener and prepares the server.
     ///
     /// # Errors
-    /// The address is taken or none of this machine; a setting that cannot be.
+    /// The address is in use or not of this machine, or a setting is invalid.
     pub fn open(settings: &ServeSettings, clock: TscClock) -> anyhow::Result<TicksServer> {
         let symbols = settings.market.symbols.len();
         ensure!(symbols <= SYMBOLS_MAX, "{symbols} symbols: give 1 to {SYMBOLS_MAX}");
         ensure!(settings.heartbeat_ms > 0, "a heartbeat interval of 0 ms: give 1 to 65535");
         let source = Source::start(&settings.market, settings.threads)?;
-        // As many may subscribe at once, also from one address.
+        // All of them may subscribe at once, also from one address.
         let places = PreLoginLimits {
             connections: settings.clients_max,
             per_address: settings.clients_max,
             // The rule for silent clients closes them.
             deadline: Nanos(u64::MAX),
         };
-        // One for each client, one for each that is to be, and some for what the program has open besides.
+        // One file for each client, one for each refused connection, and a reserve for the program's other
+        // files.
         let wanted = 2 * settings.clients_max as u64 + listen::REFUSED_MAX as u64 + 64;
         let files = tickpath_net::raise_open_files(wanted)?;
         ensure!(
@@ -141,7 +143,7 @@ impl TicksServer {
             .context("cannot watch for clients")?;
         let now = clock.now();
         let backlog = Backlog::new(settings.backlog);
-        // Two such writes at least may wait for a subscriber that is served as fast as it goes.
+        // At least two such writes may wait for a subscriber that reads at full speed.
         let fill = (settings.fill_bytes / TICK_LEN) as u64;
         Ok(TicksServer {
             session: now.0,
@@ -175,7 +177,7 @@ impl TicksServer {
         })
     }
 
-    /// Where clients connect.
+    /// Address to which clients connect.
     #[must_use]
     pub fn local_address(&self) -> SocketAddrV4 {
         self.local_address
@@ -193,13 +195,14 @@ impl TicksServer {
         &self.counters
     }
 
-    /// Connections that stand.
+    /// Number of open connections.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.live
     }
 
-    /// Up to when nothing is to be done unless a client says something: a thread without a core of its own may sleep until then.
+    /// Time until which there is no work unless a client sends something; a thread without a dedicated core
+    /// may sleep.
     #[must_use]
     pub fn idle_until(&self) -> Nanos {
         let next_ticks = match self.settings.rate {
@@ -211,7 +214,7 @@ impl TicksServer {
         next_ticks.min(self.next_sweep)
     }
 
-    /// Makes what is due; returns how many.
+    /// Generates the due ticks; returns their number.
     #[inline]
     fn make(&mut self, now: Nanos) -> u64 {
         let wanted = match self.settings.rate {
@@ -239,14 +242,14 @@ impl TicksServer {
         count
     }
 
-    /// As many as a write has, while the furthest subscriber is not a quarter of the backlog behind.
+    /// One write of ticks, unless the most advanced subscriber is a quarter of the backlog behind.
     fn wanted_at_once(&self) -> u64 {
         let Some(furthest) = self.furthest else { return 0 };
         let behind = self.backlog.made() - furthest;
         if behind + self.fill <= self.backlog.kept() / 2 { self.fill } else { 0 }
     }
 
-    /// Whether what was made is to be written now.
+    /// Whether the written ticks are to be sent now.
     #[inline]
     fn is_flush_due(&self, now: Nanos) -> bool {
         let waiting = self.backlog.made() - self.backlog.sealed();
@@ -256,13 +259,13 @@ impl TicksServer {
         now >= self.next_flush || waiting >= self.fill
     }
 
-    /// Seals what was made and sends it to all.
+    /// Seals the written ticks and sends them to all subscribers.
     #[inline]
     fn flush(&mut self, now: Nanos) {
         let sent_at = self.clock.now();
         self.backlog.seal(sent_at);
         if self.settings.coalesce > Nanos::ZERO {
-            // On its own grid, whatever the duty cycle took.
+            // Stays on a fixed grid, whatever the duration of the duty cycle.
             let interval = self.settings.coalesce;
             let next = self.next_flush + interval;
             self.next_flush = if next > now { next } else { now + interval };
@@ -276,7 +279,7 @@ impl TicksServer {
         self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
     }
 
-    /// Sends to one client what it can take.
+    /// Sends to one client as much as it can take.
     #[inline]
     fn flush_client(&mut self, at: usize, now: Nanos) {
         let Some(client) = &mut self.clients[at] else { return };
@@ -301,7 +304,7 @@ impl TicksServer {
         }
     }
 
-    /// Looks after each client: who is silent, who hears nothing, who is to have trouble.
+    /// Checks each client for silence, a due heartbeat and due faults.
     fn sweep(&mut self, now: Nanos) {
         self.next_sweep = now + SWEEP_INTERVAL;
         self.counters.given_up += self.pace.give_up(now);
@@ -346,7 +349,7 @@ impl TicksServer {
         }
     }
 
-    /// Begins to end: the last ticks, and End of Stream to all.
+    /// Begins the shutdown: sends the last ticks and End of Stream to all.
     fn begin_to_finish(&mut self, now: Nanos) {
         self.is_finishing = true;
         self.flush(now);

@@ -1,19 +1,19 @@
-//! When ticks are due.
+//! The schedule of ticks.
 
 use tickpath_types::Nanos;
 
 use super::settings::TickRate;
 
-/// Ticks that are late by more than this are not made up for.
+/// Maximum lag; ticks that are later than this are dropped.
 const BEHIND_MAX: Nanos = Nanos::from_secs(1);
 
-/// The schedule of a rate: tick `i` is due at start + i / rate, whatever became of those before it.
+/// The schedule of a rate: tick `i` is due at start + i / rate, independent of the ticks before it.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Whole nanoseconds from one tick to the next, and the rest in 2^-32 of one. 0 without a rate.
+    /// Whole nanoseconds between two ticks, and the fraction in units of 2^-32 ns. 0 without a rate.
     interval: u64,
     interval_rest: u32,
-    /// When the next tick is due.
+    /// Time at which the next tick is due.
     due: u64,
     due_rest: u32,
 }
@@ -31,23 +31,23 @@ impl Pace {
         Pace { interval, interval_rest, due: now.0, due_rest: 0 }
     }
 
-    /// How many are due by now, at most `max`.
+    /// Returns the number of ticks due by now, at most `max`.
     #[inline]
     pub(super) fn due(&self, now: Nanos, max: u64) -> u64 {
         if now.0 < self.due {
             return 0;
         }
-        // The rest makes it a little fewer than this; those wait for the next look.
+        // The fraction makes the estimate slightly too low; the remaining ticks wait for the next call.
         ((now.0 - self.due) / (self.interval + 1) + 1).min(max)
     }
 
-    /// When the next one is due.
+    /// Time at which the next tick is due.
     #[inline]
     pub(super) fn next_due(&self) -> Nanos {
         Nanos(self.due)
     }
 
-    /// Takes the time of the next one.
+    /// Takes the next tick and returns its time.
     #[inline]
     pub(super) fn take(&mut self) -> Nanos {
         let ts = Nanos(self.due);
@@ -57,7 +57,7 @@ impl Pace {
         ts
     }
 
-    /// Gives up what is late by more than a second; returns how many ticks that is.
+    /// Drops ticks that are late by more than a second; returns their number.
     pub(super) fn give_up(&mut self, now: Nanos) -> u64 {
         let late = now.since(Nanos(self.due));
         if late <= BEHIND_MAX || self.interval == 0 {

@@ -1,4 +1,4 @@
-//! A server that runs until somebody ends it.
+//! Runs a server until it is stopped.
 
 use std::time::Duration;
 
@@ -9,41 +9,41 @@ use tickpath_types::Nanos;
 
 use super::{ServeSettings, ServerCounters, TickRate, TicksServer};
 
-/// How often a line of progress is printed.
+/// Interval of the progress lines.
 const PROGRESS_INTERVAL: Nanos = Nanos::from_secs(10);
-/// Idle times from this on are slept, but for ...
+/// Shortest idle time that is slept, less [`WAKE_EARLY`].
 const SLEEP_MIN: Nanos = Nanos::from_micros(200);
-/// ... so much before their end, by which the kernel may wake a thread late.
+/// Time before its end at which a sleep is set to end, because the kernel may wake a thread late.
 const WAKE_EARLY: Nanos = Nanos::from_micros(80);
-/// Cycles between two looks whether to stop.
+/// Duty cycles between two checks of the stop signal.
 const CYCLES: u32 = 64;
 
-/// Why a server ended.
+/// The reason for which a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServeEnd {
-    /// Its time was over.
+    /// The planned time was over.
     Time,
     /// It was interrupted.
     Interrupted,
 }
 
-/// What a server came to.
+/// The result of a server's run.
 #[derive(Clone, Debug)]
 pub struct ServeReport {
-    /// Why it ended.
+    /// The reason for the end.
     pub end: ServeEnd,
-    /// From the first tick to the last.
+    /// Time from the first tick to the last.
     pub elapsed: Nanos,
-    /// What was counted.
+    /// The server's counters.
     pub counters: ServerCounters,
     /// System calls that slept while nothing was due.
     pub sleeps: u64,
-    /// The rate that was asked for.
+    /// The requested rate.
     pub rate: TickRate,
 }
 
 impl ServeReport {
-    /// Why the result cannot be trusted, if it cannot.
+    /// Returns the reason for which the result cannot be trusted, if any.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         (self.counters.given_up > 0).then(|| {
@@ -114,12 +114,12 @@ impl ServeReport {
     }
 }
 
-/// Serves until the signal is raised, or for so long; `say` is told where clients connect, and now and then how it goes.
+/// Serves until the signal is raised or `time` is over; passes the address and progress lines to `say`.
 ///
 /// Spins while ticks come closer together than 200 us, and sleeps between them otherwise.
 ///
 /// # Errors
-/// The server cannot be [opened](TicksServer::open), or the system fails it.
+/// The server cannot be [opened](TicksServer::open), or a system call fails.
 pub fn serve(
     settings: &ServeSettings,
     time: Option<Nanos>,
@@ -128,7 +128,7 @@ pub fn serve(
 ) -> anyhow::Result<ServeReport> {
     let clock = TscClock::shared();
     let mut server = TicksServer::open(settings, clock)?;
-    // What the start alone needed; that it cannot be had changes nothing.
+    // Frees code pages that only the start needed; a failure changes nothing.
     let _ = give_back_code();
     say(&format!(
         "ticks of {} symbols at {}; {} ticks; stop it with Ctrl-C",
@@ -161,7 +161,7 @@ pub fn serve(
     Ok(ServeReport { end, elapsed, counters: *server.counters(), sleeps, rate: settings.rate })
 }
 
-/// Sleeps while there is nothing to do for long enough; true when it did.
+/// Sleeps if the idle time is long enough; true if it did.
 fn rest(server: &TicksServer, now: Nanos) -> bool {
     let idle = server.idle_until().since(now);
     if idle < SLEEP_MIN {

@@ -1,4 +1,4 @@
-//! What a server is told to do.
+//! The settings of a server.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -11,13 +11,13 @@ use tickpath_types::Nanos;
 /// Ticks a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickRate {
-    /// So many, 1 to 100 million, evenly spaced.
+    /// This number of ticks a second, 1 to 100 million, evenly spaced.
     PerSecond(u32),
     /// As many as the fastest subscriber takes; none while there is no subscriber.
     Max,
 }
 
-/// The highest rate that can be asked for in numbers.
+/// The highest numeric rate.
 const RATE_MAX: u32 = 100_000_000;
 
 impl FromStr for TickRate {
@@ -54,15 +54,16 @@ impl fmt::Display for TickRate {
     }
 }
 
-/// What becomes of a subscriber that reads more slowly than ticks come, once half of the backlog waits for it.
+/// Policy for a subscriber that reads more slowly than ticks come, once it is half of the backlog behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlowClient {
-    /// What waits is left out, it is told how much, and goes on with the newest tick.
+    /// Drops the waiting ticks, reports their number, and continues with the newest tick.
     #[default]
     Drop,
-    /// Of what waits it gets the latest quote of each of its symbols, and is told how much is left out between them.
+    /// Sends the latest quote of each of its symbols among the waiting ticks, and the number left out between
+    /// them.
     Sample,
-    /// It is told so and disconnected.
+    /// Reports the reason and disconnects.
     Disconnect,
 }
 
@@ -89,21 +90,22 @@ impl fmt::Display for SlowClient {
     }
 }
 
-/// Trouble made on purpose, for each subscriber by itself, drawn from the seed. All that is zero does not happen.
+/// Fault injection, independent for each subscriber, drawn from the seed. A value of zero disables that
+/// fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultSettings {
-    /// Share of ticks at which one to five are left out without a word.
+    /// Share of ticks at which one to five are left out without a report.
     pub gaps: Fraction,
-    /// Share of ticks of which a bit is turned over.
+    /// Share of ticks of which one bit is flipped.
     pub corrupt: Fraction,
-    /// Mean time between two stalls: for a while nothing is sent, heartbeats neither.
+    /// Mean time between two stalls. During a stall nothing is sent, not even heartbeats.
     pub stall: Nanos,
     /// Mean time between two disconnections, in the middle of a message.
     pub disconnect: Nanos,
 }
 
 impl FaultSettings {
-    /// Whether there are any.
+    /// Whether all faults are disabled.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == FaultSettings::default()
@@ -136,32 +138,32 @@ impl FromStr for FaultSettings {
 /// Settings of a [`TicksServer`](super::TicksServer).
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
-    /// Where it listens; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free port.
     pub listen: SocketAddrV4,
     /// The market.
     pub market: TickGeneratorConfig,
     /// Ticks a second.
     pub rate: TickRate,
-    /// Threads that make ticks: with 1 the server makes them itself.
+    /// Threads that generate ticks; with 1 the server generates them itself.
     pub threads: usize,
-    /// Connections at most; further ones are told so and closed.
+    /// Maximum number of connections; further ones are refused and closed.
     pub clients_max: usize,
-    /// Ticks kept for those who are behind; a power of two from 2^12 on.
+    /// Capacity of the backlog in ticks; a power of two from 2^12 on.
     pub backlog: usize,
-    /// Policy for those who are too far behind.
+    /// Policy for subscribers that are too far behind.
     pub slow_client: SlowClient,
-    /// Time from one write to a subscriber to the next, so that a write has many ticks; 0: each tick is written as it
-    /// is made. Ticks of [`fill_bytes`](ServeSettings::fill_bytes) do not wait for it.
+    /// Time between two writes to a subscriber, so that one write has many ticks; 0: each tick is written at
+    /// once. Ticks of [`fill_bytes`](ServeSettings::fill_bytes) do not wait for it.
     pub coalesce: Nanos,
     /// Bytes of waiting ticks that are written at once, whatever the time.
     pub fill_bytes: usize,
     /// Interval of heartbeats, 1 to 65,535 milliseconds.
     pub heartbeat_ms: u16,
-    /// Bytes that the kernel takes for a subscriber that does not read; none: as many as the system gives.
+    /// Bytes that the kernel buffers for a subscriber that does not read; `None`: the system's default.
     pub send_buffer: Option<usize>,
-    /// Trouble made on purpose.
+    /// Fault injection.
     pub faults: FaultSettings,
-    /// What faults are drawn from.
+    /// Seed of the faults.
     pub seed: u64,
 }
 

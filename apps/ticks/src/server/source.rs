@@ -1,4 +1,4 @@
-//! Where ticks come from: made on the server's thread, or on threads of their own.
+//! The source of ticks: generated on the server's thread or on separate threads.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
@@ -12,21 +12,22 @@ use zerocopy::FromZeros;
 
 use super::maker::{Maker, SymbolState};
 
-/// Ticks of a block: threads take turns by blocks, so that the numbers of each are known before it is made.
+/// Ticks of a block. Threads take turns by blocks, so the sequence numbers of each block are known in
+/// advance.
 const BLOCK: usize = 512;
-/// Blocks that a thread is ahead.
+/// Blocks that a thread generates in advance.
 const BLOCKS_AHEAD: usize = 8;
 
-/// Makes ticks in the order of their numbers.
+/// Generates ticks in the order of their sequence numbers.
 pub(super) enum Source {
-    /// On the thread that asks.
+    /// On the caller's thread.
     Here(Box<Maker>),
-    /// On others.
+    /// On separate threads.
     Threads(Threads),
 }
 
 impl Source {
-    /// Makers for a market, on so many threads; no more than symbols.
+    /// Starts makers for a market on this number of threads, but no more than there are symbols.
     pub(super) fn start(market: &TickGeneratorConfig, threads: usize) -> anyhow::Result<Source> {
         if threads <= 1 {
             let maker = Maker::new(TickGenerator::new(market)?, 1, market.symbols.len());
@@ -35,7 +36,7 @@ impl Source {
         Threads::start(market, threads).map(Source::Threads)
     }
 
-    /// The symbols after the ticks that were given out.
+    /// The symbols' state after the ticks that were taken.
     pub(super) fn states(&self) -> &[SymbolState] {
         match self {
             Source::Here(maker) => maker.states(),
@@ -43,7 +44,8 @@ impl Source {
         }
     }
 
-    /// Writes the next ticks into `room`, the first at `place`; returns how many: fewer when the threads are not that far.
+    /// Writes the next ticks into `room`, the first at `place`; returns their number, which is lower when the
+    /// threads lag.
     #[inline]
     pub(super) fn take(&mut self, place: u64, room: &mut [Tick], next_ts: impl FnMut() -> Nanos) -> usize {
         match self {
@@ -58,14 +60,14 @@ impl Source {
 
 type Block = Box<[Tick; BLOCK]>;
 
-/// One thread that makes ticks.
+/// One thread that generates ticks.
 struct Worker {
     full: Receiver<Block>,
     empty: SyncSender<Block>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The threads, and how far the block of the one whose turn it is has been taken.
+/// The threads, and the position in the current thread's block.
 pub(super) struct Threads {
     workers: Vec<Worker>,
     stop: StopSignal,
@@ -115,10 +117,10 @@ impl Threads {
         done
     }
 
-    /// Gives the block back to be filled again, and goes to the next thread's.
+    /// Returns the block to be filled again, and moves on to the next thread.
     fn pass_on(&mut self) {
         if let Some(block) = self.block.take() {
-            // There is room for all blocks; a thread that ended needs none.
+            // There is capacity for all blocks; a thread that ended needs none.
             let _ = self.workers[self.turn].empty.try_send(block);
         }
         self.turn = (self.turn + 1) % self.workers.len();
@@ -126,7 +128,7 @@ impl Threads {
     }
 }
 
-/// Notes a message of a symbol.
+/// Records a message of a symbol.
 #[inline]
 fn note(states: &mut [SymbolState], tick: &Tick, place: u64) {
     let state = &mut states[usize::from(tick.header.instrument.get()) - 1];
@@ -143,10 +145,10 @@ impl Drop for Threads {
         self.stop.stop();
         for worker in self.workers.drain(..) {
             let Worker { full, empty, thread } = worker;
-            // A thread that waits for one of the two learns by it.
+            // A thread that waits on either channel ends by it.
             drop((full, empty));
             if let Some(thread) = thread {
-                // It has nothing to fail by.
+                // The thread returns no error.
                 let _ = thread.join();
             }
         }

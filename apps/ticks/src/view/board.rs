@@ -1,4 +1,4 @@
-//! What the user chose to see, and what the last picture showed.
+//! The user's view settings, and the contents of the last picture.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tickpath_types::{Price, TopOfBook};
 use super::data::TicksView;
 use crate::client::MarketRow;
 
-/// What rows are ordered by.
+/// The sort order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// Quantity traded, the largest first.
@@ -23,7 +23,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// The next one, and after the last the first.
+    /// Returns the next order; the first after the last.
     #[must_use]
     pub const fn next(self) -> Sort {
         match self {
@@ -34,7 +34,7 @@ impl Sort {
         }
     }
 
-    /// In a word.
+    /// Returns the order as one word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -46,10 +46,10 @@ impl Sort {
     }
 }
 
-/// A value against that of the picture before.
+/// A value compared with that of the previous picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Move {
-    /// The same.
+    /// Unchanged.
     #[default]
     None,
     /// Higher.
@@ -68,7 +68,7 @@ impl Move {
     }
 }
 
-/// How a row moved.
+/// The moves of a row's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moves {
     /// The bid, since the last picture.
@@ -90,22 +90,22 @@ struct Seen {
     drawn_ts: u64,
 }
 
-/// What the user chose to see, and what the last picture showed.
+/// The user's view settings, and the contents of the last picture.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
-    /// What rows are ordered by.
+    /// The sort order of the rows.
     pub sort: Sort,
-    /// True for the other way round.
+    /// True for the reverse order.
     pub is_reversed: bool,
-    /// Part of the names that are shown, in capitals; empty: all.
+    /// Part of the names to show, in capitals; empty: all.
     pub filter: String,
-    /// True while the user writes the filter.
+    /// True while the user types the filter.
     pub is_typing: bool,
     /// True while the help is shown.
     pub is_help: bool,
-    /// Rows passed over at the top.
+    /// Rows skipped at the top.
     pub scroll: usize,
-    /// Rows that are shown at most.
+    /// Maximum number of rows shown.
     pub rows_max: usize,
     session: u64,
     seen: Vec<Seen>,
@@ -114,13 +114,13 @@ pub struct Board {
 }
 
 impl Board {
-    /// Shows so many rows at most, by volume.
+    /// Creates a board with at most this number of rows, sorted by volume.
     #[must_use]
     pub fn new(rows_max: usize) -> Board {
         Board { rows_max, ..Board::default() }
     }
 
-    /// Compares a new picture with the one before.
+    /// Compares a new picture with the previous one.
     pub fn observe(&mut self, view: &TicksView) {
         let end = view.rows.last().map_or(0, |row| usize::from(row.instrument) + 1);
         if self.session != view.session || self.seen.len() != end {
@@ -148,12 +148,12 @@ impl Board {
         self.arrange(view);
     }
 
-    /// Filters and orders the rows anew.
+    /// Filters and sorts the rows again.
     pub fn arrange(&mut self, view: &TicksView) {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend((0..view.rows.len()).filter(|index| self.shows(&view.rows[*index])));
-        // Equal rows stay in the order of their numbers, whichever way round.
+        // Equal rows stay in the order of their numbers in both directions.
         order.sort_by(|a, b| {
             let compared = self.compare(&view.rows[*a], &view.rows[*b]);
             if self.is_reversed { compared.reverse() } else { compared }
@@ -175,26 +175,26 @@ impl Board {
         }
     }
 
-    /// Indices into the picture's rows, in the order to show, those passed over left out.
+    /// Indices into the picture's rows, in the order to show, without the rows that are scrolled past.
     #[must_use]
     pub fn shown(&self) -> &[usize] {
         let shown = &self.order[self.scroll.min(self.order.len())..];
         &shown[..shown.len().min(self.rows_max)]
     }
 
-    /// Rows that the filter lets through.
+    /// Number of rows that match the filter.
     #[must_use]
     pub fn matching(&self) -> usize {
         self.order.len()
     }
 
-    /// How a row moved.
+    /// Returns the moves of a row's values.
     #[must_use]
     pub fn moves(&self, row: &MarketRow) -> Moves {
         self.seen.get(usize::from(row.instrument)).map_or_else(Moves::default, |seen| seen.moves)
     }
 
-    /// Times of changes that are drawn for the first time by a picture of so many rows.
+    /// Returns the times of changes that a picture with this number of rows draws for the first time.
     pub fn newly_drawn(&mut self, view: &TicksView, rows: usize) -> Vec<u64> {
         let shown: Vec<usize> = self.shown().iter().copied().take(rows).collect();
         let mut times = Vec::with_capacity(shown.len());
@@ -216,7 +216,7 @@ pub fn change(row: &MarketRow) -> Option<Price> {
     Some(Price(last.0.saturating_sub(row.terms.reference_price.0)))
 }
 
-/// The same in hundredths of a percent; `None` where there is no reference price either.
+/// Change in hundredths of a percent; `None` also when there is no reference price.
 #[must_use]
 pub fn change_percent(row: &MarketRow) -> Option<i128> {
     let reference = i128::from(row.terms.reference_price.0);

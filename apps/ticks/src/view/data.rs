@@ -1,46 +1,46 @@
-//! What is shown.
+//! The data that the view shows.
 
 use std::time::Duration;
 
 use crate::client::{Count, Counts, LinkState, MarketRow, Percentiles, Shared, Span};
 
-/// A picture of a client.
+/// A snapshot of a client.
 #[derive(Clone, Debug)]
 pub struct TicksView {
     /// The server's address.
     pub address: String,
-    /// How long it has been watched.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// How long it will be; `None`: until stopped.
+    /// Planned duration; `None`: until stopped.
     pub planned: Option<Duration>,
-    /// What the client is at.
+    /// The connection state of the client.
     pub state: LinkState,
-    /// When the next attempt to connect is made, in nanoseconds since the Unix epoch, while it waits.
+    /// Time of the next attempt to connect while waiting, in nanoseconds since the Unix epoch.
     pub retry_at_ns: u64,
     /// Name of the session; 0 before the first.
     pub session: u64,
     /// Every symbol, by its number.
     pub rows: Vec<MarketRow>,
-    /// What was counted since the start, or since it was set to nothing.
+    /// Counts since the start or the last reset.
     pub counts: Counts,
-    /// Ticks per second, over the last second or so.
+    /// Ticks per second, over about the last second.
     pub ticks_per_s: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
     /// Latencies by hop.
     pub latencies: [(Span, Percentiles); Span::ALL.len()],
-    /// What went wrong last.
+    /// The last failure.
     pub trouble: Option<String>,
     baseline: Counts,
     /// Counts at the ends of the last intervals, the oldest first.
     recent: [(Duration, Counts); RECENT],
 }
 
-/// Intervals that a rate is taken over: with two pictures a second, one second.
+/// Number of intervals over which a rate is computed: one second at two pictures a second.
 const RECENT: usize = 2;
 
 impl TicksView {
-    /// Before anything came.
+    /// The view before any data arrived.
     #[must_use]
     pub fn new(address: &str, planned: Option<Duration>) -> TicksView {
         TicksView {
@@ -61,7 +61,7 @@ impl TicksView {
         }
     }
 
-    /// Takes over what the client shows now.
+    /// Reads the client's current state.
     pub fn update(&mut self, shared: &Shared, elapsed: Duration) {
         let counts = shared.counts();
         let market = shared.market();
@@ -88,13 +88,13 @@ impl TicksView {
         self.recent[RECENT - 1] = (elapsed, counts);
     }
 
-    /// Counts from now on.
+    /// Resets the counts.
     pub fn reset(&mut self, shared: &Shared) {
         self.baseline = shared.counts();
         self.counts = Counts::default();
     }
 
-    /// A span's percentiles.
+    /// Returns a span's percentiles.
     #[must_use]
     pub fn latency(&self, span: Span) -> Percentiles {
         self.latencies[span as usize].1

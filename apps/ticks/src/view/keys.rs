@@ -1,42 +1,42 @@
-//! What keys do.
+//! The key bindings.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::board::{Board, Sort};
 
-/// What the user asked for.
+/// The user's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
     /// End the program: `q`, or Esc.
     Quit,
-    /// End it as Ctrl-C does.
+    /// End the program like Ctrl-C.
     Interrupt,
-    /// Make the connection anew, and count from now on.
+    /// Reconnect, and reset the counts.
     Reconnect,
-    /// Draw again, the same figures will do.
+    /// Draw again with the same figures.
     Redraw,
 }
 
 /// Rows that a page key scrolls by.
 const PAGE: usize = 10;
-/// Characters of a filter.
+/// Maximum length of a filter, in characters.
 const FILTER_LEN_MAX: usize = 8;
 
-/// Every key and what it does, for the help.
+/// Every key and its function, for the help.
 pub(super) const KEYS: &[(&str, &str)] = &[
     ("q  Esc", "quit"),
     ("s", "order by the next of volume, change, ticks/s, symbol"),
     ("v c t n", "order by volume, change, ticks/s, name"),
     ("S", "the other way round"),
     ("/", "show symbols with these letters; Esc shows all"),
-    ("r", "connect anew, and count from now on"),
+    ("r", "connect again, and count from now on"),
     ("Up Down", "scroll; also j k, PgUp PgDn, Home End"),
     ("?", "this help"),
 ];
 
 impl Board {
-    /// Takes a key; `None` for one that means nothing.
+    /// Handles a key; `None` if the key has no function.
     pub fn on_key(&mut self, key: KeyEvent) -> Option<Action> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Some(Action::Interrupt);
@@ -55,7 +55,7 @@ impl Board {
         let last = self.matching().saturating_sub(1);
         match code {
             KeyCode::Char('q' | 'Q') => return Some(Action::Quit),
-            // First out of the filter, then out of the program.
+            // Esc first clears the filter, then ends the program.
             KeyCode::Esc if self.filter.is_empty() => return Some(Action::Quit),
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('r' | 'R') => return Some(Action::Reconnect),

@@ -1,4 +1,4 @@
-//! What `tickpath ticks watch` shows: a full screen on a terminal, or a line a second.
+//! The output of `tickpath ticks watch`: a full screen on a terminal, or a line a second.
 
 mod board;
 mod data;

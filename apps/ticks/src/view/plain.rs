@@ -1,4 +1,4 @@
-//! The view as lines: one a second while there is a server, no escape codes, safe to pipe.
+//! The view as lines: one a second while the server is connected, no escape codes, safe to pipe.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write};
@@ -8,7 +8,7 @@ use tickpath_monitor::format;
 use super::data::TicksView;
 use crate::client::{Count, LinkState, Span};
 
-/// The whole view in one line.
+/// Formats the whole view as one line.
 #[must_use]
 pub fn plain_line(view: &TicksView) -> String {
     let mut line = format::clock(view.elapsed);
@@ -38,14 +38,14 @@ pub fn plain_line(view: &TicksView) -> String {
     line
 }
 
-/// Writes a line whenever a second has passed, and each trouble once; while there is no server only lines that differ.
+/// Writes a line each second, and each failure once; without a server, only lines that differ.
 pub(super) struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
     trouble_written: Option<String>,
     /// The last line without its time.
     figures_written: String,
-    /// True once the reader went away.
+    /// True once the reader closed the pipe.
     is_closed: bool,
 }
 
@@ -55,14 +55,14 @@ impl<W: Write> PlainWriter<W> {
         PlainWriter { out, second_written: None, trouble_written: None, figures_written, is_closed: false }
     }
 
-    /// Does nothing, quietly, once the reader of a pipe went away.
+    /// Draws the view. Does nothing once the reader closed the pipe.
     pub(super) fn draw(&mut self, view: &TicksView) -> io::Result<()> {
         let mut text = String::new();
         if view.trouble.is_some() && view.trouble != self.trouble_written {
             let trouble = view.trouble.as_deref().unwrap_or_default();
             let _ = writeln!(text, "note: {}", format::printable(trouble));
         }
-        // After a connection that went well the same trouble is another one.
+        // After a successful connection, the same text is a new failure.
         if view.trouble.is_some() || view.state == LinkState::Live {
             self.trouble_written.clone_from(&view.trouble);
         }
@@ -71,7 +71,7 @@ impl<W: Write> PlainWriter<W> {
             self.second_written = Some(second);
             let line = plain_line(view);
             let figures = line.split_once(" | ").map_or("", |(_, figures)| figures);
-            // While there is no server, the same figures again are not news.
+            // Without a server, identical figures are not repeated.
             if view.state == LinkState::Live || figures != self.figures_written {
                 text += &line;
                 text.push('\n');

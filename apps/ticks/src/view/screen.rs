@@ -33,7 +33,8 @@ const COLUMNS: &[Column] = &[
     Column::text("state", 7, 7),
 ];
 
-/// Draws into `area`, whatever its size, at `now` in nanoseconds since the Unix epoch. Returns how many symbols are shown.
+/// Draws into `area` of any size, at `now` in nanoseconds since the Unix epoch. Returns the number of symbols
+/// shown.
 pub fn render(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, now: Nanos) -> usize {
     let area = area.intersection(buf.area);
     if area.is_empty() {
@@ -44,7 +45,7 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, now
     if area.height > 2 {
         status(row(1), buf, view, now);
     }
-    // A heading without a row below it says nothing.
+    // A heading without a row below it is useless.
     let has_room = area.height > ROWS_ABOVE + 1;
     let inner = Rect { y: area.y + 2, height: area.height.saturating_sub(ROWS_ABOVE), ..area };
     let count = if has_room { body(inner, buf, view, board) } else { 0 };
@@ -54,7 +55,7 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &TicksView, board: &Board, now
     count
 }
 
-/// What stands between the counters and the keys; returns how many symbols are shown.
+/// Draws the area between the counters and the keys; returns the number of symbols shown.
 fn body(inner: Rect, buf: &mut Buffer, view: &TicksView, board: &Board) -> usize {
     if board.is_help {
         help(inner, buf);
@@ -108,12 +109,12 @@ fn title(area: Rect, buf: &mut Buffer, view: &TicksView) {
     if left.width() + right.width() > usize::from(area.width) {
         right.spans.drain(..right.spans.len() - 1);
     }
-    // On a terminal too narrow for both, the state is what must be read.
+    // On a terminal too narrow for both, the state takes precedence.
     let width = (right.width() as u16).min(area.width);
     buf.set_line(area.right() - width, area.y, &right, width);
 }
 
-/// Counters, or what is wrong and when it is tried again.
+/// Draws the counters, or the failure and the time of the next attempt.
 fn status(area: Rect, buf: &mut Buffer, view: &TicksView, now: Nanos) {
     let is_lost = matches!(view.state, LinkState::Waiting | LinkState::Ended | LinkState::Connecting);
     if let Some(trouble) = view.trouble.as_deref().filter(|_| is_lost) {
@@ -211,7 +212,7 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
         (format::money(i128::from(change.0), decimals), signed(i128::from(change.0)))
     });
     let percent_cell = change_percent(row).map_or_else(none, |hundredths| {
-        // Two decimals of a percent are two of a price in units of 10^-2.
+        // Hundredths of a percent are formatted as a price with two decimals.
         (format::money(hundredths * 100, 2) + "%", signed(hundredths))
     });
     vec![
@@ -230,12 +231,12 @@ fn symbol_cells(row: &MarketRow, board: &Board, decimals: usize) -> Vec<Cell> {
     ]
 }
 
-/// A quantity in at most five characters: whole as far as they reach.
+/// Formats a quantity in at most five characters: exactly as long as it fits.
 fn quantity(qty: Qty) -> String {
     if qty.0 < 10_000 { format::count(qty.0) } else { format::short_rate(qty.0 as f64) }
 }
 
-/// A mark for the front of the row, a word and its colour.
+/// Returns a mark for the front of the row, a word and its colour.
 fn state(row: &MarketRow) -> (char, &'static str, Style) {
     match (row.top.health(), row.top.trading_state()) {
         _ if row.top.ts_event == 0 => (' ', "no data", palette::LABEL),

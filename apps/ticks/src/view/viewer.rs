@@ -1,4 +1,4 @@
-//! The view that a program opens, draws into and closes.
+//! The viewer, which the program opens, draws into and closes.
 
 use std::io::{self, Stdout, Write, stdout};
 use std::thread;
@@ -34,27 +34,27 @@ struct Tui {
     board: Board,
 }
 
-/// A picture of fixed size that goes to a writer in place of a terminal, as escape codes.
+/// A picture of fixed size, written as escape codes to a writer instead of a terminal.
 pub struct Canvas<W: Write> {
     terminal: Terminal<CrosstermBackend<W>>,
     board: Board,
 }
 
 impl<W: Write> Canvas<W> {
-    /// An empty picture with so many symbols at most.
+    /// Creates an empty picture with at most `rows_max` symbols.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the writer.
     pub fn new(width: u16, height: u16, rows_max: usize, out: W) -> io::Result<Canvas<W>> {
         let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
         let terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
         Ok(Canvas { terminal, board: Board::new(rows_max) })
     }
 
-    /// Draws what differs from the picture before, and says how many symbols are seen.
+    /// Draws the differences from the previous picture; returns the number of symbols shown.
     ///
     /// # Errors
-    /// The writer's.
+    /// An error of the writer.
     pub fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
         self.board.observe(view);
         let (board, now, mut rows) = (&self.board, now(), 0);
@@ -64,10 +64,12 @@ impl<W: Write> Canvas<W> {
 }
 
 impl Viewer {
-    /// Opens the view and, for a full screen, takes over the terminal. So many symbols are shown at once.
+    /// Opens the view and, for a full screen, takes over the terminal. Shows at most `rows_max` symbols at
+    /// once.
     ///
     /// # Errors
-    /// [`Mode::Tui`] fails when there is no terminal to be had; use [`Mode::Plain`]. [`Mode::Auto`] turns plain by itself.
+    /// [`Mode::Tui`] fails without a terminal; use [`Mode::Plain`]. [`Mode::Auto`] falls back to plain by
+    /// itself.
     pub fn open(mode: Mode, rows_max: usize) -> io::Result<Viewer> {
         let tui = match mode {
             Mode::Tui => Some(FullScreen::open()?),
@@ -81,10 +83,10 @@ impl Viewer {
         Ok(Viewer { surface })
     }
 
-    /// Shows a new picture. How old what is drawn for the first time is, counts as a latency.
+    /// Shows a new picture. The age of each change drawn for the first time is recorded as a latency.
     ///
     /// # Errors
-    /// What the terminal or file behind standard output reports.
+    /// An error of the terminal or of the file behind standard output.
     pub fn draw(&mut self, view: &TicksView, shared: &Shared) -> io::Result<()> {
         match &mut self.surface {
             Surface::Tui(tui) => {
@@ -100,10 +102,10 @@ impl Viewer {
         }
     }
 
-    /// Shows the same picture as the user wants it now.
+    /// Shows the same picture with the user's current settings.
     ///
     /// # Errors
-    /// What the terminal reports.
+    /// An error of the terminal.
     pub fn redraw(&mut self, view: &TicksView) -> io::Result<()> {
         if let Surface::Tui(tui) = &mut self.surface {
             tui.board.arrange(view);
@@ -112,10 +114,10 @@ impl Viewer {
         Ok(())
     }
 
-    /// Waits for a key that means something, at most `timeout`. Where there are no keys it waits and returns `None`.
+    /// Waits at most `timeout` for a key with a function. Without a keyboard it waits and returns `None`.
     ///
     /// # Errors
-    /// What the terminal reports, for instance that it is gone.
+    /// An error of the terminal, for instance that it is closed.
     pub fn poll_key(&mut self, timeout: Duration) -> io::Result<Option<Action>> {
         match &mut self.surface {
             Surface::Tui(tui) if FullScreen::is_held() => tui.poll_key(timeout),
@@ -128,7 +130,7 @@ impl Viewer {
 }
 
 impl Tui {
-    /// Draws, and says how many symbols are seen.
+    /// Draws; returns the number of symbols shown.
     fn draw(&mut self, view: &TicksView) -> io::Result<usize> {
         let mut rows = 0;
         if FullScreen::is_held() {

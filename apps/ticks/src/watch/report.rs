@@ -1,4 +1,4 @@
-//! What a watch came to.
+//! The result of a watch.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,35 +8,35 @@ use tickpath_config::thousands;
 
 use crate::client::{Count, Counts, Percentiles, Shared, Span};
 
-/// Why a watch ended.
+/// The reason for which a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The user wanted no more.
+    /// The user quit.
     Quit,
     /// Ctrl-C.
     Interrupted,
-    /// The time that it was to last is over.
+    /// The planned duration is over.
     TimeOver,
-    /// It cannot go on.
+    /// The client failed.
     Failed,
 }
 
-/// What a watch came to.
+/// The result of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchReport {
     /// The server's address.
     pub address: String,
-    /// How long it lasted.
+    /// Duration of the watch.
     pub elapsed: Duration,
-    /// What was counted.
+    /// The counters.
     pub counts: Counts,
     /// Latencies by hop.
     pub latencies: Vec<(Span, Percentiles)>,
-    /// True when it was subscribed at the end.
+    /// True if it was subscribed at the end.
     pub is_live: bool,
-    /// What went wrong last.
+    /// The last failure.
     pub trouble: Option<String>,
-    /// Why it ended.
+    /// The reason for the end.
     pub ended: Ended,
     /// Rows of the CSV file.
     pub csv_rows: Option<u64>,
@@ -47,7 +47,8 @@ impl WatchReport {
         Span::ALL.map(|span| (span, shared.latencies().percentiles(span))).to_vec()
     }
 
-    /// Why the result cannot be trusted, in a line that says what to do; `None` when it can.
+    /// Returns in one line the reason for which the result cannot be trusted, and the remedy; `None` if it
+    /// can.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         let trouble = || self.trouble.clone().unwrap_or_else(|| format!("{}: no answer", self.address));

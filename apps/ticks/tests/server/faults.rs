@@ -1,4 +1,4 @@
-//! Trouble made on purpose, as a client sees it.
+//! Injected faults from a client's view.
 
 use tickpath_ticks_app::server::{FaultSettings, ServeSettings};
 
@@ -32,7 +32,7 @@ fn damaged_ticks_fail_their_checksums_and_nothing_else_is_lost() {
         (stats.lost, client.heard.skipped.len()),
         (client.heard.gaps.iter().map(|gap| gap.lost).sum(), 0)
     );
-    // The last one may be damaged and its gap not yet seen.
+    // The last one may be damaged, and its gap not yet detected.
     assert!(stats.lost.abs_diff(stats.corrupt) <= 1, "{stats:?}");
     assert!(server.stop().fault_corrupt >= 20);
 }

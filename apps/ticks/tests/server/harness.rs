@@ -1,4 +1,4 @@
-//! A server on a thread, and a client that keeps what it hears.
+//! A server on a thread, and a client that records the messages it receives.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -23,7 +23,7 @@ pub fn settings() -> ServeSettings {
     let market = TickGeneratorConfig::market(MarketMood::Neutral, 10, 7);
     ServeSettings {
         rate: TickRate::PerSecond(20_000),
-        // Thirteen seconds of ticks: a machine that is busy loses none.
+        // Thirteen seconds of ticks: none are lost on a busy machine.
         backlog: 1 << 19,
         heartbeat_ms: 10_000,
         coalesce: Nanos::from_millis(1),
@@ -64,13 +64,13 @@ impl Server {
         self.thread.join().unwrap()
     }
 
-    /// Asks the server to stop, while its clients go on reading.
+    /// Requests the server's stop, while its clients continue to read.
     pub fn begin_to_stop(&self) {
         self.stop.stop();
     }
 }
 
-/// All that a client heard.
+/// Everything that a client received.
 #[derive(Default)]
 pub struct Heard {
     pub hello: Option<Hello>,
@@ -118,7 +118,7 @@ impl TickListener for Heard {
     }
 }
 
-/// A client on the test's own thread.
+/// A client on the test's thread.
 pub struct Client {
     pub stream: TcpStream,
     pub parser: TickParser,
@@ -129,7 +129,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and says nothing.
+    /// Connects without sending anything.
     pub fn connect(server: &Server) -> Client {
         Client::of(TcpStream::connect(server.address).unwrap())
     }
@@ -148,12 +148,12 @@ impl Client {
         Client { stream, parser, heard, is_closed: false, last_said: Instant::now() }
     }
 
-    /// Connects, says hello, and asks for symbols; all of them when there are none.
+    /// Connects, sends a hello, and requests symbols; all of them when the list is empty.
     pub fn subscribe(server: &Server, symbols: &[Symbol]) -> Client {
         Client::connect(server).subscribed(symbols)
     }
 
-    /// Says hello and asks for symbols.
+    /// Sends a hello and requests symbols.
     pub fn subscribed(mut self, symbols: &[Symbol]) -> Client {
         self.say(seal(Hello::client(0, Nanos(1))).as_bytes());
         self.ask(1, symbols);
@@ -166,7 +166,7 @@ impl Client {
         self.say(&bytes);
     }
 
-    /// Writes all of it, as far as the server is there.
+    /// Writes all bytes, unless the server has closed the connection.
     pub fn say(&mut self, mut bytes: &[u8]) {
         self.last_said = Instant::now();
         while !bytes.is_empty() {
@@ -178,12 +178,12 @@ impl Client {
         }
     }
 
-    /// Reads what is there; a sign of life now and then.
+    /// Reads the available bytes; sends a heartbeat now and then.
     pub fn listen_once(&mut self) {
         if self.last_said.elapsed() > Duration::from_millis(500) {
             self.last_said = Instant::now();
             let heartbeat = seal(tickpath_ticks::message::Heartbeat::new(0, Nanos(0)));
-            // A server that closed hears no more, which the read below finds.
+            // This fails if the server has closed the connection, which the read below detects.
             let _ = self.stream.write(heartbeat.as_bytes());
         }
         let mut buffer = [0; 16 << 10];
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// Reads until something is so.
+    /// Reads until a condition is true.
     pub fn listen_until(&mut self, what: &str, mut is_so: impl FnMut(&Client) -> bool) {
         let deadline = Deadline::start();
         while !is_so(self) {
@@ -216,7 +216,7 @@ impl Client {
     }
 }
 
-/// As many ticks as the backlog serves, over the one connection of a client that does not read for a while.
+/// Ticks as fast as the backlog allows, over the only connection of a client that pauses reading.
 pub fn slow(policy: SlowClient) -> ServeSettings {
     ServeSettings {
         slow_client: policy,

@@ -1,4 +1,4 @@
-//! Clients that do not do as they should.
+//! Clients that misbehave.
 
 use std::net::Ipv4Addr;
 
@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 use super::harness::{Client, Server, settings};
 
-/// The server still serves others.
+/// Checks that the server still serves other clients.
 fn check_that_it_serves(server: &Server) {
     let mut client = Client::subscribe(server, &[]);
     client.listen_for(100);
@@ -115,7 +115,7 @@ fn an_unknown_symbol_is_refused_and_the_subscription_stays() {
     server.stop();
 }
 
-/// An address that took every place gives its oldest up for another one, and no more than it must.
+/// An address that took every place loses its oldest one to another address, and no more than needed.
 #[test]
 fn one_address_keeps_no_other_out() {
     let server = Server::start(&ServeSettings { clients_max: 3, ..settings() });
@@ -146,7 +146,7 @@ fn one_client_too_many_is_told_so() {
     third.listen_to_the_end();
     assert_eq!(third.heard.refused, [(0, RefusedReason::ClientsFull, 0)]);
     drop(first);
-    // The place becomes free as soon as the server hears of it.
+    // The place becomes free as soon as the server detects the close.
     loop {
         let mut another = Client::subscribe(&server, &[]);
         another
@@ -177,7 +177,7 @@ fn silent_connections_take_no_subscribers_place() {
 fn a_silent_client_is_told_so_and_disconnected() {
     let server = Server::start(&ServeSettings { heartbeat_ms: 20, ..settings() });
     let mut client = Client::connect(&server);
-    // The test's client says a heartbeat each half second, too late.
+    // The test's client sends a heartbeat each half second, which is too late.
     client.listen_until("the end", |client| client.is_closed || !client.heard.ends.is_empty());
     assert_eq!(client.heard.ends, [EndReason::Silent]);
     assert_eq!(server.stop().silent, 1);

@@ -1,4 +1,4 @@
-//! Stories of the ticks server: real connections on loopback, each test with a server of its own.
+//! Scenarios of the ticks server: real connections on loopback, a separate server for each test.
 #![allow(clippy::unwrap_used)]
 
 mod faults;

@@ -8,13 +8,13 @@ use tickpath_ticks_app::server::SlowClient;
 
 use super::harness::{Client, Server, slow};
 
-/// Reads nothing until the server has made many more ticks than it keeps, as another client can tell.
+/// Reads nothing until the server has generated many more ticks than it keeps, as another client observes.
 fn fall_behind(server: &Server, client: &mut Client) {
     client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
     let behind = client.heard.ticks.last().unwrap().header.sequence.get() + 400_000;
     let deadline = Deadline::start();
     loop {
-        // A new one each time: the next number of the session is in its hello.
+        // A new one each time: its hello has the session's next number.
         let mut witness = Client::connect(server);
         witness.listen_until("a hello", |witness| witness.heard.hello.is_some());
         if witness.heard.hello.unwrap().header.sequence.get() > behind {
@@ -39,8 +39,8 @@ fn dropped_ticks_are_told_and_the_newest_follow() {
     let before = client.heard.ticks.len();
     client.listen_for(before + 100);
     let heard = &client.heard;
-    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "what is told is no gap");
-    // What came and what was left out is all there was.
+    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "an announced loss is no gap");
+    // The received and the skipped ticks add up to all ticks.
     let first = heard.ticks[0].header.sequence.get();
     let last = heard.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
@@ -68,7 +68,7 @@ fn of_listed_symbols_too() {
         u64::from(of_it().next_back().unwrap().header.symbol_sequence.get() - first + 1)
     };
     let passed: u64 = passed(1) + passed(6);
-    // The symbols take turns, so at the two ends of what was heard one may be a tick ahead of the other.
+    // The symbols take turns, so at both ends of the received ticks one may be a tick ahead of the other.
     assert!(
         (heard.ticks.len() as u64 + skipped).abs_diff(passed) <= 2,
         "{} {skipped} {passed}",
@@ -86,13 +86,13 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
     let before = client.heard.ticks.len();
     client.listen_for(before + 100);
     let heard = &client.heard;
-    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "what is told is no gap");
+    assert_eq!((heard.gaps.len(), heard.corrupt), (0, 0), "an announced loss is no gap");
     let first = heard.ticks[0].header.sequence.get();
     let last = heard.ticks.last().unwrap().header.sequence.get();
     let skipped = skipped(&client);
-    // Ticks may come before what was left out behind them is told.
+    // Ticks may precede the report of the ones left out after them.
     assert_eq!(heard.ticks.len() as u64 + skipped, last - first + 1);
-    // Ten symbols, each once, between what was left out.
+    // Ten symbols, each once, between the skipped ranges.
     let jumps: Vec<_> = heard
         .ticks
         .windows(2)
@@ -107,18 +107,18 @@ fn a_sample_has_the_latest_quote_of_each_symbol() {
 fn a_slow_client_is_disconnected_with_the_reason() {
     let server = Server::start(&slow(SlowClient::Disconnect));
     let mut client = Client::subscribe(&server, &[]);
-    // It reads on, but too late: the server closes two seconds after it has said so.
+    // It continues to read, but too late: the server closes two seconds after it sent the reason.
     client.listen_until("its first ticks", |client| client.heard.ticks.len() > 10);
     let mut other = Client::subscribe(&server, &[]);
     let deadline = Deadline::start();
     while !client.is_closed && client.heard.ends.is_empty() {
         assert!(!deadline.is_over(), "it was not disconnected");
-        // So slowly that no test's machine could keep it up with a million ticks a second.
+        // Too slow to keep up with a million ticks a second on any machine.
         std::thread::sleep(Duration::from_millis(20));
         client.listen_once();
         other.listen_once();
     }
-    // Whether the reason is heard depends on what of it the kernel still has room for.
+    // The reason arrives only if the kernel still has buffer space for it.
     assert!(client.heard.ends.iter().all(|reason| *reason == EndReason::TooSlow));
     let counters = server.stop();
     assert!(counters.slow_disconnected >= 1);

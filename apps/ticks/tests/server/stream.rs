@@ -1,4 +1,4 @@
-//! What subscribers get.
+//! The messages that subscribers receive.
 
 use tickpath_ticks::message::{EndReason, Scope, TickKind};
 use tickpath_ticks_app::server::{ServeSettings, TickRate};
@@ -46,7 +46,7 @@ fn ticks_are_those_of_the_rate_and_times_are_their_schedule() {
     server.stop();
     let times: Vec<_> = client.heard.ticks.iter().map(|tick| tick.ts_generate.get()).collect();
     for pair in times.windows(2) {
-        // A pause of the machine of more than a second shifts the schedule, once.
+        // If the machine pauses for more than a second, the schedule shifts once.
         let interval = pair[1] - pair[0];
         assert!((142_857..=142_858).contains(&interval) || interval > 900_000_000, "{interval}");
     }
@@ -161,7 +161,7 @@ fn a_write_that_is_longer_than_the_backlog_is_a_part_of_it() {
 
 #[test]
 fn a_quiet_stream_has_heartbeats() {
-    // Ticks are a second apart: there is room for heartbeats between two of them.
+    // Ticks are a second apart, so there is time for heartbeats between two of them.
     let server =
         Server::start(&ServeSettings { rate: TickRate::PerSecond(1), heartbeat_ms: 300, ..settings() });
     let mut client = Client::subscribe(&server, &[]);

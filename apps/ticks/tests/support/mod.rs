@@ -1,4 +1,4 @@
-//! A server that does what a test says, on a free port of the loopback interface.
+//! A server that follows a test's script, on a free port of the loopback interface.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,12 +21,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// One whose clients are as patient as the tests.
+    /// Starts a server with a heartbeat interval so long that clients never time out.
     pub fn start() -> Server {
         Server { listener: listen().0, heartbeat_ms: 60_000 }
     }
 
-    /// One whose clients give it up after half a second.
+    /// Starts a server whose clients give up after half a second.
     pub fn start_impatient() -> Server {
         Server { heartbeat_ms: 100, ..Server::start() }
     }
@@ -35,7 +35,7 @@ impl Server {
         self.listener.local_addr().unwrap()
     }
 
-    /// The next client.
+    /// Accepts the next client.
     pub fn accept(&self) -> Peer {
         let (stream, _) = self.listener.accept().unwrap();
         stream.set_nodelay(true).unwrap();
@@ -48,7 +48,7 @@ impl Server {
         }
     }
 
-    /// The next client, subscribed to instruments 1 to 3 of a session.
+    /// Accepts the next client and subscribes it to instruments 1 to 3 of a session.
     pub fn accept_subscribed(&self, session: u64, next_sequence: u64) -> Peer {
         let mut peer = self.accept();
         peer.subscribe(session, next_sequence);
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// What a client said.
+/// The messages that a client sent.
 #[derive(Default)]
 pub struct Said {
     pub hellos: usize,
@@ -74,7 +74,7 @@ impl RequestListener for Said {
         self.requests += usize::from(part.is_last);
     }
     fn on_too_many(&mut self, _: u32, total: u32) {
-        panic!("{total} symbols were asked for");
+        panic!("{total} symbols were requested");
     }
     fn on_heartbeat(&mut self) {
         self.heartbeats += 1;
@@ -97,7 +97,7 @@ impl Peer {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Reads until what the client said is enough.
+    /// Reads until the client's messages suffice.
     #[track_caller]
     pub fn read_until(&mut self, is_enough: impl Fn(&Said) -> bool) {
         let mut buffer = [0; 4096];
@@ -172,7 +172,7 @@ pub fn client(server: &Server) -> Client {
     Client::start(config(server.address()), None).unwrap()
 }
 
-/// Waits until the client's counters are as they ought to be.
+/// Waits until the client's counters meet a condition.
 #[track_caller]
 pub fn wait_for_counts(shared: &Shared, is_so: impl Fn(&Counts) -> bool) -> Counts {
     wait_until("the counters", || is_so(&shared.counts()));
