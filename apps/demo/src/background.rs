@@ -1,5 +1,5 @@
-//! Background flow at a venue that is not the demonstration's: a seeded crowd that enters orders as one user, over
-//! the venue's own order entry, as a counterparty of those who trade there.
+//! Background flow at a venue other than the demonstration's: a seeded background participant that enters
+//! orders as one user, over the venue's own order entry, as a counterparty for other clients.
 
 use std::net::SocketAddrV4;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,15 +15,15 @@ use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequ
 use crate::crowd::CrowdAgent;
 use crate::participant::{Phase, SourceView, Stage};
 
-/// Longest time for the venue to admit the user, to answer, and at the end to cancel.
+/// Maximum time for the login, for an answer, and at the end for the cancels.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Pause before the next login.
 const RETRY_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Sleep after a duty cycle without work: the latency of this flow is not measured.
+/// Sleep after a duty cycle without work: this flow's latency is not measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(1);
-/// How often a wait looks again.
+/// Interval of checks during a wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
-/// Notes that wait to be printed; further ones are dropped.
+/// Maximum number of notes that wait to be printed; further ones are dropped.
 const NOTES_MAX: usize = 16;
 
 /// Settings of a background flow.
@@ -31,7 +31,7 @@ const NOTES_MAX: usize = 16;
 pub struct BackgroundSettings {
     /// The venue's order entry.
     pub address: SocketAddrV4,
-    /// The user that enters the orders, and no other client.
+    /// The user that enters the orders; no other client may use it.
     pub user: String,
     /// Its password.
     pub password: String,
@@ -39,12 +39,12 @@ pub struct BackgroundSettings {
     pub instruments: InstrumentTable,
     /// New orders per second over all instruments; cancels and replacements come in addition.
     pub rate: u32,
-    /// Chooses the whole flow.
+    /// Seed of the whole flow.
     pub seed: u64,
 }
 
 impl BackgroundSettings {
-    /// Books of some hundred orders per instrument: enough for a maker and a taker to trade with.
+    /// Books of some hundred orders per instrument: sufficient for a maker and a taker to trade with.
     fn crowd(&self) -> anyhow::Result<Crowd> {
         let config = CrowdConfig {
             seed: self.seed,
@@ -61,7 +61,7 @@ impl BackgroundSettings {
     }
 }
 
-/// A background flow on its own thread. It logs in again after a lost connection, and cancels its orders at the end.
+/// A background flow on its own thread. It reconnects when disconnected, and cancels its orders at the end.
 #[derive(Debug)]
 pub struct BackgroundFlow {
     stop: StopSignal,
@@ -73,7 +73,7 @@ impl BackgroundFlow {
     /// Starts the thread, which logs in by itself.
     ///
     /// # Errors
-    /// An instrument that a crowd cannot trade, or the system refuses a thread.
+    /// An instrument that the flow cannot trade, or the system refuses a thread.
     pub fn start(settings: BackgroundSettings, clock: TscClock) -> anyhow::Result<BackgroundFlow> {
         settings.crowd()?;
         let (stop, (sender, notes)) = (StopSignal::new(), sync_channel(NOTES_MAX));
@@ -93,18 +93,18 @@ impl BackgroundFlow {
     /// Cancels its orders, logs out and ends the thread.
     pub fn stop(self) {
         self.stop.stop();
-        // That it panicked was printed.
+        // A panic was already printed.
         let _ = self.thread.join();
     }
 }
 
-/// Plays the crowd until stopped; after a lost connection from its beginning.
+/// Runs the flow until it is stopped; after a lost connection from its beginning.
 fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes: &SyncSender<String>) {
     let mut last = String::new();
     while !stop.is_stopped() {
         let Err(error) = play(settings, clock, stop) else { return };
         let note = format!("{error:#}");
-        // The same reason again is not news.
+        // A repeated reason is omitted.
         if note != last {
             // Notes that are not read are dropped.
             let _ = notes.try_send(note.clone());
@@ -114,7 +114,7 @@ fn run(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal, notes:
     }
 }
 
-/// One connection, from the login to the end.
+/// Runs one connection, from the login to the end.
 fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> anyhow::Result<()> {
     let (entry, first) = log_in(settings, clock, stop)?;
     let mut crowd = settings.crowd()?;
@@ -142,7 +142,7 @@ fn play(settings: &BackgroundSettings, clock: TscClock, stop: &StopSignal) -> an
     Ok(())
 }
 
-/// A connection that is logged in, without orders of an earlier run, and the number of its first order.
+/// A logged-in connection, without orders of an earlier run, and the number of its first order.
 fn log_in(
     settings: &BackgroundSettings,
     clock: TscClock,
@@ -162,7 +162,7 @@ fn log_in(
     Ok((entry, UserRefNum(number.0.saturating_add(1))))
 }
 
-/// Reads until it is so.
+/// Reads until the condition is true.
 fn until(
     entry: &mut OrderEntry,
     clock: TscClock,

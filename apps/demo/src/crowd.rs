@@ -1,4 +1,4 @@
-//! The crowd as an agent: sends its schedule by its own sessions, whatever the market does.
+//! The background flow as an agent: sends its schedule by its own sessions, independent of the market.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
 use tickpath_flowgen::{Crowd, CrowdAction};
@@ -8,9 +8,9 @@ use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 use crate::fills::{Fills, OrderBook};
 use crate::participant::{Phase, SourceWriter, Stage};
 
-/// Requests sent in one duty cycle at most.
+/// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
-/// How long a session's turn to be read can wait while there is something to send.
+/// Maximum delay of reading a session while there are requests to send.
 const READ_INTERVAL: Nanos = Nanos::from_micros(50);
 
 struct Session {
@@ -19,8 +19,8 @@ struct Session {
     has_queued: bool,
 }
 
-/// Plays a [`Crowd`] against the venue in open loop: each request is sent when it is due, or as soon after
-/// as the host lets it.
+/// Plays a [`Crowd`] against the venue in open loop: each request is sent when it is due, or as soon after as
+/// the host allows.
 pub(crate) struct CrowdAgent {
     crowd: Crowd,
     next: Option<CrowdAction>,
@@ -60,21 +60,21 @@ impl CrowdAgent {
         }
     }
 
-    /// Asks the venue to cancel every open order.
+    /// Requests the venue to cancel every open order.
     pub(crate) fn cancel_all(&mut self, now: Nanos) {
         if let Some(action) = self.next.take() {
             self.crowd.drop_unsent(&action);
         }
         for (session, place) in self.sessions.iter_mut().zip(0..) {
             let Some(request) = self.crowd.cancel_all(place) else { continue };
-            // A request that TCP has no room for goes with the next flush; a lost connection shows when it is read.
+            // The next flush sends a request beyond TCP's capacity; a read detects a lost connection.
             if session.entry.queue(&request).is_ok() {
                 session.has_queued = session.entry.flush(now).is_err();
             }
         }
     }
 
-    /// Sends what is due, one write for each session.
+    /// Sends due requests, with one write per session.
     fn send_due(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let elapsed = now.since(*self.started.get_or_insert(now));
         let mut count = 0;
@@ -146,7 +146,7 @@ impl Agent for CrowdAgent {
             Phase::Trading => self.send_due(now)?,
             Phase::LogIn | Phase::Draining => 0,
         };
-        // A crowd that is behind its schedule always has something to send.
+        // A flow that is behind its schedule always has requests to send.
         if work == 0 || now >= self.next_read {
             work += self.read(now)?;
         }
@@ -187,7 +187,7 @@ mod tests {
         InstrumentTable::new(&[Instrument { collar_low, collar_high, ..instrument(1, "ONLY") }])
     }
 
-    /// A venue that lets everybody in, throws away what it is sent, and says what the test writes.
+    /// A venue that accepts every login, discards its input, and sends the test's messages.
     struct Venue(TcpStream);
 
     impl Venue {
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// A crowd that is logged in and always has something to send.
+    /// A logged-in background flow that always has requests to send.
     struct Busy {
         agent: CrowdAgent,
         venue: Venue,
@@ -239,7 +239,7 @@ mod tests {
             Busy { agent, venue, view, stage, now }
         }
 
-        /// Lets a tenth of a second pass.
+        /// Advances time by a tenth of a second.
         fn step(&mut self) -> Result<usize, AgentError> {
             self.now = self.now + Nanos::from_millis(100);
             self.agent.do_work(self.now)
@@ -249,14 +249,14 @@ mod tests {
     #[test]
     fn a_crowd_behind_its_schedule_hears_the_venue() {
         let mut crowd = Busy::start();
-        // Longer than a client bears silence; the venue says that it is there.
+        // Longer than a client's maximum silence; the venue sends heartbeats.
         for _ in 0..20 {
             crowd.venue.say(&Packet::ServerHeartbeat);
             for _ in 0..10 {
                 crowd.step().unwrap();
             }
         }
-        // In the first cycle one is due.
+        // In the first cycle only one is due.
         let requests = crowd.view.counters.requests.read();
         assert!(requests > 199 * REQUESTS_PER_CYCLE as u64, "{requests} are not some in every cycle");
         crowd.venue.say(&Packet::EndOfSession);

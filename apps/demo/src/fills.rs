@@ -1,9 +1,9 @@
-//! Positions of a participant that keeps no order manager: from its requests and the venue's answers alone.
+//! Positions of a participant without an order manager: from its requests and the venue's answers alone.
 
 use tickpath_trading::Position;
 use tickpath_types::{InstrumentId, OrderEventKind, OrderRequest, Side, UserRefNum};
 
-/// Orders of one session whose instrument and side are remembered: more than may be open at a time.
+/// Number of orders of one session whose instrument and side are remembered: more than may be open.
 const REMEMBERED: usize = 1 << 18;
 
 /// The instrument and side of one session's orders, by their number.
@@ -40,12 +40,12 @@ impl OrderBook {
     }
 }
 
-/// What a participant traded, over all its sessions.
+/// Trades of a participant, over all its sessions.
 pub(crate) struct Fills {
-    /// By instrument id, from 1.
+    /// Indexed by instrument id, from 1.
     pub(crate) positions: Vec<Position>,
     pub(crate) fills: u64,
-    /// Executions of orders that are not remembered: their position is not known.
+    /// Executions of orders that are not remembered: their instrument and side are unknown.
     pub(crate) unknown: u64,
 }
 
@@ -54,7 +54,7 @@ impl Fills {
         Fills { positions: vec![Position::default(); instruments], fills: 0, unknown: 0 }
     }
 
-    /// Books an execution; everything else changes no position.
+    /// Books an execution; other events change no position.
     pub(crate) fn apply(&mut self, orders: &OrderBook, kind: &OrderEventKind) {
         let OrderEventKind::Executed { user_ref, qty, price, .. } = *kind else { return };
         self.fills += 1;

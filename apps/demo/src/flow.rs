@@ -1,4 +1,4 @@
-//! A recorded order flow as an agent: the venue is driven through the same book as the real one.
+//! A recorded order flow as an agent: drives the venue through the same book as the recorded one.
 
 mod outstanding;
 mod reader;
@@ -21,34 +21,34 @@ use reader::Next;
 use referee::Referee;
 use session::{MAKER, TAKER};
 
-/// Requests sent in one duty cycle at most.
+/// Maximum number of requests sent in one duty cycle.
 const REQUESTS_PER_CYCLE: usize = 16;
 
-/// What became of the executions of a recording.
+/// The results of a recording's executions.
 #[derive(Clone, Debug, Default)]
 pub struct FlowResult {
-    /// What the mapper made of the recording.
+    /// The mapper's counters.
     pub counts: FlowCounts,
-    /// Executions that the venue must repeat: one for each eligible one of the recording, and more where one
-    /// reached several slices of an iceberg order.
+    /// Executions that the venue must repeat: one for each eligible execution of the recording, and more if
+    /// one reached several slices of an iceberg order.
     pub expected: u64,
     /// Executions that traded with the expected order, at its price and quantity.
     pub confirmed: u64,
-    /// Executions that did not.
+    /// Executions that traded otherwise.
     pub contradicted: u64,
     /// Requests that the venue refused.
     pub rejected: u64,
     /// Post-only orders that would have traded.
     pub would_have_crossed: u64,
-    /// Whether everything that could be read was played; false when the market was stopped before.
+    /// True when the readable recording was played completely; false when the market was stopped before.
     pub is_complete: bool,
-    /// Why reading ended before the end of the file, if it did.
+    /// The reason why reading ended before the end of the file, if it did.
     pub damage: Option<String>,
     /// Time from the first to the last recorded event that was played.
     pub recorded_ns: u64,
 }
 
-/// Where a flow leaves its result when it closes.
+/// Holds the result of a flow after it closes.
 pub(crate) type FlowOutcome = Arc<Mutex<FlowResult>>;
 
 struct Session {
@@ -57,13 +57,13 @@ struct Session {
     outstanding: Outstanding,
 }
 
-/// Plays a recording by two sessions: the maker's, which keeps the book, and the taker's, which executes.
+/// Plays a recording by two sessions: the maker's, which maintains the book, and the taker's, which executes.
 ///
-/// The venue orders what comes by two sockets by the kernel's time in one duty cycle; so that no request of
-/// one session overtakes one of the other, the sessions take turns: one sends only when the venue has
-/// answered everything of the other.
+/// The venue orders the input of two sockets by the kernel's time within one duty cycle. To prevent a request
+/// of one session from overtaking one of the other, the sessions take turns: one sends only when the venue
+/// has answered all requests of the other.
 pub(crate) struct FlowAgent {
-    /// Gone once it has closed.
+    /// `None` once it has closed.
     reader: Option<FlowReader>,
     speed: Speed,
     first_ts: Option<u64>,
@@ -116,7 +116,7 @@ impl FlowAgent {
         }
     }
 
-    /// Sends what is due, until a step must wait for its time, for answers, or for the reader.
+    /// Sends due steps, until one must wait for its time, for answers, or for the reader.
     fn send_due(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < REQUESTS_PER_CYCLE && self.send_next(now) {
@@ -127,7 +127,7 @@ impl FlowAgent {
         count
     }
 
-    /// Queues the recording's next request, if its turn has come.
+    /// Queues the recording's next request, if it is due.
     fn send_next(&mut self, now: Nanos) -> bool {
         let Some(reader) = &mut self.reader else { return false };
         let step = match reader.peek() {
@@ -145,7 +145,7 @@ impl FlowAgent {
             return false;
         }
         if place != self.turn {
-            // What is queued belongs before the turn.
+            // The queued requests precede the other session's turn.
             self.flush(now);
             self.turn = place;
         }
@@ -181,7 +181,7 @@ impl FlowAgent {
 
     fn flush(&mut self, now: Nanos) {
         for session in &mut self.sessions {
-            // Whatever TCP has no room for stays queued and goes with the next flush.
+            // Requests beyond TCP's capacity stay queued and are sent by the next flush.
             let _ = session.entry.flush(now);
         }
     }

@@ -188,7 +188,7 @@ fn flow_json(flow: &FlowResult) -> Value {
     })
 }
 
-/// Exact: a decimal of 4 places, as text.
+/// An exact decimal with 4 places, as text.
 pub(crate) fn format_pnl(pnl: i128) -> String {
     let sign = if pnl < 0 { "-" } else { "" };
     let magnitude = pnl.unsigned_abs();

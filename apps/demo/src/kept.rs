@@ -1,4 +1,4 @@
-//! Where the venue of a demonstration keeps its journal.
+//! The location of a demonstration's journal.
 
 use std::path::{Path, PathBuf};
 
@@ -11,26 +11,26 @@ use tickpath_journal::{Folder, Policy, session_of};
 pub(crate) struct Keeper {
     folder: PathBuf,
     threads: Option<JournalThreads>,
-    /// Removed with this, after the threads have ended, unless the folder was named.
+    /// Removed on drop, after the threads have ended, unless the folder was named.
     temporary: Option<TempDir>,
 }
 
-/// What became of the journal of a demonstration.
+/// The journal of a finished demonstration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The folder, where it was named and is kept.
+    /// The folder, if it was named and is kept.
     pub folder: Option<PathBuf>,
-    /// Commands in it.
+    /// Number of commands in it.
     pub commands: u64,
     /// Times that a command had to wait for the disk.
     pub delayed: u64,
 }
 
 impl Keeper {
-    /// In `folder`, or in a temporary one.
+    /// Opens a journal in `folder`, or in a temporary one.
     ///
     /// # Errors
-    /// The folder holds the journal of a session, or cannot be made.
+    /// The folder holds a session's journal, or cannot be created.
     pub(crate) fn open(folder: Option<&Path>) -> anyhow::Result<Keeper> {
         let Some(folder) = folder else {
             let temporary = tempfile::tempdir().context("cannot make a folder for the journal")?;
@@ -45,12 +45,12 @@ impl Keeper {
         let session = session_of(&storage).with_context(|| format!("journal {name}"))?;
         ensure!(
             session.is_none(),
-            "journal {name} holds a session: a demonstration begins anew, name a folder without one"
+            "journal {name} holds a session: a demonstration needs a new one: name a folder without a journal"
         );
         Ok(Keeper { folder: folder.to_owned(), temporary: None, threads: None })
     }
 
-    /// Nothing waits for the disk, and no snapshots are written: they would take a thread's time from the market.
+    /// Nothing waits for the disk. No snapshots are written: they would take a thread's time from the market.
     pub(crate) fn settings(&self) -> JournalSettings {
         JournalSettings { snapshot_every: 0, ..JournalSettings::new(&self.folder, Policy::Async) }
     }
@@ -60,7 +60,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Ends the threads, after the venue's.
+    /// Ends the threads, after those of the venue.
     pub(crate) fn finish(self, view: &VenueView) -> Kept {
         let Keeper { folder, temporary, threads } = self;
         drop(threads);

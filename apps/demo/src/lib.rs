@@ -1,7 +1,7 @@
-//! A whole market on one machine: venue, feed handler, traders and a crowd, with proofs and a report.
+//! A whole market on one machine: venue, feed handler, traders and background flow, with checks and a report.
 //!
-//! [`run`] starts everything over real loopback sockets, lets it trade, waits until everything that is under way
-//! has arrived, and returns an [`Outcome`]: what must hold and whether it did, and where the time went.
+//! [`run`] starts everything over real loopback sockets, lets it trade, waits until all messages in flight
+//! have arrived, and returns an [`Outcome`]: the checks with their results, and the timing report.
 
 mod background;
 mod crowd;

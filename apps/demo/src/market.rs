@@ -1,4 +1,4 @@
-//! The market put together: venue, feed handler, traders and a source of orders.
+//! The complete market: venue, feed handler, traders and a source of orders.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -34,54 +34,54 @@ use crate::participant::{SourceView, Stage};
 use crate::probe::Probe;
 use crate::settings::{CROWD, DemoSettings, FLOW};
 
-/// Stamps that an agent's ring holds: a second of the busiest agent at the default rate.
+/// Capacity of an agent's stamp ring: a second of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
-/// Enough for the fastest flow: a quarter of a million requests a second.
+/// Sufficient for the fastest flow: a quarter of a million requests a second.
 const JOINER: JoinerConfig = JoinerConfig {
     market_capacity: 1 << 17,
     command_capacity: 1 << 17,
     token_capacity: 1 << 17,
     age: Nanos::from_millis(250),
 };
-/// Market updates that an engine may be behind: more than 100 ms at the default rate.
+/// Number of market updates that an engine may be behind: more than 100 ms at the default rate.
 const UPDATE_CAPACITY: usize = 1 << 14;
-/// Requests and events between an engine and its gateway.
+/// Capacity for requests and for events between an engine and its gateway.
 const ORDER_CAPACITY: usize = 1 << 12;
-/// Messages kept for each user, should its connection be lost.
+/// Messages kept for each user in case its connection is lost.
 const RETAINED_RESPONSES: usize = 1 << 16;
 /// Messages kept for retransmission.
 const RETAINED_MESSAGES: usize = 1 << 19;
-/// With so many open orders the venue takes no more.
+/// Maximum number of open orders at the venue.
 const MAX_OPEN_ORDERS: u32 = 1 << 18;
-/// Of a recorded flow, so that its session can hold all of them.
+/// Maximum for one session: as for the venue, so that a recorded flow's session can hold all of them.
 const MAX_OPEN_ORDERS_PER_SESSION: u32 = 1 << 18;
-/// Connections beyond one for each user.
+/// Number of connections beyond one for each user.
 const SPARE_CONNECTIONS: usize = 10;
-/// A quiet line says that it is alive.
+/// Heartbeat interval of a quiet line.
 const HEARTBEAT: Nanos = Nanos::from_millis(100);
-/// Orders of the probe that may wait for their answer.
+/// Maximum number of orders of the probe that wait for their answer.
 const PROBES_OPEN_MAX: u32 = 16;
-/// How often a probe is sent beside a recorded flow.
+/// Interval of probes beside a recorded flow.
 const PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// A trader as it is watched.
+/// Handle for observing a trader.
 pub(crate) struct TraderHandle {
     pub(crate) name: &'static str,
     pub(crate) view: TraderView,
     pub(crate) kill: KillSwitch,
 }
 
-/// The source of orders as it is watched.
+/// Handle for observing the source of orders.
 pub(crate) struct SourceHandle {
     pub(crate) name: &'static str,
     pub(crate) view: SourceView,
-    /// Sessions that it trades by.
+    /// Number of its sessions.
     pub(crate) sessions: usize,
-    /// What became of a recorded flow.
+    /// The result of a recorded flow.
     pub(crate) flow: Option<FlowOutcome>,
 }
 
-/// A market that runs.
+/// A running market.
 pub(crate) struct Market {
     pub(crate) instruments: InstrumentTable,
     pub(crate) endpoints: Endpoints,
@@ -95,18 +95,18 @@ pub(crate) struct Market {
     pub(crate) joiner: Joiner,
     pub(crate) clock: TscClock,
     pub(crate) runner: Runner,
-    /// Where each thread runs.
+    /// Core of each thread.
     pub(crate) cores: Vec<Option<usize>>,
-    /// Where whoever watches is to run.
+    /// Core of the observer.
     pub(crate) observer: Option<usize>,
     pub(crate) stop: StopSignal,
-    /// The venue's socket for commands, and whether one of them ends the market.
+    /// The venue's admin socket, and the watch that ends the market when the venue has drained.
     pub(crate) admin: Option<(AdminSocket, DrainWatch)>,
     /// Outlives the threads.
     pub(crate) keeper: Keeper,
 }
 
-/// Agents and tracers as they are made, until the threads start.
+/// Agents and tracers under construction, until the threads start.
 struct Builder {
     clock: TscClock,
     agents: Vec<Box<dyn Agent>>,
@@ -117,7 +117,7 @@ struct Builder {
     traders: Vec<TraderHandle>,
 }
 
-/// A tracer whose ring joins the others.
+/// A tracer whose ring is added to the others.
 fn new_trace(rings: &mut Vec<records::Consumer<Stamp>>) -> Trace {
     let (trace, ring) = Trace::new(TRACE_CAPACITY);
     rings.push(ring);
@@ -125,7 +125,7 @@ fn new_trace(rings: &mut Vec<records::Consumer<Stamp>>) -> Trace {
 }
 
 impl Builder {
-    /// An engine and its gateway; engines and sessions are numbered in the order of the calls.
+    /// Adds an engine and its gateway; engines and sessions are numbered in the order of the calls.
     fn add_trader<S: Strategy + Send + 'static>(
         &mut self,
         name: &'static str,
@@ -188,7 +188,7 @@ impl Builder {
 }
 
 impl Market {
-    /// Opens all sockets, starts all threads, and leaves the market in the phase of logging in.
+    /// Opens all sockets, starts all threads, and leaves the market in its login phase.
     pub(crate) fn start(settings: &DemoSettings, clock: TscClock) -> anyhow::Result<Market> {
         let placement = settings.placement_on(&tickpath_agent::Host::describe().cores_allowed)?;
         let recorded = settings.flow.as_ref().map(|path| open_flow(path)).transpose()?;
@@ -301,7 +301,7 @@ impl Market {
         })
     }
 
-    /// Ends a market that cannot go on because of `error`; an agent that failed is the better reason.
+    /// Ends a market that cannot continue because of `error`; the error of a failed agent has precedence.
     pub(crate) fn end(self, error: anyhow::Error) -> anyhow::Error {
         self.stop.stop();
         self.runner.join().err().map_or(error, anyhow::Error::from)
@@ -309,7 +309,7 @@ impl Market {
 }
 
 impl Market {
-    /// Logins of others than the market's own participants.
+    /// Number of logins of guests.
     pub(crate) fn guests(&self) -> u64 {
         let own: u64 = self.traders.iter().map(|trader| 1 + trader.view.gateway.disconnects.read()).sum();
         self.venue.order_server.logins.read().saturating_sub(own + self.source.sessions as u64)
@@ -355,7 +355,7 @@ fn venue_settings<'a>(
     }
 }
 
-/// Room for the probe's orders of one lot, whatever a lot is in the recording.
+/// Limits for the probe's orders of one lot, for any lot size of the recording.
 fn probe_limits(instrument: &Instrument) -> Limits {
     let lot = instrument.lot_size;
     Limits {

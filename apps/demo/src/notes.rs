@@ -6,7 +6,7 @@ use tickpath_exchange::Endpoints;
 use crate::market::Market;
 use crate::settings::DemoSettings;
 
-/// A demonstration shows what its agents can do: unlike a venue or a trader by themselves they do not sleep.
+/// A demonstration shows its agents' best performance: unlike those of a venue or a trader they do not sleep.
 pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
     let placement = settings.placement_on(&Host::describe().cores_allowed)?;
     let threads = placement.threads.len();
@@ -18,7 +18,7 @@ pub(crate) fn idle_note(settings: &DemoSettings) -> anyhow::Result<String> {
     Ok(format!("idle = \"{idle}\": {threads} threads {cost}"))
 }
 
-/// The addresses for other clients, in lines short enough for the last row of a terminal of 80 columns.
+/// The addresses for other clients, in lines that fit into the last row of a terminal of 80 columns.
 pub(crate) fn endpoints(market: &Market, settings: &DemoSettings) -> Vec<String> {
     let Endpoints { order_entry, line_a, line_b, retransmission, .. } = market.endpoints;
     let mut endpoints = vec![

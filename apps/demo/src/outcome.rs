@@ -1,4 +1,4 @@
-//! What a demonstration came to: proofs, figures, participants.
+//! The outcome of a demonstration: checks, figures, participants.
 
 use std::sync::PoisonError;
 
@@ -19,108 +19,108 @@ use crate::notes::{endpoints, idle_note};
 use crate::settings::DemoSettings;
 use crate::watch::Watch;
 
-/// Whether something that must hold held, and how often it was put to the test.
+/// The result of a reconciliation check, and the number of its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// Its name.
     pub name: &'static str,
-    /// Whether it held; `None` when there was nothing to test.
+    /// True when it held; `None` when there was nothing to test.
     pub ok: Option<bool>,
-    /// How often it was tested.
+    /// Number of tests.
     pub exercised: u64,
-    /// What was tested, and what was found.
+    /// Description of the check and its findings.
     pub words: String,
 }
 
-/// What one participant did.
+/// Figures of one participant.
 #[derive(Clone, Debug)]
 pub struct Participant {
     /// Its name.
     pub name: String,
-    /// Orders and replacements that it sent.
+    /// Number of orders and replacements that it sent.
     pub orders: u64,
-    /// Its executions.
+    /// Number of its executions.
     pub fills: u64,
-    /// What it traded.
+    /// Traded quantity.
     pub volume: u64,
     /// Its position in each instrument.
     pub positions: Vec<i64>,
     /// Profit and loss in units of 10^-4, open positions at the last mid price.
     pub pnl: i128,
-    /// Orders that its own risk checks refused.
+    /// Number of orders that its own risk checks refused.
     pub refused: u64,
 }
 
-/// What flowed.
+/// Message totals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Requests that the venue sequenced.
+    /// Number of requests that the venue sequenced.
     pub requests: u64,
-    /// New orders of the source, replacements included.
+    /// Number of new orders of the source, including replacements.
     pub source_orders: u64,
-    /// Commands that the matcher applied.
+    /// Number of commands that the matcher applied.
     pub commands: u64,
-    /// Answers to clients.
+    /// Number of answers to clients.
     pub responses: u64,
-    /// Market data messages.
+    /// Number of market data messages.
     pub messages: u64,
-    /// Packets on each line.
+    /// Number of packets on each line.
     pub packets: u64,
-    /// Executions.
+    /// Number of executions.
     pub executions: u64,
-    /// Messages sent again.
+    /// Number of retransmitted messages.
     pub retransmitted: u64,
 }
 
-/// Everything that is known at the end of a demonstration.
+/// The complete results of a demonstration.
 pub struct Outcome {
-    /// What must hold.
+    /// The reconciliation checks.
     pub proofs: Vec<Proof>,
-    /// Where the time went.
+    /// The timing report.
     pub report: Report,
-    /// What flowed.
+    /// Message totals.
     pub totals: Totals,
-    /// How long it flowed.
+    /// Trading time.
     pub elapsed: Nanos,
-    /// Who took part.
+    /// The participants.
     pub participants: Vec<Participant>,
-    /// What happened on the lines.
+    /// Counters of the feed's lines.
     pub arbiter: ArbiterCounters,
-    /// Packets dropped on purpose on lines A and B.
+    /// Packets dropped deliberately on lines A and B.
     pub injected: [u64; 2],
-    /// How the feed handler read them.
+    /// Method by which the feed handler read them.
     pub read_by: ReadBy,
     /// A recorded flow's result.
     pub flow: Option<FlowResult>,
     /// The threads' final counts.
     pub threads: Vec<ThreadReport>,
-    /// Ticks of the clock in a second.
+    /// Ticks of the clock per second.
     pub ticks_per_second: u64,
-    /// Allocations in duty cycles after the market had warmed up, by agent.
-    /// `None` where the program does not count them.
+    /// Allocations in duty cycles after the market's warm-up, by agent. `None` if the program does not count
+    /// them.
     pub allocations: Option<Vec<(&'static str, u64)>>,
     /// The host.
     pub host: Host,
-    /// What the host took before the market started.
+    /// Time that the host took before the market started.
     pub jitter: Jitter,
-    /// How far the clock went from the system's.
+    /// Drift of the clock from the system's.
     pub drift: Drift,
-    /// What one stamp costs, in nanoseconds.
+    /// Cost of one stamp, in nanoseconds.
     pub stamp_ns: f64,
-    /// Market updates that whoever watches missed: prices that open positions are valued at may be older ones.
+    /// Market updates that the observer missed: the prices for valuing open positions may be outdated.
     pub missed_updates: u64,
     /// The venue's journal.
     pub journal: Kept,
-    /// Addresses for other clients, one a line.
+    /// Addresses for other clients, one per line.
     pub endpoints: Vec<String>,
-    /// Idle strategy of the threads, and what it costs.
+    /// Idle strategy of the threads, and its cost.
     pub idle: String,
-    /// The settings that were used.
+    /// The settings of the run.
     pub settings: DemoSettings,
 }
 
 impl Outcome {
-    /// True when no proof failed.
+    /// True when no check failed.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.proofs.iter().all(|proof| proof.ok != Some(false))
@@ -243,10 +243,10 @@ fn participants(
     list
 }
 
-/// The stages that end the day: the venue publishes them when the market rests, and the feed handler may be gone.
+/// Closing messages: the venue publishes them when the market is idle; the feed handler may have ended.
 const CLOSING_MESSAGES: u64 = 3;
 
-/// The books that the feed handler built are the venue's: every level, every queue.
+/// The feed handler's books equal the venue's: every level, every queue.
 fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Proof {
     let engine = engine.lock().unwrap_or_else(PoisonError::into_inner).take();
     let name = "books_equal";
@@ -269,7 +269,7 @@ fn books_equal(engine: &FinalEngine, feed: &FinalFeed, is_quiet: bool) -> Proof 
     }
     if !is_heard {
         words.push_str(&format!(
-            "; the venue published {} messages and the feed heard {}",
+            "; the venue published {} messages and the feed received {}",
             engine.last_market().0,
             feed.next_sequence.0 - 1
         ));
@@ -301,7 +301,7 @@ fn first_difference<A: Copy>(venue: &impl OrderBooks<A>, built: &impl BooksById)
         .map_or_else(|| "no order".to_owned(), |id| format!("instrument {id}"))
 }
 
-/// Whatever one participant bought another sold.
+/// The participants' positions in each instrument add up to zero.
 fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u64, guests: u64) -> Proof {
     let instruments = positions.iter().map(Vec::len).max().unwrap_or(0);
     let sums: Vec<i64> = (0..instruments)
@@ -312,7 +312,7 @@ fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u
         "positions sum to zero over all participants in each of {instruments} instruments, after {executions} executions"
     );
     if guests > 0 {
-        // Nothing can be concluded from the positions of some participants.
+        // The positions of only some participants prove nothing.
         words =
             format!("{guests} guest(s) took part, whose positions are not known here, so no sum was checked");
     } else if off > 0 {
@@ -325,7 +325,7 @@ fn positions_zero(positions: &[Vec<Position>], executions: u64, unknown_fills: u
     Proof { name: "positions_zero", ok, exercised: executions, words }
 }
 
-/// Every message that a line lost came by another way.
+/// Every message lost on a line arrived by another path.
 fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> Proof {
     let exercised = counters.line_losses() + counters.gaps_opened;
     let is_healed = counters.gaps_opened == counters.gaps_healed()
@@ -344,7 +344,7 @@ fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> Proof {
     Proof { name: "gaps_healed", ok, exercised, words }
 }
 
-/// Message by message the hops add up to the span, in ticks.
+/// For each message the hops add up to the span, in ticks.
 fn hops_sum(report: &Report) -> Proof {
     let exercised: u64 = report.proofs.iter().map(|proof| proof.messages).sum();
     let mismatches: u64 = report.proofs.iter().map(|proof| proof.mismatches).sum();
@@ -359,7 +359,7 @@ fn hops_sum(report: &Report) -> Proof {
     Proof { name: "hops_sum", ok: (exercised > 0).then_some(holds), exercised, words }
 }
 
-/// Every eligible execution of the recording happened again.
+/// Every eligible execution of the recording was repeated.
 fn flow_executions(flow: &FlowResult) -> Proof {
     let eligible = flow.counts.executions.eligible + flow.counts.executions.eligible_synthesised;
     let mut words = format!(
@@ -408,7 +408,7 @@ mod tests {
         };
         assert_eq!(zero([position(1), position(-1)], 1, 0, 0), Some(true));
         assert_eq!(zero([position(1), position(1)], 1, 0, 0), Some(false));
-        assert_eq!(zero([position(1), position(-1)], 1, 1, 0), Some(false), "an execution nobody could book");
+        assert_eq!(zero([position(1), position(-1)], 1, 1, 0), Some(false), "an execution without a position");
         assert_eq!(
             zero([position(1), position(-1)], 1, 0, 1),
             None,

@@ -1,4 +1,4 @@
-//! What is seen of a participant from outside, and the phases that all of them go through.
+//! The observable state of a participant, and the phases of all participants.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,22 +11,22 @@ use tickpath_types::Nanos;
 
 use crate::fills::Fills;
 
-/// How often what others read is brought up to date.
+/// Interval of updates for observers.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// What the market is doing; moves forward only.
+/// Phase of the market; moves only forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// Everybody logs in; nobody trades.
+    /// All participants log in; none trades.
     LogIn = 0,
     /// Orders flow.
     Trading = 1,
-    /// No new orders; what is under way arrives.
+    /// No new orders; messages in flight arrive.
     Draining = 2,
 }
 
-/// The phase that all participants see; clones share it.
+/// The phase shared with all participants; clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Stage(Arc<AtomicU8>);
 
@@ -44,7 +44,7 @@ impl Stage {
     }
 }
 
-/// What can be read of a source of orders that is no trader: the crowd, or a recorded flow.
+/// The observable state of an order source other than a trader: the background flow, or a recorded flow.
 #[derive(Clone)]
 pub(crate) struct SourceView {
     pub(crate) counters: Arc<SourceCounters>,
@@ -52,7 +52,7 @@ pub(crate) struct SourceView {
 }
 
 impl SourceView {
-    /// A view of a source that trades so many instruments, and the source's end of it.
+    /// Creates a view of a source that trades `instrument_count` instruments, and the source's end of it.
     pub(crate) fn new(instrument_count: usize) -> (SourceView, SourceWriter) {
         let (writer, positions) = seqlock::cell((), &vec![Position::default(); instrument_count]);
         let counters = Arc::<SourceCounters>::default();
@@ -62,10 +62,10 @@ impl SourceView {
         )
     }
 
-    /// Positions by instrument; a tenth of a second old at most, exact at the end.
+    /// Positions by instrument; at most a tenth of a second old, exact at the end.
     ///
     /// # Errors
-    /// [`Busy`] when the source was just writing them: keep the older ones. Never once it has closed.
+    /// [`Busy`] while the source is writing them: keep the older ones. Never after it has closed.
     pub(crate) fn positions(&self) -> Result<Vec<Position>, Busy> {
         let mut positions = vec![Position::default(); self.positions.row_count()];
         self.positions.try_read(&mut positions)?;
@@ -80,7 +80,7 @@ pub(crate) struct SourceWriter {
 }
 
 impl SourceWriter {
-    /// Brings positions and logins up to date; returns when to do so again.
+    /// Updates positions and logins; returns the time of the next update.
     pub(crate) fn publish<'a>(
         &mut self,
         now: Nanos,
@@ -99,11 +99,11 @@ impl SourceWriter {
 }
 
 #[derive(Default)]
-#[repr(align(128))] // on cache lines of its own: another thread's writes beside it would cost its writer
+#[repr(align(128))] //  on separate cache lines: adjacent writes by another thread would slow down its writer
 pub(crate) struct SourceCounters {
     /// Requests sent, of any kind.
     pub(crate) requests: Counter,
-    /// Orders entered, replacements included.
+    /// Orders entered, including replacements.
     pub(crate) orders: Counter,
     /// Answers received.
     pub(crate) answers: Counter,
@@ -115,12 +115,12 @@ pub(crate) struct SourceCounters {
     pub(crate) rejected: Counter,
     /// Executions that could not be booked.
     pub(crate) unknown_fills: Counter,
-    /// Orders that rest, as far as the source knows.
+    /// Number of resting orders, as known to the source.
     pub(crate) open_orders: Counter,
-    /// Sessions that are logged in.
+    /// Number of logged-in sessions.
     pub(crate) logged_in: Counter,
     /// 1 when there is nothing more to send.
     pub(crate) finished: Counter,
-    /// By how much the source is behind its schedule, in nanoseconds.
+    /// Delay of the source behind its schedule, in nanoseconds.
     pub(crate) behind_ns: Counter,
 }

@@ -1,24 +1,24 @@
-//! A strategy that shows the way of an order without taking part in the market.
+//! A strategy that measures the path of an order without taking part in the market.
 
 use tickpath_trading::{Context, NewOrder, Strategy};
 use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, TimeInForce, UpdateKind};
 
 /// Answers market updates with orders that cannot trade: immediate-or-cancel, at the collar's far end.
 ///
-/// Beside a recorded flow nothing else may touch the book, or the recorded executions would meet other
-/// orders; a probe takes the whole way from the tick to the venue's answer and leaves no trace in the book.
+/// Beside a recorded flow no other order may touch the book, or the recorded executions would meet other
+/// orders; a probe takes the whole path from the tick to the venue's answer and leaves no trace in the book.
 pub(crate) struct Probe {
     interval: Nanos,
     next: Nanos,
 }
 
 impl Probe {
-    /// At most one order in each `interval`.
+    /// Sends at most one order in each `interval`.
     pub(crate) fn new(interval: Nanos) -> Probe {
         Probe { interval, next: Nanos::ZERO }
     }
 
-    /// Buys where nobody sells: the lowest price of the collar, unless somebody does.
+    /// The lowest price of the collar, if there is no offer at it.
     fn price(instrument: InstrumentId, cx: &Context<'_>) -> Option<Price> {
         let low = cx.instrument(instrument)?.collar_low;
         let (ask, _) = cx.bbo(instrument).ask?;
@@ -43,7 +43,7 @@ impl Strategy for Probe {
         };
         let mut order = NewOrder::limit(instrument, Side::Buy, lot, price);
         order.time_in_force = TimeInForce::Ioc;
-        // A refusal is counted by the engine; the next update probes again.
+        // The engine counts a refusal; the next update probes again.
         if cx.enter(&order).is_ok() {
             self.next = cx.now() + self.interval;
         }

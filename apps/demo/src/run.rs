@@ -1,4 +1,4 @@
-//! A demonstration from its first thread to its last proof.
+//! A demonstration from the start of its threads to its final checks.
 
 use std::time::Duration;
 
@@ -15,31 +15,31 @@ use crate::participant::Phase;
 use crate::settings::{DemoSettings, ViewMode};
 use crate::watch::Watch;
 
-/// How often the traces are drained and the keys looked at.
+/// Interval of draining the traces and reading the keys.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
-/// How often the view is drawn.
+/// Interval of drawing the view.
 const DRAW_INTERVAL: Nanos = Nanos::from_millis(250);
-/// How long everybody may take to log in.
+/// Maximum time for all logins.
 const LOGIN_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// How long what is under way may take to arrive.
+/// Maximum time for messages in flight to arrive.
 const DRAIN_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Nothing moves for so long: everything has arrived.
+/// Time without any message after which everything has arrived.
 const QUIET: Nanos = Nanos::from_millis(150);
-/// How long the host is watched before the market starts.
+/// Time of observing the host before the market starts.
 const JITTER_TIME: Nanos = Nanos::from_millis(300);
-/// Everything has been used once, and every ring has gone round or seen its usual load.
+/// Time after which all code has run, and every ring has wrapped or had its usual load.
 const WARM_UP: Nanos = Nanos::from_secs(1);
-/// Records taken from one ring in one drain at most.
+/// Maximum number of records taken from one ring per drain.
 const DRAIN_MAX: usize = 1 << 18;
-/// Notes at most; what is commanded after that is not shown.
+/// Maximum number of notes; later commands are not shown.
 const NOTES_MAX: usize = 1_000;
-/// Stamps taken to learn what one costs.
+/// Number of stamps for measuring the cost of one.
 const COST_SAMPLES: u64 = 200_000;
 
-/// Runs a demonstration until its time is over, it is stopped, or its recording ends, whichever comes first.
+/// Runs a demonstration until its time is over, it is stopped, or its recording ends, whichever is first.
 ///
 /// # Errors
-/// What keeps the market from starting, or an agent that failed; proofs that fail are part of the outcome.
+/// An error that prevents the market's start, or a failed agent; failed checks are part of the outcome.
 pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome> {
     let clock = TscClock::shared();
     let host = Host::describe();
@@ -56,7 +56,7 @@ pub fn run(settings: &DemoSettings, stop: &StopSignal) -> anyhow::Result<Outcome
     }
 }
 
-/// Opens the view, lets the market trade and come to rest: for how long it traded, and whether it rested.
+/// Opens the view, lets the market trade and come to rest; returns its trading time, and whether it did.
 fn trade(
     market: &mut Market,
     watch: &mut Watch,
@@ -85,7 +85,7 @@ fn host_line(host: &Host) -> String {
     format!("{}, {} cores, kernel {}", host.cpu_model, host.cores_allowed.len(), host.kernel)
 }
 
-/// What one stamp costs here, in nanoseconds.
+/// The cost of one stamp here, in nanoseconds.
 fn stamp_cost(clock: &TscClock) -> f64 {
     let (mut trace, mut ring) = Trace::new(1 << 12);
     let start = clock.ticks();
@@ -125,13 +125,13 @@ fn log_in(market: &mut Market) -> anyhow::Result<()> {
     }
 }
 
-/// An agent that failed has stopped the others; its error is the outcome.
+/// A failed agent has stopped the others; its error is the outcome.
 fn fail_if_ended(market: &Market) -> anyhow::Result<()> {
     anyhow::ensure!(!market.stop.is_stopped(), Ended);
     Ok(())
 }
 
-/// The threads ended by themselves; the runner knows why.
+/// The threads ended by themselves; the runner knows the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("the market has ended by itself")]
 struct Ended;
@@ -195,7 +195,7 @@ fn take_commands(market: &mut Market, now: Nanos, notes: &mut Vec<String>) -> bo
     drain.is_over(&market.venue, now) && !socket.is_waiting()
 }
 
-/// Ends the flow of orders and waits until everything that is under way has arrived; false when it does not.
+/// Ends the flow of orders and waits until all messages in flight have arrived; false on a timeout.
 fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
     market.stage.enter(Phase::Draining);
     for trader in &market.traders {
@@ -225,9 +225,9 @@ fn drain(market: &mut Market, watch: &mut Watch) -> anyhow::Result<bool> {
     }
 }
 
-/// What was sent on each leg of the market, and what has arrived.
+/// Messages sent on each leg of the market, and those received.
 ///
-/// Where guests take part, what they send and receive is not known: only the venue's own legs are compared.
+/// With guests, their messages are unknown: only the venue's own legs are compared.
 fn arrivals(market: &Market) -> Vec<(u64, u64)> {
     let (venue, source) = (&market.venue, &market.source.view.counters);
     let mut legs = vec![
@@ -245,8 +245,8 @@ fn arrivals(market: &Market) -> Vec<(u64, u64)> {
         source.received.read() + traders().map(|gateway| gateway.last_sequence.read()).sum::<u64>();
     legs.push((requests, venue.order_server.requests.read()));
     let responses = venue.order_server.responses.read();
-    // Each session begins with the message that the day has started, which answers nothing; whether it is among those
-    // that were counted depends on whether it came with the answer to the login.
+    // Each session begins with the message that the day has started, which is not an answer. It is counted
+    // only if it arrived together with the answer to the login.
     let starts = market.source.sessions as u64 + market.traders.len() as u64;
     let has_all = (responses..=responses + starts).contains(&received);
     legs.push((responses, if has_all { responses } else { received }));

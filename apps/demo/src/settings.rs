@@ -1,4 +1,4 @@
-//! What a demonstration is told.
+//! The settings of a demonstration.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -16,27 +16,27 @@ use tickpath_trader::LimitsTable;
 use tickpath_trading::Limits;
 use tickpath_types::{Instrument, InstrumentTable, Nanos};
 
-/// Instruments of a demonstration that names no others.
+/// Default instruments of a demonstration.
 const INSTRUMENTS: &str = include_str!("../../../configs/instruments.toml");
 
-/// New orders of the crowd a second, unless told otherwise.
+/// Default rate of the background flow's new orders per second.
 const RATE_DEFAULT: u64 = 20_000;
-/// How long the market trades, unless told otherwise.
+/// Default trading time in seconds.
 const SECONDS_DEFAULT: u64 = 20;
-/// Longest time that can be asked for: a year.
+/// Maximum trading time in seconds: a year.
 const SECONDS_MAX: u64 = 365 * 86_400;
-/// Packets lost on each line, unless told otherwise.
+/// Default share of packets lost on each line.
 const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
 
-/// The venue's agents, and whoever listens to it.
+/// The venue's agents and its feed handler.
 const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
-/// Traders in the crowd's market, engines and gateways in turn.
+/// Traders beside the background flow, engines and gateways in turn.
 pub(crate) const CROWD_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
 /// Traders beside a recorded flow.
 pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
 /// Users of the market's own participants.
 pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
-/// Agent of the crowd.
+/// Agent of the background flow.
 pub(crate) const CROWD: &str = "crowd";
 /// Agent of a recorded flow.
 pub(crate) const FLOW: &str = "flow";
@@ -45,31 +45,31 @@ pub(crate) const FLOW: &str = "flow";
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DemoConfig {
-    /// New orders of the crowd a second.
+    /// New orders of the background flow per second.
     pub rate: Option<u64>,
-    /// Seed of the crowd and of the losses.
+    /// Seed of the background flow and of the losses.
     pub seed: Option<u64>,
-    /// How long the market trades, in seconds; a recorded flow without it is played to its end.
+    /// Trading time in seconds; without it a recorded flow is played to its end.
     pub seconds: Option<u64>,
     /// Packets lost on each line.
     pub loss: Option<Fraction>,
-    /// The instruments; those built in when there are none.
+    /// The instruments; the built-in ones when empty.
     #[serde(rename = "instrument")]
     pub instruments: Vec<InstrumentConfig>,
-    /// Limits of the maker; what is not given suits it.
+    /// Limits of the maker; defaults suit it.
     pub maker: LimitsTable,
-    /// Limits of the taker; what is not given suits it.
+    /// Limits of the taker; defaults suit it.
     pub taker: LimitsTable,
-    /// How market data is read: `auto`, `ring` or `sockets`.
+    /// Method of reading market data: `auto`, `ring` or `sockets`.
     pub reader: LineReader,
-    /// Users who may join, beside the market's own participants.
+    /// Users who may join, in addition to the market's own participants.
     pub order_entry: GuestsConfig,
-    /// Commands to the running venue; none are taken when absent.
+    /// Commands to the running venue; disabled when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminConfig>,
-    /// Which agents run on which threads; one with the crowd, the maker and the taker serves a recorded flow too.
+    /// Assignment of agents to threads; one with crowd, maker and taker also applies to a recorded flow.
     pub placement: Option<Placement>,
-    /// The file, in which secrets may be written out.
+    /// The file, in which plain-text secrets are allowed.
     #[serde(skip)]
     file: Option<PathBuf>,
 }
@@ -78,12 +78,12 @@ pub struct DemoConfig {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GuestsConfig {
-    /// The venue's address for orders; on a free port of the loopback interface when absent.
+    /// The venue's address for orders; a free port of the loopback interface when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddrV4>,
-    /// Users whose password is public.
+    /// Users with a public password.
     pub test_users: Vec<String>,
-    /// Users with a password of their own, as those of a venue's configuration.
+    /// Users with individual passwords, as in a venue's configuration.
     #[serde(rename = "user", skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<UserConfig>,
 }
@@ -96,12 +96,12 @@ impl Default for GuestsConfig {
 }
 
 impl GuestsConfig {
-    /// A free port, where the file names none.
+    /// The address, with a free port if the file names none.
     pub(crate) fn address(&self) -> SocketAddrV4 {
         self.address.unwrap_or(SocketAddrV4::new(DemoSettings::INTERFACE, 0))
     }
 
-    /// The checked users.
+    /// The validated users.
     pub(crate) fn settings(
         &self,
         instruments: &InstrumentTable,
@@ -135,7 +135,7 @@ impl GuestsConfig {
         Ok(users)
     }
 
-    /// How guests log in, in a line.
+    /// Description of the guests' logins, in one line.
     pub(crate) fn describe(&self) -> String {
         let test = match self.test_users.as_slice() {
             [] => String::new(),
@@ -154,53 +154,53 @@ impl GuestsConfig {
 /// A demonstration, ready to run.
 #[derive(Clone, Debug)]
 pub struct DemoSettings {
-    /// New orders of the crowd a second; cancels, reductions and replacements come in addition.
+    /// New orders of the background flow per second; cancels, reductions and replacements come in addition.
     pub rate: u64,
-    /// Seed of the crowd and of the losses.
+    /// Seed of the background flow and of the losses.
     pub seed: u64,
-    /// How long the market trades at most; until it is stopped, or a recorded flow ends, when `None`.
+    /// Maximum trading time; when `None`, until it is stopped, or a recorded flow ends.
     pub duration: Option<Nanos>,
-    /// Packets lost on each line, parts in a million.
+    /// Share of packets lost on each line, in parts per million.
     pub loss_ppm: u32,
-    /// Share of these losses that strikes both lines, parts in a million.
+    /// Share of these losses that affects both lines, in parts per million.
     pub common_loss_ppm: u32,
-    /// A recorded order flow that drives the venue in place of the crowd.
+    /// A recorded order flow that drives the venue instead of the background flow.
     pub flow: Option<PathBuf>,
-    /// How fast it is played.
+    /// Playback speed of the recorded flow.
     pub speed: Speed,
-    /// What is traded; a recorded flow brings its own.
+    /// The traded instruments; a recorded flow has its own.
     pub instruments: Vec<Instrument>,
     /// Limits of the maker in each instrument.
     pub maker: Limits,
     /// Limits of the taker in each instrument.
     pub taker: Limits,
-    /// Which agents run on which threads; by the number of cores when `None`.
+    /// Assignment of agents to threads; when `None`, it depends on the number of cores.
     pub placement: Option<Placement>,
-    /// How market data is read.
+    /// Method of reading market data.
     pub reader: LineReader,
-    /// How the market is shown while it runs.
+    /// Display of the running market.
     pub view: ViewMode,
     /// Users who may join.
     pub guests: GuestsConfig,
     /// Commands to the running venue.
     pub admin: Option<AdminConfig>,
-    /// The configuration file, where secrets may be written out.
+    /// The configuration file, in which plain-text secrets are allowed.
     pub file: Option<PathBuf>,
-    /// Where the venue's journal is kept; in a temporary folder, removed at the end, when `None`.
+    /// Folder of the venue's journal; when `None`, a temporary folder that is removed at the end.
     pub journal: Option<PathBuf>,
 }
 
-/// How the market is shown while it runs.
+/// The display of the running market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewMode {
-    /// Not at all.
+    /// No display.
     Silent,
-    /// As the monitor does.
+    /// Display as in the monitor.
     Monitor(Mode),
 }
 
 impl DemoConfig {
-    /// What a configuration file says, or nothing.
+    /// The contents of a configuration file, or the defaults.
     ///
     /// # Errors
     /// [`ConfigError`] when the file cannot be read.
@@ -216,10 +216,10 @@ impl DemoConfig {
         Ok(config)
     }
 
-    /// The checked settings, of a market with a crowd.
+    /// The validated settings, for a market with background flow.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming what to change.
+    /// [`ConfigError::Value`], which says what to change.
     pub fn settings(&self) -> Result<DemoSettings, ConfigError> {
         let rate = in_range("rate", self.rate.unwrap_or(RATE_DEFAULT), CrowdConfig::RATE_MAX.into())?;
         let seconds = in_range("seconds", self.seconds.unwrap_or(SECONDS_DEFAULT), SECONDS_MAX)?;
@@ -253,7 +253,7 @@ impl DemoConfig {
         })
     }
 
-    /// The same with every default filled in, as for a host with these `cores`.
+    /// The configuration with all defaults filled in, as for a host with these `cores`.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -291,7 +291,7 @@ fn in_range(name: &str, value: u64, max: u64) -> Result<u64, ConfigError> {
     Err(ConfigError::value(format!("{name} must be at least 1 and at most {max}: {value} is not")))
 }
 
-/// A placement is for a crowd or for a recorded flow.
+/// Checks a placement for background flow or for a recorded flow.
 fn check_placement(placement: &Placement) -> Result<(), ConfigError> {
     if is_for_flow(placement) { Ok(()) } else { placement.check(&roles(&CROWD_TRADERS, CROWD)) }
 }
@@ -300,12 +300,12 @@ fn is_for_flow(placement: &Placement) -> bool {
     placement.check(&roles(&FLOW_TRADERS, FLOW)).is_ok()
 }
 
-/// Every agent of a market with these traders and this source of orders.
+/// All agents of a market with these traders and this source of orders.
 fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
     [&VENUE_ROLES, traders, &[source]].concat()
 }
 
-/// Who takes the place of an agent of the crowd's market beside a recorded flow; nobody takes the taker's.
+/// The replacement of a crowd market's agent beside a recorded flow; the taker has none.
 fn role_beside_flow(role: &str) -> Option<&str> {
     let [maker, maker_gateway, ..] = CROWD_TRADERS;
     let [probe, probe_gateway] = FLOW_TRADERS;
@@ -318,18 +318,18 @@ fn role_beside_flow(role: &str) -> Option<&str> {
 }
 
 impl DemoSettings {
-    /// The settings of a configuration file, or the default ones.
+    /// The settings of a configuration file, or the defaults.
     ///
     /// # Errors
-    /// [`ConfigError`] when the file is wrong.
+    /// [`ConfigError`] when the file is invalid.
     pub fn load(file: Option<&Path>) -> Result<DemoSettings, ConfigError> {
         DemoConfig::load(file)?.settings()
     }
 
-    /// Where the agents run: as the configuration says, or as suits a host on whose `cores` this process may run.
+    /// The placement of the agents: as configured, or the default for a host with these `cores`.
     ///
-    /// One placement serves both kinds of market: beside a recorded flow, the flow stands where it has the crowd, and
-    /// the probe where it has the maker.
+    /// One placement serves both kinds of market: beside a recorded flow, the flow takes the place of the
+    /// crowd, and the probe that of the maker.
     ///
     /// # Errors
     /// [`ConfigError::Value`] when it is for a recorded flow and there is none.
@@ -348,18 +348,18 @@ impl DemoSettings {
         }
     }
 
-    /// Address of everything: nothing of a demonstration leaves the machine.
+    /// Address of all endpoints: a demonstration never leaves the machine.
     pub(crate) const INTERFACE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 }
 
-/// Threads that suit a host on whose `cores` this process may run; `source` is the crowd's or the flow's agent,
-/// `traders` the engines and gateways in turn.
+/// Default threads for a host on whose `cores` this process may run; `source` is the agent of the background
+/// or recorded flow, `traders` the engines and gateways in turn.
 pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str]) -> Placement {
-    // The source writes to TCP most of all: on the traders' core its writes would drive their code out of the caches.
+    // The source writes most to TCP: on the traders' core its writes would evict their code from the caches.
     let venue = ["order-server", "matcher", "order-server", "publisher", source];
     let trader: Vec<&str> = std::iter::once("feed-handler").chain(traders.iter().copied()).collect();
     match cores.len() {
-        // The observer turns over whatever cache it runs beside, which costs an order more than an answer.
+        // The observer replaces the contents of its cache, which costs an order more than an answer.
         0..4 => Placement::new(IdleStrategy::Yield, cores, &[("venue", &venue), ("trader", &trader)])
             .observed_beside("venue"),
         4..8 => Placement::new(
@@ -421,7 +421,7 @@ mod tests {
         let agents = |thread: usize| placement.threads[thread].agents.join(" ");
         assert_eq!(agents(0), "probe-gateway feed-handler probe probe-gateway");
         assert_eq!(agents(1), "order-server matcher order-server publisher flow");
-        assert_eq!((placement.threads.len(), placement.observer), (2, Some(2)), "nobody is left on a thread");
+        assert_eq!((placement.threads.len(), placement.observer), (2, Some(2)), "no agent is left on a thread");
         let own = placed_so(&threads, None);
         assert_eq!(own.placement_on(&[]).unwrap(), own.placement.unwrap());
     }

@@ -1,7 +1,8 @@
-//! The outcome for a person to read.
+//! The outcome as text.
 
 use std::fmt;
 
+use tickpath_agent::ThreadReport;
 use tickpath_capture::flow::Exclusion;
 use tickpath_config::thousands;
 
@@ -9,25 +10,28 @@ use crate::json::format_pnl;
 use crate::kept::Kept;
 use crate::outcome::Outcome;
 
+/// Share of the time taken by the host, in percent, from which tails say more about the host than about the program.
+const NOTABLE_STALL_PERCENT: f64 = 1.0;
+
 impl Outcome {
-    /// Share of the agents' busy time that taking stamps took.
+    /// Share of the agents' busy time spent on stamps.
     #[must_use]
     pub fn stamp_share(&self) -> f64 {
         let busy: u64 = self.threads.iter().map(|thread| thread.counters.busy_ticks()).sum();
         let busy_ns = busy as f64 * 1e9 / self.ticks_per_second as f64;
-        // Most records are taken at a time that another stamp has read already; this counts all at the
-        // full price.
+        // Most records use a time that another stamp has read already; this counts all at the full cost.
         if busy_ns > 0.0 { self.report.counters.records as f64 * self.stamp_ns / busy_ns } else { 0.0 }
     }
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_verdict(f)?;
         writeln!(f, "{}", self.report)?;
-        self.write_rates(f)?;
-        self.write_threads(f)?;
         self.write_participants(f)?;
         self.write_flow(f)?;
+        self.write_rates(f)?;
+        self.write_threads(f)?;
         self.write_journal(f)?;
         self.write_measurement(f)?;
         self.write_endpoints(f)?;
@@ -36,6 +40,33 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
+    /// One line with the result of the proofs, one with the share of the time that the host took.
+    fn write_verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |ok: Option<bool>| {
+            let names = self.proofs.iter().filter(move |proof| proof.ok == ok).map(|proof| proof.name);
+            names.collect::<Vec<_>>().join(", ")
+        };
+        if self.holds() {
+            write!(f, "PASS: {}", named(Some(true)))?;
+        } else {
+            let failed = self.proofs.iter().filter(|proof| proof.ok == Some(false));
+            let reasons: Vec<_> = failed.map(|proof| format!("{}: {}", proof.name, proof.words)).collect();
+            write!(f, "FAIL: {}", reasons.join("; "))?;
+        }
+        let untested = named(None);
+        writeln!(f, "{}{untested}", if untested.is_empty() { "" } else { "; not exercised: " })?;
+        let percent = self.stalled_percent();
+        let tails = if percent < NOTABLE_STALL_PERCENT { "" } else { ": tails are the host's" };
+        writeln!(f, "The host took {percent:.1}% of the time{tails}.\n")
+    }
+
+    /// Share of the time, in percent, in which the host kept a thread from running.
+    fn stalled_percent(&self) -> f64 {
+        let sum = |ticks: fn(&ThreadReport) -> u64| self.threads.iter().map(ticks).sum::<u64>() as f64;
+        let stalled = sum(|thread| thread.counters.cycles.stalled_ticks.read());
+        100.0 * stalled / sum(|thread| thread.counters.elapsed_ticks()).max(1.0)
+    }
+
     fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.elapsed.as_secs_f64();
         let rate = |count: u64| thousands((count as f64 / seconds.max(1e-9)) as u64);
@@ -71,7 +102,7 @@ impl Outcome {
     fn write_participants(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "Participants                orders       fills        volume             P&L  refused by own risk"
+            "Participants                orders       fills        volume             P&L  refused"
         )?;
         for participant in &self.participants {
             writeln!(
@@ -86,7 +117,10 @@ impl Outcome {
             )?;
         }
         let sum: i128 = self.participants.iter().map(|participant| participant.pnl).sum();
-        writeln!(f, "  {:<20} {:>54}  rounding of open prices to 0.0001 alone", "sum", format_pnl(sum))?;
+        writeln!(f, "  {:<20} {:>54}", "sum", format_pnl(sum))?;
+        if sum != 0 {
+            writeln!(f, "  the sum is not zero because open prices are rounded to 0.0001")?;
+        }
         if self.missed_updates > 0 {
             writeln!(
                 f,
@@ -182,14 +216,11 @@ impl Outcome {
             None => writeln!(f, "  allocations in duty cycles were not counted")?,
         }
         let stalls: u64 = self.threads.iter().map(|thread| thread.counters.cycles.stalls.read()).sum();
-        let stalled: u64 =
-            self.threads.iter().map(|thread| thread.counters.cycles.stalled_ticks.read()).sum();
-        let elapsed: u64 = self.threads.iter().map(|thread| thread.counters.elapsed_ticks()).sum();
         writeln!(
             f,
-            "  the host took an idle thread away {} times for more than 10 us, {:.2}% of the time; before the run: {}",
+            "  the host stopped an idle thread {} times for more than 10 us, {:.2}% of the time\n  before the run: {}",
             thousands(stalls),
-            100.0 * stalled as f64 / elapsed.max(1) as f64,
+            self.stalled_percent(),
             self.jitter,
         )?;
         writeln!(

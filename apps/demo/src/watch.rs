@@ -1,4 +1,4 @@
-//! Fills the live view from what the agents count.
+//! Fills the live view from the agents' counters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tickpath_types::{BookHealth, MarketUpdate, Nanos, UpdateKind};
 
 use crate::market::Market;
 
-/// What was last heard of one instrument.
+/// The latest market data of one instrument.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quote {
     pub(crate) bbo: Bbo,
@@ -25,7 +25,7 @@ pub(crate) struct Quote {
     health: BookHealth,
 }
 
-/// Counts at the last look, for rates.
+/// Counters at the last update, for rates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     orders: u64,
@@ -36,26 +36,26 @@ struct Seen {
     at: Nanos,
 }
 
-/// Busy and elapsed ticks of each agent and thread at the last look.
+/// Busy and elapsed ticks of each agent and thread at the last update.
 type Busy = Vec<(u64, Vec<u64>)>;
 
-/// Follows a market from outside: takes the same updates as the engines, and reads counters.
+/// Observes a market: receives the same updates as the engines, and reads counters.
 pub(crate) struct Watch {
     pub(crate) quotes: Vec<Quote>,
-    /// Updates that came faster than they were taken: trades among them are not counted.
+    /// Updates that were overwritten before they were read: their trades are not counted.
     pub(crate) lost_updates: u64,
     seen: Seen,
     busy: Busy,
-    /// What was read last of each trader, and of the source's positions.
+    /// The last snapshot of each trader, and of the source's positions.
     snapshots: Vec<TraderSnapshot>,
     source_positions: Vec<Position>,
     history: History,
     host: String,
-    /// Allocations of each thread's agents when the market had warmed up.
+    /// Allocations of each thread's agents after the market's warm-up.
     warm: Option<Vec<Vec<u64>>>,
 }
 
-/// Spans that the view shows.
+/// Spans in the view.
 const SHOWN: [Span; 4] =
     [Span::TickToTradeSoftware, Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip];
 
@@ -74,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Takes the market updates that have come.
+    /// Handles the waiting market updates.
     pub(crate) fn follow(&mut self, market: &mut Market) {
         loop {
             match market.updates.try_recv() {
@@ -96,7 +96,7 @@ impl Watch {
         }
     }
 
-    /// The market has warmed up: from now on no duty cycle may allocate.
+    /// Marks the end of the market's warm-up: from now on no duty cycle may allocate.
     pub(crate) fn mark_warm(&mut self, market: &Market) {
         if self.warm.is_none() && counts_allocations() {
             let threads = market.runner.counters();
@@ -107,14 +107,14 @@ impl Watch {
         }
     }
 
-    /// Allocations in duty cycles since the market had warmed up, by agent; `None` where nobody counts.
+    /// Allocations in duty cycles since the market's warm-up, by agent; `None` if they are not counted.
     pub(crate) fn warm_allocations(&self, threads: &[ThreadReport]) -> Option<Vec<(&'static str, u64)>> {
         let warm = self.warm.as_ref()?.iter().flatten();
         let agents = threads.iter().flat_map(|thread| &thread.counters.agents);
         Some(agents.zip(warm).map(|(agent, warm)| (agent.role, agent.allocations.read() - warm)).collect())
     }
 
-    /// Profit and loss of some positions at the market, with their net quantity and volume.
+    /// Profit and loss of some positions at market prices, with their net quantity and volume.
     pub(crate) fn value(&self, positions: &[Position]) -> Valued {
         positions.iter().zip(&self.quotes).fold(Valued::default(), |sum, (position, quote)| {
             let mut position = *position;
@@ -127,7 +127,7 @@ impl Watch {
         })
     }
 
-    /// The view of this moment.
+    /// The current view.
     pub(crate) fn view(
         &mut self,
         market: &mut Market,
@@ -212,7 +212,7 @@ impl Watch {
         list
     }
 
-    /// Reads what the participants publish; whoever is just writing is shown as it was.
+    /// Reads the participants' published state; keeps the previous one while it is being written.
     fn look(&mut self, market: &Market) {
         self.snapshots.resize_with(market.traders.len(), TraderSnapshot::default);
         for (trader, snapshot) in market.traders.iter().zip(&mut self.snapshots) {
@@ -249,7 +249,7 @@ impl Watch {
         }
     }
 
-    /// Use of the threads since the last look.
+    /// Utilisation of the threads since the last update.
     fn threads(&mut self, market: &Market) -> Vec<ThreadView> {
         let mut views = Vec::new();
         let mut now = Busy::new();
@@ -283,7 +283,7 @@ impl Watch {
     }
 }
 
-/// What positions come to at the market.
+/// The value of positions at market prices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Valued {
     pub(crate) net: i64,

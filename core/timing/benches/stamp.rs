@@ -1,10 +1,10 @@
-//! What a stamp costs beside the read of the time-stamp counter that it contains, and what joining
-//! it costs off the hot path.
+//! The cost of a stamp besides its read of the time-stamp counter, and the cost of joining it off the hot
+//! path.
 //!
-//! Run by `cargo bench -p tickpath-timing`; without `--bench`, as `cargo test --benches` runs it, a few
-//! rounds check the answers only. Kinds are interleaved round by round and the median is printed. Rounds
-//! are timed in ticks of the counter itself.
-#![allow(clippy::disallowed_methods)] // a bench is asked by its arguments whether to measure
+//! Run by `cargo bench -p tickpath-timing`; without `--bench`, as in `cargo test --benches`, a few rounds
+//! check only the results. Kinds are interleaved round by round and the median is printed. Rounds are timed
+//! in ticks of the counter.
+#![allow(clippy::disallowed_methods)] // the arguments decide whether a bench measures
 
 use std::hint::black_box;
 
@@ -15,7 +15,7 @@ use tickpath_timing::{
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-/// Stamps of a round: a quarter of the ring, as much as a busy agent writes between two drains.
+/// Stamps per round: a quarter of the ring, about the stamps of a busy agent between two drains.
 const STAMPS: u64 = 4_096;
 const RING: usize = 16_384;
 
@@ -91,7 +91,7 @@ fn traced(
     ticks
 }
 
-/// Joins whole trades and settles those of some rounds before, as the drain of a busy system does.
+/// Joins whole trades and settles those of earlier rounds, like the drain of a busy system.
 fn joined_trades() -> impl FnMut() -> u64 {
     const RECORDS: u64 = 25;
     let trades = STAMPS / RECORDS;
@@ -117,7 +117,7 @@ fn joined_trades() -> impl FnMut() -> u64 {
     }
 }
 
-/// An order and what it causes: 22 stamps, 1 tick apart, and 3 links.
+/// An order and its consequences: 22 stamps, 1 tick apart, and 3 links.
 fn push_trade(records: &mut Vec<Stamp>, number: u64, tsc: &mut u64) {
     let read = MarketId::new(Sequence(number));
     let order = Token::new(SessionId(1), UserRefNum(number as u32), true);

@@ -1,6 +1,6 @@
-//! From ticks of the time-stamp counter to nanoseconds and back.
+//! Conversion between ticks of the time-stamp counter and nanoseconds.
 //!
-//! Reading clocks is not done here: io/agent takes the samples.
+//! This module reads no clocks: io/agent takes the samples.
 
 use tickpath_types::Nanos;
 
@@ -13,10 +13,10 @@ pub struct ClockSample {
     pub utc: Nanos,
 }
 
-/// The line that turns ticks of the time-stamp counter into time.
+/// The linear conversion of ticks of the time-stamp counter to time.
 ///
-/// Fixed point with 62 significant bits: the arithmetic adds less than a nanosecond over a year, so what
-/// error there is comes of the rate and the sample. A small `Copy` value; converting is one multiplication.
+/// Fixed point with 62 significant bits: the arithmetic adds less than a nanosecond over a year, so any error
+/// comes from the rate and the sample. A small `Copy` value; converting is one multiplication.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     anchor: ClockSample,
@@ -24,7 +24,7 @@ pub struct Calibration {
     ticks_per_nano: Ratio,
 }
 
-/// The rate is none that a time-stamp counter has (1 MHz to 100 GHz): a clock was set between the samples.
+/// The rate is outside a time-stamp counter's range (1 MHz to 100 GHz): a clock was set between the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{ticks} ticks in {nanos} ns is no rate of a time-stamp counter: take the samples again")]
 pub struct CalibrationError {
@@ -35,7 +35,7 @@ pub struct CalibrationError {
 }
 
 impl Calibration {
-    /// The line of a known rate, `ticks` in `time`, through a sample.
+    /// The calibration of a known rate, `ticks` in `time`, through a sample.
     ///
     /// # Errors
     /// [`CalibrationError`] below 1 MHz and above 100 GHz.
@@ -52,8 +52,8 @@ impl Calibration {
         })
     }
 
-    /// The calibration of a counter that counts nanoseconds since the Unix epoch: the system clock
-    /// standing in for a time-stamp counter, and simulated time.
+    /// The calibration of a counter of nanoseconds since the Unix epoch: the system clock in place of a
+    /// time-stamp counter, and simulated time.
     #[must_use]
     pub fn identity() -> Calibration {
         let one = Ratio::new(1, 1);
@@ -78,7 +78,7 @@ impl Calibration {
         if nanos < 0 { self.anchor.tsc.wrapping_sub(ticks) } else { self.anchor.tsc.wrapping_add(ticks) }
     }
 
-    /// The duration of so many ticks, to the nearest nanosecond.
+    /// The duration of `ticks`, to the nearest nanosecond.
     #[inline]
     #[must_use]
     pub fn nanos(&self, ticks: u64) -> Nanos {
@@ -93,7 +93,7 @@ impl Calibration {
         if ticks < 0 { -magnitude } else { magnitude }
     }
 
-    /// A number of ticks that need not be whole, in nanoseconds: for means.
+    /// A fractional number of ticks in nanoseconds: for means.
     pub(crate) fn fractional_nanos(&self, ticks: f64) -> f64 {
         ticks * self.nanos_per_tick.as_f64()
     }
@@ -111,8 +111,8 @@ impl Calibration {
         self.ticks_per_nano.of(1_000_000_000)
     }
 
-    /// How far the line is off a later sample, in parts per million of the time since its anchor: positive
-    /// when the line runs ahead of the clock. Nothing for a sample at the anchor or before it.
+    /// Deviation of the line from a later sample, in parts per million of the time since its anchor: positive
+    /// when the line is ahead of the clock. `None` for a sample at the anchor or before it.
     #[must_use]
     pub fn drift_ppm(&self, sample: ClockSample) -> Option<f64> {
         let elapsed = sample.utc.0.checked_sub(self.anchor.utc.0).filter(|elapsed| *elapsed > 0)?;
@@ -144,7 +144,7 @@ impl Ratio {
         self.mult as f64 / 2_f64.powi(self.shift as i32)
     }
 
-    /// `value` times this, to the nearest; saturates.
+    /// `value` times this ratio, to the nearest; saturates.
     #[inline]
     fn of(self, value: u64) -> u64 {
         let product = u128::from(value) * u128::from(self.mult) + (1 << (self.shift - 1));
@@ -174,7 +174,7 @@ mod tests {
                 let exact =
                     (u128::from(ticks) * u128::from(den) * 2 + u128::from(num)) / (u128::from(num) * 2);
                 let off = calibration.nanos(ticks).0.abs_diff(exact as u64);
-                // Only where the exact value lies within 2^-62 of a half may the rounding differ.
+                // The rounding may differ only where the exact value lies within 2^-62 of a half.
                 assert!(off <= u64::from(ns > DAY_NS), "{num}/{den} {ns}: off by {off}");
                 let back = calibration.ticks(calibration.nanos(ticks));
                 assert!(back.abs_diff(ticks) <= num.div_ceil(den), "{num}/{den} {ns}");

@@ -1,40 +1,40 @@
-//! What the joiner has seen, and what it could not join.
+//! Counters of the joiner: records seen, and records not joined.
 
 use crate::{ENGINES_MAX, FEEDS_MAX, Hop};
 
-/// How the entries of one id space ended.
+/// Results of the settled entries of one id space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryCounts {
     /// Settled with every stamp that was expected.
     pub complete: u64,
     /// Settled with at least one stamp missing.
     pub incomplete: u64,
-    /// Settled before their time because the table was full; they count above as well. Remedy: a larger table.
+    /// Settled early because the table was full; also counted above. Remedy: a larger table.
     pub displaced: u64,
 }
 
 impl EntryCounts {
-    /// All that settled.
+    /// Number of all settled entries.
     #[must_use]
     pub const fn settled(&self) -> u64 {
         self.complete + self.incomplete
     }
 }
 
-/// Counts since the joiner was created. Nothing is dropped without being counted here.
+/// Counts since the joiner was created. Every dropped record is counted here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Records read from the rings.
     pub records: u64,
     /// Records that the rings dropped because they were full. Remedy: larger rings, or drain more often.
     pub dropped: u64,
-    /// Records that are none of ours.
+    /// Records with an unknown kind.
     pub unrecognised: u64,
-    /// Records of a feed handler or an engine beyond the number that is followed.
+    /// Records of a feed handler or an engine beyond the supported number.
     pub unknown_observer: u64,
-    /// Stamps and links that were there already; the first counts.
+    /// Repeated stamps and links; the first one counts.
     pub duplicates: u64,
-    /// Stamps and links that came after their message had settled. Remedy: a greater age.
+    /// Stamps and links that arrived after their message had settled. Remedy: a greater age.
     pub late: u64,
     /// Settled messages whose parent, by link, was no longer in its table. Remedy: a larger table.
     pub orphans: u64,
@@ -44,18 +44,18 @@ pub struct Counters {
     pub commands: EntryCounts,
     /// Order tokens.
     pub tokens: EntryCounts,
-    /// Stamps missing of incomplete messages, by [`Hop::index`].
+    /// Missing stamps of incomplete messages, by [`Hop::index`].
     pub missing: [u64; Hop::COUNT],
 }
 
 impl Counters {
-    /// The hops of which stamps are missing, and how many.
+    /// The hops with missing stamps, and their numbers.
     pub fn missing(&self) -> impl Iterator<Item = (Hop, u64)> + '_ {
         Hop::ALL.into_iter().map(|hop| (hop, self.missing[hop.index()])).filter(|(_, count)| *count > 0)
     }
 }
 
-/// The hops and observers that were stamped at all: what a message can be expected to carry.
+/// The hops and observers with any stamp: those that a message is expected to have.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
     /// By [`Hop::index`].

@@ -1,4 +1,4 @@
-//! What is known of one message in each of the three id spaces.
+//! The entry of a message in each of the three id spaces.
 
 use crate::measure::Stamps;
 use crate::{CommandId, ENGINES_MAX, FEEDS_MAX, Hop, MarketId, Pair, Token};
@@ -13,11 +13,11 @@ pub(crate) const COMMAND_HOPS: [Hop; 6] = [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t,
 pub(crate) const TOKEN_HOPS: [Hop; 9] =
     [Hop::T1k, Hop::T1, Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t, Hop::T9t];
 
-/// Pairs that are recorded, and kept for the proof, when a command settles.
+/// Pairs that are recorded, and kept for the reconciliation check, when a command settles.
 pub(crate) const COMMAND_PAIRS: [Pair; 6] =
     [Pair::T1T2, Pair::T2T3, Pair::T3T4t, Pair::T4tT5t, Pair::T5tT6tw, Pair::T6twT6t];
 
-/// Where each hop stands in the list above that it is in.
+/// Position of each hop in its list above.
 const POSITIONS: [u8; Hop::COUNT] = {
     const fn fill<const N: usize>(mut positions: [u8; Hop::COUNT], hops: [Hop; N]) -> [u8; Hop::COUNT] {
         let mut position = 0;
@@ -30,7 +30,7 @@ const POSITIONS: [u8; Hop::COUNT] = {
     fill(fill(fill(fill([0; Hop::COUNT], VENUE_HOPS), FEED_HOPS), COMMAND_HOPS), TOKEN_HOPS)
 };
 
-/// Times at `N` hops in the order of a list of hops; 0 where not known.
+/// Times at `N` hops in the order of a list of hops; 0 where unknown.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Times<const N: usize>([u64; N])
 where
@@ -40,7 +40,7 @@ impl<const N: usize> Times<N>
 where
     [u64; N]: Default,
 {
-    /// Keeps the first time given for a hop; false when there was one.
+    /// Keeps the first time of a hop; false when there was one already.
     pub(crate) fn keep(&mut self, hop: Hop, tsc: u64) -> bool {
         keep_first(&mut self.0[usize::from(POSITIONS[hop.index()])], tsc)
     }
@@ -79,14 +79,14 @@ pub(crate) struct FeedTimes {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct EngineTimes {
     pub(crate) t9: u64,
-    /// The feed handler that it took the message from.
+    /// The feed handler that delivered the message.
     pub(crate) feed: u8,
     /// `T8_T9` as recorded, in ticks.
     pub(crate) t8_t9: Option<i64>,
 }
 
 impl MarketEntry {
-    /// Keeps the first stamp of a hop and observer, which are within their bounds; false when there was one.
+    /// Keeps the first stamp of a hop and observer, which are within bounds; false when there was one.
     pub(crate) fn keep(&mut self, hop: Hop, id: MarketId, tsc: u64) -> bool {
         let feed = &mut self.feeds[usize::from(id.feed())];
         match hop {
@@ -103,7 +103,7 @@ impl MarketEntry {
         }
     }
 
-    /// Adds the times of the way through one feed handler and engine.
+    /// Adds the times of the path through one feed handler and engine.
     pub(crate) fn copy_way(&self, id: MarketId, stamps: &mut Stamps) {
         self.copy_feed(id.feed(), stamps);
         stamps.set(Hop::T9, self.engines[usize::from(id.engine())].t9);

@@ -1,8 +1,8 @@
-//! The places where a message is stamped, and the functions that are timed.
+//! The points where a message is stamped, and the timed functions.
 
 use std::fmt;
 
-/// Which kind of number identifies a message at a hop.
+/// The kind of number that identifies a message at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdSpace {
     /// The message's number in the market data session: [`MarketId`](crate::MarketId).
@@ -16,9 +16,9 @@ pub enum IdSpace {
 macro_rules! hops {
     ($($(#[$doc:meta])* $hop:ident $space:ident,)*) => {
         tickpath_types::enumerated! {
-            /// A place on a message's way where its time is taken.
+            /// A point on a message's path where its time is taken.
             ///
-            /// `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t` the way
+            /// `w` is the moment before a write to a socket, `k` the kernel's time of receipt, `t` the path
             /// of the answer back to the client (a *trade* response).
             #[derive(PartialOrd, Ord)]
             pub enum Hop {
@@ -33,7 +33,7 @@ macro_rules! hops {
                 match self { $(Hop::$hop => stringify!($hop),)* }
             }
 
-            /// What identifies a message here.
+            /// The space of a message's id at this hop.
             #[must_use]
             pub const fn space(self) -> IdSpace {
                 match self { $(Hop::$hop => IdSpace::$space,)* }
@@ -100,7 +100,7 @@ impl fmt::Display for Hop {
 macro_rules! functions {
     ($($function:ident $name:literal $words:literal,)*) => {
         tickpath_types::enumerated! {
-            /// A piece of code whose own time is taken, apart from any message; the caller samples.
+            /// A function whose time is taken separately from any message; the caller samples.
             pub enum Function {
                 $(#[doc = $words] $function,)*
             }
@@ -113,7 +113,7 @@ macro_rules! functions {
                 match self { $(Function::$function => $name,)* }
             }
 
-            /// What it does.
+            /// Description of the function.
             #[must_use]
             pub const fn describe(self) -> &'static str {
                 match self { $(Function::$function => $words,)* }
@@ -123,7 +123,7 @@ macro_rules! functions {
 }
 
 functions! {
-    BookApply "book_apply" "decode one market data message and apply it to the book",
+    BookApply "book_apply" "decode one message, apply it",
     Match "match" "match one command",
     Features "features" "compute the strategy's features",
     Strategy "strategy" "the strategy decides",

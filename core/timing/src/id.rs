@@ -1,8 +1,8 @@
-//! What identifies a message in a stamp: 56 bits in one of three spaces.
+//! The id of a message in a stamp: 56 bits in one of three spaces.
 //!
-//! Ids are what joins the stamps of one message; nothing is ever joined by neighbouring time. Where one
-//! space becomes the next a link is written: order token <- the market data message that triggered it,
-//! command <- order token, market data message <- command.
+//! Stamps of one message are joined only by id, never by adjacent times. Where one space leads to the next a
+//! link is written: order token <- the market data message that triggered it, command <- order token, market
+//! data message <- command.
 
 use tickpath_types::{CancelReason, OrderEventKind, OrderRequest, Sequence, SessionId, UserRefNum};
 
@@ -13,9 +13,9 @@ pub const FEEDS_MAX: usize = 2;
 /// Engines that may stamp the messages of one market data session, over all its feed handlers.
 pub const ENGINES_MAX: usize = 4;
 
-/// Something that stamps can be joined by.
+/// An id by which stamps are joined.
 pub trait TraceId: Copy {
-    /// The id of what leads to a message of this space.
+    /// The id of the cause of a message in this space.
     type Parent: TraceId;
     /// The space.
     const SPACE: IdSpace;
@@ -23,13 +23,13 @@ pub trait TraceId: Copy {
     fn bits(self) -> u64;
 }
 
-/// A message of a market data session, and on whose way through the trader it is.
+/// A message of a market data session, and its path through the trader.
 ///
-/// One message of the venue is read by several feed handlers and taken by several engines. Its number
-/// alone is the id of the venue's stamps `T4` to `T6`; [`via_feed`](Self::via_feed) makes the id of the
-/// feed handler's stamps `T7k` to `T8`, and [`to_engine`](Self::to_engine) that of the engine's stamp `T9`
-/// and of the link from an order to its trigger. So an order's way is followed through the feed
-/// handler and the engine that it came by, whoever else saw the message.
+/// One message of the venue is read by several feed handlers and taken by several engines. Its number alone
+/// is the id of the venue's stamps `T4` to `T6`; [`via_feed`](Self::via_feed) makes the id of the feed
+/// handler's stamps `T7k` to `T8`, and [`to_engine`](Self::to_engine) that of the engine's stamp `T9` and of
+/// the link from an order to its trigger. So an order's path is followed through its own feed handler and
+/// engine, also if others saw the message.
 ///
 /// Bits: 48 of sequence, 4 of feed, 4 of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ impl MarketId {
     const ENGINE_SHIFT: u32 = 52;
     const SEQUENCE_MASK: u64 = (1 << Self::FEED_SHIFT) - 1;
 
-    /// The message as the venue knows it; the sequence is below 2^48.
+    /// The message at the venue; the sequence is below 2^48.
     #[inline(always)]
     #[must_use]
     pub const fn new(sequence: Sequence) -> MarketId {
@@ -113,10 +113,10 @@ impl TraceId for CommandId {
     }
 }
 
-/// A request of a client: its session, its number, and whether it enters an order of its own.
+/// A request of a client: its session, its number, and whether it enters a new order.
 ///
-/// A cancel and a modification carry the number of the order that they are about; the flag keeps their
-/// stamps apart from those of the order's entry. Two cancels of one order share a token: the first counts.
+/// A cancel and a modification carry the number of their order; the flag separates their stamps from those of
+/// the order's entry. Two cancels of one order share a token: the first counts.
 ///
 /// Bits: 32 of number, 16 of session, 1 of flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -138,15 +138,15 @@ impl Token {
         )
     }
 
-    /// The token of a request as it is sent.
+    /// The token of a sent request.
     #[inline(always)]
     #[must_use]
     pub const fn of_request(session: SessionId, request: &OrderRequest) -> Token {
         Token::new(session, request.user_ref(), request.is_new_order())
     }
 
-    /// The token of the request that an answer replies to; `None` for mere news of an order. Every request has a reply,
-    /// unless it is about an order that is gone.
+    /// The token of the request that an answer replies to; `None` for unsolicited order events. Every request
+    /// has a reply, unless its order is already removed.
     #[must_use]
     pub const fn of_reply(session: SessionId, answer: &OrderEventKind) -> Option<Token> {
         match answer {

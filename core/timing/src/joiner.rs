@@ -16,21 +16,21 @@ use crate::{
 /// Bounds of a [`Joiner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinerConfig {
-    /// Market data messages in hand, rounded up to a power of two; 300 bytes each. At the bound the oldest
-    /// settles early and is counted. Should hold the messages of a little more than `age`.
+    /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. At the bound the
+    /// oldest settles early and is counted. Should hold the messages of a little more than `age`.
     pub market_capacity: usize,
-    /// Commands in hand, likewise; 200 bytes each.
+    /// Capacity for commands, likewise; 200 bytes each.
     pub command_capacity: usize,
-    /// Order tokens in hand, likewise; 150 bytes each.
+    /// Capacity for order tokens, likewise; 150 bytes each.
     pub token_capacity: usize,
-    /// How long after its first record an order token settles; market data messages and commands settle
-    /// after half of it, so that what a token refers to has settled before. A stamp that comes later is
-    /// counted and not joined.
+    /// Time from the first record of an order token until it settles; market data messages and commands
+    /// settle after half of it, so that a token's references have settled before. A later stamp is counted
+    /// and not joined.
     pub age: Nanos,
 }
 
 impl Default for JoinerConfig {
-    /// Enough for 250,000 market data messages, and half as many commands, a second.
+    /// Sufficient for 250,000 market data messages, and half as many commands, per second.
     fn default() -> Self {
         JoinerConfig {
             market_capacity: 1 << 16,
@@ -43,17 +43,17 @@ impl Default for JoinerConfig {
 
 /// Joins stamps by id into the times of hops, spans and functions.
 ///
-/// Takes the records of all rings, in any interleaving of the rings and each ring in its order. What is
-/// known of a message is held in a table by its id. Once the message is old enough, or its place is
-/// needed, it *settles*: the times between its hops are recorded, missing stamps are counted, and the
-/// entry stays readable for the messages that refer to it. Nothing is joined by neighbouring time.
+/// Accepts the records of all rings, in any interleaving of the rings and each ring in its order. A table
+/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it *settles*:
+/// the times between its hops are recorded, missing stamps are counted, and the entry remains readable for
+/// the messages that refer to it. Adjacent times never join stamps.
 ///
 /// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
-/// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is taken when it is created.
+/// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is allocated at creation.
 ///
-/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever seen.
-/// The kernel's times are not asked for. Of a token the client's stamps are asked for only when it has
-/// one, and the engine's only when it has a trigger: other clients may not be traced.
+/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever seen. The
+/// kernel's times are optional. A token needs the client's stamps only when it has one, and the engine's only
+/// when it has a trigger: other clients may not be traced.
 pub struct Joiner {
     pub(crate) calibration: Calibration,
     pub(crate) markets: Table<MarketEntry>,
@@ -63,22 +63,22 @@ pub struct Joiner {
     pub(crate) spans: Vec<Series>,
     pub(crate) functions: Vec<Series>,
     pub(crate) trades: Trades,
-    /// Of tick to trade, venue response and order round trip.
+    /// Reconciliation checks of tick to trade, venue response and order round trip.
     pub(crate) proofs: [Proof; 3],
-    /// The spans since the last look of a live view.
+    /// The spans since the last update of a live view.
     pub(crate) latest: Vec<Series>,
     pub(crate) counters: Counters,
     pub(crate) seen: Seen,
-    /// First and last time that was stamped, in ticks.
+    /// First and last stamped time, in ticks.
     pub(crate) stamped: [u64; 2],
-    /// Ticks after which a token settles.
+    /// Age in ticks at which a token settles.
     age: u64,
-    /// The latest time given or stamped: when an entry is entered.
+    /// The latest time given or stamped: the start time of new entries.
     now: u64,
 }
 
 impl Joiner {
-    /// A joiner that has seen nothing.
+    /// An empty joiner.
     ///
     /// # Panics
     /// If a capacity exceeds 2^28.
@@ -104,11 +104,11 @@ impl Joiner {
         }
     }
 
-    /// Takes up to `max_per_ring` records of each ring, then settles what is old enough at `now`, in ticks.
-    /// Returns how many records it took.
+    /// Handles up to `max_per_ring` records of each ring, then settles entries that are old enough at `now`,
+    /// in ticks. Returns the number of records.
     ///
-    /// While a ring gives its maximum nothing settles, as what is still waiting there is not late; so
-    /// `max_per_ring` is to be well above what a ring gets between two rounds.
+    /// While a ring delivers its maximum nothing settles, as its waiting records are not late; so
+    /// `max_per_ring` should be well above a ring's records between two rounds.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
         let (mut taken, mut is_behind) = (0, false);
@@ -124,7 +124,7 @@ impl Joiner {
         taken
     }
 
-    /// Takes one record.
+    /// Handles one record.
     pub fn handle_stamp(&mut self, stamp: Stamp) {
         self.counters.records += 1;
         match stamp.decode() {
@@ -139,8 +139,8 @@ impl Joiner {
         }
     }
 
-    /// Settles what is old enough at `now`, in ticks; to be called when all rings have been emptied.
-    /// Age counts from the latest time that was known when an entry's first record came.
+    /// Settles entries that are old enough at `now`, in ticks; call it when all rings have been emptied. Age
+    /// counts from the latest known time when an entry's first record arrived.
     pub fn handle_timeout(&mut self, now: u64) {
         self.now = self.now.max(now);
         self.settle_before(now.saturating_sub(self.age / 2), now.saturating_sub(self.age));
@@ -159,7 +159,7 @@ impl Joiner {
         }
     }
 
-    /// Settles everything and forgets all ids: at the end, and before ids start again at 1. Figures stay.
+    /// Settles everything and removes all ids: at the end, and before ids restart at 1. Results remain.
     pub fn finish(&mut self) {
         self.settle_before(u64::MAX, u64::MAX);
         self.markets.clear();
@@ -167,13 +167,13 @@ impl Joiner {
         self.tokens.clear();
     }
 
-    /// What was seen so far.
+    /// Counters of the records so far.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The proofs that hops add up, one for each span that is proved.
+    /// The reconciliation checks: the sum of the hops equals the span, one for each checked span.
     #[must_use]
     pub const fn proofs(&self) -> [Proof; 3] {
         self.proofs
@@ -222,7 +222,7 @@ impl Joiner {
         }
     }
 
-    /// The link is written where the command is made, and read from both sides.
+    /// The link is written where the command is created, and read from both sides.
     fn on_sequenced(&mut self, command: CommandId, token: Token) {
         if let Some(slot) = self.command(command) {
             let is_first = link(&mut self.commands.entry_mut(slot).token, token);
@@ -269,7 +269,7 @@ impl Joiner {
         self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::settle_token)
     }
 
-    /// The live entry of an id; none, and counted, when it has settled.
+    /// The live entry of an id; `None`, and counted, when it has settled.
     #[inline]
     fn enter<E: Clone + Default>(
         &mut self,
@@ -295,7 +295,7 @@ impl Joiner {
     }
 }
 
-/// Keeps the first of several links; false when there was one.
+/// Keeps the first of several links; false when there was one already.
 fn link<T>(place: &mut Option<T>, parent: T) -> bool {
     let is_first = place.is_none();
     place.get_or_insert(parent);

@@ -1,9 +1,9 @@
-//! Hops, stamps, the trace ring, joining by id, and histograms that keep the whole tail.
+//! Hops, stamps, the trace ring, joining by id, and histograms that keep the complete tail.
 //!
-//! An agent owns a [`Tracer`] and stamps each message at its hops: *(hop, id, time-stamp counter)*, 16
-//! bytes into a ring of its own. Where one id leads to another it writes a link. Off the hot path a
-//! [`Joiner`] drains the rings, puts the stamps of one message together by id and records the time of
-//! each pair of hops and of each span; its [`Report`] says where the time went.
+//! An agent owns a [`Tracer`] and stamps each message at its hops: *(hop, id, time-stamp counter)*, 16 bytes
+//! into a separate ring. Where one id leads to another it writes a link. Off the hot path a [`Joiner`] drains
+//! the rings, joins the stamps of one message by id and records the time of each pair of hops and of each
+//! span; its [`Report`] shows the distribution of the time.
 //!
 //! ```text
 //! market data   T5 publisher takes -> T6w T6 UDP write ~~~ T7k T7 feed handler reads -> T8 to the ring -> T9 engine takes
@@ -41,9 +41,8 @@
 //! assert!(report.to_string().contains("market data read to order written"));
 //! ```
 //!
-//! Negative times occur across cores and sockets (a reader returns before the writer does): they are
-//! counted and take part in every sum. Nothing is subtracted, trimmed or dropped without a count in
-//! [`Counters`].
+//! Negative times occur across cores and sockets (a reader returns before the writer does): they are counted
+//! and included in every sum. Nothing is subtracted, trimmed or dropped without a count in [`Counters`].
 
 mod calibration;
 mod counters;

@@ -1,9 +1,9 @@
-//! What is reported: the time between two hops, spans over several, and how they add up.
+//! The reported measures: the time between two hops, spans over several hops, and their sums.
 
 use crate::Hop;
 
 tickpath_types::enumerated! {
-    /// The part of a trade's way that a figure is about; the order of the report.
+    /// The part of a trade's path that a measure covers; the order of the report.
     #[derive(PartialOrd, Ord)]
     pub enum Group {
         /// From one end of the system to the other.
@@ -58,25 +58,25 @@ macro_rules! measures {
                 match self { $($enum::$measure => $name,)* }
             }
 
-            /// Where it starts.
+            /// Hop where it starts.
             #[must_use]
             pub const fn from(self) -> Hop {
                 match self { $($enum::$measure => Hop::$from,)* }
             }
 
-            /// Where it ends.
+            /// Hop where it ends.
             #[must_use]
             pub const fn to(self) -> Hop {
                 match self { $($enum::$measure => Hop::$to,)* }
             }
 
-            /// Where it stands in the report.
+            /// Group in the report.
             #[must_use]
             pub const fn group(self) -> Group {
                 match self { $($enum::$measure => Group::$group,)* }
             }
 
-            /// What the time is spent on.
+            /// Description of the work in this time.
             #[must_use]
             pub const fn describe(self) -> &'static str {
                 match self { $($enum::$measure => $words,)* }
@@ -131,7 +131,7 @@ measures! {
     OrderRoundTrip "order_round_trip" T12w T7t Span "order to be written to response read",
 }
 
-/// The times of one message at the hops, in ticks; 0 where it is not known.
+/// The times of one message at the hops, in ticks; 0 where unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamps(pub(crate) [u64; Hop::COUNT]);
 
@@ -146,7 +146,7 @@ impl Stamps {
         self.0[hop.index()] = tsc;
     }
 
-    /// Ticks from one hop to another, negative when they came the other way round.
+    /// Ticks from one hop to another, negative when they occurred in reverse order.
     pub(crate) fn ticks(&self, from: Hop, to: Hop) -> Option<i64> {
         let (from, to) = (self.at(from), self.at(to));
         (from != 0 && to != 0).then(|| to.wrapping_sub(from) as i64)

@@ -1,23 +1,23 @@
-//! The proof that hops add up to their span, message by message.
+//! The reconciliation check that hops add up to their span, message by message.
 
 use crate::Span;
 
-/// The hops of each complete message, as they were recorded one by one, against the span from its end stamps.
+/// The hops of each complete message, as recorded one by one, compared with the span from its end stamps.
 ///
 /// The hops come from three id spaces and are recorded when their own message settles; the span is taken
-/// later, from its two ends. The two agree only if every stamp was joined to the right message and was
-/// the same each time it was used.
+/// later, from its two ends. The two agree only if every stamp was joined to the right message and was the
+/// same at each use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The span.
     pub span: Span,
     /// Messages with every hop of the span.
     pub messages: u64,
-    /// Those whose hops did not add up to their span.
+    /// Of these, messages whose hops did not add up to their span.
     pub mismatches: u64,
-    /// All hops of all these messages, in ticks.
+    /// Sum of all hops of all these messages, in ticks.
     pub hops_ticks: i128,
-    /// All spans of all these messages, in ticks.
+    /// Sum of all spans of all these messages, in ticks.
     pub span_ticks: i128,
 }
 
@@ -26,14 +26,14 @@ impl Proof {
         Proof { span, messages: 0, mismatches: 0, hops_ticks: 0, span_ticks: 0 }
     }
 
-    /// True when no message disagrees and the totals agree, in ticks and exactly. Look at `messages` too:
-    /// of none there is nothing to disagree.
+    /// True when no message disagrees and the totals are equal, exactly and in ticks. Check `messages` too:
+    /// without messages there is no disagreement.
     #[must_use]
     pub const fn holds(&self) -> bool {
         self.mismatches == 0 && self.hops_ticks == self.span_ticks
     }
 
-    /// Takes one message; does nothing when a hop or the span is not known.
+    /// Checks one message; does nothing when a hop or the span is unknown.
     pub(crate) fn check(&mut self, hops: impl IntoIterator<Item = Option<i64>>, span: Option<i64>) {
         let Some(span) = span else { return };
         let Some(hops) = hops.into_iter().map(|hop| hop.map(i128::from)).sum::<Option<i128>>() else {

@@ -1,14 +1,21 @@
-//! The report as text, for somebody who sees the hop codes for the first time.
+//! The report as text, for readers who do not know the hop codes.
 
 use std::fmt;
 
-use crate::{EntryCounts, Group, Proof, Report, Row, Step, TradeStory};
+use crate::{EntryCounts, Group, Proof, Report, Row, Span, Step, TradeStory};
 
-/// Width of the bars of a trade's story.
-const BAR_WIDTH: usize = 40;
+/// Width of the bars of a trade's timeline.
+const BAR_WIDTH: usize = 38;
+/// Explanation of the tables below it.
+const LEGEND: &str = "\
+    count: messages with both stamps, of functions those sampled. p50: half of the messages were faster; p99:\n\
+    99 of 100. Times are in microseconds. T7_T8 is the time from hop T7 to hop T8 of one message.";
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(story) = &self.median_trade {
+            writeln!(f, "A trade like the median one\n{story}")?;
+        }
         let counters = &self.counters;
         writeln!(
             f,
@@ -18,9 +25,7 @@ impl fmt::Display for Report {
             counters.tokens.settled(),
             self.elapsed
         )?;
-        if let Some(story) = &self.median_trade {
-            write!(f, "\nA trade like the median one\n{story}")?;
-        }
+        writeln!(f, "{LEGEND}")?;
         for group in Group::ALL {
             self.fmt_group(f, group)?;
         }
@@ -39,13 +44,12 @@ impl Report {
         if rows.peek().is_none() {
             return Ok(());
         }
-        writeln!(f, "\n{}", group.title())?;
-        let headings = ["p50 us", "p90 us", "p99 us", "p99.9 us", "max us"].map(str::to_owned);
-        writeln!(f, "{}", columns("", "count", headings))?;
+        let headings = ["count", "p50 us", "p99 us", "p99.9 us", "max us"].map(str::to_owned);
+        writeln!(f, "\n{}", columns(group.title(), headings).trim_start())?;
         rows.try_for_each(|row| writeln!(f, "{row}"))
     }
 
-    /// Where times were negative: a reader on another core returned before the writer's call did.
+    /// Rows with negative times: a reader on another core returned before the writer's call did.
     fn fmt_negatives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = self.rows.iter().filter(|row| row.summary.negatives > 0).peekable();
         if rows.peek().is_none() {
@@ -53,7 +57,7 @@ impl Report {
         }
         write!(
             f,
-            "\nNegative, where a reader returned before the writer's call did, and taken as they are:"
+            "\nNegative times, where a reader returned before the writer's call did:"
         )?;
         rows.try_for_each(|row| write!(f, " {} {}", row.name, row.summary.negatives))?;
         writeln!(f)
@@ -63,7 +67,8 @@ impl Report {
         let counters = &self.counters;
         writeln!(
             f,
-            "Stamps: {} records read, {} dropped by full rings, {} late, {} duplicate, {} unrecognised, {} of an unknown observer.",
+            "Stamps: {} records read, {} dropped by full rings, {} late, {} duplicate,\n  \
+             {} unrecognised, {} of an unknown observer.",
             counters.records,
             counters.dropped,
             counters.late,
@@ -77,12 +82,11 @@ impl Report {
             ("order requests", counters.tokens),
         ];
         write!(f, "Complete:")?;
-        for (index, (name, counts)) in spaces.into_iter().enumerate() {
+        for (name, counts) in spaces {
             let EntryCounts { complete, displaced, .. } = counts;
-            let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma} {complete} of {} {name} ({displaced} displaced)", counts.settled())?;
+            write!(f, "\n  {complete} of {} {name} ({displaced} displaced)", counts.settled())?;
         }
-        writeln!(f, "; {} parents lost.", counters.orphans)?;
+        writeln!(f, "\n  {} parents lost", counters.orphans)?;
         let mut missing = counters.missing().peekable();
         if missing.peek().is_some() {
             write!(f, "Stamps missing:")?;
@@ -98,16 +102,25 @@ impl Report {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let summary = &self.summary;
-        let percentiles = [summary.p50_ns, summary.p90_ns, summary.p99_ns, summary.p999_ns];
-        let [p50, p90, p99, p999] = percentiles.map(micros);
-        let times = [p50, p90, p99, p999, micros(summary.max_ns)];
-        write!(f, "{}  {}", columns(self.name, &summary.count.to_string(), times), self.words)
+        let times = [summary.p50_ns, summary.p99_ns, summary.p999_ns, summary.max_ns];
+        let [p50, p99, p999, max] = times.map(micros);
+        f.write_str(&columns(&label(self), [summary.count.to_string(), p50, p99, p999, max]))
     }
 }
 
-/// A row's numbers: 80 characters, so that in a terminal of that width the description has the next line.
-fn columns(name: &str, count: &str, [p50, p90, p99, p999, max]: [String; 5]) -> String {
-    format!("  {name:<22} {count:>8} {p50:>8} {p90:>8} {p99:>8} {p999:>9} {max:>9}")
+/// The name of a row with its description; of a span with the hops at its ends.
+fn label(row: &Row) -> String {
+    let span = Span::ALL.iter().find(|span| span.name() == row.name);
+    match (row.group, span) {
+        (Group::Span, Some(span)) => format!("{:<28}{} to {}", row.name, span.from(), span.to()),
+        (Group::Function, _) => format!("{:<16}{}", row.name, row.words),
+        _ => format!("{:<9}{}", row.name, row.words),
+    }
+}
+
+/// A line of a table, at most 100 characters.
+fn columns(label: &str, [count, p50, p99, p999, max]: [String; 5]) -> String {
+    format!("  {label:<47}{count:>9}{p50:>10}{p99:>10}{p999:>11}{max:>11}")
 }
 
 impl fmt::Display for TradeStory {
@@ -142,7 +155,7 @@ impl fmt::Display for Proof {
             (0, _) => write!(f, "{name}: no order request with every hop to check the sum of hops on."),
             (_, true) => write!(
                 f,
-                "{name}: hops add up to the span, to the tick, for each of {messages} order requests ({span_ticks} ticks in all)."
+                "{name}: hops add up to the span for each of {messages} order requests ({span_ticks} ticks)."
             ),
             (_, false) => write!(
                 f,
@@ -152,13 +165,13 @@ impl fmt::Display for Proof {
     }
 }
 
-/// Microseconds to the nanosecond: one unit for a whole column, points below one another.
+/// Microseconds with three decimals: one unit for a whole column, with aligned points.
 fn micros(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)
 }
 
-/// A step's place in its trade, to scale; at least one mark wide.
+/// A step's position in its trade, to scale; at least one mark wide.
 fn bar(step: &Step, total_ns: i64) -> String {
     let column = |ns: i64| {
         let share = ns.clamp(0, total_ns) as f64 / total_ns.max(1) as f64;
@@ -194,7 +207,7 @@ mod tests {
         let mut proof = Proof::new(Span::TickToTrade);
         assert!(proof.to_string().contains("no order request with every hop"));
         proof.check([Some(3)], Some(3));
-        assert!(proof.to_string().contains("for each of 1 order requests (3 ticks in all)"));
+        assert!(proof.to_string().contains("for each of 1 order requests (3 ticks)"));
         proof.check([Some(3)], Some(4));
         assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 order requests"));
         assert_eq!([-12_345, 85, 60_000_000_000].map(micros), ["-12.345", "0.085", "60000000.000"]);

@@ -1,4 +1,4 @@
-//! The figures of a run, at its end and a few times a second meanwhile, as plain values; `Display` renders the report as text.
+//! The results of a run, final or a few times a second, as plain values; `Display` renders them as text.
 
 use tickpath_types::Nanos;
 
@@ -6,19 +6,19 @@ use crate::joiner::Joiner;
 use crate::trades::Trade;
 use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, Proof, Span, Summary, Token};
 
-/// Everything that a run's stamps say. All times in nanoseconds.
+/// All results from a run's stamps. All times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// From the first stamp to the last.
+    /// Time from the first stamp to the last.
     pub elapsed: Nanos,
-    /// Spans, pairs of hops and functions, grouped in the order of [`Group::ALL`]; those without a single
-    /// sample are left out.
+    /// Spans, pairs of hops and functions, grouped in the order of [`Group::ALL`]; those without samples are
+    /// omitted.
     pub rows: Vec<Row>,
-    /// Whether the hops add up to their spans.
+    /// The reconciliation checks of hops and spans.
     pub proofs: [Proof; 3],
-    /// What was seen and what could not be joined.
+    /// Counters of seen and unjoined records.
     pub counters: Counters,
-    /// Of the latest trades the one nearest to the median of all.
+    /// Of the latest trades, the one nearest to the median of all.
     pub median_trade: Option<TradeStory>,
 }
 
@@ -27,37 +27,37 @@ pub struct Report {
 pub struct Row {
     /// Its name: `T7_T8`, `tick_to_trade`, `book_apply`.
     pub name: &'static str,
-    /// Where it stands.
+    /// Group of the row.
     pub group: Group,
-    /// What the time is spent on.
+    /// Description of the work in this time.
     pub words: &'static str,
-    /// The figures.
+    /// Statistics of the row.
     pub summary: Summary,
 }
 
-/// One trade, step by step.
+/// The timeline of one trade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeStory {
     /// The order.
     pub token: Token,
     /// The market data message that triggered it.
     pub trigger: Option<MarketId>,
-    /// The command that it became.
+    /// The resulting command.
     pub command: Option<CommandId>,
-    /// Its steps in order, without a gap; they add up to `total_ns`.
+    /// Steps in order, without a gap; they add up to `total_ns`.
     pub steps: Vec<Step>,
-    /// From the first hop to the last.
+    /// Time from the first hop to the last.
     pub total_ns: i64,
 }
 
 /// One step of a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it is.
+    /// The two hops of the step.
     pub pair: Pair,
-    /// When it starts, from the start of the trade.
+    /// Start time, from the start of the trade.
     pub start_ns: i64,
-    /// How long it takes; may be negative.
+    /// Duration; may be negative.
     pub duration_ns: i64,
 }
 
@@ -66,11 +66,11 @@ pub struct Step {
 pub struct LiveSpan {
     /// The span.
     pub span: Span,
-    /// Number that settled since the last look.
+    /// Number settled since the last update.
     pub count: u64,
-    /// The median since the last look, in nanoseconds; 0 when there was none.
+    /// The median since the last update, in nanoseconds; 0 when there was none.
     pub p50_ns: i64,
-    /// Number that settled since the start.
+    /// Number settled since the start.
     pub total_count: u64,
     /// The median since the start, in nanoseconds; 0 when there was none.
     pub total_p50_ns: i64,
@@ -80,7 +80,7 @@ pub struct LiveSpan {
     pub total_max_ns: i64,
 }
 
-/// The way of a trade where the venue is traced too: a wire is taken from the beginning of the write.
+/// The path of a trade where the venue is traced too: network time counts from the beginning of the write.
 const WAY_BY_VENUE: [Pair; 14] = [
     Pair::T7T8,
     Pair::T8T9,
@@ -97,13 +97,13 @@ const WAY_BY_VENUE: [Pair; 14] = [
     Pair::T7tT8t,
     Pair::T8tT9t,
 ];
-/// The way of a trade where only the trader is traced.
+/// The path of a trade where only the trader is traced.
 const WAY_TO_WRITE: [Pair; 6] =
     [Pair::T7T8, Pair::T8T9, Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
 
 impl Joiner {
-    /// Each span since the last look and since the start, in the order of [`Span::ALL`]; the next look starts from here.
-    /// Does not allocate; takes some tens of microseconds.
+    /// Each span since the last update and since the start, in the order of [`Span::ALL`]; begins the next
+    /// interval. Does not allocate; takes some tens of microseconds.
     pub fn live(&mut self) -> [LiveSpan; Span::COUNT] {
         Span::ALL.map(|span| {
             let (latest, total) = (&mut self.latest[span.index()], &self.spans[span.index()]);
@@ -123,7 +123,7 @@ impl Joiner {
         })
     }
 
-    /// The figures of everything that has settled. Allocates: at the end, or off the hot path.
+    /// The results of everything that has settled. Allocates: call it at the end, or off the hot path.
     #[must_use]
     pub fn report(&self) -> Report {
         Report {
@@ -135,7 +135,7 @@ impl Joiner {
         }
     }
 
-    /// A trade step by step.
+    /// The timeline of a trade.
     fn story(&self, trade: &Trade) -> TradeStory {
         let way: &[Pair] = if trade.at(Hop::T1).is_some() { &WAY_BY_VENUE } else { &WAY_TO_WRITE };
         let start = trade.at(Hop::T7).unwrap_or_default();
@@ -157,7 +157,7 @@ impl Joiner {
         }
     }
 
-    /// The median is that of the longest span there is.
+    /// Uses the median of the longest available span.
     fn median_trade(&self) -> Option<&Trade> {
         [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
             let series = &self.spans[span.index()];
@@ -177,7 +177,7 @@ impl Joiner {
             let series = &self.functions[function.index()];
             (function.name(), Group::Function, function.describe(), series)
         });
-        // Pairs are enumerated group by group, so this is the order of the groups.
+        // Pairs are declared group by group, so this is the order of the groups.
         let rows = spans.chain(pairs).chain(functions);
         let rows =
             rows.map(|(name, group, words, series)| Row { name, group, words, summary: series.summary() });
@@ -186,7 +186,7 @@ impl Joiner {
 }
 
 impl Report {
-    /// The row of a name, as in `report.row("T7_T8")`; none when it has no sample.
+    /// The row with a name, as in `report.row("T7_T8")`; `None` when it has no sample.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.name == name)

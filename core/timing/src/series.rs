@@ -4,18 +4,18 @@ use hdrhistogram::Histogram;
 
 use crate::Calibration;
 
-/// Longest duration with a place of its own in the histogram, in nanoseconds: 60 s.
+/// Longest duration with a separate bucket in the histogram, in nanoseconds: 60 s.
 pub const DURATION_NS_MAX: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 /// Negative durations are few and short: two digits take an eighth of the memory.
 const SIGNIFICANT_DIGITS_NEGATIVE: u8 = 2;
 
-/// Durations of one kind. All memory is taken when it is created: about 250 KiB.
+/// Durations of one kind. All memory is allocated at creation: about 250 KiB.
 pub(crate) struct Series {
     calibration: Calibration,
-    /// Those from 0 up, in nanoseconds.
+    /// Durations from 0 up, in nanoseconds.
     histogram: Histogram<u64>,
-    /// Magnitudes of those below 0, in nanoseconds.
+    /// Magnitudes of negative durations, in nanoseconds.
     negatives: Histogram<u64>,
     above: u64,
     sum_ticks: i128,
@@ -23,26 +23,26 @@ pub(crate) struct Series {
     max_ticks: i64,
 }
 
-/// What a series comes to, in nanoseconds.
+/// Statistics of a series, in nanoseconds.
 ///
-/// Nothing is left out: negative durations take part in every figure.
+/// Negative durations are included in every value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many durations.
+    /// Number of durations.
     pub count: u64,
-    /// How many of them were negative.
+    /// Number of negative durations.
     pub negatives: u64,
-    /// How many were longer than [`DURATION_NS_MAX`]: quantiles count them as that long.
+    /// Number of durations longer than [`DURATION_NS_MAX`]; quantiles count them as that long.
     pub above: u64,
     /// The shortest; may be negative.
     pub min_ns: i64,
-    /// Half were at most this long.
+    /// Median.
     pub p50_ns: i64,
-    /// 90 % were at most this long.
+    /// 90 % quantile.
     pub p90_ns: i64,
-    /// 99 % were at most this long.
+    /// 99 % quantile.
     pub p99_ns: i64,
-    /// 99.9 % were at most this long.
+    /// 99.9 % quantile.
     pub p999_ns: i64,
     /// The longest; may be negative.
     pub max_ns: i64,
@@ -80,9 +80,9 @@ impl Series {
         self.histogram.len() + self.negatives.len()
     }
 
-    /// The duration that a share of all is at most as long as, in nanoseconds; 0 when there is none.
+    /// The quantile in nanoseconds: the greatest duration of this share of all; 0 when there is none.
     ///
-    /// A bucket of the histogram ends above what was recorded in it, so the result is kept within the shortest and the longest.
+    /// A bucket ends above its recorded values, so the result is limited to the shortest and the longest.
     pub(crate) fn quantile_ns(&self, quantile: f64) -> i64 {
         if self.count() == 0 {
             return 0;
@@ -98,7 +98,7 @@ impl Series {
             histogram.value_at_quantile(rank as f64 / count as f64) as i64
         };
         if rank <= negatives {
-            // The lowest duration is the one of the greatest magnitude.
+            // The lowest duration has the greatest magnitude.
             -value(&self.negatives, negatives - rank + 1, negatives)
         } else {
             value(&self.histogram, rank - negatives, others)
@@ -129,7 +129,7 @@ impl Series {
         }
     }
 
-    /// Forgets everything; keeps the memory.
+    /// Clears everything; keeps the memory.
     pub(crate) fn reset(&mut self) {
         self.histogram.reset();
         self.negatives.reset();

@@ -1,8 +1,8 @@
-//! What is recorded when a message settles.
+//! The recording of times when a message settles.
 //!
-//! Each time between two hops is recorded once, with the message at whose settling both ends are known:
-//! a market data message knows its command and that command's token, a command knows its token, and a
-//! token, which settles last, knows its trigger and its command.
+//! Each time between two hops is recorded once, when the message settles at which both ends are known: a
+//! market data message knows its command and that command's token, a command knows its token, and a token,
+//! which settles last, knows its trigger and its command.
 
 use crate::counters::EntryCounts;
 use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE_HOPS};
@@ -21,7 +21,7 @@ const FEED_PAIRS: [Pair; 4] = [Pair::T6wT7k, Pair::T6T7, Pair::T6wT7, Pair::T7kT
 const DECISION_PAIRS: [Pair; 4] = [Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
 /// Recorded for a token; with the first pairs of its command they add up to `order_round_trip`.
 const WIRE_PAIRS: [Pair; 2] = [Pair::T12wT1, Pair::T6twT7t];
-/// Recorded for a token besides.
+/// Recorded for a token in addition.
 const OTHER_PAIRS: [Pair; 4] = [Pair::T12T1, Pair::T1kT1, Pair::T7tT8t, Pair::T8tT9t];
 /// Recorded for a token.
 const TOKEN_SPANS: [Span; 5] = [
@@ -114,7 +114,7 @@ impl Joiner {
         self.count_token(entry.trigger, &stamps);
     }
 
-    /// The command's and its token's times, for a market data message that they caused.
+    /// Copies the times of the command that caused a market data message, and of its token.
     fn copy_cause(&mut self, command: CommandId, stamps: &mut Stamps) {
         let Some(entry) = self.commands.find(command.bits()).copied() else {
             self.counters.orphans += 1;
@@ -126,8 +126,8 @@ impl Joiner {
         }
     }
 
-    /// The times of a command's token, unless they are those of an earlier request with the same token: a
-    /// second cancel of one order.
+    /// Copies the times of a command's token, unless they are those of an earlier request with the same
+    /// token: a second cancel of one order.
     fn copy_token(&mut self, token: Token, command: CommandId, stamps: &mut Stamps) {
         match self.tokens.find(token.bits()) {
             Some(entry) if entry.command == Some(command) => entry.times.copy_to(TOKEN_HOPS, stamps),
@@ -136,7 +136,7 @@ impl Joiner {
         }
     }
 
-    /// The trigger's times on its way to the engine; returns its `T7_T8` and `T8_T9` as recorded.
+    /// Copies the trigger's times on its way to the engine; returns its recorded `T7_T8` and `T8_T9`.
     fn copy_trigger(&mut self, trigger: MarketId, stamps: &mut Stamps) -> [Option<i64>; 2] {
         match self.markets.find(trigger.sequence().0) {
             Some(entry) => {
@@ -152,7 +152,7 @@ impl Joiner {
         }
     }
 
-    /// The command's times; returns its pairs up to the response, as recorded.
+    /// Copies the command's times; returns its recorded pairs up to the response.
     fn copy_command(&mut self, command: CommandId, stamps: &mut Stamps) -> [Option<i64>; RESPONSE_PAIRS] {
         match self.commands.find(command.bits()) {
             Some(entry) => {
@@ -166,7 +166,7 @@ impl Joiner {
         }
     }
 
-    /// Records the times that are known, and returns them.
+    /// Records the known times, and returns them.
     fn record_pairs<const N: usize>(&mut self, pairs: [Pair; N], stamps: &Stamps) -> [Option<i64>; N] {
         pairs.map(|pair| self.record_pair(pair, stamps))
     }
@@ -209,7 +209,7 @@ impl Joiner {
         close(&mut self.counters.tokens, &mut self.counters.missing, missing);
     }
 
-    /// The hops that are stamped elsewhere and not here, by bit.
+    /// The missing hops, by bit: those that other messages have stamped and this one has not.
     fn missing(&self, hops: &[Hop], stamps: &Stamps) -> u32 {
         let is_missing = |hop: &&Hop| self.seen.hops[hop.index()] && stamps.at(**hop) == 0;
         hops.iter().filter(is_missing).fold(0, |bits, hop| bits | bit(*hop))
@@ -220,7 +220,7 @@ const fn bit(hop: Hop) -> u32 {
     1 << hop.index()
 }
 
-/// Counts an entry as complete, or as incomplete by what is missing.
+/// Counts an entry as complete, or as incomplete with its missing hops.
 fn close(counts: &mut EntryCounts, missing_counts: &mut [u64; Hop::COUNT], missing: u32) {
     if missing == 0 {
         counts.complete += 1;

@@ -1,40 +1,40 @@
-//! The 16-byte record that a stamp is.
+//! The 16-byte record of a stamp.
 
 use crate::{CommandId, Function, Hop, IdSpace, MarketId, Token, TraceId};
 
 /// One record of a trace ring or a trace file: a stamp of a hop, a link between ids, or the time of a function.
 ///
-/// The first word has what it is in its top byte and a 56-bit id below; the second is the time-stamp
-/// counter, the parent's id, or a number of ticks. A zeroed record means nothing.
+/// The first word has the kind in its top byte and a 56-bit id below; the second is the time-stamp counter,
+/// the parent's id, or a number of ticks. A zeroed record has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Stamp(pub [u64; 2]);
 
 const _: () = assert!(size_of::<Stamp>() == 16);
 
-/// What a [`Stamp`] says.
+/// The content of a [`Stamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampKind {
     /// A message was at a hop.
     Hop {
-        /// Where.
+        /// The hop.
         hop: Hop,
-        /// Which message, in the space of the hop.
+        /// Id of the message, in the space of the hop.
         id: u64,
-        /// When, in ticks of the time-stamp counter.
+        /// Time in ticks of the time-stamp counter.
         tsc: u64,
     },
-    /// An order, and the market data message that triggered it, with the feed handler and the engine that it came by.
+    /// An order, and the market data message that triggered it, with its feed handler and engine.
     TokenFromMarket(Token, MarketId),
     /// A command, and the request that it carries.
     CommandFromToken(CommandId, Token),
     /// A market data message, and the command that caused it.
     MarketFromCommand(MarketId, CommandId),
-    /// A function took so long.
+    /// The time of a function.
     Time {
-        /// Which.
+        /// The function.
         function: Function,
-        /// How long, in ticks.
+        /// Duration in ticks.
         ticks: u64,
     },
 }
@@ -42,7 +42,7 @@ pub enum StampKind {
 const ID_BITS: u32 = 56;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
 
-// Codes of the top byte: 0 is none, hops count from 1.
+// Codes of the top byte: 0 is unused, hops count from 1.
 const FIRST_HOP: u8 = 1;
 const TOKEN_FROM_MARKET: u8 = 0x40;
 const COMMAND_FROM_TOKEN: u8 = 0x41;
@@ -64,7 +64,7 @@ impl Stamp {
         Stamp::new(FIRST_HOP + hop as u8, id.bits(), tsc)
     }
 
-    /// A message came of another.
+    /// A message was caused by another.
     #[inline(always)]
     #[must_use]
     pub fn link<I: TraceId>(child: I, parent: I::Parent) -> Stamp {
@@ -76,14 +76,14 @@ impl Stamp {
         Stamp::new(code, child.bits(), parent.bits())
     }
 
-    /// A function took so many ticks.
+    /// A function took `ticks`.
     #[inline(always)]
     #[must_use]
     pub const fn time(function: Function, ticks: u64) -> Stamp {
         Stamp::new(FIRST_FUNCTION + function as u8, 0, ticks)
     }
 
-    /// What it says, or nothing when the record is not one of ours.
+    /// The content, or `None` when the record has no known kind.
     #[must_use]
     pub fn decode(self) -> Option<StampKind> {
         let [head, value] = self.0;

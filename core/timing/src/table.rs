@@ -1,34 +1,34 @@
-//! Entries found by id, in fixed memory, settled in the order in which they came.
+//! Entries found by id, in fixed memory, settled in the order of entry.
 //!
-//! A set-associative table: an id has [`WAYS`] places it may be in. Dense ids fill the table to the last
-//! place, and ids of several clients that fall together rarely push one another out. An entry is *live*
-//! until it is settled; a settled one stays readable until its place is needed.
+//! A set-associative table: an id has [`WAYS`] possible slots. Dense ids fill the table to the last slot, and
+//! colliding ids of several clients rarely displace one another. An entry is *live* until it is settled; a
+//! settled one remains readable until its slot is needed.
 
-/// Places that an id may be in.
+/// Number of slots that an id may use.
 const WAYS: usize = 4;
 /// No id has more than 56 bits.
 const EMPTY: u64 = u64::MAX;
 const NIL: u32 = u32::MAX;
 
-/// Index of a place.
+/// Index of a slot.
 pub(crate) type Slot = u32;
 
-/// What became of looking for a place for an id.
+/// The result of looking up or entering an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
-    /// The live entry of the id, perhaps new.
+    /// The live entry of the id, possibly new.
     Live(Slot),
     /// The id's entry is settled.
     Settled,
-    /// All places are taken by live entries, of which this is the oldest: settle it and enter again.
+    /// All slots are taken by live entries, of which this is the oldest: settle it and enter again.
     Full(Slot),
 }
 
 #[derive(Clone, Copy)]
 struct Node {
-    /// When it was entered, on the clock of the caller.
+    /// Time of entry, on the clock of the caller.
     born: u64,
-    /// Number of the entry in the order of entering.
+    /// Sequence number of the entry.
     order: u64,
     /// Neighbours in the list of live entries, oldest first.
     older: u32,
@@ -36,7 +36,7 @@ struct Node {
     is_live: bool,
 }
 
-/// A table of entries `E`. All memory is taken when it is created.
+/// A table of entries `E`. All memory is allocated at creation.
 pub(crate) struct Table<E> {
     keys: Vec<[u64; WAYS]>,
     nodes: Vec<Node>,
@@ -62,7 +62,7 @@ impl<E: Clone + Default> Table<E> {
         }
     }
 
-    /// The live entry of `key`, made if there is none of that key.
+    /// The live entry of `key`, created if there is none.
     pub(crate) fn enter(&mut self, key: u64, now: u64) -> Entered {
         let set = self.set(key);
         if let Some(slot) = self.find_in(set, key) {
@@ -89,7 +89,7 @@ impl<E: Clone + Default> Table<E> {
         &mut self.entries[slot as usize]
     }
 
-    /// The id of the entry in a place.
+    /// The id of the entry in a slot.
     pub(crate) fn key(&self, slot: Slot) -> u64 {
         self.keys[slot as usize / WAYS][slot as usize % WAYS]
     }
@@ -99,7 +99,7 @@ impl<E: Clone + Default> Table<E> {
         (self.oldest != NIL && self.nodes[self.oldest as usize].born < deadline).then_some(self.oldest)
     }
 
-    /// Makes a live entry a settled one.
+    /// Settles a live entry.
     pub(crate) fn settle(&mut self, slot: Slot) {
         let Node { older, newer, is_live, .. } = self.nodes[slot as usize];
         assert!(is_live, "an entry settles once");
@@ -114,7 +114,7 @@ impl<E: Clone + Default> Table<E> {
         self.nodes[slot as usize].is_live = false;
     }
 
-    /// Forgets all entries, which must be settled.
+    /// Removes all entries, which must be settled.
     pub(crate) fn clear(&mut self) {
         assert!(self.oldest == NIL, "live entries are settled first");
         self.keys.fill([EMPTY; WAYS]);
@@ -124,7 +124,7 @@ impl<E: Clone + Default> Table<E> {
         self.nodes[slot as usize].is_live
     }
 
-    /// Dense ids take the sets in turn; what a token has above its number moves its client elsewhere.
+    /// Dense ids use the sets in turn; the bits above a token's number spread the clients.
     fn set(&self, key: u64) -> usize {
         let spread = (key >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         key.wrapping_add(spread) as usize & (self.keys.len() - 1)
@@ -135,7 +135,7 @@ impl<E: Clone + Default> Table<E> {
         Some((set * WAYS + way) as Slot)
     }
 
-    /// Where a new entry of the set goes: an empty place, else the oldest settled, else the oldest.
+    /// Slot for a new entry of the set: an empty one, else the oldest settled, else the oldest.
     fn place_in(&self, set: usize) -> Slot {
         let first = set * WAYS;
         let way = (0..WAYS)

@@ -1,16 +1,16 @@
-//! Where an agent writes its stamps.
+//! The interface through which an agent writes its stamps.
 
 use tickpath_lockfree::{cpu, records};
 
 use crate::{Function, Hop, Stamp, TraceId};
 
-/// Takes the stamps of one agent. A type parameter of the agent: [`Trace`], or [`NoTrace`], which
-/// compiles to nothing. The methods take nothing unless a tracer defines them.
+/// Records the stamps of one agent. A type parameter of the agent: [`Trace`], or [`NoTrace`], which compiles
+/// to nothing. The default methods record nothing.
 ///
-/// Stamps are observation and never input: no decision may depend on what these methods return.
+/// Stamps are observations and never input: no decision may depend on the methods' return values.
 #[expect(unused_variables, reason = "nothing is taken by default")]
 pub trait Tracer {
-    /// False when nothing is taken, so that work for the trace alone can be left out.
+    /// False when nothing is recorded, so that work only for the trace can be skipped.
     const ENABLED: bool;
 
     /// The time-stamp counter, or 0 when tracing is off.
@@ -19,59 +19,59 @@ pub trait Tracer {
         0
     }
 
-    /// The same, after all that was read before has arrived, for the end of a read out of shared memory.
+    /// As `now`, after all earlier reads have completed, for the end of a read from shared memory.
     #[inline(always)]
     fn now_ordered(&self) -> u64 {
         0
     }
 
-    /// A message is at a hop now; returns the time taken, or 0 when tracing is off.
+    /// Stamps a message at a hop with the current time; returns the time, or 0 when tracing is off.
     #[inline(always)]
     fn stamp<I: TraceId>(&mut self, hop: Hop, id: I) -> u64 {
         0
     }
 
-    /// A message was at a hop at a time taken before: several messages of one packet, or the kernel's
-    /// time of receipt. Time 0 means unknown; the joiner passes over it.
+    /// Stamps a message at a hop with an earlier time: several messages of one packet, or the kernel's time
+    /// of receipt. Time 0 means unknown; the joiner ignores it.
     #[inline(always)]
     fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64) {}
 
-    /// A message came of another.
+    /// Records that a message was caused by another.
     #[inline(always)]
     fn link<I: TraceId>(&mut self, child: I, parent: I::Parent) {}
 
-    /// A function took so many ticks.
+    /// Records that a function took `ticks`.
     #[inline(always)]
     fn time(&mut self, function: Function, ticks: u64) {}
 
-    /// A tracer of the same kind whose stamps nobody sees. They are to be [discarded](Self::discard) after each
-    /// rehearsal, else its ring fills up.
+    /// A warm-up tracer of the same kind, without a reader. Its stamps must be [discarded](Self::discard)
+    /// after each warm-up, otherwise its ring fills up.
     #[must_use]
     fn understudy(&self) -> Self;
 
-    /// Forgets what was taken since the latest [`flush`](Self::flush), where it still can.
+    /// Discards the stamps since the latest [`flush`](Self::flush), where possible.
     #[inline(always)]
     fn discard(&mut self) {}
 
-    /// Shows the drain what was taken: once at the end of a duty cycle that did work.
+    /// Publishes the stamps to the drain: once at the end of a duty cycle that did work.
     #[inline(always)]
     fn flush(&mut self) {}
 }
 
-/// Records of an understudy's ring: at least four times those of a rehearsal, so that all of them can be discarded.
+/// Records of a warm-up ring: at least four times those of a warm-up, so that all of them can be discarded.
 const UNDERSTUDY_CAPACITY: usize = 1 << 9;
 
-/// Writes stamps into a ring of its own, which the drain empties off the hot path.
+/// Writes stamps into a separate ring, which the drain empties off the hot path.
 ///
-/// A stamp is a read of the time-stamp counter and a store of 16 bytes. When the ring is full the stamp
-/// is dropped and counted.
+/// A stamp is a read of the time-stamp counter and a store of 16 bytes. When the ring is full the stamp is
+/// dropped and counted.
 #[derive(Debug)]
 pub struct Trace {
     ring: records::Producer<Stamp>,
 }
 
 impl Trace {
-    /// A tracer and the drain's end of its ring, which holds `capacity` records (rounded up to a power
+    /// A tracer and the drain's end of its ring, with a capacity of `capacity` records (rounded up to a power
     /// of two).
     #[must_use]
     pub fn new(capacity: usize) -> (Trace, records::Consumer<Stamp>) {
@@ -79,7 +79,7 @@ impl Trace {
         (Trace { ring }, drain)
     }
 
-    /// Stamps dropped so far because the ring was full.
+    /// Number of stamps dropped so far because the ring was full.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.ring.dropped()
@@ -136,7 +136,7 @@ impl Tracer for Trace {
     }
 }
 
-/// Takes nothing and takes no room.
+/// Records nothing and takes no memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTrace;
 
@@ -148,8 +148,8 @@ impl Tracer for NoTrace {
     }
 }
 
-/// Chooses one call in `2^shift`, evenly spaced: a function timer costs two reads of the counter, more
-/// than many a function that it times.
+/// Selects one call in `2^shift`, evenly spaced: a function timer costs two reads of the counter, more than
+/// many functions that it times.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampler {
     count: u32,
@@ -163,7 +163,7 @@ impl Sampler {
         Sampler { count: 0, mask: (1 << shift) - 1 }
     }
 
-    /// True when this call is to be timed; the first is.
+    /// True when this call is to be timed; the first one is.
     #[inline(always)]
     pub fn is_due(&mut self) -> bool {
         let is_due = self.count & self.mask == 0;
@@ -252,7 +252,7 @@ mod tests {
         let (mut trace, mut drain) = Trace::new(16);
         let mut understudy = trace.understudy();
         trace.stamp(Hop::T2, CommandId(Sequence(1)));
-        // As a rehearsal does, far more often than its ring has room.
+        // Like a warm-up, repeated far beyond the capacity of its ring.
         for sequence in 0..10 * UNDERSTUDY_CAPACITY as u64 {
             for _ in 0..REHEARSED {
                 understudy.stamp(Hop::T2, CommandId(Sequence(100 + sequence)));
@@ -267,7 +267,7 @@ mod tests {
         assert!(!drain.is_disconnected(), "the tracer is still there");
     }
 
-    /// Stamps of a rehearsal at most: a quarter of its ring.
+    /// Maximum number of stamps of a warm-up: a quarter of its ring.
     const REHEARSED: usize = UNDERSTUDY_CAPACITY / 4;
 
     #[test]

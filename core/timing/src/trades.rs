@@ -1,25 +1,25 @@
-//! The latest whole trades, of which a report tells one.
+//! The latest complete trades, one of which appears in a report.
 
 use crate::measure::Stamps;
 use crate::{CommandId, Hop, MarketId, Span, Token};
 
-/// The latest trades that are kept.
+/// Maximum number of kept trades.
 const RECENT_TRADES_MAX: usize = 256;
 
-/// One order with the market data that triggered it and the command that it became, stamp by stamp.
+/// One order with its triggering market data and its resulting command, stamp by stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trade {
     /// The order.
     pub(crate) token: Token,
-    /// Its trigger, with the feed handler and the engine that it came by.
+    /// Its trigger, with the feed handler and the engine of its path.
     pub(crate) trigger: Option<MarketId>,
-    /// The command that it became, where the venue is traced too.
+    /// The resulting command, where the venue is traced too.
     pub(crate) command: Option<CommandId>,
     pub(crate) stamps: Stamps,
 }
 
 impl Trade {
-    /// When it was at a hop, in ticks.
+    /// Time at a hop, in ticks.
     pub(crate) const fn at(&self, hop: Hop) -> Option<u64> {
         match self.stamps.at(hop) {
             0 => None,
@@ -27,12 +27,12 @@ impl Trade {
         }
     }
 
-    /// How long a span took, in ticks.
+    /// Duration of a span, in ticks.
     pub(crate) fn span_ticks(&self, span: Span) -> Option<i64> {
         self.stamps.ticks(span.from(), span.to())
     }
 
-    /// Whether every hop from the feed handler's read to the order's write is known.
+    /// True when every hop from the feed handler's read to the order's write is known.
     pub(crate) fn is_whole(&self) -> bool {
         [Hop::T7, Hop::T8, Hop::T9, Hop::T10, Hop::T11, Hop::T12w, Hop::T12]
             .into_iter()
@@ -40,10 +40,10 @@ impl Trade {
     }
 }
 
-/// Keeps trades in fixed memory, which is taken when it is created.
+/// Keeps trades in fixed memory, allocated at creation.
 pub(crate) struct Trades {
     recent: Vec<Trade>,
-    /// Where the next trade goes once `recent` is full.
+    /// Index of the next trade once `recent` is full.
     next: usize,
 }
 
@@ -61,7 +61,7 @@ impl Trades {
         }
     }
 
-    /// The recent trade whose span is nearest to so many ticks.
+    /// The recent trade whose span is nearest to `ticks`.
     pub(crate) fn nearest(&self, span: Span, ticks: u64) -> Option<&Trade> {
         self.recent
             .iter()

@@ -1,4 +1,4 @@
-//! After its creation neither a tracer nor the joiner allocates.
+//! Neither a tracer nor the joiner allocates after its creation.
 
 use tickpath_test_support::allocations::{CountingAllocator, thread_allocations};
 use tickpath_timing::{
@@ -9,7 +9,7 @@ use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// One order and what it causes, 1 tick a stamp; more messages than the tables hold.
+/// One order and its consequences, 1 tick per stamp; more messages than the tables hold.
 fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     let read = MarketId::new(Sequence(number)).via_feed(1);
     let order = Token::new(SessionId(number as u16 % 5), UserRefNum(number as u32), true);

@@ -1,4 +1,4 @@
-//! What happens at the bounds: of tables, of age, of observers; and with stamps that come late or twice.
+//! Behaviour at the bounds of tables, age and observers, and with late or repeated stamps.
 
 use crate::story::{ONE_TRADE, SMALL, joiner, record, rings};
 use tickpath_timing::{Calibration, ENGINES_MAX, FEEDS_MAX, Joiner, JoinerConfig, Stamp, Trace, Tracer};
@@ -17,7 +17,7 @@ fn a_full_table_settles_its_oldest_and_counts_it() {
     assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.settled()), (0, 0));
     take(&mut joiner, &["T4 m17 17"]);
     assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.settled()), (1, 1));
-    // The place of message 1 is gone; its further stamps are those of a message without a beginning.
+    // The slot of message 1 is reused; its further stamps are those of a message without a beginning.
     take(&mut joiner, &["T5 m2 20", "T5 m17 30"]);
     joiner.finish();
     let report = joiner.report();
@@ -111,7 +111,7 @@ fn the_first_of_two_stamps_counts() {
 #[test]
 fn observers_beyond_the_bound_are_counted_and_not_followed() {
     let mut joiner = joiner(SMALL);
-    // Bits as a foreign trace may have them: debug builds refuse to make such an id.
+    // Bits that a foreign trace may have: debug builds refuse to make such an id.
     let with_observer = |feed: u64, engine: u64| {
         let Stamp([head, tsc]) = record("T9 m1f0e0 77");
         Stamp([head | feed << 48 | engine << 52, tsc])
@@ -162,7 +162,7 @@ fn rings_are_drained_and_their_drops_counted() {
     }
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 5, 100), 5);
-    // Three records wait: however much time passes, nothing settles before they are read.
+    // Three records wait: nothing settles before they are read, at any time.
     trace.stamp_at(tickpath_timing::Hop::T3, command(1), 130);
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 3, 9_000), 3);

@@ -1,4 +1,4 @@
-//! Stories: stamps of whole trades in any interleaving, and the exact times they come to.
+//! Scenarios: stamps of whole trades in any interleaving, and their exact times.
 
 use crate::story;
 use crate::story::{ONE_TRADE, check, interleave, report, report_of, rings};
@@ -77,7 +77,7 @@ fn negative_times_are_counted_and_kept() {
 #[test]
 fn what_is_missing_is_counted_by_hop() {
     let counters = report(ONE_TRADE).counters;
-    // Nobody read message 6; the kernel's times are not asked for, nor a client's of one not traced.
+    // No feed handler read message 6; the kernel's times are optional, as are those of an untraced client.
     assert_eq!((counters.markets.complete, counters.markets.incomplete), (1, 1));
     assert_eq!((counters.commands.complete, counters.commands.incomplete), (2, 0));
     assert_eq!((counters.tokens.complete, counters.tokens.incomplete), (2, 0));
@@ -240,12 +240,11 @@ fn the_median_trade_is_told_step_by_step() {
     for line in [
         "2 market data messages, 2 commands and 2 order requests in 2700ns.",
         "  session 2, order 42, triggered by market data message 5, command 4: 1.550 us in all, hop by hop",
-        "  T12w_T1   write begins to order server's read       0.870 |   #######################              |",
+        "  T12w_T1   write begins to order server's read       0.870 |   #####################              |",
         "Market data out: matcher to engine",
-        "  T6_T7                         1   -0.070",
-        "send returned to feed handler's read",
-        "taken as they are: T6_T7 1 T12_T1 1",
-        "tick_to_trade: hops add up to the span, to the tick, for each of 1 order requests (1130 ticks in all).",
+        "  T6_T7    send returned to feed handler's read                  1    -0.070",
+        "before the writer's call did: T6_T7 1 T12_T1 1",
+        "tick_to_trade: hops add up to the span for each of 1 order requests (1130 ticks).",
         "Stamps missing: T7 1 T8 1 T9 1",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

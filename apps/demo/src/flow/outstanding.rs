@@ -5,22 +5,22 @@ use std::collections::VecDeque;
 use tickpath_timing::Token;
 use tickpath_types::{Nanos, OrderEventKind, OrderRequest, SessionId, UserRefNum};
 
-/// Requests of one session that wait for their answer at most.
+/// Maximum number of requests of one session that wait for their answers.
 pub(super) const WINDOW: usize = 256;
-/// A session whose oldest request had no answer for so long gets none: the venue ignores what is about a dead order.
+/// Answer timeout of a session's oldest request: the venue ignores requests about removed orders.
 const ANSWER_TIMEOUT: Nanos = Nanos::from_millis(200);
 
 /// Requests of one session that wait for their answer, oldest first.
 ///
-/// The venue answers a session's requests in their order: an answer to one says that those before it were ignored. An
-/// answer to a request that does not wait any more changes nothing.
+/// The venue answers a session's requests in order: an answer to one shows that those before it were ignored.
+/// An answer to a request that no longer waits changes nothing.
 pub(super) struct Outstanding {
     requests: VecDeque<Waiting>,
-    /// When the latest was sent or answered.
+    /// Time of the latest request or answer.
     since: Nanos,
 }
 
-/// The numbers that an answer may name: the order's, and that of the order which it was to replace.
+/// The numbers that an answer may name: the order's, and that of the order to be replaced.
 #[derive(Clone, Copy)]
 struct Waiting(UserRefNum, UserRefNum);
 
@@ -59,7 +59,7 @@ impl Outstanding {
         }
     }
 
-    /// Gives up what has waited for too long.
+    /// Gives up requests that have waited too long.
     pub(super) fn expire(&mut self, now: Nanos) {
         if !self.is_empty() && now.since(self.since) >= ANSWER_TIMEOUT {
             self.requests.clear();

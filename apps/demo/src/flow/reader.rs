@@ -7,20 +7,20 @@ use tickpath_capture::Recording;
 use tickpath_capture::flow::{FlowCounts, FlowStep, Mapper};
 use tickpath_lockfree::spsc;
 
-/// Steps that are read ahead at most; the reader waits when nobody takes them.
+/// Maximum number of steps read ahead; the reader waits when they are not consumed.
 const READ_AHEAD: usize = 1 << 13;
-/// How long it waits at a time: a fraction of what it has read ahead lasts.
+/// Duration of a wait: a fraction of the time that the steps read ahead last.
 const NAP: Duration = Duration::from_millis(1);
 
-/// A recording that is read, decompressed and mapped on a thread of its own, so that the player's duty cycles do
-/// nothing but take a step from a ring. Dropped, the thread ends by itself.
+/// A recording that is read, decompressed and mapped on a separate thread, so that the player's duty cycles
+/// only take steps from a ring. When it is dropped, the thread ends by itself.
 pub(crate) struct FlowReader {
     steps: spsc::Consumer<FlowStep>,
     taken: u64,
     thread: JoinHandle<Mapped>,
 }
 
-/// What comes next of a recording.
+/// The next item of a recording.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next<'a> {
     Step(&'a FlowStep),
@@ -30,10 +30,10 @@ pub(super) enum Next<'a> {
     End,
 }
 
-/// What the reader's thread ends with.
+/// The final state of the reader's thread.
 struct Mapped {
     mapper: Mapper,
-    /// Counts when a step was yielded, at `step mod length` of its number from 1.
+    /// Counters after each yielded step, at `step mod length` of its number from 1.
     counts: Box<[FlowCounts]>,
     yielded: u64,
     damage: Option<String>,
@@ -44,7 +44,7 @@ impl FlowReader {
     /// The system refuses a thread.
     pub(crate) fn start(recording: Recording, mapper: Mapper) -> std::io::Result<FlowReader> {
         let (yielding, steps) = spsc::channel(READ_AHEAD);
-        // The ring and the step that was taken last.
+        // The ring and the last step taken.
         let counts = vec![FlowCounts::default(); steps.capacity() + 1].into_boxed_slice();
         let mapped = Mapped { mapper, counts, yielded: 0, damage: None };
         let thread =
@@ -52,9 +52,9 @@ impl FlowReader {
         Ok(FlowReader { steps, taken: 0, thread })
     }
 
-    /// The next step, which stays the next until it is [taken](Self::take).
+    /// The next step, which remains the next until it is [taken](Self::take).
     pub(super) fn peek(&mut self) -> Next<'_> {
-        // In this order: what was yielded before the end is still there.
+        // In this order: steps yielded before the end are still there.
         let is_over = self.steps.is_disconnected();
         match self.steps.peek() {
             Some(step) => Next::Step(step),
@@ -67,8 +67,8 @@ impl FlowReader {
         self.taken += u64::from(self.steps.try_pop().is_some());
     }
 
-    /// Ends the reading: what the steps that were taken come to, and why the recording ended early if they were all
-    /// that came before.
+    /// Ends the reading: returns the counters of the taken steps, and the reason why the recording ended
+    /// early if all earlier steps were taken.
     pub(super) fn finish(self) -> (FlowCounts, Option<String>) {
         let FlowReader { mut steps, taken, thread } = self;
         let is_played = steps.is_disconnected() && steps.try_pop().is_none();
@@ -102,7 +102,7 @@ impl Mapped {
                 match recording.next_event() {
                     Ok(Some(event)) => self.mapper.handle_event(&event),
                     ended => {
-                        // A damaged file ends where it is damaged: what came before is played.
+                        // A damaged file ends at the damage: the steps before it are played.
                         self.damage = ended.err().map(|error| error.to_string());
                         self.mapper.finish();
                         is_read = true;
@@ -139,7 +139,7 @@ mod tests {
         Mapper::new(survey(&mut Recording::open(path).unwrap()).unwrap(), FlowLimits::default())
     }
 
-    /// The steps, read in one go, the counts after each, and those at the end.
+    /// The steps from a direct reading, the counters after each, and the final ones.
     fn expected(path: &Path) -> (Vec<(FlowStep, FlowCounts)>, FlowCounts) {
         let (mut recording, mut mapper) = (Recording::open(path).unwrap(), mapper(path));
         let mut steps = Vec::new();

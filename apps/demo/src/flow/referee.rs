@@ -1,14 +1,14 @@
-//! Holds the venue's executions against those of a recording.
+//! Compares the venue's executions with those of a recording.
 
 use tickpath_capture::flow::Expected;
 use tickpath_types::{CancelReason, Liquidity, MatchId, OrderEventKind, Price, Qty, UserRefNum};
 
 use super::session::TAKER;
 
-/// Numbers in a row whose entries are kept: far more orders and executions than can be under way.
+/// Number of consecutive numbers whose entries are kept: far more than the orders and executions in flight.
 const KEPT: usize = 1 << 12;
 
-/// The newest entries by their number: each stays until it is taken out or one [`KEPT`] numbers later replaces it.
+/// The newest entries by number: each stays until it is taken or replaced by one [`KEPT`] numbers later.
 struct Newest<T>(Box<[Option<(u64, T)>]>);
 
 impl<T: Copy> Newest<T> {
@@ -29,7 +29,7 @@ impl<T: Copy> Newest<T> {
     }
 }
 
-/// What the venue said of one execution, as it comes from its two sides.
+/// The venue's events of one execution, from its two sides.
 #[derive(Clone, Copy, Default)]
 struct Match {
     taker: Option<Side>,
@@ -43,11 +43,11 @@ struct Side {
     qty: Qty,
 }
 
-/// Checks the venue's executions against what the recording says.
+/// Checks the venue's executions against the recording.
 pub(super) struct Referee {
-    /// By the number of the taker's order.
+    /// Indexed by the number of the taker's order.
     expected: Newest<Expected>,
-    /// Executions of which one side was heard. That of a guest never is: the other is forgotten in time.
+    /// Executions with an event of one side. A guest's side never arrives: its entries are overwritten.
     matches: Newest<Match>,
     pub(super) confirmed: u64,
     pub(super) contradicted: u64,
@@ -69,13 +69,13 @@ impl Referee {
         }
     }
 
-    /// An order of the taker was sent that must trade so.
+    /// Records a sent order of the taker and its expected trade.
     pub(super) fn expect(&mut self, taker: UserRefNum, expected: Expected) {
         self.expected.insert(taker.0.into(), expected);
         self.expected_total += 1;
     }
 
-    /// The venue told a session something.
+    /// Handles an event that the venue sent to a session.
     pub(super) fn hear(&mut self, session: usize, kind: &OrderEventKind) {
         match *kind {
             OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id } => {
@@ -168,7 +168,7 @@ mod tests {
     fn one_side_of_a_guests_execution_stands_in_nobodys_way() {
         let mut referee = referee();
         referee.hear(MAKER, &executed(3, Liquidity::Added, 100, 2));
-        // The same slot, a round later.
+        // The same slot, one wrap later.
         let match_id = 2 + KEPT as u64;
         referee.hear(MAKER, &executed(7, Liquidity::Added, 100, match_id));
         referee.hear(TAKER, &executed(1, Liquidity::Removed, 100, match_id));

@@ -1,6 +1,6 @@
-//! The two sessions of a recorded flow, by their place among its connections.
+//! The two sessions of a recorded flow, by their index among its connections.
 
-/// Enters the orders that rested in the recording.
+/// Enters the resting orders of the recording.
 pub(super) const MAKER: usize = 0;
-/// Enters the orders that took them.
+/// Enters the orders that trade with them.
 pub(super) const TAKER: usize = 1;

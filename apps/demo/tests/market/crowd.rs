@@ -1,4 +1,4 @@
-//! The crowd's market.
+//! The market with background flow.
 
 use tickpath_agent::StopSignal;
 use tickpath_demo::{DemoSettings, Outcome};
@@ -7,7 +7,7 @@ use tickpath_types::Nanos;
 
 use crate::support::{assert_holds, assert_no_proof_fails, proof, run, settings};
 
-/// What `docs/json.md` promises at the top, and in each proof, row and line.
+/// The sections of `docs/json.md`, with the keys of each check, row and line.
 const SECTIONS: [&str; 12] = [
     "proofs",
     "spans",
@@ -25,8 +25,8 @@ const SECTIONS: [&str; 12] = [
 
 #[test]
 fn a_market_with_losses_proves_everything() {
-    // What is warm after a second is watched for another: its duty cycles do not allocate. A host with much else to do
-    // may not let everybody trade in that time.
+    // The warm-up ends after one second; during another the duty cycles must not allocate. A busy host may
+    // not let all participants trade in that time.
     let everybody_traded =
         |outcome: &Outcome| outcome.participants.iter().all(|participant| participant.orders > 0);
     let mut outcomes = [2, 8, 32].into_iter().map(|seconds| {

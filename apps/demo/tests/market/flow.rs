@@ -1,4 +1,4 @@
-//! Recorded flows in place of the crowd.
+//! Recorded flows instead of background flow.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ fn play(flow: &Path) -> anyhow::Result<Outcome> {
     run(&whole(flow))
 }
 
-/// Every execution of the recording that can happen again did, and the books are equal.
+/// Asserts that every repeatable execution of the recording was repeated, and that the books are equal.
 fn assert_repeats(outcome: &Outcome) {
     assert_no_proof_fails(outcome);
     for name in ["flow_executions", "books_equal", "positions_zero", "hops_sum"] {
@@ -73,7 +73,7 @@ fn a_recording_may_be_played_at_a_multiple_of_its_own_time() {
 #[test]
 fn a_recording_may_be_sparse() {
     let settings = whole(&in_repository("ritch_excerpt.itch50.gz"));
-    // Seventeen thousand seconds in two, with pauses that are longer than an answer is waited for.
+    // Seventeen thousand seconds in two, with pauses longer than the answer timeout.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(900_000), ..settings }).unwrap();
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
     assert_repeats(&outcome);
@@ -93,7 +93,7 @@ fn day(folder: &Path) -> PathBuf {
 fn reading_ahead_leaves_no_allocation_to_the_duty_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let settings = whole(&day(folder.path()));
-    // A day of sixteen hours in about two seconds: what is warm after the first is watched in the second.
+    // A day of sixteen hours in about two seconds: the warm-up takes the first, the second must not allocate.
     let outcome = run(&DemoSettings { speed: Speed::Hundredths(2_500_000), ..settings }).unwrap();
     assert_repeats(&outcome);
     assert!(outcome.elapsed >= Nanos::from_millis(1_500), "{}", outcome.elapsed);
@@ -129,7 +129,7 @@ fn lobster_trades_again() {
     assert_repeats(&play(&path).unwrap());
 }
 
-/// The first part of a file, in a folder of its own.
+/// The first part of a file, in a separate folder.
 fn cut(path: &Path, folder: &Path) -> PathBuf {
     let whole = std::fs::read(path).unwrap();
     let cut = folder.join(path.file_name().unwrap());
@@ -155,7 +155,7 @@ fn a_recording_that_is_cut_off_is_played_to_the_cut_and_says_so() {
 #[test]
 fn a_recording_that_is_cut_off_before_its_first_event_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    // One block of compression: nothing of it can be read without its end.
+    // One compressed block: nothing of it can be read without its end.
     let error = play(&cut(&in_repository("test_data.mbo.v3.dbn.zst"), folder.path())).err().unwrap();
     assert!(error.to_string().contains("cut short at byte 0"), "{error}");
 }

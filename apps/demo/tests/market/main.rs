@@ -1,4 +1,4 @@
-//! Whole demonstrations: every agent, every socket, every proof.
+//! Whole demonstrations: every agent, every socket, every check.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod crowd;
@@ -7,6 +7,6 @@ mod support;
 
 use tickpath_agent::CountingAllocator;
 
-/// So that the demonstrations see what their duty cycles allocate.
+/// Lets the demonstrations count the allocations of their duty cycles.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

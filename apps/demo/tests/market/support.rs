@@ -6,7 +6,7 @@ use tickpath_agent::StopSignal;
 use tickpath_demo::{DemoSettings, Outcome, Proof, ViewMode};
 use tickpath_types::Nanos;
 
-/// Each market has a thread on every core of a small host: two at once would wait for one another.
+/// Each market has a thread on every core of a small host: two at once would wait for each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A market that is small enough for a busy host in the dev profile.
@@ -28,13 +28,13 @@ pub fn proof<'a>(outcome: &'a Outcome, name: &str) -> &'a Proof {
     outcome.proofs.iter().find(|proof| proof.name == name).unwrap_or_else(|| panic!("no proof {name}"))
 }
 
-/// The proof was put to the test and held.
+/// Asserts that the check was tested and held.
 pub fn assert_holds(outcome: &Outcome, name: &str) {
     let proof = proof(outcome, name);
     assert!(proof.ok == Some(true) && proof.exercised > 0, "{proof:?}");
 }
 
-/// Nothing failed, whatever there was to test.
+/// Asserts that no check failed, however many were tested.
 pub fn assert_no_proof_fails(outcome: &Outcome) {
     assert!(outcome.holds(), "{:#?}", outcome.proofs);
 }

@@ -1,4 +1,4 @@
-//! Stamps as text, and what they come to.
+//! Scenarios: stamps as text, and their results.
 //!
 //! A line that ends in `:` starts the ring of an agent. A record is `HOP ID TSC`, `ID <- ID` or
 //! `FUNCTION TICKS`. An id is `m5` (market data message), `m5f0` (at a feed handler), `m5f0e1` (at an
@@ -11,7 +11,7 @@ use tickpath_timing::{
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-/// Tables of 16, messages settle after 500 ns and tokens after 1,000.
+/// Tables of 16; messages settle after 500 ns and tokens after 1,000.
 pub const SMALL: JoinerConfig =
     JoinerConfig { market_capacity: 16, command_capacity: 16, token_capacity: 16, age: Nanos(1_000) };
 
@@ -19,12 +19,12 @@ pub fn joiner(config: JoinerConfig) -> Joiner {
     Joiner::new(config, Calibration::identity())
 }
 
-/// The report of a story, read ring by ring.
+/// The report of a scenario, read ring by ring.
 pub fn report(text: &str) -> Report {
     report_of(rings(text).concat())
 }
 
-/// The report of records in the order given.
+/// The report of records in the given order.
 pub fn report_of(records: Vec<Stamp>) -> Report {
     let mut joiner = joiner(SMALL);
     records.into_iter().for_each(|record| joiner.handle_stamp(record));
@@ -32,7 +32,7 @@ pub fn report_of(records: Vec<Stamp>) -> Report {
     joiner.report()
 }
 
-/// Checks all rows of a story, as `name count mean`, for many interleavings of its rings.
+/// Checks all rows of a scenario, as `name count mean`, for many interleavings of its rings.
 pub fn check(text: &str, expected: &str) {
     let expected: Vec<String> = expected.split_whitespace().map(str::to_owned).collect();
     for seed in 0..64 {
