@@ -1,4 +1,4 @@
-//! The run: interleaved rounds of the measurements that were asked for.
+//! The run: interleaved rounds of the requested measurements.
 
 use std::thread;
 
@@ -18,12 +18,12 @@ use crate::rows::{host_jitter, measurements};
 
 /// Measures on this host.
 ///
-/// Runs on a thread of its own, pinned to a core, and spins on a second core where a row needs one; give it
-/// a quiet machine. Every answer is checked; a row whose answer was wrong, or that cannot be measured, has a
-/// [failure](Row::failure) in place of values, and the others are measured all the same.
+/// Runs on a separate thread, pinned to a core, and spins on a second core for rows that need one. Use a
+/// quiet machine. Every answer is checked. A row with a wrong answer, or one that cannot be measured, has a
+/// [failure](Row::failure) in place of values; the other rows are measured all the same.
 ///
 /// # Errors
-/// A filter names no row; the measuring thread cannot be started or pinned; the run was stopped.
+/// A filter matches no row; the measuring thread cannot be started or pinned; the run was stopped.
 pub fn bench(options: &BenchOptions) -> anyhow::Result<BenchReport> {
     let wanted = choose(&options.filter, options.external_rows)?;
     let run = thread::Builder::new().name("lab".to_owned());
@@ -67,12 +67,12 @@ impl<'a> Run<'a> {
             self.keep(&host_jitter::ROW, sample);
             for (measurement, prepared) in &mut plan {
                 self.ensure_wanted()?;
-                // Prepared just before it is measured, so that the first figures come at once.
+                // Prepared just before it is measured, so that the first figures appear early.
                 if round == 1 {
                     *prepared = self.prepare(measurement);
                 }
                 self.measure(measurement, prepared);
-                // An interrupted measurement may fail; that is not the row's failure.
+                // An interrupted measurement may fail; that is no failure of the row.
                 self.ensure_wanted()?;
                 if round == 1 {
                     self.show(measurement);
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The rounds of a measurement; where it has none, its rows say why.
+    /// Prepares the rounds of a measurement; if that fails, its rows have the reason.
     fn prepare(&mut self, measurement: &'static Measurement) -> Option<Round> {
         let opened = if self.lab.context.far.is_none() && measurement.needs_two_cores {
             Err(Missing("needs two cores, and this process may use one".to_owned()).into())
@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
         None
     }
 
-    /// Takes one round of a measurement that is prepared.
+    /// Runs one round of a prepared measurement.
     fn measure(&mut self, measurement: &'static Measurement, prepared: &mut Option<Round>) {
         let Some(round) = prepared else { return };
         match round() {
@@ -137,12 +137,12 @@ impl<'a> Run<'a> {
         self.rows.iter_mut().filter(|row| measurement.gives(row.spec.name))
     }
 
-    /// Takes the rows of a measurement that failed out of the report's figures.
+    /// Marks the rows of a measurement as failed and discards their values.
     fn fail(&mut self, measurement: &'static Measurement, error: &anyhow::Error) {
         self.rows_of(measurement).for_each(|row| row.fail(format!("{error:#}")));
     }
 
-    /// Adds a sample to its row, if that is wanted, beside the limit, which was measured before it.
+    /// Adds a sample to its row, if the row is requested, and the limit, which was measured before it.
     fn keep(&mut self, spec: &RowSpec, sample: Sample) {
         let value_of =
             |wanted: &str| self.rows.iter().find(|row| row.spec.name == wanted)?.values.last().copied();
@@ -156,14 +156,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Says what the rows came to in the first round, before the report has the medians.
+    /// Shows the rows' values of the first round, before the report has the medians.
     fn show(&self, measurement: &Measurement) {
         for row in self.rows.iter().filter(|row| measurement.gives(row.spec.name)) {
             self.lab.tell(format_args!("{}", row.first_look()));
         }
     }
 
-    /// An error once the run was told to stop.
+    /// Returns an error once the run was stopped.
     fn ensure_wanted(&self) -> anyhow::Result<()> {
         ensure!(!self.lab.options.stop.is_stopped(), "interrupted");
         Ok(())
@@ -178,7 +178,7 @@ mod tests {
     use crate::context::Effort;
     use crate::measurement::{on_one_core, row};
 
-    /// One that cannot be prepared, one that is wrong in its second round, and one that is well.
+    /// One measurement that cannot be prepared, one that fails in its second round, and one that succeeds.
     const PARTLY_BROKEN: &[Measurement] = &[
         on_one_core(&[row("stamp", "ns")], |_| bail!("no counter")),
         on_one_core(&[row("matching", "M/s"), row("matching_p99", "ns")], |_| {

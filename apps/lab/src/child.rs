@@ -6,13 +6,14 @@ use anyhow::bail;
 
 use crate::rows::measurements;
 
-/// Does the work that [`bench`](crate::bench) counts: called in a separate process, which runs under callgrind,
-/// with the arguments behind [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
+/// Does the work that [`bench`](crate::bench) counts. Call it in a separate process, which runs under
+/// callgrind, with the arguments after
+/// [`BenchOptions::counting_command`](crate::BenchOptions::counting_command).
 ///
-/// The first argument names the work; prints what it led to.
+/// The first argument names the work; prints its result.
 ///
 /// # Errors
-/// The arguments are not those that `bench` gives, or the work's input cannot be read.
+/// The arguments differ from those that `bench` passes, or the work's input cannot be read.
 pub fn run_counted(arguments: &[String]) -> anyhow::Result<()> {
     let mut works = measurements().filter_map(|measurement| measurement.counted);
     let work = arguments.first().and_then(|name| works.find(|work| work.names.contains(&name.as_str())));

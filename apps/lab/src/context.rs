@@ -1,4 +1,5 @@
-//! What every measurement needs: the clock, two cores, how much to do, and how to wait for the other core.
+//! The context of every measurement: the clock, two cores, the amount of work, and how to wait for the other
+//! core.
 
 use std::fs;
 use std::thread;
@@ -10,15 +11,15 @@ use tickpath_types::Nanos;
 
 use crate::statistics::quantile;
 
-/// Empty polls between two looks at whether there is still something to wait for.
+/// Empty polls between two checks of whether to keep waiting.
 const POLLS_PER_LOOK: u32 = 1 << 14;
-/// An answer that takes longer does not come.
+/// Longest time to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How much is done in a round.
+/// The amount of work in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Just enough to see that it works; the figures mean little.
+    /// Just enough to check that it works; the figures mean little.
     Smoke,
     /// A tenth of the full measurement: a first look.
     Quick,
@@ -28,7 +29,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// As in JSON.
+    /// Returns the name used in JSON.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Effort::Smoke => "smoke",
@@ -37,7 +38,7 @@ impl Effort {
         }
     }
 
-    /// How often to do what a full round does `full` times.
+    /// Scales the number `full` of a full round to this effort.
     pub(crate) fn count(self, full: usize) -> usize {
         match self {
             Effort::Smoke => (full / 1_000).clamp(1, 1_000),
@@ -47,14 +48,14 @@ impl Effort {
     }
 }
 
-/// What every measurement needs.
+/// The context of every measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     pub(crate) clock: TscClock,
     pub(crate) effort: Effort,
     /// Core of the thread that measures.
     pub(crate) near: usize,
-    /// Core of the other end, where there is one.
+    /// Core of the other end, if any.
     pub(crate) far: Option<usize>,
 }
 
@@ -78,7 +79,7 @@ impl Context {
 
     /// Runs `far` on a thread of the other core while `near` runs on this one.
     ///
-    /// When either returns, the signal that both are given is raised, which ends the other's waiting.
+    /// Both receive a stop signal. It is raised when either returns, and ends the other's waiting.
     pub(crate) fn beside<T>(
         &self,
         far: impl FnOnce(&StopSignal) -> anyhow::Result<()> + Send,
@@ -102,7 +103,7 @@ impl Context {
         })
     }
 
-    /// Ticks that some work takes.
+    /// Returns the ticks that some work takes.
     #[inline(always)]
     pub(crate) fn timed(&self, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<u64> {
         let start = self.clock.ticks();
@@ -110,12 +111,12 @@ impl Context {
         Ok(self.clock.ticks() - start)
     }
 
-    /// Nanoseconds for each of `count` that took so many ticks together.
+    /// Returns the nanoseconds per item, for `count` items that took `ticks` together.
     pub(crate) fn nanos_each(&self, ticks: u64, count: u64) -> f64 {
         self.clock.ticks_to_nanos(ticks).0 as f64 / count as f64
     }
 
-    /// The value at `wanted`, 0 to 1, of times in ticks, in nanoseconds.
+    /// Returns the quantile `wanted`, 0 to 1, of times in ticks, in nanoseconds.
     pub(crate) fn quantile_ns(&self, ticks: &mut [u64], wanted: f64) -> f64 {
         self.clock.ticks_to_nanos(quantile(ticks, wanted)).0 as f64
     }
@@ -127,17 +128,17 @@ impl Context {
     }
 }
 
-/// The other end ended, so nothing more comes.
+/// The other end has ended, so nothing more arrives.
 #[derive(Debug, thiserror::Error)]
 #[error("the other end has ended")]
 pub(crate) struct Ended;
 
-/// Polls until there is something.
+/// Polls until there is a result.
 ///
-/// Gives the core up now and then, since the other end may need it where threads are more than cores.
+/// Yields the core now and then, because the other end may need it where there are more threads than cores.
 ///
 /// # Errors
-/// `poll`'s; [`Ended`] once `stop` is raised; no answer for 20 s.
+/// An error of `poll`; [`Ended`] once `stop` is raised; no answer for 20 s.
 #[inline(always)]
 pub(crate) fn wait_for<T>(
     stop: &StopSignal,
@@ -156,7 +157,7 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// The end of a wait in vain.
+/// The timeout of a wait.
 #[derive(Default)]
 struct Patience {
     deadline: Option<Instant>,
@@ -164,10 +165,10 @@ struct Patience {
 }
 
 impl Patience {
-    /// Looks whether there is still something to wait for.
+    /// Checks whether to keep waiting.
     #[cold]
     fn look(&mut self, stop: &StopSignal) -> anyhow::Result<()> {
-        // The polls between two looks find what the other end did before it ended.
+        // The polls between two checks find the other end's last results before it ended.
         if std::mem::replace(&mut self.has_stopped, stop.is_stopped()) {
             return Err(Ended.into());
         }
@@ -179,13 +180,13 @@ impl Patience {
     }
 }
 
-/// Logical cores of the same physical core; empty where the system does not say.
+/// Logical cores of the same physical core; empty if the system does not report them.
 fn siblings(core: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     fs::read_to_string(path).map(|text| core_list(&text)).unwrap_or_default()
 }
 
-/// `0,64` or `0-1`, as the kernel writes lists of cores; what is not so written is left out.
+/// Parses a kernel list of cores, `0,64` or `0-1`; skips malformed parts.
 fn core_list(text: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

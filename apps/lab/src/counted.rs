@@ -1,7 +1,7 @@
 //! Work whose instructions are counted: this program runs itself under callgrind.
 //!
-//! Hardware counters are missing on many hosts, virtual ones above all, and other load disturbs them; a
-//! simulator counts the same everywhere.
+//! Many hosts, above all virtual ones, have no hardware counters, and other load disturbs them. A simulator
+//! counts the same everywhere.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::lab::{Lab, Missing};
 
 /// Work that a separate process does under callgrind.
 pub(crate) struct CountedWork {
-    /// Words of which the first of the process's arguments is one, as that of no other work.
+    /// Values of the process's first argument that select this work; no two works share one.
     pub(crate) names: &'static [&'static str],
-    /// The function that is counted, with what it calls, as callgrind matches it.
+    /// The function to count, including its callees, as callgrind matches it.
     pub(crate) function: &'static str,
-    /// Does the work by all of the process's arguments; returns its result.
+    /// Does the work with all of the process's arguments; returns its result.
     pub(crate) run: fn(&[String]) -> anyhow::Result<String>,
 }
 
-/// One call of a work.
+/// One call of a work item.
 pub(crate) struct Call<'a> {
     /// Its description in the progress message `counting WHAT under callgrind`.
     pub(crate) what: String,
@@ -33,21 +33,21 @@ pub(crate) struct Call<'a> {
     pub(crate) with_caches: bool,
 }
 
-/// Callgrind's counts, and the caches that were simulated.
+/// Callgrind's counts, and the simulated caches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) instructions: u64,
-    /// Conditional and indirect branches that its predictor got wrong.
+    /// Conditional and indirect branches that its predictor mispredicted.
     pub(crate) branch_misses: u64,
     /// Reads and writes that missed the first level of the data cache.
     pub(crate) first_level_misses: u64,
-    /// And those that missed the last level.
+    /// Reads and writes that missed the last level.
     pub(crate) last_level_misses: u64,
     pub(crate) caches: Vec<String>,
 }
 
 impl CountedWork {
-    /// Counts the instructions of work with one argument behind its name.
+    /// Counts the instructions of work with one argument after its name.
     ///
     /// # Errors
     /// As [`count`](CountedWork::count).
@@ -66,7 +66,7 @@ impl CountedWork {
     /// Counts in a separate process.
     ///
     /// # Errors
-    /// [`Missing`]: why there are no counts, with the remedy.
+    /// [`Missing`]: the reason for missing counts, with the remedy.
     pub(crate) fn count(&self, lab: &Lab<'_>, call: &Call<'_>) -> anyhow::Result<Counted> {
         let counted = lab.counting_command().and_then(|command| {
             lab.tell(format_args!("counting {} under callgrind", call.what));
@@ -94,8 +94,8 @@ impl CountedWork {
             }
             other => other.context("valgrind does not start")?,
         };
-        // A child that ends early says why; that the rest did not fit into the pipe says less.
-        let written = child.stdin.take().context("the pipe was asked for")?.write_all(call.input);
+        // A child that ends early reports the reason; the error of the broken pipe is less helpful.
+        let written = child.stdin.take().context("the pipe was requested")?.write_all(call.input);
         let output = child.wait_with_output()?;
         ensure!(output.status.success(), "{}", last_line(&output.stderr, output.status));
         written.context("the input could not be handed over")?;
@@ -117,7 +117,7 @@ fn last_line(stderr: &[u8], status: std::process::ExitStatus) -> String {
     last.map_or_else(|| format!("valgrind ended with {status}"), |line| format!("valgrind: {line}"))
 }
 
-/// The sums of a profile: `events:` names the columns of `summary:`, `desc:` the caches.
+/// Sums up a profile: `events:` names the columns of `summary:`, `desc:` the caches.
 fn parse(profile: &str) -> anyhow::Result<Counted> {
     let line = |key: &str| profile.lines().find_map(|line| line.strip_prefix(key));
     let names = line("events:").context("no line 'events:'")?;

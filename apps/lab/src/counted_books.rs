@@ -1,4 +1,4 @@
-//! A day of ITCH through full books, counted.
+//! Counts instructions for a day of ITCH applied to full books.
 
 use std::hint::black_box;
 use std::io::Read;
@@ -16,14 +16,15 @@ use crate::day_file;
 use crate::itch_books;
 use crate::lab::Lab;
 
-/// Names of the books that a day goes through, and of their reference model.
+/// Names of the books that process a day, and of their reference model.
 pub(crate) const FAST: &str = "fast";
 pub(crate) const PLAIN: &str = "plain";
 
-/// Its arguments are the books, and the messages, symbols and live orders of the day, which is its input.
+/// The arguments are the kind of books, and the messages, symbols and live orders of the day. The input is
+/// the day.
 pub(crate) const WORK: CountedWork = CountedWork { names: &[FAST, PLAIN], function: "*counted_pass*", run };
 
-/// Counts a pass of a day through books.
+/// Counts the instructions of one pass of a day through books.
 ///
 /// # Errors
 /// As [`CountedWork::count`]; the run was stopped.
@@ -75,14 +76,14 @@ fn words(messages: u64, live: u32, state_hash: u64) -> String {
     format!("{messages} messages, {live} live orders, {state_hash:#018x}")
 }
 
-/// The pass that is counted, by this name and no other.
+/// The counted pass, identified by this unique name.
 #[inline(never)]
 fn counted_pass<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8]) {
     itch_books::apply(builder, file, &mut Taken);
 }
 
-/// Takes every update. If none were used, the compiler would leave out as much of making them as it can see through,
-/// which is more of one kind of books than of the other.
+/// Accepts every update. If none were used, the compiler would omit as much of their construction as it can
+/// see through, which differs between the kinds of books.
 struct Taken;
 
 impl UpdateListener for Taken {

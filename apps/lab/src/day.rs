@@ -4,12 +4,12 @@ use tickpath_flowgen::ItchDayConfig;
 
 use crate::context::Effort;
 
-/// A day that every figure about market data is taken on: fixed by its settings, and by the hash of its bytes.
+/// A day on which all market data figures are measured: defined by its settings and the hash of its bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct StandardDay {
     pub(crate) name: &'static str,
     pub(crate) config: ItchDayConfig,
-    /// Of the bytes of its file: xxh3, 64 bits.
+    /// Hash of the bytes of its file: xxh3, 64 bits.
     pub(crate) hash: u64,
     /// Checksum of every field of every message.
     pub(crate) checksum: u64,

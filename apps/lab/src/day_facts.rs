@@ -1,4 +1,4 @@
-//! What a day asks of whoever keeps its books, found by going through it.
+//! The demands of a day on a book builder, found by replaying it.
 
 use anyhow::ensure;
 use tickpath_book::{BooksById, DirectBooks};
@@ -9,18 +9,18 @@ use tickpath_types::Sequence;
 use crate::day::StandardDay;
 use crate::itch_books;
 
-/// What a day asks of its reader.
+/// The demands of a day on its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DayFacts {
-    /// Most orders that rest at a time.
+    /// Maximum number of orders that rest at a time.
     pub(crate) live_max: u32,
-    /// Price levels when most orders rest.
+    /// Number of price levels when most orders rest.
     pub(crate) levels_at_peak: u32,
-    /// Order references given out, each counted once.
+    /// Number of distinct order references.
     pub(crate) unique_refs: u64,
 }
 
-/// Goes through a day once, message by message, and holds its end against what it must lead to.
+/// Replays a day once, message by message, and compares its final state with the expected one.
 pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts> {
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(&day.config);
     let mut refs = References::default();
@@ -38,7 +38,7 @@ pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts>
     Ok(facts)
 }
 
-/// The references that a day gave out.
+/// The order references that a day assigned.
 #[derive(Default)]
 struct References {
     /// One bit for each.
@@ -48,7 +48,8 @@ struct References {
 
 impl References {
     fn see(&mut self, message: &[u8]) -> anyhow::Result<()> {
-        // An add has its reference where every message about an order has one, a replacement its new one behind it.
+        // An add has its reference at the common position of order messages; a replacement has the new one
+        // after it.
         let at = match message.first() {
             Some(&(AddOrder::TYPE | AddOrderMpid::TYPE)) => 11,
             Some(&OrderReplace::TYPE) => 19,

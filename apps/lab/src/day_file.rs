@@ -1,4 +1,4 @@
-//! The files of the standard days: made once and kept.
+//! The files of the standard days: generated once and cached.
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -14,28 +14,29 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::day::StandardDay;
 
-/// Frames made between two looks at the progress.
+/// Frames generated between two progress checks.
 const FRAMES: usize = 1 << 16;
-/// Room for a message and its length; more is found where it does not do.
+/// Estimated bytes of a message and its length; the buffer grows if needed.
 const FRAME_LEN: usize = 32;
-/// Who writes a day writes something every second: a file that nothing was written to for so long is nobody's.
+/// Age at which a partial file counts as abandoned: the process that generates a day writes to it every
+/// second.
 const UNFINISHED_AGE: Duration = Duration::from_secs(600);
 const UNFINISHED: &str = ".unfinished";
 
-/// A day's bytes, and where they are kept.
+/// A day's bytes, and the location of its file.
 pub(crate) struct DayFile {
     pub(crate) bytes: Vec<u8>,
-    /// Where they are kept, or why they are not.
+    /// Path of the file, or the reason why there is none.
     pub(crate) kept: Result<PathBuf, String>,
 }
 
-/// Reads a day from the cache; one that is not there, or damaged, is made and kept.
+/// Reads a day from the cache; a missing or damaged one is generated and cached.
 ///
-/// A day that cannot be kept is made all the same. Any number of processes may do this at a time: each writes a
-/// file of its own and moves it into place when it is whole.
+/// A day that cannot be cached is generated all the same. Any number of processes may do this at a time: each
+/// writes a separate file and moves it into place when it is complete.
 ///
 /// # Errors
-/// `stop` was raised, or the day came out wrong.
+/// `stop` was raised, or the generated day is wrong.
 pub(crate) fn load(day: &StandardDay, stop: &StopSignal, is_telling: bool) -> anyhow::Result<DayFile> {
     match cache_folder() {
         Ok(folder) => load_from(&folder, day, stop, is_telling),
@@ -53,10 +54,10 @@ fn load_from(
     match fs::read(&path) {
         Ok(bytes) => match check(day, &bytes) {
             Ok(()) => return Ok(DayFile { bytes, kept: Ok(path) }),
-            Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it anew", path.display())),
+            Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it again", path.display())),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it anew", path.display())),
+        Err(error) => tell_progress(is_telling, &format!("{}: {error}; making it again", path.display())),
     }
     let (bytes, kept) = make_and_keep(day, &path, stop, is_telling)?;
     let words = match &kept {
@@ -67,7 +68,7 @@ fn load_from(
     Ok(DayFile { bytes, kept: kept.map(|()| path).map_err(|error| format!("{error:#}")) })
 }
 
-/// Makes a day without a look at the cache.
+/// Generates a day without using the cache.
 pub(crate) fn make_only(day: &StandardDay, stop: &StopSignal) -> anyhow::Result<Vec<u8>> {
     make(day, stop, |_, _| ())
 }
@@ -88,7 +89,7 @@ fn make_and_keep(
         if let Ok(open) = &mut file
             && let Err(error) = open.write_all(new)
         {
-            // Dropped, the file is removed: what it took is free again.
+            // Dropping the file removes it and frees its disk space.
             file = Err(error.into());
         }
         if shows_percent && percent > shown {
@@ -104,7 +105,7 @@ fn make_and_keep(
     Ok((bytes, kept.map(|_| ()).with_context(|| format!("cannot write {}", path.display()))))
 }
 
-/// A file of this process alone beside the place of a day, removed when it is dropped.
+/// Creates a private temporary file beside the path of a day; it is removed on drop.
 fn unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTempFile> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
@@ -113,7 +114,7 @@ fn unfinished(day: &StandardDay, path: &Path) -> anyhow::Result<NamedTempFile> {
     Ok(tempfile::Builder::new().prefix(&prefix).suffix(UNFINISHED).tempfile_in(folder)?)
 }
 
-/// Removes what killed processes left.
+/// Removes the files of killed processes.
 fn remove_abandoned(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -124,13 +125,13 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
             && name.ends_with(UNFINISHED)
             && age.is_some_and(|age| age > UNFINISHED_AGE)
         {
-            // Nothing is lost with it, and nothing can be done if it stays.
+            // The file is worthless, and a failure to remove it has no remedy.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// The bytes of a day's file; `each` is given what is new, and the percentage that is made.
+/// Generates the bytes of a day's file; passes new bytes and the percentage done to `each`.
 fn make(day: &StandardDay, stop: &StopSignal, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<Vec<u8>> {
     let mut messages = ItchDay::new(day.config)?;
     let mut bytes = Vec::with_capacity(day.config.messages as usize * FRAME_LEN);
@@ -163,7 +164,7 @@ fn tell_progress(is_telling: bool, words: &str) {
     }
 }
 
-/// Where files are kept that can be made again: `$XDG_CACHE_HOME/tickpath`, or `~/.cache/tickpath`.
+/// Folder for files that can be regenerated: `$XDG_CACHE_HOME/tickpath`, or `~/.cache/tickpath`.
 fn cache_folder() -> anyhow::Result<PathBuf> {
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));

@@ -1,4 +1,4 @@
-//! The standard days of a run, and how much they ask: so that a figure cannot be bought by easier work.
+//! The standard days of a run and their size, so that easier work cannot improve a figure unnoticed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::context::Effort;
 use crate::counted_books;
 use crate::lab::{Day, Lab};
 
-/// A standard day of market data, as the run that used it found it; in JSON under the same names.
+/// A standard day of market data as measured in the run that used it; in JSON under the same names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DayView {
     /// Its name, e.g. `itch-8000`, or `itch-8000-tenth` for a tenth of it.
@@ -22,33 +22,33 @@ pub struct DayView {
     pub xxh3: String,
     /// Securities.
     pub symbols: u32,
-    /// Most orders that rest at a time.
+    /// Maximum number of orders that rest at a time.
     pub live_orders_max: u32,
-    /// Price levels when most orders rest.
+    /// Number of price levels when most orders rest.
     pub levels_at_peak: u32,
-    /// Order references given out, each counted once.
+    /// Number of distinct order references.
     pub unique_references: u64,
     /// Path of its file.
     pub file: Option<String>,
     /// The reason why there is no file.
     pub not_kept: Option<String>,
-    /// Counts of the CPU for a message on its way into full books.
+    /// Simulated CPU counts for a message that is applied to full books.
     pub simulated: Option<Simulated>,
     /// The reason why there are no counts.
     pub not_simulated: Option<String>,
 }
 
-/// What a message takes of a simulated CPU, decoding included: callgrind's counts.
+/// Simulated CPU counts for one message, including decoding, by callgrind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "by", rename = "callgrind")]
 pub struct Simulated {
-    /// Name of the day that was simulated: the same at a smaller size.
+    /// Name of the simulated day: the same day at a smaller size.
     pub day: String,
-    /// The simulated caches, sized as this machine's.
+    /// The simulated caches, with the sizes of this machine's.
     pub caches: Vec<String>,
     /// Instructions.
     pub instructions_per_message: f64,
-    /// Branches that the simulated predictor got wrong.
+    /// Branches that the simulated predictor mispredicted.
     pub branch_misses_per_message: f64,
     /// Reads and writes that missed the first level of the data cache.
     pub first_level_data_misses_per_message: f64,
@@ -77,7 +77,7 @@ impl DayView {
 }
 
 impl Simulated {
-    /// Simulated at the next smaller size: a whole day would take many minutes.
+    /// Simulates the next smaller size: a whole day would take many minutes.
     fn of(lab: &Lab<'_>, day: &Day) -> anyhow::Result<Simulated> {
         let smaller = (day.sizes)(match lab.context.effort {
             Effort::Full => Effort::Quick,
@@ -96,7 +96,7 @@ impl Simulated {
     }
 }
 
-/// One sentence for a reader, such as `50,000,000 messages (1,535,700,691 bytes, ...) of 8,000 symbols ...`.
+/// One sentence, such as `50,000,000 messages (1,535,700,691 bytes, ...) of 8,000 symbols ...`.
 impl fmt::Display for DayView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

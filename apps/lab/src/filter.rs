@@ -1,14 +1,14 @@
-//! The rows that a filter names.
+//! Selects the rows that a filter names.
 
 use crate::measurement::RowSpec;
 use crate::rows::{row_names, specs};
 
-/// Names that an unknown one is near to, at most.
+/// Maximum number of similar names in the message for an unknown one.
 const NEAR_MAX: usize = 5;
-/// Letters at the beginning that a near name has in common with it, at least.
+/// Minimum number of letters at the beginning that a similar name has in common with the unknown one.
 const NEAR_LEN_MIN: usize = 2;
 
-/// The rows that a filter names, their limits, and the limits of these; all for an empty filter.
+/// Returns the rows that a filter names, their limits, and the limits of these; all rows for an empty filter.
 ///
 /// # Errors
 /// As [`names_meant`].
@@ -17,11 +17,11 @@ pub(crate) fn choose(filter: &[String], external: &[&str]) -> anyhow::Result<Vec
     Ok(specs().filter(|spec| is_wanted(spec.name, &filter)).collect())
 }
 
-/// The whole names that a filter means: each of its words is a row's name, or else the beginning of some. `external` are names
-/// of rows that somebody else measures.
+/// Returns the full names that match a filter: each of its words is a row's name, or else a prefix of some.
+/// `external` are names of rows that the caller measures.
 ///
 /// # Errors
-/// A word that no row begins with, with the names that are near it.
+/// A word that is no prefix of any row's name; lists similar names.
 pub fn names_meant(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut known: Vec<&str> = row_names().collect();
     known.extend(external);
@@ -41,7 +41,7 @@ pub fn names_meant(filter: &[String], external: &[&str]) -> anyhow::Result<Vec<S
     Ok(meant)
 }
 
-/// A few names that have most of their beginning in common with a word, as a part of a message.
+/// Lists a few names that share the longest prefix with a word, as a part of a message.
 fn near(word: &str, known: &[&str]) -> String {
     let common = |name: &str| name.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
     let most = known.iter().map(|name| common(name)).max().unwrap_or_default();
@@ -52,7 +52,7 @@ fn near(word: &str, known: &[&str]) -> String {
     format!(", near it are {}", names.copied().collect::<Vec<_>>().join(", "))
 }
 
-/// Whether a filter names a row, or one that it is a limit of: a limit has its own limit beside it too.
+/// Whether a filter names a row, or a row that it limits. A limit includes its own limit too.
 fn is_wanted(name: &str, filter: &[String]) -> bool {
     let is_limit_of = |spec: &RowSpec| spec.limit == Some(name) && is_wanted(spec.name, filter);
     filter.is_empty() || filter.iter().any(|named| named == name) || specs().any(is_limit_of)
@@ -82,7 +82,7 @@ mod tests {
         let deribit = chosen(&["deribit_parse"]);
         assert!(["deribit_parse_book", "deribit_parse_order"].iter().all(|name| deribit.contains(name)));
         assert!(deribit.len() < chosen(&["deribit"]).len());
-        // A whole name means that row alone, although others begin with it.
+        // A full name matches only that row, although others begin with it.
         assert!(!chosen(&["matching"]).contains(&"matching_open_loop"));
     }
 

@@ -1,36 +1,36 @@
-//! The machine that the figures were taken on.
+//! The machine on which the figures were measured.
 
 use std::fs;
 
 use tickpath_agent::{ClockSource, Host, Jitter};
 use tickpath_types::Nanos;
 
-/// The machine, the cores that were used, and what it took away meanwhile.
+/// The machine, the cores used, and the time that the host took away during the run.
 #[derive(Clone, Debug)]
 pub struct HostView {
     /// The machine.
     pub host: Host,
-    /// What the clock reads.
+    /// The source of the clock.
     pub clock: ClockSource,
     /// Core of the thread that measured.
     pub near_core: usize,
-    /// Core of the other end; none where there is only one.
+    /// Core of the other end; `None` if there is only one.
     pub far_core: Option<usize>,
-    /// Gaps in a thread that only spun, over all rounds.
+    /// Gaps in a spinning thread, over all rounds.
     pub jitter: Jitter,
-    /// Share of the cores' time that the kernel says the host took meanwhile, 0 to 1; none where it does not say.
+    /// Share of the cores' time that the kernel reports as stolen, 0 to 1; `None` if it does not report it.
     pub kernel_steal: Option<f64>,
 }
 
 impl HostView {
-    /// Share of the time that the host took, in percent: the greater of what a spinning thread lost and what the kernel says,
-    /// for there are hosts that tell the kernel nothing.
+    /// Share of the time that the host took, in percent: the larger of the spinning thread's loss and the
+    /// kernel's figure, because some hosts report nothing to the kernel.
     pub(crate) fn steal_percent(&self) -> f64 {
         self.jitter.lost_share().max(self.kernel_steal.unwrap_or_default()) * 100.0
     }
 }
 
-/// Steal time of some cores by `/proc/stat`, from here on.
+/// Steal time of some cores from `/proc/stat`, measured from its creation.
 pub(crate) struct StealTime {
     cores: Vec<usize>,
     start: Option<[u64; 2]>,
@@ -41,7 +41,7 @@ impl StealTime {
         StealTime { cores: cores.to_vec(), start: stolen(&proc_stat(), cores) }
     }
 
-    /// Stolen part of the time since the start, 0 to 1.
+    /// Stolen share of the time since the start, 0 to 1.
     pub(crate) fn share(&self) -> Option<f64> {
         let [stolen, all] = stolen(&proc_stat(), &self.cores)?;
         let [stolen_then, all_then] = self.start?;
@@ -53,7 +53,7 @@ fn proc_stat() -> String {
     fs::read_to_string("/proc/stat").unwrap_or_default()
 }
 
-/// Stolen time and all time of the cores together, in the kernel's units.
+/// Sums of stolen time and total time over the cores, in the kernel's units.
 ///
 /// Source: proc(5): `cpuN user nice system idle iowait irq softirq steal guest guest_nice`; guests are in user and nice.
 fn stolen(stat: &str, cores: &[usize]) -> Option<[u64; 2]> {
@@ -67,7 +67,7 @@ fn stolen(stat: &str, cores: &[usize]) -> Option<[u64; 2]> {
     cores.iter().map(of_core).try_fold([0, 0], |all, core| core.map(|core| sum(all, core)))
 }
 
-/// Gaps of two periods together.
+/// Adds the gaps of two periods.
 pub(crate) fn sum(a: Jitter, b: Jitter) -> Jitter {
     Jitter {
         elapsed: a.elapsed + b.elapsed,

@@ -1,4 +1,4 @@
-//! A whole day of ITCH 5.0 through the feed's books: what is timed, counted and surveyed alike.
+//! A whole day of ITCH 5.0 through the feed's books, shared by timing, counting and surveying.
 
 use std::hint::black_box;
 
@@ -11,13 +11,13 @@ use tickpath_types::{InstrumentId, Sequence};
 
 use crate::day::StandardDay;
 
-/// Books with room for a day.
+/// Creates books with capacity for a day.
 pub(crate) fn empty<B: BooksById>(config: &ItchDayConfig) -> BookBuilder<B> {
     BookBuilder::new(B::new(book_limits(config)))
 }
 
 pub(crate) fn book_limits(config: &ItchDayConfig) -> BookLimits {
-    // Some more than the target rest while books are moved.
+    // Slightly more than the target rest while books are moved.
     BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000)
 }
 
@@ -27,10 +27,10 @@ pub(crate) fn apply<B: BooksById>(builder: &mut BookBuilder<B>, file: &[u8], out
     builder.handle_batch(Sequence(1), frames(black_box(file)), out);
 }
 
-/// Bytes that are fetched before they are read: one page, beyond which a CPU does not look by itself.
+/// Bytes prefetched ahead of reading: one page, beyond which a CPU does not prefetch by itself.
 const FETCHED_AHEAD: usize = 4096;
 
-/// The messages of a BinaryFILE whose framing has been checked.
+/// Returns the messages of a BinaryFILE whose framing has been checked.
 pub(crate) fn frames(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = file;
     std::iter::from_fn(move || {
@@ -42,7 +42,7 @@ pub(crate) fn frames(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether books ended as the day must lead to.
+/// Checks that the books ended in the state that the day requires.
 pub(crate) fn check<B: BooksById>(builder: &BookBuilder<B>, day: &StandardDay) -> anyhow::Result<()> {
     let counters = builder.counters();
     ensure!(builder.instruments().contradictions() == 0, "the books contradict the day: {counters:?}");

@@ -1,4 +1,4 @@
-//! A report as JSON, with field names that stay.
+//! A report as JSON with stable field names.
 
 use serde::Serialize;
 use tickpath_agent::Jitter;
@@ -8,7 +8,7 @@ use crate::host::HostView;
 use crate::report::BenchReport;
 use crate::row::Row;
 
-/// Declares an object of JSON: each name with its type, and how its value is read off what the object describes.
+/// Declares a JSON object: each name with its type, and the expression for its value in the described object.
 macro_rules! object {
     ($name:ident$(<$life:lifetime>)? of $view:ident: $of:ty { $($field:ident: $type:ty = $value:expr,)* }) => {
         #[derive(Serialize)]
@@ -82,11 +82,12 @@ object! {
 }
 
 impl BenchReport {
-    /// The report as one JSON object: the `commit` of the program, the `date`, `steal_percent`, `rows` with a value, unit, limit, ratio, goal and spread each, `standard_days`
-    /// with what the days of market data asked for, `host`, and `effort`: `full`, `quick` or `smoke`.
+    /// The report as one JSON object: the `commit` of the program, the `date`, `steal_percent`, `rows` with a
+    /// value, unit, limit, ratio, goal and spread each, `standard_days` with the size of the days of market
+    /// data, `host`, and `effort`: `full`, `quick` or `smoke`.
     ///
-    /// Figures are numbers in the row's unit, and `null` where they could not be had; `goal` is what
-    /// [`Goal`](crate::Goal) prints; `spread` is the least and the greatest value of the rounds.
+    /// Figures are numbers in the row's unit, and `null` if unavailable; `goal` is the output of
+    /// [`Goal`](crate::Goal); `spread` is the minimum and maximum of the rounds.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(&ReportJson::of(self)).expect("plain data with text keys can be written")

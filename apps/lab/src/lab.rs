@@ -1,4 +1,4 @@
-//! What the measurements of one run share.
+//! State shared by the measurements of one run.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -15,7 +15,8 @@ use crate::day_facts::{self, DayFacts};
 use crate::day_file::{self, DayFile};
 use crate::options::BenchOptions;
 
-/// What the measurements of one run share: how they are to be made, and the standard days, each loaded once.
+/// State shared by the measurements of one run: the context, the options, and the standard days, each loaded
+/// once.
 pub(crate) struct Lab<'a> {
     pub(crate) context: Context,
     pub(crate) options: &'a BenchOptions,
@@ -36,7 +37,7 @@ impl<'a> Lab<'a> {
         Lab { context, options, days: RefCell::default() }
     }
 
-    /// A standard day; the first who asks waits until it is loaded, made if need be, and gone through.
+    /// Returns a standard day; the first call loads it, generates it if needed, and surveys it.
     pub(crate) fn day(&self, sizes: fn(Effort) -> StandardDay) -> anyhow::Result<Rc<Day>> {
         let standard = sizes(self.context.effort);
         if let Some(day) = self.days.borrow().iter().find(|day| day.standard.name == standard.name) {
@@ -57,24 +58,24 @@ impl<'a> Lab<'a> {
         Ok(day)
     }
 
-    /// The days that were asked for.
+    /// Returns the days used so far.
     pub(crate) fn days(&self) -> Vec<Rc<Day>> {
         self.days.borrow().clone()
     }
 
-    /// The command line by which this program does work whose instructions are counted.
+    /// Returns the command line by which this program does work under callgrind.
     ///
     /// # Errors
-    /// This program cannot do it.
+    /// This program does not support it.
     pub(crate) fn counting_command(&self) -> anyhow::Result<&[OsString]> {
         let command = self.options.counting_command.as_deref();
         command.context("instructions are counted by the program tickpath, and this is another")
     }
 
-    /// The program of another command, which lies beside that of the laboratory.
+    /// Returns the program of another command, located beside the laboratory's program.
     ///
     /// # Errors
-    /// [`Missing`]: why there is none, with the remedy.
+    /// [`Missing`]: the reason, with the remedy.
     pub(crate) fn program_beside(&self, command: &str) -> anyhow::Result<OsString> {
         let own = self.options.counting_command.as_ref().and_then(|command| command.first());
         let own =
@@ -89,7 +90,7 @@ impl<'a> Lab<'a> {
         Ok(path.into())
     }
 
-    /// Says on standard error what is being done, where that is wanted.
+    /// Prints the current activity on standard error, if progress is enabled.
     pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
         if self.options.show_progress {
             tell(format_args!("lab bench: {what}"));
@@ -97,7 +98,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Something that a measurement needs is missing on this host, and why.
+/// A requirement of a measurement is missing on this host; has the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Missing(pub(crate) String);

@@ -1,8 +1,9 @@
-//! The latency laboratory: what the parts of the system cost on this host, beside what the host itself costs.
+//! The latency laboratory: measures the cost of the system's parts on this host, beside the cost of the host
+//! itself.
 //!
-//! [`bench()`] measures each row in interleaved rounds, the physical limit next to what it bounds, and gives a
-//! [`BenchReport`]: a text table by `Display`, JSON by [`BenchReport::to_json`]. A row that is measured
-//! elsewhere is added by [`BenchReport::push`].
+//! [`bench()`] measures each row in interleaved rounds, next to the physical limit that bounds it. It returns
+//! a [`BenchReport`]: a text table by `Display`, JSON by [`BenchReport::to_json`]. [`BenchReport::push`] adds
+//! a row that was measured elsewhere.
 //!
 //! ```
 //! use tickpath_lab::{BenchOptions, Effort, Goal, Row, bench, row};

@@ -1,4 +1,4 @@
-//! A measurement and the rows that it gives: what the files below `rows/` declare.
+//! A measurement and its rows, as declared by the files below `rows/`.
 
 use crate::context::Context;
 use crate::counted::CountedWork;
@@ -8,9 +8,9 @@ pub(crate) use crate::row::{Goal, RowSpec, row};
 /// A row's value in one round.
 pub(crate) struct Sample {
     pub(crate) value: f64,
-    /// The limit of the same round, where it is not the value of the limit's own row as it stands.
+    /// The limit of the same round, unless it is the value of the limit's own row.
     pub(crate) limit: Option<f64>,
-    /// Another measurement of the same work as the limit's, in the same round, divided by the limit.
+    /// The control sample: the limit's work measured again in the same round, divided by the limit.
     pub(crate) again: Option<f64>,
     /// Details for the row's note; those of the last round are kept.
     pub(crate) note: Option<String>,
@@ -28,16 +28,16 @@ impl Sample {
     }
 }
 
-/// Measures one round: a sample for each row of the measurement, in their order. What lasts over the rounds is inside.
+/// Measures one round: a sample for each row, in their order. State that lasts over the rounds is inside.
 pub(crate) type Round = Box<dyn FnMut() -> anyhow::Result<Vec<Sample>>>;
 
-/// Rounds that would all find the same, which is given in the first alone.
+/// Rounds with identical results, which only the first returns.
 pub(crate) fn once<S: Into<Sample>, const ROWS: usize>(samples: [S; ROWS]) -> Round {
     let mut samples: Vec<Sample> = samples.map(Into::into).into();
     Box::new(move || Ok(std::mem::take(&mut samples)))
 }
 
-/// Rounds of the run's effort.
+/// Creates rounds that run with the effort of the run.
 pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
     lab: &Lab<'_>,
     mut round: impl FnMut(&Context) -> anyhow::Result<[S; ROWS]> + 'static,
@@ -46,8 +46,8 @@ pub(crate) fn each_round<S: Into<Sample>, const ROWS: usize>(
     Ok(Box::new(move || Ok(round(&context)?.map(Into::into).into())))
 }
 
-/// Measures several things in a round, the next one of them first in each round: what the host does falls on all alike.
-/// `measure` is given their places.
+/// Measures several things in a round, beginning with a different one each round, so that the host's noise
+/// affects all alike. `measure` receives the index of each.
 pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
     round: &mut usize,
     mut measure: impl FnMut(usize) -> anyhow::Result<T>,
@@ -61,16 +61,16 @@ pub(crate) fn in_turn<T: Copy + Default, const COUNT: usize>(
     Ok(found)
 }
 
-/// Prepares the rounds; [`Missing`] where they cannot be made on this host.
+/// Prepares the rounds; [`Missing`] if this host cannot run them.
 type Open = fn(&Lab<'_>) -> anyhow::Result<Round>;
 
-/// A measurement and the rows that it gives.
+/// A measurement and its rows.
 pub(crate) struct Measurement {
-    /// In the order of the report: a limit comes before what it is the limit of.
+    /// In the order of the report: a limit precedes the rows that it limits.
     pub(crate) rows: &'static [RowSpec],
     pub(crate) needs_two_cores: bool,
     pub(crate) open: Open,
-    /// The work of a process that [`open`](Measurement::open) counts the instructions of.
+    /// The work of a separate process whose instructions [`open`](Measurement::open) counts.
     pub(crate) counted: Option<&'static CountedWork>,
 }
 

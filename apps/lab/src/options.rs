@@ -6,28 +6,29 @@ use tickpath_agent::StopSignal;
 
 use crate::context::Effort;
 
-/// Rounds unless stated otherwise.
+/// Default number of rounds.
 pub const ROUNDS_DEFAULT: usize = 5;
 
 /// The rows to measure, and how thoroughly.
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
-    /// Rows to measure, by name; each brings its limit with it. Empty means all.
+    /// Rows to measure, by name; the limit of each is included. Empty means all.
     pub filter: Vec<String>,
-    /// Names that a filter may have besides: rows that the caller measures and pushes.
+    /// Further names that a filter may have: rows that the caller measures and pushes.
     pub external_rows: &'static [&'static str],
     /// Rounds, at least one.
     pub rounds: usize,
     /// Amount of work in each round.
     pub effort: Effort,
-    /// Whether to say on standard error what is being measured.
+    /// Whether to print the current measurement on standard error.
     pub show_progress: bool,
-    /// The command line, program first, by which [`run_counted`](crate::run_counted) is called, for rows whose
-    /// instructions are counted; without it these have no value.
+    /// The command line, program first, that calls [`run_counted`](crate::run_counted), for rows whose
+    /// instructions are counted; without it these rows have no value.
     pub counting_command: Option<Vec<OsString>>,
-    /// Commit that the program was built from, as the report states it; none where that is not known.
+    /// Commit of the program, for the report; `None` if unknown.
     pub commit: Option<String>,
-    /// Raised, it ends the run with an error before the next measurement, or while a standard day is made.
+    /// Once raised, ends the run with an error before the next measurement, or while a standard day is
+    /// generated.
     pub stop: StopSignal,
 }
 

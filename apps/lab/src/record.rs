@@ -1,4 +1,4 @@
-//! Reports that are kept: `results/DATE-MACHINE/bench-TIME.json`, from which the figures in documents are made.
+//! Recorded reports: `results/DATE-MACHINE/bench-TIME.json`, the source of the figures in documents.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -12,13 +12,13 @@ use crate::report::BenchReport;
 
 /// Suffix of the commit of a program built with uncommitted changes; `apps/version/build.rs` writes it.
 const DIRTY: &str = "-dirty";
-/// Reports of one second in one folder, at most.
+/// Maximum number of reports in one folder with the same time in seconds.
 const SAME_TIME_MAX: usize = 100;
 
-/// Whether a run's report may be recorded; to be asked before minutes are spent on it.
+/// Checks whether a run's report may be recorded; call it before spending minutes on the run.
 ///
 /// # Errors
-/// It is no full run, or the code that it measures is no commit.
+/// It is no full run, or the measured code is not committed.
 pub fn check_recordable(effort: Effort, commit: Option<&str>) -> anyhow::Result<()> {
     ensure!(effort == Effort::Full, "only full runs are recorded: leave --quick out");
     let commit = commit.context("the commit is not known: build in a git repository")?;
@@ -60,7 +60,7 @@ impl BenchReport {
     }
 }
 
-/// The machine in a word: its CPU and its cores, as in `epyc-2vcpu`.
+/// Returns a short name of the machine: its CPU and its cores, as in `epyc-2vcpu`.
 fn machine(host: &Host) -> String {
     let is_general = |word: &str| ["intel", "amd", "cpu", "processor", "core", "family"].contains(&word);
     let words = host.cpu_model.split([' ', ',', '(', ')', '-']).map(str::to_ascii_lowercase);

@@ -7,22 +7,22 @@ use crate::days::DayView;
 use crate::host::HostView;
 use crate::row::Row;
 
-/// All figures of a run and the machine that they were taken on.
+/// All figures of a run and the machine on which they were measured.
 ///
 /// `Display` gives a text table; see also [`BenchReport::to_json`].
 #[derive(Clone, Debug)]
 pub struct BenchReport {
     /// The figures.
     pub rows: Vec<Row>,
-    /// The standard days of market data that some of them were taken on.
+    /// The standard days of market data used by some of them.
     pub days: Vec<DayView>,
     /// The machine.
     pub host: HostView,
-    /// Rounds over which each figure was taken.
+    /// Number of rounds for each figure.
     pub rounds: usize,
-    /// How much was done in each round.
+    /// Amount of work in each round.
     pub effort: Effort,
-    /// Commit that the program was built from, where that is known.
+    /// Commit of the program, if known.
     pub commit: Option<String>,
     /// Beginning of the run, in nanoseconds since 1970-01-01 UTC.
     pub started_ns: u64,
@@ -34,7 +34,7 @@ impl BenchReport {
         self.rows.push(row);
     }
 
-    /// The figure of a name.
+    /// Returns the figure with a name.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.spec.name == name)
@@ -45,7 +45,7 @@ impl BenchReport {
         self.rows.iter().filter(|row| row.failure.is_some()).map(|row| row.spec.name)
     }
 
-    /// Beginning of the run as a date and a time of UTC.
+    /// Start of the run as a date and a time in UTC.
     pub(crate) fn date(&self) -> String {
         let seconds = self.started_ns / 1_000_000_000 % 86_400;
         let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);

@@ -4,17 +4,17 @@ use std::fmt;
 
 use crate::statistics::median;
 
-/// What a figure is to reach.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// The figure divided by its limit is at most this.
     RatioAtMost(f64),
     /// The figure divided by its limit is at least this.
     RatioAtLeast(f64),
-    /// The figure divided by its limit is at most what the limit itself came to, measured again beside it, in the round
-    /// in which it came to the most.
+    /// The figure divided by its limit is at most the largest control sample: the limit measured again beside
+    /// it in the same round, divided by the limit.
     RatioWithinAgain,
-    /// The figure is at most so much above its limit, in its own unit.
+    /// The figure exceeds its limit by at most this, in its own unit.
     AboveLimitAtMost(f64),
     /// The figure is at most this, in its own unit.
     ValueAtMost(f64),
@@ -36,55 +36,55 @@ impl fmt::Display for Goal {
     }
 }
 
-/// A row before it is measured.
+/// The declaration of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowSpec {
-    /// What is measured, as filters name it.
+    /// Name of the measurement, as used by filters.
     pub name: &'static str,
     /// Unit of the values and of the limits, e.g. `ns` or `M/s`.
     pub unit: &'static str,
-    /// Description of the measurement; in a report the details found follow it.
+    /// Description of the measurement; in a report, details of the run follow it.
     pub(crate) note: &'static str,
-    /// The limit: the row of what this host needs for the same work at the least, or of the counterpart to be beaten.
+    /// The limit: the row with this host's minimum for the same work, or with the competitor.
     pub limit: Option<&'static str>,
-    /// The bound to be reached; none for a limit itself.
+    /// The target; none for a limit itself.
     pub(crate) goal: Option<Goal>,
-    /// Figures of others for the same work.
+    /// Figures that others published for the same work.
     pub(crate) reference: &'static str,
-    /// Part of the work that the limit or the goal leaves out. A row that has one is not judged.
+    /// Part of the work that the limit or the goal leaves out. A row with such a part has no verdict.
     pub(crate) limit_excludes: Option<&'static str>,
 }
 
-/// A row of this name and unit.
+/// Declares a row of this name and unit.
 #[must_use]
 pub const fn row(name: &'static str, unit: &'static str) -> RowSpec {
     RowSpec { name, unit, note: "", limit: None, goal: None, reference: "", limit_excludes: None }
 }
 
 impl RowSpec {
-    /// Says what exactly is measured.
+    /// Sets the description of the measurement.
     #[must_use]
     pub const fn note(self, note: &'static str) -> RowSpec {
         RowSpec { note, ..self }
     }
 
-    /// Names the row that is this one's limit.
+    /// Sets the row that is this one's limit.
     pub(crate) const fn limit(self, row: &'static str) -> RowSpec {
         RowSpec { limit: Some(row), ..self }
     }
 
-    /// Says what is to be reached.
+    /// Sets the target.
     #[must_use]
     pub const fn goal(self, goal: Goal) -> RowSpec {
         RowSpec { goal: Some(goal), ..self }
     }
 
-    /// Says what others report for the same work.
+    /// Sets the figures of others for the same work.
     pub(crate) const fn reference(self, reference: &'static str) -> RowSpec {
         RowSpec { reference, ..self }
     }
 
-    /// Gives the row no verdict: says which part of the work its limit or its goal leaves out.
+    /// Disables the verdict, and describes the part of the work that the limit or the goal leaves out.
     #[must_use]
     pub const fn not_judged(self, limit_excludes: &'static str) -> RowSpec {
         RowSpec { limit_excludes: Some(limit_excludes), ..self }
@@ -96,14 +96,14 @@ impl RowSpec {
 pub struct Row {
     /// Name, unit, limit and goal.
     pub spec: RowSpec,
-    /// One value for each round; empty when the figure cannot be had on this host.
+    /// One value for each round; empty if the figure is unavailable on this host.
     pub values: Vec<f64>,
     /// The limit in each round, in the unit of the values.
     pub limits: Vec<f64>,
-    /// What is equal to the limit, measured beside it in each round, divided by it: how far equal things differ here.
-    /// Empty where nothing is measured again.
+    /// Control samples: the limit's work measured again beside it in each round, divided by the limit. They
+    /// show the noise between equal measurements. Empty without a second measurement.
     pub again: Vec<f64>,
-    /// What exactly is measured, or why it was not.
+    /// Exact description of the measurement, or the reason why it is missing.
     pub note: String,
     /// Error that ended the measurement, which then has no values.
     pub failure: Option<String>,
@@ -117,7 +117,7 @@ impl Row {
         Row { spec, values, limits, again, note: spec.note.to_owned(), failure: None }
     }
 
-    /// Gives up the values of a row whose measurement failed: those of earlier rounds are of doubtful worth.
+    /// Discards the values of a row whose measurement failed: those of earlier rounds are not trustworthy.
     pub fn fail(&mut self, error: String) {
         *self = Row { note: std::mem::take(&mut self.note), failure: Some(error), ..Row::of(self.spec) };
     }
@@ -132,12 +132,12 @@ impl Row {
         median(&self.limits)
     }
 
-    /// Value divided by limit: the median of the ratios of each round, since both met the same noise.
+    /// Value divided by limit: the median of the ratios of each round, because both had the same noise.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.median_of(|value, limit| value / limit)
     }
 
-    /// Value less limit: the median of the differences of each round.
+    /// Value minus limit: the median of the differences of each round.
     pub(crate) fn above_limit(&self) -> Option<f64> {
         self.median_of(|value, limit| value - limit)
     }
@@ -147,18 +147,18 @@ impl Row {
         median(&rounds.map(|(value, limit)| figure(*value, *limit)).collect::<Vec<_>>())
     }
 
-    /// Least and greatest value.
+    /// Minimum and maximum of the values.
     pub(crate) fn spread(&self) -> Option<[f64; 2]> {
         spread(&self.values)
     }
 
-    /// Least and greatest ratio of what is equal to the limit, measured beside it.
+    /// Minimum and maximum of the control samples.
     pub(crate) fn again_spread(&self) -> Option<[f64; 2]> {
         spread(&self.again)
     }
 
-    /// Whether the goal is reached, none without a goal or where the limit leaves something out. A figure that was not
-    /// measured reaches nothing.
+    /// Whether the goal is reached; `None` without a goal, or if the limit leaves something out. A figure
+    /// that was not measured reaches no goal.
     #[must_use]
     pub fn reached(&self) -> Option<bool> {
         if self.spec.limit_excludes.is_some() {

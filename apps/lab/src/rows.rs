@@ -1,7 +1,7 @@
 //! The registry of rows.
 //!
-//! A file below `rows/` declares the rows of one subject, with all that is known of each, and measures them. Its module and its
-//! place in the report are registered here.
+//! Each file below `rows/` declares the rows of one subject with all their attributes, and measures them. Its
+//! module and its position in the report are registered here.
 
 mod between_cores;
 mod book_instructions;
@@ -42,7 +42,7 @@ mod xdp;
 
 use crate::measurement::{Measurement, RowSpec};
 
-/// In the order of the report, which is that of a round: a limit comes before what it is the limit of.
+/// In the order of the report, which is that of a round: a limit precedes the rows that it limits.
 const FILES: &[&[Measurement]] = &[
     stamp::MEASUREMENTS,
     between_cores::MEASUREMENTS,

@@ -1,4 +1,4 @@
-//! Parts that several measurements share: ends of connections, programs under measurement, a venue, and its load.
+//! Parts shared by several measurements: ends of connections, measured programs, a venue, and its load.
 
 pub(crate) mod crowd;
 pub(crate) mod deribit_venue;

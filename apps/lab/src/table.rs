@@ -70,7 +70,7 @@ fn padded((column, (cell, width)): (usize, (&String, usize))) -> String {
     if NUMBERS.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
 }
 
-/// A name, and beside it what is said of it.
+/// Writes a name, and beside it its description.
 fn described(f: &mut fmt::Formatter<'_>, name: &str, text: &str, indent: usize) -> fmt::Result {
     let text = wrapped(text, TEXT_WIDTH - indent).join(&format!("\n{:indent$}", ""));
     writeln!(f, "{name:<indent$}{text}")
@@ -92,7 +92,8 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 impl Row {
-    /// The note, what the limit leaves out, and how far equal things differ where that is the goal.
+    /// The note, the part that the limit leaves out, and the spread of the control samples where that is the
+    /// goal.
     pub(crate) fn full_note(&self) -> String {
         let mut note = match &self.failure {
             Some(failure) => format!("FAILED: {failure}"),
@@ -158,7 +159,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
     ]
 }
 
-/// Three significant digits, no fewer before the point.
+/// Formats a number with three significant digits, but all digits before the point.
 fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,

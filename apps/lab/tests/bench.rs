@@ -1,4 +1,4 @@
-//! Every row at its smallest size, and what a report looks like.
+//! Every row at its smallest size, and the format of a report.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
@@ -15,7 +15,8 @@ fn smoke(filter: &[&str], rounds: usize) -> BenchReport {
     bench(&options).unwrap()
 }
 
-/// Two rounds of the rows named: each has its values and limits, or says why not.
+/// Runs two rounds of the named rows and checks that each has values and limits, or the reason for their
+/// absence.
 fn check(filter: &[&str], expected: &[&str]) {
     let report = smoke(filter, 2);
     let names: Vec<&str> = report.rows.iter().map(|row| row.spec.name).collect();
@@ -67,7 +68,7 @@ fn standard_days_are_measured_and_described() {
     assert!(text.contains("\nstandard days\nitch-8000-smoke") && text.contains("80,000 messages"), "{text}");
 }
 
-/// Where the recordings are; elsewhere the rows say what is missing.
+/// Covers the rows with recordings; without these, the rows report them as missing.
 #[test]
 fn real_recordings_are_measured() {
     for row in &smoke(&["dbn_books", "lobster_books"], 2).rows {

@@ -1,4 +1,5 @@
-//! What the books take of memory. Alone in its program: the memory of the whole process is what is measured.
+//! The memory of the books. It runs alone in its program, because it measures the memory of the whole
+//! process.
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 

@@ -1,4 +1,4 @@
-//! To another core and back: a bare cache line, and a message over two rings.
+//! Round trips to another core: a bare cache line, and a message over two rings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,10 +21,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// What a 64-byte slot carries beside its sequence.
+/// The contents of a 64-byte slot beside its sequence.
 type Message = [u64; 7];
 
-/// Round trips timed together: the counter's step is too coarse for one.
+/// Round trips timed together: the counter's resolution is too coarse for one.
 const GROUP: u64 = 8;
 /// Groups of a full round.
 const GROUPS: usize = 40_000;
@@ -73,7 +73,7 @@ fn spsc(context: &Context) -> anyhow::Result<f64> {
     )
 }
 
-/// Median over groups of trips of the nanoseconds of one; trips are numbered from 1.
+/// Returns the median time of a trip over groups, in nanoseconds; trips are numbered from 1.
 fn p50_of_trips(context: &Context, mut trip: impl FnMut(u64) -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let groups = context.effort.count(GROUPS);
     let mut samples = Vec::with_capacity(groups);

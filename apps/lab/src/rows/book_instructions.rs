@@ -1,4 +1,4 @@
-//! Instructions per message of the books, beside their plain twin.
+//! Instructions per message of the books, beside their reference model.
 
 use super::prelude::*;
 use crate::context::Effort;
@@ -30,7 +30,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Counted once, since every round would count the same.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    // A message needs as many instructions in a small day as in a whole one: each security's book is the same.
+    // The number of instructions per message does not depend on the size of the day: each security's book is
+    // the same.
     let day = StandardDay::itch_8000(Effort::Smoke);
     let each = |books| -> anyhow::Result<f64> {
         let counted = counted_books::count(lab, &day, books, false)?;

@@ -1,4 +1,4 @@
-//! What the books and the index take of memory, each part of it by what it adds to the memory of this process.
+//! The memory of the books and the index, measured for each part by the growth of this process.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Numbers of what is measured, such that even the smaller takes more than an allocator keeps for its next user.
+/// Numbers of measured objects. Even the smaller one takes more memory than an allocator keeps for reuse.
 const ORDERS: [u32; 2] = [1 << 20, 5 << 20];
 const LEVELS: [u32; 2] = [1 << 20, 3 << 20];
 const INSTRUMENTS: [u32; 2] = [32_000, 64_000];
@@ -57,7 +57,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([Sample::with_note(record, note)]))
 }
 
-/// Bytes that each of what `make` is given a number of takes, to a tenth.
+/// Bytes per object that `make` creates, accurate to a tenth.
 fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::Result<f64> {
     let (of_small, of_large) = (grown(|| make(small))?, grown(|| make(large))?);
     ensure!(of_large > of_small, "{of_large} bytes for {large} and {of_small} for {small}");
@@ -65,7 +65,7 @@ fn bytes_each<T>([small, large]: [u32; 2], make: impl Fn(u32) -> T) -> anyhow::R
     Ok((each * 10.0).round() / 10.0)
 }
 
-/// Bytes by which this process grows with what `make` gives.
+/// Growth of this process in bytes by the result of `make`.
 fn grown<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
     let before = resident_bytes()?;
     let made = black_box(make());
@@ -74,8 +74,8 @@ fn grown<T>(make: impl FnOnce() -> T) -> anyhow::Result<u64> {
     Ok(after.saturating_sub(before))
 }
 
-/// Memory of this process that is there and not only promised. The sum over its mappings: the kernel's quick count
-/// lags behind by some pages for each core.
+/// Resident memory of this process. Sums its mappings, because the kernel's quick count lags by some pages
+/// for each core.
 fn resident_bytes() -> anyhow::Result<u64> {
     const FILE: &str = "/proc/self/smaps_rollup";
     let text = fs::read_to_string(FILE).with_context(|| format!("cannot read {FILE}"))?;

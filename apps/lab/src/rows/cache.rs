@@ -1,4 +1,5 @@
-//! A quote into the symbol cache in shared memory and out of it, alone and against a writer on the other core.
+//! Writes and reads of a quote in the symbol cache in shared memory, alone and against a writer on the other
+//! core.
 
 use tempfile::TempDir;
 use tickpath_lockfree::cpu;
@@ -41,22 +42,22 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 
 /// Instruments, as many as the tick simulator has.
 const ROWS: usize = 100;
-/// Writes or reads timed together when nobody disturbs them.
+/// Writes or reads timed together when there is no contention.
 const BATCH: usize = 4_096;
 /// Batches of a full round.
 const BATCHES: usize = 2_000;
-/// Reads timed together against a writer: the counter's step is too coarse for one.
+/// Reads timed together against a writer: the counter's resolution is too coarse for one.
 const GROUP: usize = 16;
-/// Reads that are checked and not timed, after each group.
+/// Reads after each group that are checked and not timed.
 const UNTIMED: usize = 400;
-/// Groups of a full round: with the reads between them 200 million reads.
+/// Groups of a full round: 200 million reads, including those between them.
 const GROUPS: usize = 480_000;
-/// Time between two writes: a million a second.
+/// Time between two writes: a rate of a million a second.
 const WRITE_INTERVAL: Nanos = Nanos(1_000);
-/// Writes between two looks at whether the reader has ended.
+/// Writes between two checks of whether the reader has ended.
 const WRITES_PER_LOOK: u64 = 256;
 
-/// A segment in memory, seen by both of its ends as two processes see it.
+/// A segment in memory, mapped at both ends as by two processes.
 struct Site {
     _place: TempDir,
     writer: SegmentWriter,
@@ -81,7 +82,7 @@ impl Site {
     }
 }
 
-/// The quote of a number: its words add up to nothing, bit by bit, and those of two quotes together do not.
+/// Builds the quote of a number: its words cancel out bit by bit, but those of a mix of two quotes do not.
 fn quote(number: u64) -> TopOfBook {
     let word = |odd: u64| number.wrapping_add(1).wrapping_mul(odd).rotate_left(17);
     let mut quote = TopOfBook {
@@ -95,7 +96,7 @@ fn quote(number: u64) -> TopOfBook {
     quote
 }
 
-/// 0 for a whole quote.
+/// Returns 0 for a consistent quote.
 #[inline(always)]
 fn sum(quote: &TopOfBook) -> u64 {
     let state = u64::from(quote.last_qty)
@@ -112,12 +113,12 @@ fn sum(quote: &TopOfBook) -> u64 {
         ^ state
 }
 
-/// Rows in an order that is not theirs.
+/// Returns rows in permuted order.
 fn order(len: usize) -> Vec<usize> {
     (0..len).map(|place| place * 37 % ROWS).collect()
 }
 
-/// Writes and reads that nobody disturbs.
+/// Measures writes and reads without contention.
 fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut site = Site::open()?;
     let order = order(BATCH);
@@ -125,11 +126,11 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| {
         let batches = context.effort.count(BATCHES);
         let (mut writes, mut reads) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
-        // Batch by batch in turn, so that a slow spell of the host falls on both.
+        // In alternating batches, so that a slow period of the host affects both.
         for _ in 0..batches {
             let start = cpu::rdtsc_ordered();
             for (row, quote) in order.iter().zip(&quotes) {
-                // There is such a row.
+                // The row exists.
                 let _ = site.writer.write(*row, quote);
             }
             writes.push(cpu::rdtsc_ordered() - start);
@@ -147,12 +148,12 @@ fn open_alone(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// What came of reads.
+/// The results of reads.
 #[derive(Default)]
 struct Seen {
     whole: u64,
     torn: u64,
-    /// Not read, as the entry was being written all the time.
+    /// Failed reads, because the entry was being written all the time.
     busy: u64,
 }
 
@@ -169,12 +170,12 @@ fn read(reader: &SegmentReader, order: &[usize]) -> Seen {
     seen
 }
 
-/// Reads against a writer on the other core.
+/// Measures reads against a writer on the other core.
 fn open_contended(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let Site { _place: place, mut writer, reader } = Site::open()?;
     let order = order(GROUP * ROWS);
     let between: Vec<usize> = order.iter().copied().cycle().take(UNTIMED).collect();
-    // Over all rounds.
+    // Totals over all rounds.
     let (mut reads, mut busy, mut written, mut time) = (0, 0, 0, Nanos(0));
     each_round(lab, move |context| {
         let _place = &place;
@@ -218,8 +219,8 @@ fn open_contended(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Writes at the pace until the reader has ended; what could not be written in time, because the thread lost its core, is
-/// written when it has it again.
+/// Writes at the pace until the reader has ended. Writes that are late because the thread lost its core are
+/// made when it runs again.
 fn write_paced(
     context: &Context,
     stop: &StopSignal,

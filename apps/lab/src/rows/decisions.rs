@@ -1,4 +1,4 @@
-//! A decision of the same strategy as the demo has it and as `tickpath trader --config` has it, after a pause.
+//! Decisions of the same strategy in the demo and in `tickpath trader --config`, after a pause.
 
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, spsc};
@@ -37,7 +37,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Decisions of a full round.
 const DECISIONS: usize = 2_000;
-/// Steps of the warm-up between two decisions: a pause of 100 us, at one each 5 us.
+/// Warm-up steps between two decisions: a pause of 100 us, at one each 5 us.
 const WARM_UPS: usize = 20;
 /// Bytes of other data that pass through the caches between two decisions.
 const DISTURBANCE: usize = 4 << 20;
@@ -71,12 +71,12 @@ fn median<S: Strategy + Send>(context: &Context, strategy: WarmUp<S>) -> anyhow:
     Ok(context.quantile_ns(&mut ticks, 0.5))
 }
 
-/// Follows every trade.
+/// Limits that let the strategy follow every trade.
 fn limits() -> Limits {
     Limits { threshold: 1, max_position: Qty(1_000_000), ..Limits::default() }
 }
 
-/// An engine's agent, and the ends of its rings.
+/// An engine's agent, and its ends of the rings.
 struct Engine<S> {
     agent: EngineAgent<S, NoTrace>,
     updates: broadcast::Sender<MarketUpdate>,
@@ -97,7 +97,7 @@ impl<S: Strategy + Send> Engine<S> {
         let agent = EngineAgent::new(identity, engine, rings, KillSwitch::default()).warmed_up_by(instance);
         agent.view().gateway.first_user_ref.set(1);
         let mut engine = Engine { agent, updates, events, requests };
-        // A trade is followed only where the best prices before it are known.
+        // The strategy follows a trade only if it knows the best prices before it.
         engine.updates.send(MarketUpdate { kind: UpdateKind::Add as u8, ..trade(0) });
         engine.agent.do_work(Nanos::ZERO)?;
         Ok(engine)
@@ -110,7 +110,7 @@ impl<S: Strategy + Send> Engine<S> {
             .context("the engine takes its answers")
     }
 
-    /// Ticks from an update, after a pause, to the request that it causes.
+    /// Returns the ticks from an update, after a pause, to the request that it triggers.
     fn decide(&mut self, context: &Context, step: u64) -> anyhow::Result<u64> {
         let now = context.clock.now();
         for _ in 0..WARM_UPS {
@@ -123,7 +123,7 @@ impl<S: Strategy + Send> Engine<S> {
         let Some(OrderRequest::Enter(order)) = self.requests.try_pop() else {
             anyhow::bail!("the strategy did not follow a trade");
         };
-        // It finds nothing to trade with.
+        // The order finds nothing to trade with.
         let (user_ref, decrement, reason) = (order.user_ref, order.qty, CancelReason::ImmediateOrCancel);
         self.tell(OrderEventKind::Accepted { order, order_id: OrderId(step), state: OrderState::Live }, now)?;
         self.tell(OrderEventKind::Canceled { user_ref, decrement, reason }, now)?;
@@ -133,7 +133,7 @@ impl<S: Strategy + Send> Engine<S> {
     }
 }
 
-/// A trade that takes a part of the best price.
+/// Builds a trade that takes a part of the best price.
 fn trade(step: u64) -> MarketUpdate {
     MarketUpdate {
         sequence: step,

@@ -1,4 +1,4 @@
-//! A shell's instructions for market data that it takes in, with its history of messages and without.
+//! Instructions of a shell for incoming market data, with its message history and without.
 
 use std::thread;
 use std::time::Duration;
@@ -27,21 +27,22 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 .counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["history"], function: "*counted_receive*", run };
-/// Counts of each, of which the least is taken: by how many reads the kernel gives the messages out depends on what else the
-/// host does.
+/// Number of counts for each, of which the lowest is used: the number of reads that deliver the messages
+/// depends on the other load of the host.
 const COUNTS: usize = 3;
 
-/// Subscriptions that are counted, each with its stream of changes, and before them.
+/// Subscriptions that are counted, and those before them; each has a separate stream of changes.
 const ROUNDS: u64 = 8;
 const WARM_UP: u64 = 1;
 /// Messages that are counted.
 const MESSAGES: u64 = ROUNDS * CHANGES;
-/// Turns of both ends in which the kernel has delivered what was sent over the loopback interface.
+/// Upper bound of the turns of both ends until the kernel has delivered the sent data over the loopback
+/// interface.
 const TURNS_MAX: u64 = 100_000_000;
-/// In which the kernel delivers what was sent, however busy the host is.
+/// Time in which the kernel delivers sent data, however busy the host is.
 const DELIVERY: Duration = Duration::from_millis(2);
 
-/// Counted before the rounds, since every round would count the same.
+/// Counts before the rounds, because the result is the same in each.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut least = [u64::MAX; 2];
     for _ in 0..COUNTS {
@@ -53,7 +54,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once(least.map(|counted| counted as f64 / MESSAGES as f64)))
 }
 
-/// Both ends, in turns on one thread.
+/// Both ends, run in turns on one thread.
 struct Ends {
     link: Link,
     venue: VenueEnd,
@@ -61,13 +62,13 @@ struct Ends {
     is_counted: bool,
 }
 
-/// What is counted, by this name and no other.
+/// The counted function, identified by this unique name.
 #[inline(never)]
 fn counted_receive(link: &mut Link) {
     link.poll();
 }
 
-/// Changes that came for the subscription.
+/// Number of changes received for the subscription.
 fn changes(link: &Link) -> u64 {
     link.feeds().get(CHANNEL).map_or(0, |feed| feed.count)
 }
@@ -85,7 +86,7 @@ impl Ends {
                 return Ok(());
             }
             self.venue.work(self.clock.now())?;
-            // Turns that find nothing are counted too. They stay few where the kernel has time to deliver what was sent.
+            // Idle turns are counted too. A pause for the kernel's delivery keeps them few.
             if self.is_counted && changes(&self.link) == before {
                 thread::sleep(DELIVERY);
             }
@@ -95,7 +96,7 @@ impl Ends {
     }
 }
 
-/// The work that is counted; returns what it led to.
+/// Does the counted work; returns its result.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
     let keeps = arguments.get(1).is_some_and(|history| history == name(true));
     let certificates = Certificates::make()?;
@@ -122,12 +123,12 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     Ok(words(keeps))
 }
 
-/// What becomes of the history, as arguments say it.
+/// Returns the argument that selects the history.
 const fn name(keeps: bool) -> &'static str {
     if keeps { "on" } else { "off" }
 }
 
-/// What a run leads to.
+/// Returns the expected result of a run.
 fn words(keeps: bool) -> String {
     format!("{MESSAGES} messages taken in, history {}", name(keeps))
 }

@@ -1,4 +1,4 @@
-//! Messages of Deribit out of the receive buffer, into what a strategy reads.
+//! Parsing of Deribit messages from the receive buffer into the data that a strategy reads.
 
 use serde_json::Value;
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
@@ -29,16 +29,16 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Changes of books as the venue sent them.
+/// Changes of books, recorded at the venue.
 const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
-/// Replies to orders: one of 1,178 bytes, a recorded order and its recorded trade, in the envelope of a recorded reply; and
-/// a shorter one, of an order that rests.
+/// Replies to orders: one of 1,178 bytes, composed of a recorded order, its recorded trade and the envelope
+/// of a recorded reply; and a shorter one, for a resting order.
 const ORDERS: &str = include_str!("../../data/deribit-order-replies.jsonl");
-/// Passes over the messages of a full round, timed in groups.
+/// Groups of a full round, and passes over the messages in each; groups are timed.
 const GROUPS: usize = 400;
 const PASSES: u64 = 50;
 
-/// What was read, folded: what is not looked at might not be read.
+/// A digest of the parsed values, so that the compiler cannot skip parsing them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fold {
     messages: u64,
@@ -95,8 +95,8 @@ impl<'a> Visitor<'a> for Orders<'a> {
     }
 }
 
-/// The same fold by another way: serde's reader, and its text of each number. `read` takes the numbers of a frame, and
-/// returns the one of which the lowest bit counts.
+/// Computes the same digest independently: with serde's reader, and its text of each number. `read` collects
+/// the numbers of a frame, and returns the one whose lowest bit counts.
 fn expected(
     lines: &str,
     read: impl for<'f> Fn(&'f Value, &mut Vec<&'f Value>) -> Option<u64>,
@@ -148,7 +148,7 @@ fn round_of_books(context: &Context, expected: Fold) -> anyhow::Result<Sample> {
     Ok(Sample::with_note(nanos, note(context, BOOKS)?))
 }
 
-/// The value is that of the longest reply.
+/// Measures all replies; the value is that of the longest one.
 fn round_of_orders(context: &Context, replies: &[(&'static str, Fold)]) -> anyhow::Result<Sample> {
     let mut found = Vec::with_capacity(replies.len());
     for (reply, expected) in replies {
@@ -167,7 +167,7 @@ fn round_of_orders(context: &Context, replies: &[(&'static str, Fold)]) -> anyho
     Ok(Sample::with_note(nanos, note))
 }
 
-/// Nanoseconds a message: the median of groups.
+/// Returns nanoseconds per message: the median of groups.
 fn time(
     context: &Context,
     file: &'static str,
@@ -186,14 +186,14 @@ fn time(
     Ok(context.quantile_ns(&mut groups, 0.5) / (PASSES * frames.len() as u64) as f64)
 }
 
-/// What was read in all passes is so many times what is there to be read.
+/// Checks that all passes together parsed the expected values the expected number of times.
 fn check(found: Fold, expected: Fold, context: &Context) -> anyhow::Result<()> {
     let passes = context.effort.count(GROUPS) as u64 * PASSES;
     ensure!(
         (found.messages, found.items) == (expected.messages * passes, expected.items * passes),
         "{passes} passes found {found:?}, and one {expected:?}"
     );
-    // The sum goes on from pass to pass, so it is reckoned again from that of one.
+    // The sum continues over the passes, so it is recomputed from the sum of one pass.
     let factor = (0..expected.items).fold(1_i64, |factor, _| factor.wrapping_mul(31));
     let sum = (0..passes).fold(0_i64, |sum, _| sum.wrapping_mul(factor).wrapping_add(expected.sum));
     ensure!(found.sum == sum, "a number was read as another");

@@ -1,4 +1,4 @@
-//! Orders in Deribit's dialect to a socket over TLS: by the client's session, and by the shell.
+//! Orders in Deribit's dialect, sent to a socket over TLS by the client's session and by the shell.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -58,29 +58,29 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Orders of a full round, those that warm up included.
+/// Orders of a full round, including the warm-up.
 const ORDERS: usize = 5_000;
 /// Time between an answer and the next order.
 const PAUSE: Nanos = Nanos::from_micros(20);
-/// Bytes that a WebSocket frame of 126 to 65,535 bytes has before its text: head, length, mask.
+/// Bytes before the text in a WebSocket frame of 126 to 65,535 bytes: head, length, mask.
 const FRAME_HEAD: usize = 2 + 2 + 4;
 /// The client's text.
 const LABEL: &str = "tp-19ab4c3d2e1-1f2e-12";
-/// Buy commands of a round: the burst that a session begins with.
+/// Buy commands of a round: the burst that a new session allows.
 const COMMANDS: usize = 20;
 
-/// Takes what the link says.
+/// Receives the events of the link.
 #[derive(Default)]
 struct Owner {
     unix_ms: u64,
     is_ready: bool,
-    /// Answers, each with our label.
+    /// Number of answers with our label.
     answers: u64,
     /// Error that ended the session.
     failure: Option<String>,
 }
 
-/// Reads an order reply in the same pass as its frame.
+/// Parses an order reply in the same pass as its frame.
 struct Replies<'o>(&'o mut u64);
 
 impl<'a> Visitor<'a> for Replies<'_> {
@@ -116,7 +116,7 @@ impl Listener for Owner {
     }
 }
 
-/// An end of a bare TLS connection.
+/// One end of a bare TLS connection.
 struct Bare<T> {
     tls: T,
     socket: TcpStream,
@@ -131,7 +131,7 @@ impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> Bare<T> {
         Ok(())
     }
 
-    /// Sends what the handshake has to send, and reads what came; how many bytes of plain text.
+    /// Sends pending handshake data and reads available data; returns the number of bytes of plain text.
     fn read(&mut self) -> anyhow::Result<u64> {
         while self.tls.wants_write() && unless_blocked(self.tls.write_tls(&mut self.socket))? > 0 {}
         let mut len = 0;
@@ -153,7 +153,7 @@ impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> Bare<T> {
     }
 }
 
-/// Both ends of a bare TLS connection that has been opened.
+/// Opens a bare TLS connection and returns both ends.
 fn bare_tls(certificates: &Certificates) -> anyhow::Result<(Bare<ClientConnection>, Bare<ServerConnection>)> {
     let provider = Arc::new(default_provider());
     let mut roots = RootCertStore::empty();
@@ -178,7 +178,7 @@ fn bare_tls(certificates: &Certificates) -> anyhow::Result<(Bare<ClientConnectio
     Ok((client, server))
 }
 
-/// Ignores that nothing is there, or no room.
+/// Maps an error of a socket that would block to 0.
 fn unless_blocked(done: std::io::Result<usize>) -> anyhow::Result<usize> {
     match done {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
@@ -191,12 +191,12 @@ fn open_buy(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| buy(context, &certificates))
 }
 
-/// Orders, each in turn with a bare write of as many bytes.
+/// Measures orders, each in turn with a bare write of the same length.
 fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample; 2]> {
     let mut venue = VenueEnd::open(certificates)?;
     let route = Route::direct(venue.url().parse()?, Some(TlsClient::with_ca_file(&certificates.ca)?));
     let mut session = SessionConfig::new("tickpath-lab", env!("CARGO_PKG_VERSION"), Some(key()));
-    // The venue of the laboratory has no limit.
+    // The laboratory's venue has no rate limit.
     session.matching = CreditPlan::rate(1_000_000_000, 1_000_000_000);
     let mut link = Link::new(LinkConfig::new(route, session));
     let (mut client, mut server) = bare_tls(certificates)?;
@@ -220,7 +220,7 @@ fn buy(context: &Context, certificates: &Certificates) -> anyhow::Result<[Sample
     Ok([p50(&mut bare).into(), Sample::with_note(p50(&mut sent), note)])
 }
 
-/// The length of a frame, and the ticks of bare writes and of orders.
+/// Returns the length of a frame, and the ticks of bare writes and of orders.
 fn send(
     context: &Context,
     stop: &StopSignal,
@@ -270,7 +270,7 @@ fn open_command(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| Ok([command(context, &certificates)?]))
 }
 
-/// The shell's buy command, from its text to the socket.
+/// Measures the shell's buy command, from its text to the socket.
 fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sample> {
     let mut venue = VenueEnd::open(certificates)?;
     let text = venue.shell_config(certificates, 10);
@@ -294,7 +294,7 @@ fn command(context: &Context, certificates: &Certificates) -> anyhow::Result<Sam
                 ensure!(done.text.contains(LABEL) && done.text.contains("open"), "{line}: {}", done.text);
                 let (send, total) = done.times.context("the venue was asked")?;
                 if number > 0 {
-                    // The shell's own stop-watch, which begins with the command's text.
+                    // The shell's own timing, which begins with the command's text.
                     times.push(send.0);
                     written.push(elapsed.0.saturating_sub(total.0));
                 }

@@ -1,4 +1,4 @@
-//! Bare loopback round trips: plain non-blocking sockets, busy polled, both ends on cores of their own.
+//! Bare loopback round trips: plain non-blocking sockets, busy polling, each end on a separate core.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -27,7 +27,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 
 /// Round trips of a full round.
 pub(super) const TRIPS: usize = 10_000;
-/// Bytes of a number, which begins each request and its answer.
+/// Bytes of the number at the start of each request and its answer.
 const NUMBER_LEN: usize = 8;
 
 fn udp_pair() -> io::Result<[UdpSocket; 2]> {
@@ -96,7 +96,7 @@ fn p50_us(context: &Context, [mut client, mut server]: [impl Wire; 2]) -> anyhow
     )
 }
 
-/// Fills `room` with what comes.
+/// Fills `room` with received bytes.
 fn receive(stop: &StopSignal, wire: &mut impl Wire, room: &mut [u8]) -> anyhow::Result<()> {
     let mut len = 0;
     wait_for(stop, || {
@@ -110,7 +110,7 @@ fn receive(stop: &StopSignal, wire: &mut impl Wire, room: &mut [u8]) -> anyhow::
     })
 }
 
-/// Lengths of an order and of its acceptance on the wire.
+/// Returns the lengths of an order and of its acceptance on the wire.
 fn wire_lens() -> anyhow::Result<(usize, usize)> {
     let instruments = instruments(1);
     let order = order(1);

@@ -1,4 +1,4 @@
-//! Market data with losses that hit both lines: how long a gap stays open until retransmission has closed it.
+//! Market data with losses on both lines: the time until retransmission closes a gap.
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -35,16 +35,16 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Commands of a full round.
 const COMMANDS: usize = 500_000;
-/// One packet in twenty is lost, and none of them on one line alone.
+/// One packet in twenty is lost, always on both lines.
 const LOSS: LossConfig = LossConfig { seed: 0, loss_ppm: 50_000, common_ppm: 1_000_000 };
-/// Events published together at most, and packets read together.
+/// Maximum number of events published together, and of packets read together.
 const EVENTS_PER_TURN: usize = 4;
 const PACKETS_PER_TURN: usize = 8;
 /// Slots of the ring to the publisher.
 const RING: usize = 1 << 6;
-/// How long everything together may take for each message before it counts as stuck.
+/// Timeout per message for a whole run.
 const PATIENCE_EACH: Nanos = Nanos::from_millis(1);
-/// Messages that the feed may be behind; its arbiter holds more.
+/// Maximum number of messages that the feed may lag; its arbiter holds more.
 const BEHIND_MAX: u64 = 1 << 13;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -68,7 +68,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Takes the arbiter's messages to the books.
+/// Applies the arbiter's messages to the books.
 struct Feed {
     books: BookBuilder<DirectBooks>,
 }
@@ -83,7 +83,7 @@ impl MessageListener for Feed {
     }
 }
 
-/// A publisher, its lines, and a feed that loses their packets; all on one thread.
+/// A publisher, its lines, and a feed that loses packets, all on one thread.
 struct Market {
     events: spsc::Producer<MarketEvent>,
     publisher: Publisher<NoTrace>,
@@ -93,7 +93,7 @@ struct Market {
     loss: LossModel,
     arbiter: Arbiter,
     feed: Feed,
-    /// When the gap that is open opened.
+    /// Time at which the current gap opened; `None` without a gap.
     opened: Option<Nanos>,
     heal_ns: Vec<u64>,
     lost_packets: u64,
@@ -126,7 +126,7 @@ impl Market {
         let deadline = context.clock.now() + Nanos(PATIENCE_EACH.0 * events.len() as u64);
         let mut waiting: VecDeque<_> = events.iter().copied().collect();
         while self.arbiter.next_sequence().0 <= events.len() as u64 {
-            // Nothing is published beyond what the feed can hold behind a gap.
+            // Publishes no more than the feed can hold behind a gap.
             let published = events.len() - waiting.len();
             let behind = published as u64 + 1 - self.arbiter.next_sequence().0;
             for _ in 0..EVENTS_PER_TURN {

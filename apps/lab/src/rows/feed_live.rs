@@ -1,4 +1,5 @@
-//! A feed handler live: two lines of full packets on loopback multicast, joined, and the books of a whole day.
+//! A live feed handler: two lines of full packets on loopback multicast, joined, and the books of a whole
+//! day.
 
 use tickpath_book::DirectBooks;
 use tickpath_feed::{ArbiterConfig, BookBuilder, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener};
@@ -29,7 +30,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 /// Packets sent on each line before both are read: far fewer than a receive buffer holds.
 const PACKETS_PER_TURN: usize = 32;
 const LINES: [Line; 2] = [Line::A, Line::B];
-/// How long a turn's packets may take to arrive.
+/// Timeout for the arrival of a turn's packets.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -64,7 +65,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// The day in full packets.
+/// Packs the day into full packets.
 fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], session()?, Sequence(1));
     let mut packets = vec![];
@@ -79,7 +80,7 @@ fn pack(day: &Day) -> anyhow::Result<Vec<Vec<u8>>> {
     Ok(packets)
 }
 
-/// Takes every update, as whoever publishes them does.
+/// Accepts every update, like a publisher of updates.
 struct Updates(u64);
 
 impl UpdateListener for Updates {
@@ -89,7 +90,7 @@ impl UpdateListener for Updates {
     }
 }
 
-/// Both lines, and what was spent on them.
+/// Both lines, and the time spent on them.
 struct Lines {
     senders: [MulticastSender; 2],
     receivers: [MulticastReceiver; 2],
@@ -110,7 +111,7 @@ impl Lines {
         })
     }
 
-    /// Sends packets on both lines, then reads and handles those of line A, and those of line B.
+    /// Sends packets on both lines, then reads and handles those of line A, then those of line B.
     fn turn(
         &mut self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! A gateway's instructions for market data that one client reads, and sixteen.
+//! Instructions of a gateway for market data with one reading client, and with sixteen.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,22 +27,22 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 .counting(&WORK)];
 
 const WORK: CountedWork = CountedWork { names: &["fanout"], function: "*counted_broadcast*", run };
-/// Clients of the two runs.
+/// Number of clients in the two runs.
 const CLIENTS: [usize; 2] = [1, 16];
 
 /// Events that are counted.
 const EVENTS: u64 = 20_000;
-/// Events after which every client reads.
+/// Number of events after which every client reads.
 const BATCH: u64 = 500;
 /// The instrument.
 const SYMBOL: u32 = 1;
 /// Everything is slow under callgrind.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Counted once, since every round would count the same.
+/// Counts once, because the result is the same in each round.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let each = |clients: usize| -> anyhow::Result<f64> {
-        let what = format!("what is told to {clients} clients of a gateway");
+        let what = format!("events to {clients} clients of a gateway");
         let counted = WORK.instructions(lab, what, &clients.to_string(), words(clients))?;
         Ok(counted as f64 / EVENTS as f64)
     };
@@ -50,13 +50,13 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([each(one)?, each(many)?]))
 }
 
-/// What is counted, by this name and no other.
+/// The counted function, identified by this unique name.
 #[inline(never)]
 fn counted_broadcast(door: &mut Door, event: &mut Event) {
     door.broadcast(event);
 }
 
-/// The work that is counted; returns what it led to.
+/// Does the counted work; returns its result.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
     let count: usize = arguments.get(1).context("how many clients there are")?.parse()?;
     let place = DoorPlace::make()?;
@@ -96,12 +96,12 @@ fn let_in(door: &mut Door) -> anyhow::Result<ClientId> {
         if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
             return door.admit(login.id, capability::TRADING).context("there is room");
         }
-        ensure!(start.elapsed() < PATIENCE, "nobody calls");
+        ensure!(start.elapsed() < PATIENCE, "no client connects");
         thread::yield_now();
     }
 }
 
-/// What a run leads to.
+/// Returns the expected result of a run.
 fn words(clients: usize) -> String {
     format!("{EVENTS} events to {clients} clients")
 }

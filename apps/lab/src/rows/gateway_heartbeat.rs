@@ -1,4 +1,4 @@
-//! A ping between a gateway's port and a client.
+//! A ping between a gateway's endpoint and a client.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +23,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 const PINGS: usize = 2_000;
 const PING_INTERVAL: Nanos = Nanos::from_micros(100);
 
-/// One way each between a gateway's port and a client, both of which poll without a pause.
+/// Measures one way in each direction between a gateway's endpoint and a client; both poll without a pause.
 fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
     let place = DoorPlace::make()?;
     let mut door = place.open(|config| config.heartbeat = PING_INTERVAL)?;

@@ -50,9 +50,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Orders of a full round, those that warm up included.
+/// Orders of a full round, including the warm-up.
 const ORDERS: usize = 2_000;
-/// Pause of the venue while it has nothing to do: it shares a core.
+/// Pause of the venue while it is idle: it shares a core.
 const REST: Duration = Duration::from_micros(100);
 /// Slots of a bare ring.
 const CAPACITY: usize = 1_024;
@@ -67,7 +67,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// A bare ring each way, of what a client and a gateway send.
+/// Measures a bare ring in each direction, with the records of a client and a gateway.
 fn bare_rings(context: &Context) -> anyhow::Result<f64> {
     let there = SharedLines::zeroed(lines_of::<Request>(CAPACITY));
     let back = SharedLines::zeroed(lines_of::<Event>(CAPACITY));
@@ -100,7 +100,7 @@ fn bare_rings(context: &Context) -> anyhow::Result<f64> {
     Ok(context.quantile_ns(&mut ticks, 0.5))
 }
 
-/// The orders of a round, of which the first tenth warms up.
+/// Runs the orders of a round; the first tenth is the warm-up.
 fn trips(context: &Context, trip: impl FnMut(u64) -> anyhow::Result<u64>) -> anyhow::Result<Vec<u64>> {
     let orders = context.effort.count(ORDERS);
     paced::trips(context, orders / 10, orders - orders / 10, trip)
@@ -121,7 +121,7 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
     Ok(GatewayConfig::parse("gateway.toml", &text)?)
 }
 
-/// Times of orders: in ticks to their acknowledgement, in nanoseconds to the venue's socket.
+/// Returns the times of orders: in ticks to their acknowledgement, in nanoseconds to the venue's socket.
 fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;
@@ -140,13 +140,13 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
                 while !stop.is_stopped() {
                     let now = context.clock.now();
                     if agent.do_work(now)? > 0 {
-                        // Read on this thread: nothing else reads a gateway's figures between two orders.
+                        // Read on this thread: no other thread reads a gateway's figures between two orders.
                         if latency.count() as usize > written.len() {
                             let sum = metrics.inter_process.sum() + latency.sum();
                             written.push(sum - std::mem::replace(&mut gone, sum));
                         }
                     } else if now.since(rehearsed) >= REHEARSE_INTERVAL {
-                        // As the thread of a gateway does.
+                        // Like the thread of a gateway.
                         rehearsed = now;
                         agent.rehearse(now);
                     }
@@ -169,7 +169,7 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec
     })
 }
 
-/// Waits until the account can be traded with; its number and the instrument's.
+/// Waits until the account can trade; returns its number and the instrument's.
 fn ready(client: &mut Client, stop: &StopSignal) -> anyhow::Result<(u16, u32)> {
     let (mut account, mut symbol) = (None, None);
     wait_for(stop, || {
@@ -186,7 +186,7 @@ fn ready(client: &mut Client, stop: &StopSignal) -> anyhow::Result<(u16, u32)> {
             }
         }
         if client.failure().is_some_and(|failure| !failure.is_temporary()) {
-            bail!("the gateway lets nobody in: {:?}", client.failure());
+            bail!("the gateway admits no client: {:?}", client.failure());
         }
         Ok(account.zip(symbol))
     })
@@ -215,7 +215,7 @@ fn trade(
             ensure!(received.status == AckStatus::RECEIVED, "order {number} was not received: {received:?}");
             Ok(())
         })?;
-        // The venue shares this core, and needs it for its answer.
+        // The venue shares this core and needs it for its answer.
         let accepted = wait_for(stop, || {
             let ack = client.poll().and_then(|event| ack_of(&event, id));
             if ack.is_none() {

@@ -22,17 +22,18 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Clients of the gateway's port; the last may be stuck.
+/// Clients of the gateway's endpoint; the last one may be stuck.
 const CLIENTS: usize = 16;
-/// Events that wait for a client; one that reads nothing has had them half-way through a full round, and is cut off.
+/// Events that may wait for a client. One that reads nothing reaches it half-way through a full round, and is
+/// cut off.
 const EVENTS_MAX: u64 = 1_024;
-/// Round trips of a full measurement, those that warm up included.
+/// Round trips of a full measurement, including the warm-up.
 const TRIPS: usize = 2_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut round = 0;
     each_round(lab, move |context| {
-        // The same twice, and with the last client stuck.
+        // The same twice, and once with the last client stuck.
         let trips = in_turn(&mut round, |place| echo(context, place == 1))?;
         let [(all, _), (stuck, cut_off), (again, _)] = trips;
         let note = format!("{cut_off} cut off within {} round trips", context.effort.count(TRIPS));
@@ -40,8 +41,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Round trips of fifteen clients in turn, while the sixteenth gets an event with each: their median in nanoseconds, and
-/// clients that were cut off.
+/// Measures round trips of fifteen clients in turn, while the sixteenth gets an event with each. Returns
+/// their median in nanoseconds, and the number of clients that were cut off.
 fn echo(context: &Context, is_stuck: bool) -> anyhow::Result<(f64, u64)> {
     let place = DoorPlace::make()?;
     let mut door = place.open(|config| config.events_max = EVENTS_MAX)?;

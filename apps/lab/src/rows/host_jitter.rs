@@ -1,4 +1,4 @@
-//! The time that the host takes from a thread, which every run watches.
+//! The time that the host takes away from a thread, measured in every run.
 
 use tickpath_agent::{Jitter, measure_jitter};
 use tickpath_types::Nanos;
@@ -9,10 +9,10 @@ use crate::measurement::{RowSpec, Sample, row};
 pub(crate) const ROW: RowSpec = row("host_jitter", "% lost")
     .note("time that a thread spinning on the clock lost in gaps above 1 us; it is in every tail below");
 
-/// Time that the host's jitter is watched in a full round.
+/// Duration of the jitter measurement in a full round, in microseconds.
 const MICROS: usize = 200_000;
 
-/// Watches the host for one round.
+/// Measures the host's jitter for one round.
 pub(crate) fn watch(context: &Context) -> (Jitter, Sample) {
     let jitter = measure_jitter(&context.clock, Nanos::from_micros(context.effort.count(MICROS) as u64));
     (jitter, (jitter.lost_share() * 100.0).into())

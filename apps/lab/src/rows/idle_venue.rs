@@ -1,9 +1,9 @@
-//! A venue without work: what it costs, and how soon it answers after a pause.
+//! An idle venue: its processor use, and its response time after a pause.
 //!
-//! The venue is `tickpath-exchange` as a user starts it, with the defaults of its configuration: agents that sleep, and a
-//! journal under policy `group`. A client asks for the next number of an order, OUCH's shortest message, which goes through
-//! the log like an order. The time of an answer ends when it reaches the client's socket, so the client's own wake-up is
-//! not in it.
+//! The venue is `tickpath-exchange` with the default configuration: agents that sleep, and a journal under
+//! policy `group`. A client requests the next number of an order, OUCH's shortest message, which passes
+//! through the log like an order. The time of an answer ends when it reaches the client's socket, so it
+//! excludes the client's own wake-up.
 
 use std::ffi::OsString;
 use std::fs;
@@ -48,13 +48,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Time without work over which processor time is counted in a full round.
+/// Idle time over which processor time is counted in a full round.
 const IDLE: Duration = Duration::from_secs(10);
 /// Messages of a full round: a hundred in five rounds.
 const MESSAGES: usize = 20;
-/// Time without work before each message.
+/// Idle time before each message.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Time from the venue's opening to the first look at it.
+/// Time from the venue's start to the first measurement.
 const SETTLING: Duration = Duration::from_secs(2);
 /// The test user.
 const USER: &str = "LAB";
@@ -75,11 +75,11 @@ fn measure(program: &OsString, effort: Effort) -> anyhow::Result<[Sample; 4]> {
 
     let mut client = log_in(order_entry)?;
     let mut echo = start_echo()?;
-    // Its blocks are allocated, as those of a log are.
+    // Its blocks are preallocated, like those of a log.
     let file = tempfile::tempfile_in(&folder)?;
     file.write_all_at(&[0; 4096], 0)?;
     file.sync_all()?;
-    // The next number of an order, in OUCH's shortest message.
+    // Requests the next number of an order, with OUCH's shortest message.
     let question = packet(b'U', b"Q");
     let (mut answers, mut echoes, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..effort.count(MESSAGES) {
@@ -103,7 +103,8 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1_000.0
 }
 
-/// Starts the program with a configuration that sets addresses and leaves the rest at its defaults.
+/// Starts the program with a configuration that sets addresses and leaves all other settings at their
+/// defaults.
 fn start_venue(program: &OsString, folder: &Path) -> anyhow::Result<(Program, SocketAddr)> {
     fs::write(folder.join("instruments.toml"), instruments())?;
     let config = folder.join("exchange.toml");
@@ -149,7 +150,7 @@ folder = "journal"
     ))
 }
 
-/// A connection that learns when the kernel had each answer.
+/// A connection that records when the kernel received each answer.
 struct Stamped {
     stream: TcpStream,
     received: Vec<u8>,
@@ -163,7 +164,7 @@ impl Stamped {
         Ok(Stamped { stream, received: Vec::new() })
     }
 
-    /// The time from a request to when what `is_answered` by reached the socket.
+    /// Returns the time from a request until `is_answered` finds its answer, measured at the socket.
     fn ask(
         &mut self,
         request: &[u8],
@@ -197,12 +198,12 @@ impl Stamped {
     }
 }
 
-/// A packet of SoupBinTCP.
+/// Builds a SoupBinTCP packet.
 fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&(payload.len() as u16 + 1).to_be_bytes()[..], &[kind], payload].concat()
 }
 
-/// Takes packets off the front up to one of a kind, if it came.
+/// Removes packets from the front up to one of a kind; true if it was found.
 fn has_packet_of(received: &mut Vec<u8>, kind: u8) -> bool {
     while let Some(len) = received.first_chunk().map(|len| 2 + usize::from(u16::from_be_bytes(*len)))
         && received.len() >= len
@@ -221,13 +222,13 @@ fn log_in(address: SocketAddr) -> anyhow::Result<Stamped> {
     Ok(client)
 }
 
-/// A connection to a thread that sleeps until it can send back what it gets.
+/// Opens a connection to a thread that sleeps until data arrive and sends them back.
 fn start_echo() -> anyhow::Result<Stamped> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let echo = Stamped::connect(listener.local_addr()?)?;
     let (mut stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
-    // It ends with the connection.
+    // The thread ends with the connection.
     thread::spawn(move || {
         let mut byte = [0];
         while stream.read_exact(&mut byte).and_then(|()| stream.write_all(&byte)).is_ok() {}

@@ -1,4 +1,4 @@
-//! A real capture of IEX's DEEP, over and over: from the segments in memory into books.
+//! A real capture of IEX's DEEP, applied repeatedly: from the segments in memory into books.
 
 use std::fs::File;
 use std::ops::Range;
@@ -29,21 +29,21 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// The capture: test traffic of 12 sessions, most of it what is sent of every symbol before the open.
+/// The capture: test traffic of 12 sessions, most of it the data of every symbol before the open.
 const CAPTURE: &str = "iex/deep10_20170425_part1.pcap.gz";
-/// Messages of a full round, about.
+/// Approximate number of messages of a full round.
 const MESSAGES: usize = 4_000_000;
-/// More symbols and more levels than the capture has.
+/// Larger than the number of symbols and levels in the capture.
 const LIMITS: BookLimits = BookLimits::new(InstrumentId(8_191), 1 << 16);
 
-/// The segments of a capture, one behind the other.
+/// The segments of a capture, stored contiguously.
 struct Capture {
     bytes: Vec<u8>,
     segments: Vec<Range<usize>>,
     outcome: Outcome,
 }
 
-/// What a pass leads to.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcome {
     counters: BuilderCounters,
@@ -89,7 +89,8 @@ impl Capture {
         Ok(Capture { bytes, segments, outcome })
     }
 
-    /// Ticks of one pass into new books, which are made before the clock starts and judged after it stopped.
+    /// Ticks of one pass into new books, which are created before the clock starts and checked after it
+    /// stops.
     fn pass(&self, context: &Context) -> anyhow::Result<u64> {
         let mut books = empty::<DirectBooks>();
         let ticks = context.timed(|| apply(black_box(&self.bytes), &self.segments, &mut books))?;
@@ -98,7 +99,7 @@ impl Capture {
         Ok(ticks)
     }
 
-    /// The messages that change books, and all others.
+    /// Separates the messages that change books from all others.
     fn apart(&self) -> anyhow::Result<[Vec<&[u8]>; 2]> {
         let [mut of_books, mut others] = [Vec::new(), Vec::new()];
         for range in &self.segments {
@@ -110,7 +111,7 @@ impl Capture {
         Ok([of_books, others])
     }
 
-    /// Ticks of the messages that change books, and of all others, each kind alone.
+    /// Ticks of the messages that change books, and of all others, each kind separately.
     fn pass_apart(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
         let [of_books, others] = self.apart()?;
         let timed = |messages: &[&[u8]]| {
@@ -132,7 +133,7 @@ fn empty<B: BooksById>() -> BookBuilder<B> {
     BookBuilder::new(Feed::Deep10, B::new(LIMITS))
 }
 
-/// What the arbiter of a line delivers, into books.
+/// Applies the messages that a line's arbiter delivers to books.
 struct Books<'a, B>(&'a mut BookBuilder<B>);
 
 impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
@@ -150,7 +151,7 @@ impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
     }
 }
 
-/// Applies every segment in its order, new books with every new numbering.
+/// Applies every segment in order; each sequence reset begins new books.
 fn apply(
     bytes: &[u8],
     segments: &[Range<usize>],
@@ -180,7 +181,7 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    /// Where the capture is, it holds what the sheet of the protocol counts.
+    /// If the capture is available, its message counts equal those of the protocol's sheet.
     #[test]
     fn the_capture_is_the_one_of_the_sheet() {
         let Ok(path) = data_file(CAPTURE) else { return println!("skipped: {CAPTURE} is not there") };

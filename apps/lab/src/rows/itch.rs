@@ -1,4 +1,4 @@
-//! Decoding a whole day of ITCH 5.0, and building every book of it.
+//! Decoding of a whole day of ITCH 5.0, and building all of its books.
 
 use std::rc::Rc;
 
@@ -50,7 +50,7 @@ fn open_500(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| Ok([books(&day, context)?]))
 }
 
-/// Nanoseconds a message, every field of it folded into the checksum.
+/// Nanoseconds per message, with every field folded into the checksum.
 fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let mut listener = Checksum::default();
     let mut messages = 0;
@@ -67,7 +67,7 @@ fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     Ok(context.nanos_each(elapsed, messages))
 }
 
-/// Nanoseconds a message, decoded and applied to the books of all securities.
+/// Nanoseconds per message, decoded and applied to the books of all securities.
 fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);

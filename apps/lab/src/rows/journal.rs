@@ -1,4 +1,4 @@
-//! The journal alone: how fast it is read again, and how soon a record is safe.
+//! The journal alone: replay speed, and the time until a record is durable.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -51,7 +51,7 @@ const ACKNOWLEDGEMENTS: usize = 1_000;
 /// Bytes of a new order as a command, and of its record.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
 const RECORD_LEN: usize = 104;
-/// How long the next segment may take until it is prepared.
+/// Time allowed for preparing the next segment.
 const PREPARATION: Nanos = Nanos::from_secs(1);
 
 /// A journal and the thread that writes it.
@@ -99,7 +99,7 @@ impl Log {
     }
 }
 
-/// A replay has no one to tell.
+/// Ignores events: a replay has no listeners.
 struct NoOne;
 
 impl EventListener for NoOne {
@@ -148,7 +148,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let bare = tempfile::tempfile()?;
     bare.write_all_at(&vec![0; RECORD_LEN * ACKNOWLEDGEMENTS * 2], 0).context("no room for the bare file")?;
     bare.sync_all()?;
-    // The next segment is prepared, which is no part of what is measured.
+    // Waits until the next segment is prepared, which is not part of the measurement.
     let clock = lab.context.clock;
     let prepared = clock.now() + PREPARATION;
     while clock.now() < prepared {
@@ -175,7 +175,7 @@ fn open_group(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// As many bytes as a record has, written over zeroes that are on the disk, and synced.
+/// Writes a record's length over zeroes that are on the disk, and syncs.
 fn sync_bare(file: &File, place: usize) -> anyhow::Result<()> {
     file.write_all_at(black_box(&[0x5a; RECORD_LEN]), (place * RECORD_LEN) as u64)?;
     Ok(file.sync_data()?)

@@ -1,4 +1,4 @@
-//! A venue with its journal: how many orders a second it takes under each promise, and how soon it is back.
+//! A venue with its journal: its order rate under each durability policy, and its recovery time.
 
 use std::path::Path;
 use std::thread;
@@ -44,14 +44,14 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 
 /// Orders of a full round under each policy.
 const ORDERS: usize = 200_000;
-/// Orders that are sent before the first of them is answered.
+/// Orders sent before the first of them is answered.
 const IN_FLIGHT: u64 = 4_096;
 /// Orders of one write.
 const ORDERS_PER_WRITE: u64 = 32;
-/// A client that has nothing to read or to send leaves its core to whoever writes to the disk, as one on another machine
-/// would.
+/// Pause of an idle client. It frees the core for the thread that writes to the disk, as a client on another
+/// machine would.
 const PAUSE: Duration = Duration::from_micros(20);
-/// The log is so many times as long as it is from one snapshot to the next: a million commands in a full round, the
+/// Length of the log in snapshot intervals. An interval is a million commands in a full round, which is the
 /// default.
 const SNAPSHOTS: usize = 5;
 
@@ -62,7 +62,7 @@ fn open_rates(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Thousands of orders a second that a venue accepts.
+/// Thousands of orders that a venue accepts per second.
 fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     let (folder, instruments) = (tempfile::tempdir()?, instruments(1));
     let count = context.effort.count(ORDERS) as u64;
@@ -74,7 +74,7 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     };
     let Venue { agents, endpoints, view, journal, .. } = Venue::build(&settings, context.clock, NO_TRACERS)?;
     let _journal = journal.map(VenueJournal::start).transpose()?;
-    // Who writes to the disk has a thread too, and gets a core when another has nothing to do.
+    // The thread that writes to the disk gets a core when another thread is idle.
     let idle = IdleStrategy::Yield;
     let rate =
         venue::beside(context, idle, agents, |stop| flood(context, endpoints, instruments, stop, count))?;
@@ -82,7 +82,7 @@ fn rate(context: &Context, policy: Policy) -> anyhow::Result<f64> {
     Ok(rate)
 }
 
-/// Sends `count` orders, as many at a time as may be in flight, and waits for every acceptance.
+/// Sends `count` orders with the maximum number in flight, and waits for every acceptance.
 fn flood(
     context: &Context,
     endpoints: Endpoints,
@@ -102,7 +102,7 @@ fn flood(
         sent += room;
         entry.flush(clock.now())?;
         accepted += wait_for(stop, || {
-            // Acceptances, and other answers.
+            // Number of acceptances, and of other answers.
             let mut answers = [0, 0];
             entry.poll(
                 clock.now(),
@@ -131,13 +131,13 @@ fn flood(
 
 fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let context = &lab.context;
-    // The venue's own session is 0, its users' follow.
+    // The venue's own session is 0; its users' sessions follow.
     let mut load = workload(context, COMMANDS);
     let sessions = load.limits.max_sessions + 1;
     let count = context.effort.count(COMMANDS);
     let every = count / SNAPSHOTS;
     let of_user = |command: Command| Command { session: SessionId(command.session.0 + 1), ..command };
-    // One command short of a snapshot.
+    // One command short of the next snapshot.
     let commands = load.opening.drain(..).chain(load.commands.drain(..)).map(of_user).take(count - 1);
     let folder = tempfile::tempdir()?;
     let settings = VenueSettings {
@@ -167,14 +167,14 @@ fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// The journal of a venue that took these commands, with its snapshots.
+/// Writes the journal of a venue that executed these commands, with its snapshots.
 fn write_log(
     context: &Context,
     settings: &VenueSettings,
     folder: &Path,
     commands: impl Iterator<Item = Command>,
 ) -> anyhow::Result<()> {
-    // The first snapshot, which has the venue's definition.
+    // Writes the first snapshot, which has the venue's definition.
     drop(Venue::build(settings, context.clock, NO_TRACERS)?);
     let mut log = Log::open(folder, Policy::Async)?;
     for command in commands {

@@ -1,5 +1,5 @@
-//! Market data out: the publisher as fast as it goes, received and checked on the other core; and the bare
-//! datagrams that it cannot beat.
+//! Outgoing market data: the publisher at full speed, received and checked on the other core, and bare
+//! datagrams as its limit.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Datagrams of a full round, bare.
+/// Bare datagrams of a full round.
 const DATAGRAMS: usize = 300_000;
 /// Messages of a full round.
 const MESSAGES: usize = 10_000_000;
@@ -51,11 +51,11 @@ const MESSAGES: usize = 10_000_000;
 const EVENTS_WAITING: usize = 80;
 /// Slots of the ring to the publisher.
 const EVENT_RING: usize = 1 << 10;
-/// Messages of a packet at least while more wait; the in-flight bound counts on it.
+/// Minimum number of messages in a packet while more wait; the in-flight bound relies on it.
 const MESSAGES_PER_PACKET_MIN: u64 = 35;
-/// Part of a receive buffer that a datagram of 1400 bytes takes with the kernel's bookkeeping.
+/// Bytes of a receive buffer that a datagram of 1400 bytes takes, including the kernel's bookkeeping.
 const BUFFER_PER_DATAGRAM: usize = 4_096;
-/// Datagrams taken by one call.
+/// Maximum number of datagrams received in one call.
 const RECEIVE_BATCH: usize = 64;
 const INSTRUMENTS: u16 = 8;
 /// Records of the publisher's trace ring.
@@ -71,12 +71,12 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Datagrams that may be on their way without filling the receive buffer.
+/// Number of datagrams that may be in flight without filling the receive buffer.
 fn in_flight_max(receiver: &MulticastReceiver) -> u64 {
     (receiver.receive_buffer() / BUFFER_PER_DATAGRAM).max(RECEIVE_BATCH) as u64
 }
 
-/// Millions of bare datagrams a second.
+/// Millions of bare datagrams per second.
 fn bare_datagrams(context: &Context) -> anyhow::Result<f64> {
     let count = context.effort.count(DATAGRAMS) as u64;
     let (mut sender, mut receiver) = line()?;
@@ -119,7 +119,7 @@ fn wait_until(stop: &StopSignal, received: &AtomicU64, wanted: u64) -> anyhow::R
     wait_for(stop, || Ok((received.load(Ordering::Acquire) >= wanted).then_some(())))
 }
 
-/// A publisher with its ring of events, and the receiving end of its line A. One session for all rounds.
+/// A publisher with its event ring, and the receiver of its line A. One session for all rounds.
 struct Feed {
     events: spsc::Producer<MarketEvent>,
     publisher: Publisher<Trace>,
@@ -145,7 +145,7 @@ impl Feed {
         Ok(Feed { events, publisher, stamps, counters, receiver, arbiter })
     }
 
-    /// Millions of messages a second, and messages of a packet.
+    /// Millions of messages per second, and messages per packet.
     fn publish(&mut self, context: &Context) -> anyhow::Result<(f64, f64)> {
         let (first, packets_before) = (self.counters.messages.read() + 1, self.counters.packets.read());
         let end = first + context.effort.count(MESSAGES) as u64;
@@ -176,7 +176,7 @@ impl Feed {
     }
 }
 
-/// Takes packets off the line until every message below `end` has come.
+/// Receives packets until every message below `end` has arrived.
 fn receive(
     context: &Context,
     stop: &StopSignal,
@@ -207,7 +207,7 @@ fn receive(
     Ok(())
 }
 
-/// Counts messages, and those that are not the next or not of the right type and length.
+/// Counts messages, and those that are out of sequence or have a wrong type or length.
 struct Check {
     received: u64,
     wrong: u64,
@@ -238,7 +238,7 @@ fn event(sequence: u64) -> MarketEvent {
     }
 }
 
-/// Of 20 events 9 add an order, 9 delete one and 2 are executions.
+/// Of 20 events, 9 add an order, 9 delete one and 2 are executions.
 fn event_kind(sequence: u64) -> MarketEventKind {
     let order_id = OrderId(sequence);
     match sequence % 20 {

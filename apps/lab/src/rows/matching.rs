@@ -33,7 +33,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Commands of a full round.
 pub(super) const COMMANDS: usize = 1_000_000;
-/// Commands that wait together, and after which the rings of events are drained.
+/// Number of commands that wait together; the event rings are drained after each slice.
 const SLICE: usize = 512;
 /// Commands timed together for the tail.
 const GROUP: usize = 16;
@@ -56,8 +56,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Applies the load to an engine as opened and checks the events and the state that it leaves; returns the
-/// ticks of each run of `timed_together` commands.
+/// Applies the load to a new engine, and checks the events and the final state; returns the ticks of each run
+/// of `timed_together` commands.
 fn pass<B: OrderBooks<Owner>>(
     context: &Context,
     workload: &Workload,
@@ -68,14 +68,14 @@ fn pass<B: OrderBooks<Owner>>(
     let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
     let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
     for slice in workload.commands.chunks(SLICE) {
-        // In a venue commands come out of another thread's ring by way of the cache, not from memory.
+        // In a venue, commands arrive from another thread's ring by way of the cache, not from memory.
         waiting.clear();
         waiting.extend_from_slice(slice);
         let mut start = context.clock.ticks();
         for together in black_box(&waiting[..]).chunks(timed_together) {
             engine.apply_batch(together, &mut rings);
             let end = context.clock.ticks();
-            // The last run of all may be shorter than the others.
+            // The last run may be shorter than the others.
             if together.len() == timed_together {
                 samples.push(end - start);
             }
@@ -87,7 +87,8 @@ fn pass<B: OrderBooks<Owner>>(
     Ok(samples)
 }
 
-/// The engine ended as its twin that the load was made by, and every event found room.
+/// Checks that the engine ended in the state of the reference model that generated the load, and that no
+/// event was lost.
 pub(super) fn check<B: OrderBooks<Owner>>(
     workload: &Workload,
     engine: &Engine<B>,
@@ -101,7 +102,7 @@ pub(super) fn check<B: OrderBooks<Owner>>(
 
 type Ring<T> = (spsc::Producer<T>, spsc::Consumer<T>);
 
-/// The rings to the agents that take the events.
+/// The rings to the agents that process the events.
 pub(super) struct Rings {
     orders: Ring<OrderEvent>,
     markets: Ring<MarketEvent>,

@@ -1,4 +1,4 @@
-//! The matching engine alone, at a rate that does not ask whether it is ready.
+//! The matching engine alone at a fixed arrival rate, independent of its readiness.
 
 use arrayvec::ArrayVec;
 use tickpath_book::FastBooks;
@@ -43,11 +43,11 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Time from one command to the next: a million commands a second.
+/// Interval between commands: a million commands a second.
 const INTERVAL: Nanos = Nanos::from_micros(1);
-/// Commands from one change between the two loops to the next: both meet what the host does meanwhile.
+/// Number of commands between two switches of the loops, so that the host's noise affects both.
 const TURN: usize = 10_000;
-/// Batches after which the rings of events are emptied although no time is left: they have no more room.
+/// Number of batches after which the event rings are emptied even when behind: they are full.
 const BATCHES_MAX: u32 = 4;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -74,19 +74,19 @@ fn round(
     Ok([e50, e99, e999, m50, m99, m999])
 }
 
-/// The work on commands: nothing by default.
+/// The work on commands; does nothing by default.
 trait Work {
-    /// These are due.
+    /// Announces commands that are due.
     fn look_ahead(&mut self, commands: &[Command]) {
         black_box(commands);
     }
 
-    /// Takes one of them.
+    /// Executes one of them.
     fn take(&mut self, command: &Command) {
         black_box(command);
     }
 
-    /// Time is left.
+    /// Uses idle time.
     fn rest(&mut self) {}
 }
 
@@ -94,7 +94,7 @@ struct Nothing;
 
 impl Work for Nothing {}
 
-/// As the venue's matcher does it.
+/// The work of the venue's matcher.
 struct Matching<'a> {
     engine: &'a mut Engine<FastBooks<Owner>>,
     rings: &'a mut Rings,
@@ -113,21 +113,22 @@ impl Work for Matching<'_> {
         self.engine.apply(command, self.rings);
     }
 
-    /// The time that is left is that of whoever takes the events.
+    /// Uses idle time to drain the events.
     fn rest(&mut self) {
         self.rings.drain();
     }
 }
 
-/// Takes each command at its intended time, or as soon as those before it are done; adds the ticks from the intended
-/// time to the end. Commands that are due together are taken together, as many as the matcher takes out of its ring.
+/// Executes each command at its intended time, or as soon as those before it are done. Adds the ticks from
+/// the intended time to the end. Commands that are due together are executed together, up to the matcher's
+/// batch size.
 fn take_turn(context: &Context, commands: &[Command], ticks: &mut Vec<u64>, work: &mut impl Work) {
     let interval = context.clock.nanos_to_ticks(INTERVAL);
     let mut due: ArrayVec<Command, LOOK_AHEAD_LEN> = ArrayVec::new();
     let mut intended = context.clock.ticks() + interval;
     let (mut waiting, mut batches) = (commands, 0);
     while let Some(next) = waiting.first() {
-        // It waits in the cache, as in a ring that another core has written.
+        // The command waits in the cache, as in a ring that another core has written.
         black_box(*next);
         let mut now = context.clock.ticks();
         if now < intended || batches == BATCHES_MAX {

@@ -1,4 +1,4 @@
-//! An order into the whole venue and its acceptance back, over loopback TCP.
+//! An order to the whole venue and its acceptance, over loopback TCP.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Records of each trace ring, and trips between two drains: a trip leaves some 10 records in a ring.
+/// Records of each trace ring, and trips between two drains: a trip leaves about 10 records in a ring.
 const TRACE_RING: usize = 1 << 14;
 const TRIPS_PER_DRAIN: u64 = 256;
 const IDS: JoinerConfig = JoinerConfig {
@@ -105,13 +105,13 @@ fn trade(
         }
         Ok(ticks)
     })?;
-    // The venue's last stamps go into the rings before it is stopped.
+    // Lets the venue's last stamps reach the rings before it is stopped.
     std::thread::sleep(Duration::from_millis(1));
     entry.logout(clock.now());
     Ok(context.quantile_ns(&mut ticks, 0.5) / 1_000.0)
 }
 
-/// The venue's stamps and what joins them.
+/// The venue's stamps, and the joiner that matches them.
 struct Stamps {
     drains: [records::Consumer<Stamp>; 3],
     joiner: Joiner,
@@ -122,7 +122,7 @@ impl Stamps {
         self.joiner.drain(&mut self.drains, TRACE_RING, now);
     }
 
-    /// Median from an order's read to its answer's write, over all orders.
+    /// Median time from the read of an order to the write of its answer, over all orders.
     fn venue_response_us(&mut self, now: u64) -> anyhow::Result<f64> {
         self.drain(now);
         self.joiner.finish();

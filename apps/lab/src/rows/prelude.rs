@@ -1,4 +1,4 @@
-//! Names that most rows use.
+//! Names used in most rows.
 
 pub(super) use std::hint::black_box;
 

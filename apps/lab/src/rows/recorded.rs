@@ -1,4 +1,4 @@
-//! Real recordings, over and over: from the bytes of their files into full books.
+//! Real recordings, applied repeatedly: from the bytes of their files into full books.
 
 mod books;
 
@@ -39,19 +39,19 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     ),
 ];
 
-/// Messages of a full round, about.
+/// Approximate number of messages of a full round.
 const MESSAGES: usize = 2_000_000;
-/// Where the recordings are: named here, or in `shared/data` beside the repository.
+/// Environment variable for the folder of the recordings; the default is `shared/data` beside the repository.
 const DATA_VARIABLE: &str = "TICKPATH_DATA";
 const DATA_DEFAULT: &str = "/work/shared/data";
 
-/// A recording in memory, uncompressed as its format has it.
+/// A recording in memory, uncompressed, in its file format.
 struct Recording {
     bytes: Vec<u8>,
     format: Format,
-    /// What a pass leads to, found by the plain books.
+    /// The result of a pass, computed with the reference model.
     outcome: Outcome,
-    /// Most orders that rest at a time.
+    /// Maximum number of orders that rest at a time.
     live_max: u32,
 }
 
@@ -61,7 +61,7 @@ enum Format {
     Lobster { levels: u32 },
 }
 
-/// What a pass leads to.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcome {
     events: u64,
@@ -75,10 +75,10 @@ const DBN_FILES: [(&str, Format); 2] = [
     ("databento/esh4-glbx-mdp3-20231224.mbo.dbn.zst", Format::Dbn),
     ("databento/esh4-glbx-mdp3-20231225.mbo.dbn.zst", Format::Dbn),
 ];
-/// Order by order from Nasdaq, as far as it touches the best level.
+/// Order by order from Nasdaq, limited to events at the best level.
 const LOBSTER_FILES: [(&str, Format); 1] =
     [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: 1 })];
-/// More orders than any of them has.
+/// Larger than the number of orders in any of them.
 const ORDERS_MAX: u32 = 1 << 18;
 
 fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
@@ -102,7 +102,7 @@ fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
     })
 }
 
-/// A recording; [`Missing`] where it is not there.
+/// Returns the path of a recording; [`Missing`] if it does not exist.
 pub(super) fn data_file(name: &str) -> anyhow::Result<PathBuf> {
     let folder = std::env::var_os(DATA_VARIABLE).map_or_else(|| PathBuf::from(DATA_DEFAULT), PathBuf::from);
     let path = folder.join(name);
@@ -134,8 +134,8 @@ impl Recording {
         Ok(Recording { bytes, format, outcome, live_max })
     }
 
-    /// Ticks of one pass into new books. These are made before the clock starts and judged after it stopped, so
-    /// that nothing of one pass is left for the next.
+    /// Ticks of one pass into new books. These are created before the clock starts and checked after it
+    /// stops, so that no state remains for the next pass.
     fn pass(&self, context: &Context) -> anyhow::Result<u64> {
         let bytes = black_box(&self.bytes[..]);
         let (ticks, outcome) = match self.format {
@@ -152,12 +152,12 @@ fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
     LobsterReader::new(bytes, "LOBSTER", Depth::Partial { levels: Some(levels) })
 }
 
-/// Ticks that the events of a reader took into books, and how these ended.
+/// Returns the ticks for applying a reader's events to books, and the final state of the books.
 fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
     let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
     let mut event = RecordedEvent::NOTHING;
     let ticks = context.timed(|| {
-        // Each is applied at once: what a CPU guessed and learned about an event when it was read, it still knows then.
+        // Each is applied at once, while the branch predictor and caches are still warm from reading it.
         while reader.read_event(&mut event)? {
             books.handle_event(&event);
         }
@@ -166,7 +166,7 @@ fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyh
     Ok((ticks, Outcome::of(&books)?))
 }
 
-/// How the plain books end, and the most orders that rested.
+/// Returns the final state of the reference model, and the maximum number of resting orders.
 fn plain_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32)> {
     let mut books = RecordedBooks::<ReferenceBooks>::new(ORDERS_MAX, reader.info());
     let mut live_max = 0;
@@ -196,7 +196,8 @@ mod tests {
 
     use super::*;
 
-    /// Where the recordings are, the measured books end as those of `tickpath replay`.
+    /// If the recordings are available, the measured books end in the same state as those of
+    /// `tickpath replay`.
     #[test]
     fn the_measured_books_are_those_of_replay() {
         for (file, format) in DBN_FILES.iter().chain(&LOBSTER_FILES) {

@@ -1,4 +1,4 @@
-//! The memory of `tickpath shell`: its heap at its peak, and what it leaves behind.
+//! The memory of `tickpath shell`: its peak heap, and its leaks.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,10 +25,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// How long the venue rests when there is nothing to do.
+/// Pause of the venue while it is idle.
 const REST: Duration = Duration::from_micros(200);
 
-/// What the shell is to do: a login over TLS, a stream of market data, orders, the history, and the end.
+/// The shell's commands: a login over TLS, a stream of market data, orders, the history, and the exit.
 fn commands() -> String {
     let buy = "buy BTC-PERPETUAL 10 50000.5";
     format!(
@@ -36,7 +36,7 @@ fn commands() -> String {
     )
 }
 
-/// Measured once, since every round would find the same.
+/// Measures once, because the result is the same in each round.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let program = lab.program_beside("shell")?;
     Ok(once(measure(&program)?))
@@ -62,7 +62,7 @@ fn measure(program: &OsString) -> anyhow::Result<[Sample; 2]> {
     Ok([Sample::with_note(heap as f64 / 1024.0, note), Sample::with_note(lost as f64, reachable)])
 }
 
-/// Runs the shell under valgrind at a separate venue; its configuration is written to the file `config`.
+/// Runs the shell under valgrind against a separate venue; writes its configuration to the file `config`.
 fn run(
     program: &OsString,
     valgrind: &[OsString],
@@ -97,7 +97,7 @@ fn shell(program: &OsString, valgrind: &[OsString], config: &Path) -> anyhow::Re
     }
 }
 
-/// The most bytes in use at once, what the allocator needs besides included.
+/// Returns the peak number of bytes in use, including the allocator's overhead.
 fn peak(massif: &str) -> anyhow::Result<u64> {
     let sizes = |key: &'static str| {
         massif.lines().filter_map(move |line| line.strip_prefix(key)).map(|size| size.trim().parse::<u64>())
@@ -110,7 +110,7 @@ fn peak(massif: &str) -> anyhow::Result<u64> {
     Ok(most)
 }
 
-/// Bytes that were lost, directly or behind what was lost, and those that something still points at.
+/// Returns the bytes that were lost, directly or indirectly, and those that are still reachable.
 fn leaks(memcheck: &str) -> anyhow::Result<[u64; 2]> {
     if memcheck.contains("All heap blocks were freed") {
         return Ok([0, 0]);

@@ -1,4 +1,4 @@
-//! A read of the time-stamp counter, and a hop stamp, which is one such read and a store.
+//! A read of the time stamp counter, and a hop stamp, which is one such read and a store.
 
 use tickpath_lockfree::cpu;
 use tickpath_timing::{Hop, MarketId, StampKind, Trace, Tracer};
@@ -24,7 +24,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     open,
 )];
 
-/// Reads or stamps timed together: what a busy agent writes between two drains.
+/// Reads or stamps timed together: the number that a busy agent writes between two drains.
 const BATCH: u64 = 4_096;
 /// Records of the ring.
 const RING: usize = 16_384;
@@ -36,7 +36,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, move |context| {
         let batches = context.effort.count(BATCHES);
         let (mut reads, mut stamps) = (Vec::with_capacity(batches), Vec::with_capacity(batches));
-        // Batch by batch in turn, so that a slow spell of the host falls on both.
+        // In alternating batches, so that a slow period of the host affects both.
         for _ in 0..batches {
             reads.push(batch_ticks(|_| black_box(cpu::rdtsc())));
             stamps.push(batch_ticks(|number| trace.stamp(Hop::T9, MarketId::new(Sequence(number)))));

@@ -37,14 +37,14 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
-/// Round trips of a full measurement, and before it.
+/// Round trips of a full measurement, and of its warm-up.
 const TRIPS: usize = 3_500;
 const WARM_UP: usize = 400;
-// The stuck client is kept for longer than it is measured.
+// The venue keeps the stuck client for longer than the measurement.
 const _: () =
     assert!(crowd::ANSWERS_EACH as usize * (TRIPS + WARM_UP) + crowd::BURST_ANSWERS <= crowd::RETAINED);
 
-/// The others' round trips, in microseconds, and how often the venue found the last one's connection full.
+/// The other clients' round trips in microseconds, and the number of times the last connection was full.
 #[derive(Clone, Copy, Default)]
 struct Trips {
     p50: f64,
@@ -55,13 +55,13 @@ struct Trips {
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut round = 0;
     each_round(lab, move |context| {
-        // The same twice, and with the last client stuck.
+        // The same twice, and once with the last client stuck.
         let trips = in_turn(&mut round, |place| measure(context, place == 1))?;
         Ok(samples(trips, count(context)))
     })
 }
 
-/// Round trips of a round, those that warm up included.
+/// Number of round trips of a round, including the warm-up.
 fn count(context: &Context) -> usize {
     context.effort.count(TRIPS) + context.effort.count(WARM_UP)
 }

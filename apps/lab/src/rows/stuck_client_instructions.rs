@@ -1,4 +1,4 @@
-//! A venue's instructions for the orders of a hundred clients, one of which may be stuck.
+//! Instructions of a venue for the orders of a hundred clients, one of which may be stuck.
 
 use tickpath_agent::{Invoker, TscClock};
 use tickpath_exchange::Venue;
@@ -26,19 +26,19 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 const WORK: CountedWork = CountedWork { names: &["crowd"], function: "*counted_turn*", run };
 
-/// Behaviour of the hundredth client, as the argument has it and in a sentence.
+/// Behaviour of the hundredth client, as an argument and in a sentence.
 const LAST: [[&str; 2]; 2] = [["reads", "reads"], ["stuck", "is stuck"]];
-/// Round trips that are counted, and before them.
+/// Round trips that are counted, and those of the warm-up.
 const TRIPS: usize = 2_000;
 const WARM_UP: usize = 200;
 /// Simulated time of one turn of the venue's agents.
 const TURN: Nanos = Nanos::from_micros(15);
 /// Turns after each order of the last client: one reads, one answers.
 const TURNS_AFTER: usize = 2;
-/// Turns in which the kernel has delivered what was sent over the loopback interface.
+/// Upper bound of the turns until the kernel has delivered the sent data over the loopback interface.
 const TURNS_MAX: usize = 1_000_000;
 
-/// Counted once, since every round would count the same.
+/// Counts once, because the result is the same in each round.
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let each = |[argument, verb]: [&str; 2]| -> anyhow::Result<f64> {
         let what = format!("a venue whose hundredth client {verb}");
@@ -48,14 +48,14 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     Ok(once([each(reads)?, each(is_stuck)?]))
 }
 
-/// A venue that takes its turns while its clients wait, at simulated time.
+/// A venue that runs its turns while its clients wait, in simulated time.
 struct Turns {
     invoker: Invoker,
     now: Nanos,
     is_counted: bool,
 }
 
-/// The turn that is counted, by this name and no other.
+/// The counted turn, identified by this unique name.
 #[inline(never)]
 fn counted_turn(invoker: &mut Invoker, now: Nanos) -> anyhow::Result<usize> {
     Ok(invoker.run_once(now)?)
@@ -89,7 +89,7 @@ impl Wait for Turns {
     }
 }
 
-/// The work that is counted; returns what it led to.
+/// Does the counted work; returns its result.
 fn run(arguments: &[String]) -> anyhow::Result<String> {
     let last = LAST.iter().position(|[argument, _]| arguments.get(1).is_some_and(|it| it == argument));
     let Some(last) = last else { bail!("no client '{}'", arguments[1..].join(" ")) };
@@ -119,7 +119,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     Ok(words(LAST[last][1]))
 }
 
-/// What a run leads to.
+/// Returns the expected result of a run.
 fn words(verb: &str) -> String {
     format!("{TRIPS} round trips, the hundredth client {verb}")
 }

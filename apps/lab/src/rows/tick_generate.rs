@@ -1,4 +1,4 @@
-//! Ticks made in batches.
+//! Generation of ticks in batches.
 
 use tickpath_flowgen::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
 use tickpath_lockfree::vectors::{Width, Work};
@@ -16,7 +16,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 /// Ticks of a full round.
 const TICKS: usize = 20_000_000;
 const SYMBOLS: usize = 100;
-/// Ticks that vectors of the widest and of the narrowest kind must make alike, before anything is timed.
+/// Number of ticks that the widest and the narrowest vectors must generate identically before timing starts.
 const COMPARED: usize = 100_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -44,7 +44,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Looks at every field of every tick, which would otherwise not have to be made.
+/// Reads every field of every tick, so that the compiler cannot omit any.
 struct Fold<'a> {
     ticks: Ticks<'a>,
     sum: u64,
@@ -59,7 +59,7 @@ impl Work for Fold<'_> {
     }
 }
 
-/// Every field of a tick.
+/// Folds every field of a tick.
 #[inline(always)]
 fn fold(sum: u64, tick: Tick) -> u64 {
     let prices = (tick.bid().0 ^ tick.ask().0 ^ tick.last().0).cast_unsigned();
@@ -68,7 +68,7 @@ fn fold(sum: u64, tick: Tick) -> u64 {
     sum.wrapping_add(prices ^ quantities ^ tick.volume() ^ tick.sequence() ^ tick.ts().0 ^ about)
 }
 
-/// Ticks are possible ones, and the same with any vectors.
+/// Checks that the ticks are valid, and equal for all vector widths.
 fn check(market: &TickGeneratorConfig) -> anyhow::Result<()> {
     let mut widest = TickGenerator::new(market)?;
     let mut plain = TickGenerator::with_width(market, Width::BASELINE)?;

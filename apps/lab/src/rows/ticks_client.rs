@@ -1,4 +1,4 @@
-//! The subscriber's end of the ticks protocol: parsing, drawing, and what a client needs of the machine.
+//! The subscriber's end of the ticks protocol: parsing, drawing, and a client's memory and processor use.
 
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
@@ -69,21 +69,22 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const SYMBOLS: u16 = 100;
 /// Ticks of the stream that is parsed: a megabyte.
 const PARSED: u64 = 18_725;
-/// Bytes of a piece: a large read, a page, a segment, a trickle.
+/// Lengths of the pieces in bytes: a large read, a page, a segment, a trickle.
 const PIECE_LENS: [usize; 4] = [65_536, 4_096, 1_448, 100];
 /// Passes over the stream of a full round, with pieces of each length.
 const PASSES: usize = 300;
 /// Pictures of a full round.
 const PICTURES: usize = 1_000;
-/// Ticks a second that the client gets.
+/// Tick rate of the client, per second.
 const RATE: u64 = 100_000;
-/// How often they are written.
+/// Interval between two writes of ticks.
 const WRITE_INTERVAL: Duration = Duration::from_millis(1);
-/// How long the client gets ticks in a full round, and how long it lives: it ends by itself.
+/// Time for which the client gets ticks in a full round, and its additional running time before it ends by
+/// itself.
 const SENDING: Duration = Duration::from_secs(3);
 const SPARE: Duration = Duration::from_secs(2);
 
-/// The tick of a number: three in ten trade.
+/// Returns the tick of a number: three in ten are trades.
 fn tick(sequence: u64, ts: Nanos) -> Tick {
     let instrument = InstrumentId((sequence * 7_919 % u64::from(SYMBOLS)) as u16 + 1);
     let place = Place { instrument, symbol_sequence: sequence as u32, sequence };
@@ -100,7 +101,7 @@ fn sealed(first: u64, count: u64, ts: Nanos) -> Vec<Tick> {
     ticks
 }
 
-/// What comes before the first tick.
+/// Returns the messages before the first tick.
 fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
     let mut bytes = seal(Hello::server(1, 7, 1_000, SYMBOLS, Nanos(1))).as_bytes().to_vec();
     if with_symbols {
@@ -115,7 +116,7 @@ fn greeting(with_symbols: bool) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Folds what it is given, so that it is read.
+/// Folds all ticks, so that the compiler cannot omit reading them.
 #[derive(Default, PartialEq, Eq, Debug)]
 struct Fold {
     ticks: u64,
@@ -127,7 +128,7 @@ impl TickListener for Fold {
     fn on_ticks(&mut self, ticks: &[Tick]) {
         self.ticks += ticks.len() as u64;
         for tick in ticks {
-            // The quantities of both kinds of tick stand at the same place.
+            // The quantities of both kinds of tick have the same position.
             self.qty += u64::from(tick.body[16]);
         }
     }
@@ -150,7 +151,8 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
         for (nanos, len) in nanos.iter_mut().zip(PIECE_LENS) {
             let mut passes = Vec::new();
             for _ in 0..context.effort.count(PASSES) {
-                // As a socket's reads put it there: it lies in the parser's buffer, and a piece is a commit of its length.
+                // Like a socket's reads: the bytes lie in the parser's buffer, and a piece is a commit of its
+                // length.
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);
                 parser.room()[..stream.len()].copy_from_slice(&stream);
                 let mut found = Fold::default();
@@ -175,7 +177,7 @@ fn open_parse(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Takes a picture's escape codes and counts them.
+/// Discards a picture's escape codes and counts their bytes.
 struct Discard(Rc<Cell<usize>>);
 
 impl Write for Discard {
@@ -199,7 +201,7 @@ fn open_view(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let mut canvas = Canvas::new(120, 40, 20, Discard(Rc::clone(&written)))?;
         let (mut pictures, mut next) = (Vec::new(), 1);
         for picture in 0..context.effort.count(PICTURES) as u64 {
-            // Ten ticks a symbol: each moves in price and volume.
+            // Ten ticks a symbol: each changes price and volume.
             let count = 10 * u64::from(SYMBOLS);
             feed.feed(sealed(next, count, Nanos(next)).as_bytes(), Nanos(next + 1))?;
             next += count;
@@ -233,7 +235,7 @@ fn open_memory(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// What a client took of the machine.
+/// A client's use of the machine.
 struct Found {
     sent: u64,
     resident_bytes: u64,
@@ -255,7 +257,7 @@ impl Found {
     }
 }
 
-/// Sends ticks at the rate, looks at the client, and keeps the connection until the client has ended.
+/// Sends ticks at the rate, measures the client, and keeps the connection until the client has ended.
 fn serve_and_look(
     listener: &TcpListener,
     client: &mut Program,
@@ -275,7 +277,7 @@ fn serve_and_look(
     }
     let found = Found { sent, resident_bytes: client.memory_bytes("VmRSS")?, cpu: client.cpu_time()? };
     while client.child.try_wait()?.is_none() {
-        // A client that ends meanwhile does not read it.
+        // A client that ends meanwhile does not read the heartbeat.
         match stream.write_all(seal(Heartbeat::new(sent + 1, clock.now())).as_bytes()) {
             Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 return Err(error.into());
@@ -286,7 +288,7 @@ fn serve_and_look(
     Ok(found)
 }
 
-/// Waits for the client and for what it says first.
+/// Waits for the client and its first messages.
 fn accept(listener: &TcpListener, client: &mut Program) -> anyhow::Result<TcpStream> {
     listener.set_nonblocking(true)?;
     let mut stream = loop {

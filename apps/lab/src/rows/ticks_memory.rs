@@ -1,4 +1,4 @@
-//! What a thousand clients take of a ticks server's memory: a process of its own, with real connections.
+//! The memory of a ticks server with a thousand clients: a separate process, with real connections.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -22,22 +22,22 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Clients of a full measurement.
 const CLIENTS: usize = 1_000;
-/// How long the server at a paced rate runs, not as long as it would bear a client that says nothing; and from its first
-/// ticks on how long the processor's use is measured.
+/// Running time of the server at a paced rate, shorter than its timeout for silent clients; and the time
+/// after the first ticks for which its processor use is measured.
 const RUNNING: Duration = Duration::from_secs(5);
 const MEASURED: Duration = Duration::from_secs(2);
-/// As long as anybody could want to measure.
+/// Longer than any measurement.
 const UNENDING: Duration = Duration::from_secs(600);
-/// What takes longer does not come.
+/// Timeout of a wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Ticks of each client before anything is measured.
+/// Ticks of each client before the measurement starts.
 const TICKS_EACH: u64 = 1_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let program = lab.program_beside("ticks")?;
     let clients = lab.context.effort.count(CLIENTS).max(10);
     let stop = lab.options.stop.clone();
-    // One socket each, and what else is open.
+    // One socket for each client, and a reserve for other files.
     let files = tickpath_net::raise_open_files(clients as u64 + 256)?;
     if files < clients as u64 + 256 {
         bail!(Missing(format!("the limit of open files is {files}: raise it by ulimit -n 2048")));
@@ -70,7 +70,7 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate", rate, "--for"]);
         command.arg(format!("{}s", time.as_secs())).arg("--json").arg(report);
-        // It has nothing to save. It prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
+        // The server has nothing to save on exit. It prints `ticks of 100 symbols at 127.0.0.1:9200; ...`.
         let (program, address) = Program::start_listening(&mut command, Signal::SIGKILL, |line| {
             line.split(" at ").nth(1).and_then(|rest| rest.split(';').next())
         })?;
@@ -81,7 +81,7 @@ impl Server {
         Client::connect(&self.address, TickParser::with_buffer(64 << 10), Counted::default(), Nanos(0))
     }
 
-    /// The most memory that the process had at a time, in bytes, once all clients have had their ticks.
+    /// Peak memory of the process in bytes, once all clients have received their ticks.
     fn with_clients(&mut self, clients: usize, stop: &StopSignal) -> anyhow::Result<u64> {
         let mut clients = (0..clients).map(|_| self.connect()).collect::<anyhow::Result<Vec<_>>>()?;
         listen(&mut clients, stop, |client| client.sink.ticks >= TICKS_EACH)?;
@@ -90,7 +90,7 @@ impl Server {
         self.program.memory_bytes("VmHWM")
     }
 
-    /// Part of a core in percent; the client stays to the end.
+    /// Processor use in percent of a core; the client stays connected to the end.
     fn with_one_client(&mut self, stop: &StopSignal) -> anyhow::Result<f64> {
         let mut client = [self.connect()?];
         listen(&mut client, stop, |client| client.sink.ticks >= TICKS_EACH)?;
@@ -102,7 +102,7 @@ impl Server {
         Ok(percent)
     }
 
-    /// Thousands of system calls a second, as the server counted them by its end.
+    /// Thousands of system calls per second, from the server's final report.
     fn system_calls(&mut self, report: &Path) -> anyhow::Result<f64> {
         let report = self.program.report(report, "server")?;
         let calls = ["writes", "other_calls", "sleeps"].map(|name| report[name].as_f64());
@@ -112,7 +112,7 @@ impl Server {
     }
 }
 
-/// Reads what comes until all are done.
+/// Reads incoming data until all clients are done.
 fn listen(
     clients: &mut [Client<Counted>],
     stop: &StopSignal,

@@ -1,5 +1,5 @@
-//! The ticks server: from the making of a tick to the cache of a client on the other core, and as fast as it goes;
-//! beside bare TCP.
+//! The ticks server: from the generation of a tick to the cache of a client on the other core, and at full
+//! speed, beside bare TCP.
 
 use std::io::Write;
 use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
@@ -87,20 +87,20 @@ const E2E_TICKS: usize = 6_000_000;
 const PACED_TICKS: usize = 500_000;
 /// Ticks before those that are measured: a tenth of a second.
 const WARM_UP: u64 = 10_000;
-/// Time from one write to the next where writes are coalesced.
+/// Interval between writes when they are coalesced.
 const COALESCE: Nanos = Nanos::from_millis(1);
-/// How often a client shows that it lives.
+/// Interval of a client's heartbeats.
 const HEARTBEAT: Nanos = Nanos::from_secs(1);
-/// Clients of the row with many.
+/// Number of clients in the row with many.
 const CLIENTS: usize = 10;
-/// Ticks of a full round as fast as it goes.
+/// Ticks of a full round at full speed.
 const FAST_TICKS: usize = 40_000_000;
-/// Bytes of a write as fast as it goes, and of a client's read.
+/// Bytes of a write at full speed, and of a client's read.
 const FAST_WRITE: usize = 112 << 10;
 const READ_LEN: usize = 256 << 10;
 /// Bytes of a client's read at a paced rate.
 const PACED_READ_LEN: usize = 64 << 10;
-/// Bytes that the kernel may hold as fast as it goes.
+/// Bytes that the kernel may buffer at full speed.
 const FAST_SEND_BUFFER: usize = 1 << 20;
 
 fn one_client(context: &Context) -> anyhow::Result<[Sample; 2]> {
@@ -114,7 +114,8 @@ fn ten_clients(context: &Context) -> anyhow::Result<[Sample; 2]> {
     Ok([one.quantile_us(0.99).into(), Sample::with_note(ten.quantile_us(0.99), ten.note())])
 }
 
-/// Bare TCP one way: microseconds from the intended time of each message to when it is read on the other core, p50 and p99.
+/// Bare TCP one way: p50 and p99 in microseconds, from a message's intended time to its read on the other
+/// core.
 fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
     let count = context.effort.count(PACED_TICKS);
     let [mut reader, mut writer] = tcp_pair()?;
@@ -154,7 +155,7 @@ fn one_way(context: &Context) -> anyhow::Result<[f64; 2]> {
     Ok([0.5, 0.99].map(|wanted| quantile(&mut latencies, wanted) as f64 / 1e3))
 }
 
-/// Millions of messages a second that bare TCP carries in writes of the server's size, read and not looked at.
+/// Millions of messages per second over bare TCP in writes of the server's size, read without parsing.
 fn bulk(context: &Context) -> anyhow::Result<f64> {
     let bytes = context.effort.count(FAST_TICKS) * TICK_LEN;
     let [mut reader, mut writer] = tcp_pair()?;
@@ -176,7 +177,7 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
             let mut start = None;
             while got < bytes {
                 let count = wait_for(stop, || read(&mut reader, &mut room));
-                // The writer has ended once it has given all of it to the kernel.
+                // The writer ends once the kernel has accepted all bytes.
                 got += match count {
                     Err(error) if error.is::<crate::context::Ended>() => {
                         read(&mut reader, &mut room)?.unwrap_or(0)
@@ -191,7 +192,7 @@ fn bulk(context: &Context) -> anyhow::Result<f64> {
     )
 }
 
-/// A server on the other core while `near` runs on this one; what the server counted.
+/// Runs a server on the other core while `near` runs on this one; returns the server's counters too.
 fn with_server<T>(
     context: &Context,
     settings: &ServeSettings,
@@ -218,12 +219,12 @@ fn settings() -> ServeSettings {
     ServeSettings::new(TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7))
 }
 
-/// A client of all symbols, and what its ticks go to.
+/// A client of all symbols, and the sink of its ticks.
 pub(super) struct Client<L> {
     stream: TcpStream,
     pub(super) parser: Box<TickParser>,
     pub(super) sink: L,
-    /// When it last said something.
+    /// Time of its last message.
     said: Nanos,
 }
 
@@ -243,7 +244,7 @@ impl<L: TickListener> Client<L> {
         Ok(Client { stream, parser: Box::new(parser), sink, said: now })
     }
 
-    /// Reads once, if something is there.
+    /// Reads once, if data are available.
     #[inline]
     pub(super) fn poll(&mut self) -> anyhow::Result<Option<()>> {
         let Some(count) = read(&mut self.stream, self.parser.room())? else { return Ok(None) };
@@ -251,7 +252,7 @@ impl<L: TickListener> Client<L> {
         Ok(Some(()))
     }
 
-    /// Says a heartbeat now and then: the server gives up who says nothing.
+    /// Sends a due heartbeat: the server disconnects silent clients.
     #[inline]
     fn show_life(&mut self, now: Nanos) -> anyhow::Result<()> {
         if now.since(self.said) >= HEARTBEAT {
@@ -262,7 +263,7 @@ impl<L: TickListener> Client<L> {
     }
 }
 
-/// Counts ticks and nothing else: checksums and numbers are the parser's.
+/// Counts ticks only: the parser verifies checksums and sequence numbers.
 #[derive(Default)]
 pub(super) struct Counted {
     pub(super) ticks: u64,
@@ -280,14 +281,14 @@ impl TickListener for Counted {
     }
 }
 
-/// Writes ticks into a cache, and notes how long they took.
+/// Writes ticks into a cache, and records their latency.
 struct Sink {
     clock: TscClock,
     market: Option<MarketWriter>,
-    /// Numbers of the first tick that is measured and of the one behind the last.
+    /// Number of the first tick that is measured, and of the one after the last.
     window: (u64, u64),
     latencies: Vec<u64>,
-    /// Of all ticks of the window.
+    /// Digest of all ticks of the window.
     digest: u64,
     next: u64,
     lost: u64,
@@ -341,7 +342,7 @@ impl Sink {
     }
 }
 
-/// What a paced run came to.
+/// The result of a paced run.
 struct Run {
     latencies: Vec<u64>,
     counters: ServerCounters,
@@ -365,8 +366,8 @@ impl Run {
     }
 }
 
-/// So many clients at the paced rate, and ticks of a full round for each: from the intended time of each tick to when it is in
-/// the client's cache.
+/// Runs `clients` clients at the paced rate, with `ticks` ticks for each in a full round. Measures from the
+/// intended time of each tick to its arrival in the client's cache.
 fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> anyhow::Result<Run> {
     let count = context.effort.count(ticks) as u64;
     let settings = ServeSettings { rate: TickRate::PerSecond(RATE), coalesce, ..settings() };
@@ -416,7 +417,7 @@ fn paced(context: &Context, clients: usize, ticks: usize, coalesce: Nanos) -> an
     Ok(Run { latencies, counters, seconds })
 }
 
-/// Millions of ticks a second that are made on one core and checked on the other.
+/// Millions of ticks per second that are generated on one core and verified on the other.
 fn as_fast_as_it_goes(context: &Context) -> anyhow::Result<Sample> {
     let count = context.effort.count(FAST_TICKS) as u64;
     let settings = ServeSettings {

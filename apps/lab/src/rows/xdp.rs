@@ -26,15 +26,15 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 
 /// Midnight of the synthetic day, since the Unix epoch.
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
-/// The close: all books are emptied, so what comes before is compared.
+/// The close: it empties all books, so the books before it are compared.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
-/// Messages of the flow in a full round, and messages for each order that rests.
+/// Messages of the flow in a full round, and messages per resting order.
 const MESSAGES: usize = 5_000_000;
 const MESSAGES_PER_LIVE: u64 = 25;
-/// No packet waits longer than this, so that nearly all are full.
+/// Longest wait of a packet; it is so long that nearly all packets are full.
 const FULL_WINDOW_NS: u64 = 1_000_000_000;
 
-/// A capture up to the close, and what it must lead to.
+/// A capture up to the close, and its expected result.
 struct Capture {
     config: XdpDayConfig,
     bytes: Vec<u8>,
@@ -66,7 +66,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 impl Capture {
-    /// Writes the capture.
+    /// Generates the capture.
     fn new(config: XdpDayConfig) -> anyhow::Result<Capture> {
         let mut day = XdpDay::new(config)?;
         let (mut bytes, mut messages, mut packets) = (pcap_header().to_vec(), 0, 0);
@@ -78,7 +78,7 @@ impl Capture {
         Ok(Capture { config, bytes, messages, packets, state_hash: 0 })
     }
 
-    /// The hash of the books by the plain twin, whose levels must be `levels`.
+    /// Returns the hash of the books by the reference model, whose levels must be `levels`.
     fn plain_hash(&self, levels: u64) -> anyhow::Result<u64> {
         let mut plain = self.empty::<Indexed<ReferenceBooks>>();
         self.apply(&mut plain)?;
@@ -95,7 +95,7 @@ impl Capture {
         BookBuilder::new(B::new(limits(&self.config.flow)), MIDNIGHT)
     }
 
-    /// Frames, packets, the numbers of their channels, messages, books.
+    /// Processes frames, packets, their channels' sequence numbers, messages and books.
     fn apply<B: BooksById>(&self, builder: &mut BookBuilder<B>) -> anyhow::Result<()> {
         let mut rows = [1; u8::MAX as usize];
         let mut count = 0;
@@ -109,7 +109,8 @@ impl Capture {
         Ok(())
     }
 
-    /// Nanoseconds a message of a pass into new books, which are made before the clock starts and judged after it stopped.
+    /// Nanoseconds per message of a pass into new books, which are created before the clock starts and
+    /// checked after it stops.
     fn pass(&self, context: &Context) -> anyhow::Result<f64> {
         let mut books = self.empty::<DirectBooks>();
         let ticks = context.timed(|| self.apply(&mut books))?;
@@ -125,7 +126,7 @@ impl Capture {
     }
 }
 
-/// The messages of packets that are the next of their channels; it ends at one that is not.
+/// Iterates over the messages of packets that are in sequence; ends at a packet that is not.
 struct Walk<'a, P> {
     packets: P,
     /// Number of the next message, by channel.
@@ -160,7 +161,7 @@ fn limits(flow: &ItchDayConfig) -> BookLimits {
     BookLimits::new(InstrumentId(flow.symbols as u16), flow.live + flow.live / 4 + 10_000)
 }
 
-/// The levels to which the same flow leads in ITCH, up to the close.
+/// Returns the number of levels to which the same flow leads in ITCH, up to the close.
 fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
     let mut builder = feed::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits(flow)));
     let mut day = ItchDay::new(*flow).context("the flow of the XDP day")?;
@@ -177,7 +178,7 @@ fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
     Ok(levels_hash(builder.instruments().books()))
 }
 
-/// Of price, quantity and number of orders of every level.
+/// Hashes price, quantity and number of orders of every level.
 fn levels_hash(books: &impl BooksById) -> u64 {
     let mut hasher = Xxh3::new();
     for id in (1..=books.limits().max_instrument.0).map(InstrumentId) {

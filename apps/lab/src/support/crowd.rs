@@ -11,30 +11,30 @@ use tickpath_types::{EnterOrder, Nanos, OrderRequest, TimeInForce};
 
 use super::venue::{self, NO_TRACERS, USER, Wait, instruments};
 
-/// Clients; the last one may be stuck.
+/// Number of clients; the last one may be stuck.
 pub(crate) const CLIENTS: usize = 100;
-/// Messages kept for each user: more than a stuck one causes while it is measured.
+/// Messages retained for each user: more than a stuck one causes during the measurement.
 pub(crate) const RETAINED: usize = 1 << 13;
-/// Requests of the last client in one write, until the venue's kernel takes no more answers.
+/// Requests of the last client in one write, sent until the kernel accepts no more answers of the venue.
 const BURST: u32 = 64;
-/// Requests after which the kernel's buffers are full for certain: some 8 MiB of answers.
+/// Requests after which the kernel's buffers are certainly full: about 8 MiB of answers.
 const FILLING_MAX: u32 = 200_000;
 /// Answers to one of its orders: accepted, cancelled.
 pub(crate) const ANSWERS_EACH: u64 = 2;
-/// Answers to a burst: as many may wait when the kernel takes no more.
+/// Answers to a burst: this number may wait when the kernel accepts no more.
 pub(crate) const BURST_ANSWERS: usize = ANSWERS_EACH as usize * BURST as usize;
 
-/// The clients. All but the last trade in turn, and after each of them the last one does.
+/// The clients. All but the last one trade in turn, and the last one trades after each of them.
 pub(crate) struct Crowd {
     others: Vec<OrderEntry>,
     last: OrderEntry,
-    /// The last one reads nothing.
+    /// The last client reads nothing.
     is_stuck: bool,
-    /// Number of the last one's newest order.
+    /// Number of the last client's newest order.
     last_ref: u32,
 }
 
-/// A venue for the crowd, with room for `trips` orders that rest.
+/// Creates a venue for the clients, with capacity for `trips` resting orders.
 pub(crate) fn venue(clock: TscClock, trips: usize) -> anyhow::Result<Venue> {
     let user = |place| UserSettings::new(name(place), Password::plain(USER));
     let settings = venue::settings(instruments(1), 2 * trips as u32 + 1)?;
@@ -53,7 +53,7 @@ fn name(place: usize) -> String {
 }
 
 impl Crowd {
-    /// Logs everybody in; one that is to be stuck is, when this returns.
+    /// Logs all clients in; with `is_stuck`, the last one is stuck on return.
     pub(crate) fn connect(
         address: SocketAddrV4,
         is_stuck: bool,
@@ -70,12 +70,12 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// Order number `trip`, from 0, and its acceptance.
+    /// Sends order number `trip`, from 0, and waits for its acceptance.
     pub(crate) fn trade(&mut self, trip: usize, venue: &mut impl Wait) -> anyhow::Result<()> {
         venue::enter(&mut self.others[trip % (CLIENTS - 1)], trip as u32 + 1, venue)
     }
 
-    /// The last one's order, and what it has been told meanwhile, if it reads.
+    /// Sends an order of the last client; if it reads, it also receives the messages that have arrived.
     pub(crate) fn trade_last(&mut self, now: Nanos) -> anyhow::Result<()> {
         self.last_ref += 1;
         self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
@@ -86,7 +86,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Everybody is still there, and the last one is what it is meant to be.
+    /// Checks that all clients are still connected, and that the last one is in the intended state.
     pub(crate) fn check(&self, view: &VenueView) -> anyhow::Result<()> {
         let counters = &view.order_server;
         ensure!(counters.slow_clients.read() == 0, "the stuck client was disconnected while it was measured");
@@ -95,7 +95,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// The last one asks for answers, none of which it reads, until the kernel takes no more of them.
+    /// The last client sends requests without reading the answers until the kernel accepts no more of them.
     fn fill(&mut self, view: &VenueView, venue: &mut impl Wait) -> anyhow::Result<()> {
         let counters = &view.order_server;
         let before = counters.responses.read();
@@ -109,7 +109,7 @@ impl Crowd {
                 self.last.queue(&OrderRequest::Enter(no_trade(self.last_ref)))?;
             }
             self.last.flush(venue.now())?;
-            // Answered, not only read: nothing of it is left to be done while others are measured.
+            // Answered, not only read: no work for these requests remains while others are measured.
             let wanted = before + ANSWERS_EACH * u64::from(self.last_ref);
             venue.wait(|_| Ok(counters.responses.read() >= wanted))?;
         }

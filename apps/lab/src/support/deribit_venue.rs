@@ -1,4 +1,4 @@
-//! The venue's end of the measurements of Deribit's dialect: it answers what a client asks in its session, over TLS, at once.
+//! A venue for the measurements of Deribit's dialect: it answers a client's session at once, over TLS.
 
 use std::path::PathBuf;
 use std::thread;
@@ -22,10 +22,10 @@ use tickpath_web::{ServerEvent, TlsServer, WebAcceptor, WebConnection, WebEvent,
 
 use super::loopback::ANY_PORT;
 
-/// What logs in.
+/// The client's credentials.
 pub(crate) const CLIENT_ID: &str = "lab";
 pub(crate) const SECRET: &str = "of the laboratory";
-/// A change of a book, 350 bytes with what is around it.
+/// A change of a book, 350 bytes with its envelope.
 const CHANGE: &str = r#"{"type":"change","timestamp":1554373911330,"prev_change_id":297217,"instrument_name":"BTC-PERPETUAL","change_id":297218,"bids":[["delete",5041.94,0],["delete",5042.34,0]],"asks":[["new",5042.36,100],["change",5042.5,9580]]}"#;
 /// Changes sent for a subscription.
 pub(crate) const CHANGES: u64 = 500;
@@ -33,12 +33,12 @@ pub(crate) const CHANNEL: &str = "book.BTC-PERPETUAL.raw";
 const INSTRUMENT: &str = r#"{"kind":"future","instrument_name":"BTC-PERPETUAL","is_active":true,"instrument_type":"reversed","tick_size":0.5,"contract_size":10.0,"min_trade_amount":10.0,"settlement_currency":"BTC","base_currency":"BTC","quote_currency":"USD"}"#;
 const LOGIN: &str = r#"{"access_token":"TOKEN-ACCESS","token_type":"bearer","expires_in":900,"refresh_token":"TOKEN-REFRESH","scope":"connection trade:read_write"}"#;
 
-/// The key that the venue knows.
+/// The key that the venue accepts.
 pub(crate) fn key() -> Key {
     Key::new(CLIENT_ID, SECRET)
 }
 
-/// The files of a certificate for this host, made for one run, and of the authority that it is of.
+/// The files of a certificate for this host, created for one run, and of its authority.
 pub(crate) struct Certificates {
     _folder: TempDir,
     /// The authority, which a client trusts.
@@ -68,17 +68,17 @@ impl Certificates {
     }
 }
 
-/// The venue: its door, and its clients.
+/// The venue: its acceptor and its clients.
 pub(crate) struct VenueEnd {
     acceptor: WebAcceptor,
     /// Connections, and whether each has logged in.
     clients: Vec<(WebConnection, bool)>,
-    /// The one that is being answered has logged in.
+    /// Whether the client that is being answered has logged in.
     is_authenticated: bool,
     orders: u64,
-    /// When the message that is being answered was taken, and when its answer is sent.
+    /// Time at which the current request was received, and time at which its answer is sent.
     time: ServerTime,
-    /// What is to be sent beside the answer.
+    /// Changes to be sent beside the answer.
     changes: Vec<String>,
     out: Vec<u8>,
 }
@@ -101,13 +101,13 @@ impl VenueEnd {
         format!("wss://localhost:{}/ws/api/v2", self.acceptor.local_address().port())
     }
 
-    /// The configuration of a shell that connects to the venue, with its request timeout in seconds.
+    /// Configuration of a shell that connects to the venue, with its request timeout in seconds.
     pub(crate) fn shell_config(&self, certificates: &Certificates, timeout_s: u32) -> String {
         let (url, ca) = (self.url(), certificates.ca.display());
         format!("url = '{url}'\nca_file = '{ca}'\nrequest_timeout = '{timeout_s}s'\n")
     }
 
-    /// Serves on a thread that rests while there is nothing to do, as long as `work` lasts.
+    /// Runs `work` while a thread serves, which sleeps when idle.
     pub(crate) fn beside<T>(
         &mut self,
         rest: Duration,
@@ -123,7 +123,7 @@ impl VenueEnd {
         })
     }
 
-    /// Serves until the signal is raised, and calls `rest` while there is nothing to do.
+    /// Serves until the signal is raised; calls `rest` when idle.
     pub(crate) fn serve_until(
         &mut self,
         stop: &StopSignal,
@@ -138,7 +138,7 @@ impl VenueEnd {
         Ok(())
     }
 
-    /// Does what there is to do, and returns how much.
+    /// Does the pending work; returns its amount.
     pub(crate) fn work(&mut self, now: Nanos) -> anyhow::Result<usize> {
         if let Some(connection) = self.acceptor.accept(now)? {
             self.clients.push((connection, false));
@@ -146,7 +146,7 @@ impl VenueEnd {
         let micros = now.0 / 1_000;
         self.time = ServerTime { us_in: micros, us_out: micros };
         let mut work = 0;
-        // Whoever is done for is not put back.
+        // A client that has ended is not put back.
         for _ in 0..self.clients.len() {
             let (mut client, is_authenticated) = self.clients.remove(0);
             self.is_authenticated = is_authenticated;
@@ -159,7 +159,7 @@ impl VenueEnd {
         Ok(work)
     }
 
-    /// Answers what one client asks: whether it is over, and how much it was.
+    /// Answers the requests of one client; returns whether it has ended and the amount of work.
     fn serve(&mut self, client: &mut WebConnection, now: Nanos) -> anyhow::Result<(bool, usize)> {
         let mut work = 0;
         while let Some(event) = client.receive(now) {
@@ -244,7 +244,7 @@ impl VenueEnd {
     fn subscribe(&mut self, wanted: &Subscribe<'_>) -> String {
         let mut names = Vec::new();
         for channel in wanted.channels.iter().flatten().map(|channel| channel.to_string()) {
-            // Of the others there is nothing new.
+            // The other channels have no changes.
             let count = if channel == CHANNEL { CHANGES } else { 0 };
             for _ in 0..count {
                 let (mut out, change) = (Vec::new(), check(CHANGE.as_bytes()).expect("the change is JSON"));

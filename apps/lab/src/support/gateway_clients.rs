@@ -1,4 +1,4 @@
-//! A gateway's port for clients, and its clients.
+//! A gateway's client endpoint, and its clients.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use tickpath_shm::{Folder, SegmentName};
 /// Password of every client.
 pub(crate) const PASSWORD: &str = "test";
 
-/// The folder of a port: its socket and its shared memory.
+/// The folder of an endpoint: its socket and its shared memory.
 pub(crate) struct DoorPlace {
     folder: TempDir,
 }
@@ -23,10 +23,10 @@ impl DoorPlace {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join("door.sock")
+        self.folder.path().join("gateway.sock")
     }
 
-    /// Opens the port; `adjust` changes its default configuration.
+    /// Opens the endpoint; `adjust` changes its default configuration.
     pub(crate) fn open(&self, adjust: impl FnOnce(&mut DoorConfig)) -> anyhow::Result<Door> {
         let folder = Folder::create(&self.folder.path().join("shm"))?;
         let mut config = DoorConfig::new(&self.socket(), folder, SegmentName::new("lab")?);
@@ -34,19 +34,19 @@ impl DoorPlace {
         Ok(Door::open(config)?)
     }
 
-    /// A client of the port.
+    /// Configuration of a client of the endpoint.
     pub(crate) fn client(&self) -> anyhow::Result<ClientConfig> {
         client(&self.socket(), "lab")
     }
 }
 
-/// A user at a gateway's socket.
+/// Configuration of a user at a gateway's socket.
 pub(crate) fn client(socket: &Path, user: &str) -> anyhow::Result<ClientConfig> {
     let password = Password::new(PASSWORD.as_bytes()).context("it is short")?;
     Ok(ClientConfig::new(socket, Text::new(user).context("it is short")?, password))
 }
 
-/// The acknowledgement of an order, if an event is that.
+/// Returns the acknowledgement of an order, if an event is one.
 pub(crate) fn ack_of(event: &Event, client_order_id: u64) -> Option<OrderAck> {
     if event.header.kind != EventKind::ORDER_ACK {
         return None;

@@ -1,10 +1,10 @@
-//! The load of `tickpath_matching::workload`, as much of it as a run is to do.
+//! The load of `tickpath_matching::workload`, scaled to a run.
 
 use tickpath_matching::workload::{Workload, WorkloadConfig};
 
 use crate::context::Context;
 
-/// Of so many commands in a full round.
+/// Generates the load of a round; a full round has `commands` commands.
 pub(crate) fn workload(context: &Context, commands: usize) -> Workload {
     let full = WorkloadConfig::default();
     Workload::generate(&WorkloadConfig {

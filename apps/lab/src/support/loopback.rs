@@ -9,7 +9,7 @@ use tickpath_net::{MulticastReceiver, MulticastSender, free_multicast_group};
 /// Any port of this host.
 pub(crate) const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Both ends of a TCP connection, which do not block and do not wait for more to send.
+/// Returns both ends of a TCP connection, which are non-blocking and send without delay.
 pub(crate) fn tcp_pair() -> io::Result<[TcpStream; 2]> {
     let listener = TcpListener::bind(ANY_PORT)?;
     let client = TcpStream::connect(listener.local_addr()?)?;
@@ -21,10 +21,10 @@ pub(crate) fn tcp_pair() -> io::Result<[TcpStream; 2]> {
     Ok([client, server])
 }
 
-/// Reads once; none when nothing is there.
+/// Reads once; `None` if no data are available.
 ///
 /// # Errors
-/// The connection was closed, or broke.
+/// The connection was closed or failed.
 pub(crate) fn read(stream: &mut TcpStream, room: &mut [u8]) -> anyhow::Result<Option<usize>> {
     match stream.read(room) {
         Ok(0) => bail!("the connection was closed"),
@@ -34,7 +34,7 @@ pub(crate) fn read(stream: &mut TcpStream, room: &mut [u8]) -> anyhow::Result<Op
     }
 }
 
-/// Both ends of a multicast line.
+/// Returns both ends of a multicast line.
 pub(crate) fn line() -> anyhow::Result<(MulticastSender, MulticastReceiver)> {
     let group = free_multicast_group()?;
     let receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST)?;

@@ -4,11 +4,12 @@ use tickpath_types::Nanos;
 
 use crate::context::Context;
 
-/// Time between an answer and the next request. The venue publishes the order in it, and the echo, which has
-/// nothing to do, gets it too.
+/// Time between an answer and the next request. The venue uses it to publish the order. The echo has no such
+/// work but gets the same pause.
 const PAUSE: Nanos = Nanos::from_micros(20);
 
-/// Ticks of round trips, without those that warm up. `trip` is given its number, from 1, and returns its ticks.
+/// Returns the ticks of round trips, without the warm-up. `trip` receives its number, from 1, and returns its
+/// ticks.
 #[inline(always)]
 pub(crate) fn trips(
     context: &Context,

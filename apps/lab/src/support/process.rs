@@ -1,4 +1,4 @@
-//! A program that is measured, and what it takes of the machine.
+//! A program under measurement, and its use of the machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,21 +11,21 @@ use anyhow::{Context as _, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A program that runs while it is measured, until this is dropped at the latest.
+/// A running program under measurement; it is ended on drop at the latest.
 pub(crate) struct Program {
     pub(crate) child: Child,
     end: Signal,
 }
 
 impl Program {
-    /// Starts it without input. `end` is what ends it.
+    /// Starts the program without input. The signal `end` ends it.
     pub(crate) fn start(command: &mut Command, end: Signal) -> anyhow::Result<Program> {
         let child = command.stdin(Stdio::null()).spawn();
         let child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
         Ok(Program { child, end })
     }
 
-    /// Starts one that prints where it listens, and what `address` finds of that in a line.
+    /// Starts a program that prints its address; `address` extracts it from a line.
     pub(crate) fn start_listening(
         command: &mut Command,
         end: Signal,
@@ -40,14 +40,14 @@ impl Program {
         Ok((program, address))
     }
 
-    /// Waits for its end, and reads the report that it left.
+    /// Waits for its end, and reads the report that it wrote.
     pub(crate) fn report(&mut self, path: &Path, name: &str) -> anyhow::Result<serde_json::Value> {
         let status = self.child.wait()?;
         ensure!(status.success(), "the {name} ended with {status}");
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
-    /// Memory by a line of `/proc/PID/status`, in bytes: `VmRSS` for now, `VmHWM` for the most so far.
+    /// Memory from a line of `/proc/PID/status`, in bytes: `VmRSS` for the current use, `VmHWM` for the peak.
     pub(crate) fn memory_bytes(&self, name: &str) -> anyhow::Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(&path)?;
@@ -57,7 +57,7 @@ impl Program {
         Ok(kilobytes.with_context(|| format!("{path} has no {name}"))? * 1_024)
     }
 
-    /// Processor time so far: the sum over the threads that run now.
+    /// Processor time so far: the sum over the threads that currently run.
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
         let mut nanos = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -71,7 +71,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // One that was waited for has ended, and its number may be another's.
+        // After a wait the process has ended, and its number may be reused.
         if let Ok(None) = self.child.try_wait() {
             let _ = kill(Pid::from_raw(self.child.id().cast_signed()), self.end);
             let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! A venue, its instruments and its one user.
+//! A venue, its instruments and its only user.
 
 use std::net::SocketAddrV4;
 
@@ -20,7 +20,7 @@ use tickpath_types::{
 
 use crate::context::{Context, wait_for};
 
-/// Name and password of the one user.
+/// Name and password of the only user.
 pub(crate) const USER: &str = "LAB";
 /// Tick size: one hundredth.
 pub(crate) const TICK: i64 = 100;
@@ -66,7 +66,7 @@ pub(crate) fn session() -> anyhow::Result<Session> {
     Session::new("LAB").context("a session name")
 }
 
-/// A publisher that keeps the last `retained_messages`.
+/// Creates a publisher that retains the last `retained_messages`.
 pub(crate) fn publisher(
     instruments: InstrumentTable,
     heartbeat: Nanos,
@@ -85,7 +85,7 @@ pub(crate) fn publisher(
     })
 }
 
-/// Runs a venue's agents on the other core while `near` runs on this one; the signal is raised when they end.
+/// Runs a venue's agents on the other core while `near` runs on this one; raises the signal when they end.
 pub(crate) fn beside<T>(
     context: &Context,
     idle: IdleStrategy,
@@ -109,12 +109,12 @@ pub(crate) fn beside<T>(
     measured
 }
 
-/// A way to wait for the venue: it runs on another thread, or its agents run while the client waits.
+/// A way to wait for the venue: it runs on another thread, or the wait runs its agents.
 pub(crate) trait Wait {
-    /// Now, for the clients.
+    /// Current time for the clients.
     fn now(&self) -> Nanos;
 
-    /// Polls until there is something.
+    /// Polls until `poll` returns true.
     fn wait(&mut self, poll: impl FnMut(Nanos) -> anyhow::Result<bool>) -> anyhow::Result<()>;
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn order(number: u32) -> EnterOrder {
     EnterOrder::limit(UserRefNum(number), InstrumentId(1), side, Qty(100), price)
 }
 
-/// Sends the passive order of a number, and returns when it has been accepted.
+/// Sends the passive order with a number and waits for its acceptance.
 #[inline(always)]
 pub(crate) fn enter(entry: &mut OrderEntry, number: u32, venue: &mut impl Wait) -> anyhow::Result<()> {
     let order = order(number);
@@ -175,7 +175,7 @@ pub(crate) fn enter(entry: &mut OrderEntry, number: u32, venue: &mut impl Wait) 
     })
 }
 
-/// Every order rests in the book and nothing else happened.
+/// Checks that every order rests in the book and that nothing else happened.
 pub(crate) fn check_final_state(view: &VenueView, orders: u64) -> anyhow::Result<()> {
     let engine =
         view.engine.lock().ok().and_then(|mut engine| engine.take()).context("the matcher left no engine")?;

@@ -1,4 +1,5 @@
-//! Books from the events of a recording, by the rules of `tickpath replay` and without what it reports of each.
+//! Books from the events of a recording, by the rules of `tickpath replay` but without its report of each
+//! event.
 
 use std::hint::select_unpredictable;
 
@@ -6,10 +7,10 @@ use tickpath_book::{BookLimits, Order, OrderBooks, OrderHandle, OrderIndex};
 use tickpath_capture::{Depth, EventKind, Level, RecordedEvent, RecordingInfo};
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
-/// The first instrument of a recording, and the only one of those that are measured.
+/// The first instrument of a recording, and the only one in the measured ones.
 const INSTRUMENT: InstrumentId = InstrumentId(1);
 
-/// Orders that the index has room for, for each that the books have room for.
+/// Capacity of the index as a multiple of the books' capacity, in orders.
 const INDEX_ROOM: u32 = 4;
 
 /// Order-by-order books of the one instrument of a recording.
@@ -19,10 +20,11 @@ pub(super) struct RecordedBooks<B> {
     info: RecordingInfo,
     /// Events so far.
     pub(super) events: u64,
-    /// Events about orders that do not rest: in a recording of the best levels, orders older than it.
+    /// Events about orders that do not rest: in a recording of the best levels, orders older than the
+    /// recording.
     pub(super) unknown: u64,
-    /// Events that no book can follow: of another instrument, an order that rests already, more than an order
-    /// has, no room.
+    /// Events that no book can apply: for another instrument, an order that rests already, more than an
+    /// order's quantity, or no capacity.
     pub(super) contradictions: u64,
 }
 
@@ -30,7 +32,8 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
     pub(super) fn new(max_orders: u32, info: RecordingInfo) -> RecordedBooks<B> {
         RecordedBooks {
             books: B::new(BookLimits::new(INSTRUMENT, max_orders)),
-            // A venue's ids come in clusters: in a table with room to spare nearly each has a place in its own bucket.
+            // A venue's ids come in clusters. With spare capacity in the table, nearly each has a place in
+            // its own bucket.
             index: OrderIndex::new(max_orders.saturating_mul(INDEX_ROOM)),
             info,
             events: 0,
@@ -78,7 +81,8 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
                 if let (true, Some(side), Some(price)) = (self.is_partial(), side, price) {
                     self.take_out_better(Level { side, price });
                 }
-                // Where the outcome of a fill is reported once more, that alone changes the book.
+                // If the recording reports the outcome of a fill separately, only that report changes the
+                // book.
                 if !self.info.sums_fills {
                     self.reduce_known(order_id, qty);
                 }
@@ -108,7 +112,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
 
     #[inline]
     fn delete(&mut self, order_id: u64, qty: Option<Qty>) {
-        // Nearly always all of the order goes, so it is taken out of the index at once.
+        // Nearly always the whole order is removed, so it is removed from the index at once.
         let Some(handle) = self.index.remove(order_id) else {
             self.unknown += 1;
             return;
@@ -133,7 +137,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// A smaller order keeps its place; at another price or with more it goes to the tail.
+    /// A smaller order keeps its priority; at another price or with a larger quantity it moves to the tail.
     fn modify(&mut self, order_id: u64, level: Level, qty: Qty) {
         let found = self.index.find(order_id).and_then(|handle| Some((handle, self.books.order(handle)?)));
         match found {
@@ -158,7 +162,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         matches!(self.info.depth, Depth::Partial { .. })
     }
 
-    /// What a recording of the best level reports, an auction's fills aside, is at the best price.
+    /// All events in a recording of the best level are at the best price, except an auction's fills.
     #[inline]
     fn take_out_better_than_best(&mut self, level: Level) {
         if matches!(self.info.depth, Depth::Partial { levels: Some(1) }) {
@@ -166,10 +170,10 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// Nothing better rests than what trades.
+    /// Removes orders that are better than the price of a trade: they no longer rest.
     #[inline]
     fn take_out_better(&mut self, Level { side, price }: Level) {
-        // An order of the other side would trade with what is better by one unit or more.
+        // An order of the other side would trade with orders that are better by one unit or more.
         let better = select_unpredictable(side == Side::Buy, 1, -1);
         let beyond = Price(price.0.saturating_add(better));
         while self.books.would_trade(INSTRUMENT, side.opposite(), beyond) {
@@ -177,7 +181,7 @@ impl<B: OrderBooks<()>> RecordedBooks<B> {
         }
     }
 
-    /// What is added does not trade: nothing that it would cross rests.
+    /// Removes orders that an added order would cross: an added order does not trade.
     #[inline]
     fn take_out_crossed(&mut self, Level { side, price }: Level) {
         if self.is_partial() {
