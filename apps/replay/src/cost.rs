@@ -11,7 +11,7 @@ use tickpath_types::{InstrumentId, MarketUpdate};
 
 use crate::exports::Exporter;
 
-/// Digits that a block's cost is kept to.
+/// Significant digits of a block's cost.
 const SIGNIFICANT_DIGITS: u8 = 3;
 const PS_PER_NS: u64 = 1_000;
 
@@ -23,14 +23,14 @@ struct CostMeter {
     messages: u64,
 }
 
-/// What a message cost, in nanoseconds.
+/// The cost of a message, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Median over the blocks.
     pub median_ns: f64,
     /// The total divided by the messages.
     pub mean_ns: f64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
@@ -49,7 +49,7 @@ impl CostMeter {
         }
     }
 
-    /// `None` when nothing was measured.
+    /// Returns the cost; `None` without measurements.
     fn cost(&self) -> Option<Cost> {
         (self.messages > 0).then(|| Cost {
             median_ns: self.blocks.value_at_quantile(0.5) as f64 / PS_PER_NS as f64,
@@ -64,11 +64,11 @@ pub(crate) struct Output<'a> {
     pub(crate) exporter: &'a mut Exporter,
     /// Decoding and books of each recording.
     meters: Vec<[CostMeter; 2]>,
-    /// The recording at hand.
+    /// Index of the current recording.
     recording: usize,
-    /// End of the step before.
+    /// End of the previous step.
     since: Instant,
-    /// Of the block at hand: finding its messages, ...
+    /// Time spent on the current block: finding its messages, ...
     framing: Duration,
     /// ... and applying them.
     applying: Duration,
@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
         Output { exporter, meters: Vec::new(), recording: 0, since: Instant::now(), framing, applying }
     }
 
-    /// A step took the time since the step before, but for some time.
+    /// Ends a step that took the time since the previous step, less `without`.
     pub(crate) fn step_without(&mut self, without: Duration, step: WorkStep) {
         let now = Instant::now();
         let elapsed = (now - replace(&mut self.since, now)).saturating_sub(without);
@@ -96,7 +96,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The cost of decoding and of books in a recording.
+    /// Returns the cost of decoding and of books in a recording.
     pub(crate) fn costs(&self, recording: usize) -> (Option<Cost>, Option<Cost>) {
         let meters = self.meters.get(recording);
         meters.map_or((None, None), |[decode, books]| (decode.cost(), books.cost()))
@@ -142,7 +142,7 @@ impl Listener for Output<'_> {
     }
 }
 
-/// The most memory that this process had at a time, in bytes; `None` where the system does not tell.
+/// Peak memory of this process in bytes; `None` if the system does not report it.
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

@@ -6,32 +6,32 @@ use tickpath_capture::table::TableError;
 /// The result of a step of a replay.
 pub(crate) type Result<T = ()> = std::result::Result<T, ReplayError>;
 
-/// Why a file could not be replayed at all. What is wrong inside a recording is part of its report.
+/// The reason why a file could not be replayed at all. Errors inside a recording are part of its report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// It could not be opened or is no recording: see the source.
+    /// The file could not be opened or is no recording: see the source.
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// An export could not be written: see the source.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A recording cannot be replayed as it is wanted: see the source.
+    /// A recording cannot be replayed with the given options: see the source.
     #[error(transparent)]
     Recording(#[from] tickpath_recording::Error),
-    /// No packet of the capture is of a known protocol, or of the one of `--protocol`.
+    /// No packet of the capture belongs to a known protocol, or to the one of `--protocol`.
     #[error(
         "{file} has no market data of a known protocol ({found}): known are {known}; convert CME MDP 3.0, Cboe PITCH and others to DBN of schema mbo or mbp-10"
     )]
     NothingKnown {
         /// The capture.
         file: String,
-        /// Its content, as text.
+        /// Description of its contents.
         found: String,
-        /// The protocols that are known.
+        /// The known protocols.
         known: String,
     },
-    /// An order book file goes with a LOBSTER message file only.
+    /// An order book file requires a LOBSTER message file.
     #[error("{file} is no LOBSTER message file: --orderbook is of no use for it")]
     NotLobster {
         /// The recording.

@@ -1,4 +1,4 @@
-//! Best prices, trades, depth and changes of orders into tables.
+//! Exports best prices, trades, depth and order changes to tables.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKin
 
 use crate::options::Exports;
 
-/// The columns with which all tables begin: the first two only of several files, and of captures, which may have several
-/// recordings.
+/// The first columns of all tables. The first two are only in tables of several files, and of captures, which
+/// may have several recordings.
 const HEAD: [&str; 5] = ["file", "recording", "ts_ns", "message", "symbol"];
 /// The other columns of the tables.
 const COLUMNS: [&[&str]; 4] = [
@@ -20,51 +20,52 @@ const COLUMNS: [&[&str]; 4] = [
     &["side", "level", "price", "qty", "orders"],
     &["event", "order_id", "replaced_id", "side", "price", "qty", "kind"],
 ];
-/// Columns of the widest table.
+/// Number of columns of the widest table.
 const COLUMNS_MAX: usize = HEAD.len() + COLUMNS[ORDERS].len();
 
-/// Places of the tables.
+/// Indices of the tables.
 const BBO: usize = 0;
 const TRADES: usize = 1;
 const DEPTH: usize = 2;
 const ORDERS: usize = 3;
 
-/// The tables that were asked for.
+/// The requested tables.
 ///
-/// The rows of several files stand one file after the other, each row with the name of its file; the recordings of a
-/// capture are numbered.
+/// The rows of several files follow each other file by file, each row with the name of its file. The
+/// recordings of a capture are numbered.
 #[derive(Default)]
 pub(crate) struct Exporter {
     tables: [Option<TableWriter>; 4],
     level_count: usize,
-    /// The levels that were written last, by recording of the file at hand and instrument.
+    /// The levels written last, by recording of the current file and by instrument.
     shown: FxHashMap<(usize, InstrumentId), [Vec<Level>; 2]>,
     head: Head,
-    /// Rows of each recording of the file at hand.
+    /// Number of rows of each recording of the current file.
     rows: Vec<[u64; 4]>,
-    /// The first row that could not be written; none is written after it.
+    /// The error of the first row that could not be written; no rows are written after it.
     failure: Option<TableError>,
 }
 
-/// The kinds of the files that a table is of.
+/// The kinds of the input files of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contents {
-    /// One of them is a capture, which may have several recordings.
+    /// Whether one of them is a capture, which may have several recordings.
     pub(crate) has_captures: bool,
-    /// The day of every file is known, so that all times are UTC.
+    /// Whether the day of every file is known, so that all times are UTC.
     pub(crate) is_dated: bool,
 }
 
-/// What the rows that come begin with.
+/// The first cells of the current rows.
 #[derive(Default)]
 struct Head {
     names_files: bool,
     numbers_recordings: bool,
     file: String,
     is_capture: bool,
-    /// The recording at hand, counted from 0.
+    /// Index of the current recording, counted from 0.
     recording: usize,
-    /// Of the recording at hand: what makes its times count from 1970-01-01 UTC, and decimals of the units of its prices.
+    /// For the current recording: the offset of its times from 1970-01-01 UTC, and the decimals of its
+    /// prices.
     epoch_offset_ns: u64,
     price_decimals: u8,
 }
@@ -92,14 +93,14 @@ impl Head {
         writer.row(&row[..len])
     }
 
-    /// The cell of a price.
+    /// Returns the cell of a price.
     fn price(&self, price: Price) -> Cell<'static> {
         Cell::price(Decimal { units: price.0, decimals: self.price_decimals })
     }
 }
 
 impl Exporter {
-    /// Starts the tables of files with such contents; rows name their file when `names_files`.
+    /// Creates the tables for files with such contents; rows name their file when `names_files`.
     pub(crate) fn create(
         exports: &Exports,
         level_count: usize,
@@ -135,7 +136,7 @@ impl Exporter {
         })
     }
 
-    /// The rows that come are of this file.
+    /// Sets the file of the following rows.
     pub(crate) fn start_file(&mut self, path: &Path, is_capture: bool) {
         self.head.file = path.display().to_string();
         self.head.is_capture = is_capture;
@@ -143,7 +144,7 @@ impl Exporter {
         self.rows.clear();
     }
 
-    /// The rows that come are of this recording of the file, counted from 0.
+    /// Sets the recording of the following rows, counted from 0 in the file.
     pub(crate) fn begin_recording(&mut self, recording: usize, calendar: &Calendar, price_decimals: u8) {
         self.head.recording = recording;
         self.head.epoch_offset_ns = calendar.epoch_offset_ns();
@@ -151,7 +152,7 @@ impl Exporter {
         self.rows.resize(self.rows.len().max(recording + 1), [0; 4]);
     }
 
-    /// Rows of a recording of the file at hand.
+    /// Returns the number of rows of a recording of the current file.
     pub(crate) fn rows(&self, recording: usize) -> ExportedRows {
         let rows = |table: usize| {
             let rows = self.rows.get(recording)?;
@@ -160,7 +161,7 @@ impl Exporter {
         [BBO, TRADES, DEPTH, ORDERS].map(rows).into()
     }
 
-    /// True when the books are looked at after every single message.
+    /// Whether the books must be read after every single message.
     pub(crate) const fn wants_depth(&self) -> bool {
         self.tables[DEPTH].is_some()
     }
@@ -173,12 +174,12 @@ impl Exporter {
         }
     }
 
-    /// Fails with what the first row that could not be written failed with.
+    /// Returns the error of the first row that could not be written, if any.
     pub(crate) fn check(&mut self) -> Result<(), TableError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Writes what a message did to an order, if it did anything.
+    /// Writes the effect of a message on an order, if it had one.
     pub(crate) fn order(&mut self, seen: &Seen<'_>, symbol: &str, update: Option<&MarketUpdate>) {
         if self.tables[ORDERS].is_none() {
             return;
@@ -226,7 +227,7 @@ impl Exporter {
         self.write(TRADES, seen, symbol, &cells);
     }
 
-    /// Writes the levels of one instrument that are not as they were last.
+    /// Writes the levels of one instrument that changed since they were written last.
     pub(crate) fn depth(
         &mut self,
         seen: &Seen<'_>,
@@ -263,7 +264,7 @@ impl Exporter {
         self.shown.insert(place, shown);
     }
 
-    /// Completes all tables; without it nothing is left of them.
+    /// Completes all tables; tables that are not completed are removed.
     pub(crate) fn finish(mut self) -> Result<(), TableError> {
         self.check()?;
         for table in self.tables.into_iter().flatten() {
@@ -273,13 +274,13 @@ impl Exporter {
     }
 }
 
-/// What a message did to an order.
+/// The effect of a message on an order.
 struct OrderEvent {
     name: &'static str,
     order_id: u64,
     side: Option<Side>,
     price: Option<Price>,
-    /// Of an add or a replacement what rests then, of the others what went away.
+    /// For an add or a replacement the quantity that rests afterwards, otherwise the removed quantity.
     qty: u64,
 }
 
@@ -298,7 +299,7 @@ impl OrderEvent {
             let (order_id, price) = (update.order_id, Some(Price(update.price)));
             return Some(OrderEvent { name, order_id, side: update.side(), price, qty: update.qty });
         }
-        // An execution whose outcome another record reports once more.
+        // An execution whose outcome another record reports separately.
         let trade =
             seen.trade.filter(|trade| seen.order.is_execution && !trade.counts && trade.order_id != 0)?;
         let side = trade.aggressor.map(|side| side.opposite());
@@ -312,10 +313,10 @@ impl OrderEvent {
     }
 }
 
-/// Rows that were exported; `None` for a table that was not asked for.
+/// Number of exported rows; `None` for a table that was not requested.
 pub type ExportedRows = Tables<Option<u64>>;
 
-/// The cell of a side, where it is known.
+/// Returns the cell of a side; empty if unknown.
 fn side(side: Option<Side>) -> Cell<'static> {
     side.map_or(Cell::Empty, |side| Cell::Text(if side == Side::Buy { "buy" } else { "sell" }))
 }

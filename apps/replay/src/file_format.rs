@@ -1,4 +1,4 @@
-//! A format of recorded files, as the registry lists it.
+//! A format of recorded files, as listed in the registry.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::session::Session;
 /// A report for each recording in one file.
 pub(crate) type Reports = Result<Vec<FileReport>>;
 
-/// A line of the [registry](crate::registry).
+/// An entry of the [registry](crate::registry).
 pub(crate) struct FileFormat {
     pub(crate) format: Format,
     /// Its name in JSON.
@@ -23,9 +23,9 @@ pub(crate) struct FileFormat {
     pub(crate) title: fn(&FileReport) -> String,
     /// Whether times have dates.
     pub(crate) has_dates: bool,
-    /// The day of the session that a file's name tells.
+    /// Extracts the day of the session from a file's name.
     pub(crate) date_in_name: fn(&Path) -> Option<Date>,
-    /// Whether files of order books lie beside files of messages, which cover the best levels only.
+    /// Whether there are order book files beside the message files, which cover the best levels only.
     pub(crate) has_order_book_files: bool,
     /// Replays one open file.
     pub(crate) replay: fn(RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Reports,

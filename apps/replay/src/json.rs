@@ -1,4 +1,4 @@
-//! Reports as JSON, with field names that stay: those of structures that derive `Serialize` as well.
+//! Reports as JSON with stable field names, including those of structures that derive `Serialize`.
 
 use std::net::SocketAddrV4;
 
@@ -16,7 +16,7 @@ use crate::report::{FileReport, ReplayReport};
 use crate::text::side_word;
 
 impl ReplayReport {
-    /// The report as one JSON object: with one file that file's fields, with several their sums; `files` has
+    /// The report as one JSON object: for one file that file's fields, for several their sums; `files` has
     /// each of them. Prices are decimals as text.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -206,7 +206,7 @@ fn symbol_json(symbol: &str, statistics: &SymbolStatistics, decimals: u8) -> Val
     })
 }
 
-/// A sum of prices, which may be above every price, with four decimals or as many more as it needs.
+/// Formats a sum of prices, which may exceed every price, with four decimals or more if needed.
 fn spread_sum(units: u128, decimals: u8) -> String {
     let scale = 10_u128.pow(u32::from(decimals));
     let whole = units / scale;

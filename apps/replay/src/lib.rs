@@ -1,10 +1,12 @@
-//! Recorded files through the full order-by-order books of [`tickpath_recording`], with the proof that the books are right.
+//! Replays recorded files into the full order-by-order books of [`tickpath_recording`], and verifies the
+//! books.
 //!
-//! [`replay()`] reads one file - ITCH 5.0, DBN, a LOBSTER message file, or a capture of packets, plain or compressed -
-//! builds the book of every symbol, order by order, and gives a [`FileReport`]: counts by type, what decoding
-//! and the books cost per message, contradictions with where they are, statistics and books of symbols. Memory
-//! is constant beyond the books. A reference model beside ([`ReplayOptions::check_every`]), and for LOBSTER the
-//! order book file, prove the books; [`Exports`] writes best prices, trades and depth as CSV or Parquet.
+//! [`replay()`] reads one file: ITCH 5.0, DBN, a LOBSTER message file, or a capture of packets, plain or
+//! compressed. It builds the book of every symbol, order by order, and returns a [`FileReport`]: counts by
+//! type, the cost of decoding and of the books per message, contradictions with their positions, statistics
+//! and books of symbols. Memory is constant except for the books. A reference model
+//! ([`ReplayOptions::check_every`]), and for LOBSTER the order book file, verify the books. [`Exports`]
+//! writes best prices, trades and depth as CSV or Parquet.
 //!
 //! ```
 //! use tickpath_agent::StopSignal;

@@ -1,4 +1,4 @@
-//! What to replay, and how.
+//! The options of a replay.
 
 use std::path::PathBuf;
 
@@ -7,59 +7,60 @@ pub use tickpath_config::Speed;
 use tickpath_config::{Date, Zone};
 use tickpath_recording::{Moment, Protocol, Selection, Tables};
 
-/// Messages between two comparisons with the reference model, unless another number is given.
+/// Default number of messages between two comparisons with the reference model.
 pub const CHECK_EVERY_DEFAULT: u64 = 100_000;
-/// Levels of each side that are shown and exported, unless another number is given.
+/// Default number of levels of each side that are shown and exported.
 pub const DEPTH_DEFAULT: usize = 5;
-/// Most levels of each side that can be shown and exported.
+/// Maximum number of levels of each side that can be shown and exported.
 pub const DEPTH_MAX: usize = 100;
 
-/// Files to export to; a name ends in `.csv` or `.parquet`.
+/// Files to export to; their names end in `.csv` or `.parquet`.
 pub type Exports = Tables<Option<PathBuf>>;
 
-/// What to replay, and how.
+/// The options of a replay.
 ///
-/// The books are always built from the first message. The window - `from`, `to` - chooses the messages that
-/// are counted, exported and part of the statistics; reading ends at `to`, so the books that are shown are
-/// those of that moment. `symbols` chooses whose statistics, books and exports are wanted; messages are
-/// counted for all. `limit` counts messages from the start of the file.
+/// The books are always built from the first message. The window, `from` to `to`, selects the messages that
+/// are counted, exported and part of the statistics. Reading ends at `to`, so the books shown are those of
+/// that moment. `symbols` selects the symbols for statistics, books and exports; messages are counted for
+/// all. `limit` counts messages from the start of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// Symbols as the venue writes them; none for all.
+    /// Symbols in the venue's notation; empty for all.
     pub symbols: Vec<String>,
     /// Start of the window.
     pub from: Option<Moment>,
-    /// End of the window, not part of it.
+    /// End of the window, exclusive.
     pub to: Option<Moment>,
-    /// Messages to read at most.
+    /// Maximum number of messages to read.
     pub limit: Option<u64>,
-    /// How fast.
+    /// Speed of the replay.
     pub speed: Speed,
-    /// Whether and after how many messages the reference model is compared.
+    /// Number of messages between two comparisons with the reference model; `None` disables them.
     pub check_every: Option<u64>,
-    /// The order book file to hold a LOBSTER message file against; without it the one beside the message
-    /// file is used when there is one.
+    /// The order book file to compare with a LOBSTER message file. By default, the one beside the message
+    /// file is used if it exists.
     pub order_book: Option<PathBuf>,
     /// Levels of each side that are shown and exported, at most [`DEPTH_MAX`].
     pub depth: usize,
     /// Files to export to.
     pub exports: Exports,
-    /// Only decode: no books, no judgement of them.
+    /// Only decode: build and check no books.
     pub decode_only: bool,
-    /// Room in the books for open orders, [`ORDERS_MAX_DEFAULT`](crate::ORDERS_MAX_DEFAULT) or what a small file can hold unless another
-    /// number is asked for. An order that does not fit is refused and counted.
+    /// Capacity of the books in open orders. The default is [`ORDERS_MAX_DEFAULT`](crate::ORDERS_MAX_DEFAULT)
+    /// or the number that a small file can hold. An order beyond it is refused and counted.
     pub orders_max: Option<u32>,
-    /// Whose clocks `from`, `to` and the report are by; without it the exchange's: Eastern Time, of DBN UTC.
+    /// Time zone of `from`, `to` and the report. The default is the exchange's: Eastern Time, for DBN UTC.
     pub zone: Option<Zone>,
-    /// The day of the session, for times without a date; without it that of the first packet or message, where that
-    /// has one.
+    /// The day of the session, for times without a date. The default is the day of the first packet or
+    /// message, if it has a date.
     pub date: Option<Date>,
-    /// The protocol of all packets of a capture that can be it; without it found by what is in them.
+    /// The protocol of all packets of a capture that may belong to it. By default it is detected from their
+    /// contents.
     pub protocol: Option<Protocol>,
 }
 
 impl ReplayOptions {
-    /// The selection that they make.
+    /// Returns the selection that the options define.
     pub(crate) fn selection(&self) -> Selection {
         Selection {
             symbols: self.symbols.clone(),

@@ -1,4 +1,4 @@
-//! LOBSTER messages against the order book rows that belong to them.
+//! Compares LOBSTER messages with the order book rows that belong to them.
 
 use std::io::Read;
 
@@ -7,28 +7,28 @@ use tickpath_capture::{LobsterBookReader, LobsterBookRow, ReadError};
 use tickpath_recording::{EventKind, RecordedEvent};
 use tickpath_types::{Price, Qty, Side};
 
-/// What holding each row against its message found.
+/// The result of comparing each row with its message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RowsReport {
     /// The order book file.
     pub file: String,
-    /// Rows that follow from the row before and their message, and were compared.
+    /// Rows that are determined by the previous row and their message, and were compared.
     pub determined: u64,
-    /// Rows that do not: the first, and those that show a level from below the file's depth.
+    /// Rows that are not determined: the first, and those that show a level from below the file's depth.
     pub undeterminable: u64,
-    /// Determined rows that are not what follows.
+    /// Determined rows that differ from the expected row.
     pub different: u64,
-    /// The first of them, or why comparing ended, in words.
+    /// Describes the first of them, or the reason why the comparison ended.
     pub first_difference: Option<String>,
 }
 
-/// Holds each row of a LOBSTER order book file against its message.
+/// Compares each row of a LOBSTER order book file with its message.
 ///
-/// A row is determined by the one before unless there is none, or its message takes all of a level while the
-/// row before shows as many levels as the file has: what stood below them was not visible and comes up. An
-/// add puts its quantity at its level, and the worst level out of sight when there is one too many; a
-/// reduction, deletion or execution takes its quantity off its level; a hidden execution, a cross or a halt
-/// changes nothing; what happens below the visible levels changes nothing either.
+/// A row is determined by the previous one, with two exceptions: there is none, or its message removes a
+/// whole level while the previous row shows the file's number of levels. In that case a level below them
+/// becomes visible. An add puts its quantity at its level and pushes the worst level out of sight if there is
+/// one too many. A reduction, deletion or execution takes its quantity off its level. A hidden execution, a
+/// cross or a halt changes nothing, nor do events below the visible levels.
 pub(crate) struct RowCheck<R> {
     rows: LobsterBookReader<R>,
     before: LobsterBookRow,
@@ -53,7 +53,7 @@ impl<R: Read> RowCheck<R> {
         }
     }
 
-    /// Takes the next message and its row.
+    /// Compares the next message with its row.
     pub(crate) fn message(&mut self, number: u64, event: &RecordedEvent) {
         if self.is_ended {
             return;
@@ -93,7 +93,7 @@ impl<R: Read> RowCheck<R> {
         self.report.first_difference.get_or_insert(why);
     }
 
-    /// What was found; `is_whole` says that every message of the file was given.
+    /// Returns the result; `is_whole` means that every message of the file was passed.
     pub(crate) fn finish(mut self, is_whole: bool) -> RowsReport {
         if is_whole && !self.is_ended {
             match self.rows.next_row(&mut self.row) {
@@ -113,13 +113,13 @@ fn words(error: &ReadError) -> String {
     format!("the order book file: {error}")
 }
 
-/// What a message says about the row that comes with it.
+/// The implication of a message for its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Determined,
-    /// A level comes up that was not visible.
+    /// A level becomes visible that was not visible before.
     Undeterminable,
-    /// The row before does not have what the message takes.
+    /// The previous row lacks the quantity that the message takes.
     Impossible,
 }
 
@@ -173,7 +173,7 @@ fn take(row: &mut LobsterBookRow, side: Side, price: Price, qty: Qty) -> Outcome
     }
 }
 
-/// The visible levels in words, bids first.
+/// Describes the visible levels, bids first.
 fn show(row: &LobsterBookRow) -> String {
     let side = |side: Side| {
         let levels: Vec<String> =
@@ -209,15 +209,15 @@ mod tests {
         let rows = [
             bids("100,10", "-9999999999,0"),
             bids("100,10", "99,5"),
-            // The third level is below what is visible.
+            // The third level is below the visible ones.
             bids("100,10", "99,5"),
             bids("101,1", "100,10"),
-            // What comes up again is not known from the row before.
+            // The level that becomes visible again is not known from the previous row.
             bids("100,10", "99,5"),
             bids("100,7", "99,5"),
             bids("100,7", "99,5"),
             "105,4,100,7,9999999999,0,99,5".to_owned(),
-            // A side with room shows all that it has.
+            // A side with fewer levels than the file's depth shows all that it has.
             bids("100,7", "99,5"),
         ];
         let report = check(messages, &rows.join("\n"));

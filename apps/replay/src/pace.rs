@@ -1,4 +1,4 @@
-//! Recorded time against the clock.
+//! Paces a replay by recorded time.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,15 +7,15 @@ use tickpath_agent::StopSignal;
 
 use crate::options::Speed;
 
-/// Longest sleep, so that a request to stop is heard soon.
+/// Longest sleep, so that a stop request is noticed soon.
 const NAP_MAX: Duration = Duration::from_millis(50);
-/// Speed of recorded time itself, in hundredths.
+/// Original speed, in hundredths.
 const HUNDREDTHS: u128 = 100;
 
-/// Says which messages are due.
+/// Computes which messages are due.
 pub(crate) struct Pacer {
     speed: Speed,
-    /// Recorded time and clock when the first message of the window came.
+    /// Recorded time of the first message of the window, and the clock's time at its replay.
     origin: Option<(u64, Instant)>,
 }
 
@@ -24,8 +24,8 @@ impl Pacer {
         Pacer { speed, origin: None }
     }
 
-    /// How many of some messages are due by now: all when they need not wait. Waits until at least one is,
-    /// unless told to stop, which gives `None`. `ts_of` gives the time of a message, `None` before the window.
+    /// Returns the number of messages that are due: all when unpaced. Waits until at least one is due;
+    /// returns `None` on a stop request. `ts_of` returns the time of a message, `None` before the window.
     pub(crate) fn wait(
         &mut self,
         len: usize,

@@ -1,4 +1,4 @@
-//! What a replay found.
+//! The result of a replay.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -18,29 +18,29 @@ pub struct FileReport {
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// Decoding alone: framing, and every field of every message taken into the checksum.
+    /// Cost of decoding alone: framing, and every field of every message added to the checksum.
     pub decode: Option<Cost>,
-    /// Framing, decoding and full books with an update for each message; `None` without books.
+    /// Cost of framing, decoding and full books with an update for each message; `None` without books.
     pub books: Option<Cost>,
-    /// The most memory that the process had so far, in bytes.
+    /// Peak memory of the process so far, in bytes.
     pub peak_rss_bytes: Option<u64>,
     /// Wall time.
     pub elapsed: Duration,
     /// The comparison with the order book file of a LOBSTER message file.
     pub rows: Option<RowsReport>,
-    /// Rows of this file that were exported; none when the replay was stopped, which leaves no table behind.
+    /// Number of exported rows of this file; none when the replay was stopped, which leaves no table behind.
     pub exported: ExportedRows,
-    /// Of DBN without orders: its schema, ...
+    /// For DBN without orders: its schema, ...
     pub schema: Option<DbnSchema>,
-    /// ... and what it defines.
+    /// ... and its definitions.
     pub definitions: Vec<DbnDefinition>,
-    /// Frames of a capture.
+    /// Counts of the frames of a capture.
     pub frames: Option<PacketCounters>,
     /// The result for its messages.
     pub recording: RecordingReport,
 }
 
-/// The fields of [`FileReport::recording`] read as those of the file.
+/// Makes the fields of [`FileReport::recording`] readable as those of the file.
 impl Deref for FileReport {
     type Target = RecordingReport;
 
@@ -49,31 +49,31 @@ impl Deref for FileReport {
     }
 }
 
-/// What a replay of several files found together.
+/// The combined result of a replay of several files.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayReport {
-    /// Each file.
+    /// The report of each file.
     pub files: Vec<FileReport>,
-    /// Files that could not be replayed at all, and why.
+    /// Files that could not be replayed at all, and the reasons.
     pub failures: Vec<(PathBuf, String)>,
-    /// Files that were not begun before the replay was stopped.
+    /// Files that were not started before the replay was stopped.
     pub left_out: Vec<PathBuf>,
 }
 
 impl ReplayReport {
-    /// True when every file was replayed and nothing contradicts any result.
+    /// True if every file was replayed and no result is contradicted.
     #[must_use]
     pub fn is_trustworthy(&self) -> bool {
         self.failures.is_empty() && self.files.iter().all(|file| file.is_trustworthy())
     }
 
-    /// True when it was told to stop before it was through.
+    /// True if it was stopped before the end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         !self.left_out.is_empty() || self.files.iter().any(|file| file.ended == Some(Ended::Stopped))
     }
 
-    /// Symbols that were chosen and are in none of the files.
+    /// Selected symbols that are in none of the files.
     #[must_use]
     pub fn absent_symbols(&self) -> Vec<&str> {
         let Some((first, others)) = self.files.split_first() else { return Vec::new() };
@@ -81,7 +81,7 @@ impl ReplayReport {
         first.absent_symbols.iter().filter(is_absent).map(String::as_str).collect()
     }
 
-    /// Rows of all files that were exported.
+    /// Number of exported rows of all files.
     #[must_use]
     pub fn exported(&self) -> ExportedRows {
         let sum = |table: usize| {
@@ -105,7 +105,7 @@ impl ReplayReport {
         sum
     }
 
-    /// Counts of all files by type: a letter may mean different types in different formats.
+    /// Counts of all files by type. A letter may mean different types in different formats.
     #[must_use]
     pub fn by_type(&self) -> Vec<TypeCount> {
         let mut list: Vec<TypeCount> = Vec::new();

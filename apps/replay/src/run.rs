@@ -14,14 +14,14 @@ use crate::registry::file_format;
 use crate::report::{FileReport, ReplayReport};
 use crate::session::{Progress, Session};
 
-/// Replays one file and reports what is in it and whether it can be trusted: one report, and of a capture of packets
-/// one for each recording in it.
+/// Replays one file and reports its contents and whether they can be trusted: one report, or for a capture of
+/// packets one for each recording in it.
 ///
-/// `observer` is told the progress a few times a second. `stop` ends the replay early, with a report of what
-/// was read; no export is then left behind, as a table that has its name is whole.
+/// `observer` receives the progress a few times a second. `stop` ends the replay early, with a report of the
+/// part that was read. No export remains then, because a table under its final name is complete.
 ///
 /// # Errors
-/// [`ReplayError`] when there is nothing to be replayed, or an export fails.
+/// [`ReplayError`] when there is nothing to replay, or an export fails.
 pub fn replay(
     path: &Path,
     options: &ReplayOptions,
@@ -29,7 +29,7 @@ pub fn replay(
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
     let file = match RecordingFile::open_until(path, stop) {
-        // It was waited for.
+        // The stop was requested while waiting for it.
         Err(_) if stop.is_stopped() => {
             return Ok(ReplayReport { left_out: vec![path.to_owned()], ..ReplayReport::default() });
         }
@@ -43,7 +43,7 @@ pub fn replay(
     Ok(report)
 }
 
-/// Completes the tables, unless the replay was stopped or nothing was replayed: then nothing is left of them.
+/// Completes the tables, unless the replay was stopped or no file was replayed: then they are removed.
 fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), ReplayError> {
     if report.is_stopped() || report.files.is_empty() {
         report.files.iter_mut().for_each(|file| file.exported = ExportedRows::default());
@@ -52,10 +52,10 @@ fn finish_exports(exporter: Exporter, report: &mut ReplayReport) -> Result<(), R
     Ok(exporter.finish()?)
 }
 
-/// Replays several files, one after the other, and reports each; one that cannot be replayed is among the
+/// Replays several files, one after the other, and reports each; files that cannot be replayed are listed as
 /// failures. Each table of the exports has the rows of all files in this order, and their names in a first
-/// column `file`; where one of them is a capture, the numbers of its recordings stand in a column `recording`. Numbers of
-/// messages count from 1 in each file.
+/// column `file`. If one of them is a capture, a column `recording` has the numbers of its recordings.
+/// Message numbers count from 1 in each file.
 ///
 /// # Errors
 /// [`ReplayError`] when an export fails, or the window is empty.
@@ -97,7 +97,8 @@ impl Contents {
         Contents { has_captures: format.is_capture(), is_dated }
     }
 
-    /// Of several files, where there are tables to tell; what is no regular file cannot be looked into.
+    /// Contents of several files, if there are tables; a file that is not regular cannot be examined in
+    /// advance.
     fn of_all(paths: &[PathBuf], options: &ReplayOptions) -> Contents {
         let mut all = Contents { has_captures: false, is_dated: true };
         if options.exports == Exports::default() {
@@ -113,7 +114,7 @@ impl Contents {
     }
 }
 
-/// Replays one file into tables that may have rows of others.
+/// Replays one file into tables that may have rows of other files.
 fn replay_into(
     path: &Path,
     file: RecordingFile,

@@ -13,21 +13,21 @@ use crate::options::{ReplayOptions, Speed};
 use crate::pace::Pacer;
 use crate::report::FileReport;
 
-/// Progress is reported no more often.
+/// Minimum interval between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The progress of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the file that were read, as they are stored.
+    /// Bytes of the file that were read, in stored (compressed) form.
     pub bytes: u64,
-    /// Size of the file in bytes; 0 when it is not known.
+    /// Size of the file in bytes; 0 if unknown.
     pub bytes_total: u64,
-    /// Messages so far.
+    /// Number of messages so far.
     pub messages: u64,
     /// Time since the start of the file.
     pub elapsed: Duration,
-    /// Which of the files, counted from 0.
+    /// Index of the current file, counted from 0.
     pub file: usize,
 }
 
@@ -65,10 +65,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Before each block: reports the progress; true when the pass is over.
+    /// Call before each block. Reports the progress; true when the pass is over.
     ///
     /// # Errors
-    /// The first row of a table that could not be written.
+    /// The error of the first row of a table that could not be written.
     pub(crate) fn is_over(&mut self, pass: &mut Pass<Output<'_>>, meter: &InputMeter) -> Result<bool> {
         pass.listener.exporter.check()?;
         if self.stop.is_stopped() {
@@ -88,20 +88,21 @@ impl<'a> Session<'a> {
         Ok(pass.ended.is_some())
     }
 
-    /// Whether every message may go to the books as soon as it is read: none waits for its time, is behind the end, or has
-    /// its books looked at.
+    /// Whether every message may be applied to the books as soon as it is read: none waits for its time, is
+    /// past the end, or requires a check of its books.
     pub(crate) fn may_apply_at_once(&self, pass: &Pass<Output<'_>>) -> bool {
         let ReplayOptions { limit, to, check_every, .. } = self.options;
         let is_all_wanted = limit.is_none() && to.is_none() && check_every.is_none();
         !self.is_paced() && is_all_wanted && !pass.listener.exporter.wants_depth()
     }
 
-    /// Whether packets and messages wait for their time.
+    /// Whether packets and messages are paced.
     pub(crate) fn is_paced(&self) -> bool {
         self.options.speed != Speed::Max
     }
 
-    /// Waits until at least one of `len` packets or messages is due: how many are; none when told to stop.
+    /// Waits until at least one of `len` packets or messages is due; returns their number, and `None` on a
+    /// stop request.
     pub(crate) fn wait(
         &mut self,
         pass: &mut Pass<Output<'_>>,
@@ -115,7 +116,7 @@ impl<'a> Session<'a> {
         due
     }
 
-    /// Notes the error that ended the reading; none when the replay was stopped while it waited for a pipe.
+    /// Records the error that ended the reading; none if the replay was stopped while it waited for a pipe.
     pub(crate) fn read_failed<P: RecordedProtocol>(
         &self,
         pass: &mut Pass<Output<'_>>,
@@ -129,7 +130,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Applies messages when they are due.
+    /// Applies messages at their due times.
     pub(crate) fn apply<P: RecordedProtocol>(
         &mut self,
         pass: &mut Pass<Output<'_>>,
@@ -150,7 +151,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The report of a recording of the file, counted from 0.
+    /// Returns the report of a recording of the file, counted from 0.
     pub(crate) fn report(
         &self,
         pass: &Pass<Output<'_>>,

@@ -16,7 +16,7 @@ use crate::exports::ExportedRows;
 use crate::registry;
 use crate::report::{FileReport, ReplayReport};
 
-/// Recordings of one capture that are named.
+/// Maximum number of recordings of one capture that are listed.
 const RECORDINGS_SHOWN: usize = 8;
 
 impl fmt::Display for ReplayReport {

@@ -76,7 +76,7 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>
     Ok(reports)
 }
 
-/// A capture without market data, as text.
+/// Describes a capture without market data.
 fn nothing_known(frames: &PacketCounters, unknown: &UnknownPackets) -> String {
     let mut words = format!("{} frames, {} of UDP and {} of TCP", frames.frames, frames.udp, frames.tcp);
     if let Some((dst, count)) = unknown.destinations.first() {

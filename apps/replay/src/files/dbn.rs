@@ -1,4 +1,5 @@
-//! Databento DBN: orders (mbo) as events; of every other schema levels into books, trades and definitions into the report.
+//! Databento DBN: orders (mbo) as events; for every other schema, levels into books, and trades and
+//! definitions into the report.
 
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ use crate::file_format::{FileFormat, Reports};
 use crate::report::FileReport;
 use crate::session::Session;
 
-/// Records of a block.
+/// Number of records in a block.
 const BLOCK_LEN: usize = 1_024;
 
-/// The line of the registry.
+/// The entry of the registry.
 pub(crate) static DBN: FileFormat = FileFormat {
     format: Format::Dbn,
     json_name: "dbn",
@@ -95,7 +96,7 @@ fn replay_levels(
     definitions.retain(|definition| chosen.is_empty() || chosen.contains(&definition.symbol));
     report.definitions = definitions;
     if schema == DbnSchema::Definition {
-        // There is nothing of which books could be built.
+        // There are no messages from which books could be built.
         report.recording.reservations.clear();
     }
     Ok(report)

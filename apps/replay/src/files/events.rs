@@ -1,4 +1,4 @@
-//! Files of recorded events, of DBN and LOBSTER.
+//! Files of recorded events in DBN and LOBSTER format.
 
 use std::io::Read;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::order_book_rows::RowCheck;
 use crate::report::FileReport;
 use crate::session::Session;
 
-/// Events of a block that is read before any of it is applied.
+/// Number of events in a block that is read before any of it is applied.
 const BLOCK_LEN: usize = 4_096;
-/// One block in this number is read before it is applied, so that the cost of reading is known, where the others are
-/// applied as they are read.
+/// One block in this number is read before it is applied, which measures the cost of reading. The other
+/// blocks are applied as they are read.
 const READ_FIRST_EVERY: u64 = 16;
-/// Instruments that the books have room for beyond those that the recording names at its start.
+/// Instruments for which the books have capacity beyond those that the recording names at its start.
 pub(super) const INSTRUMENTS_MIN: usize = 1_024;
 
-/// A block of events and what ended it.
+/// A block of events and the reason for its end.
 struct Block {
     events: Vec<RecordedEvent>,
-    /// Positions at which they begin.
+    /// Start position of each event.
     positions: Vec<Position>,
     is_last: bool,
 }
 
-/// Replays a recording; its rows are compared where they are given.
+/// Replays a recording; compares its order book rows, if any.
 pub(super) fn replay<F: EventFormat>(
     mut recording: Recording,
     mut rows: Option<RowCheck<Box<dyn Read + Send>>>,
@@ -93,10 +93,10 @@ pub(super) fn replay<F: EventFormat>(
     Ok(report)
 }
 
-/// Reads the next events, takes them into the checksum and applies each at once where that is wanted; what reading and
-/// unpacking the file took is not counted.
+/// Reads the next events, adds them to the checksum and, if requested, applies each at once. Excludes the
+/// time for reading and unpacking the file.
 ///
-/// At once means that what the CPU guessed and learned about an event when it was read, it still knows when it is applied.
+/// At once means that branch predictor and caches are still warm from reading the event when it is applied.
 fn read<F: EventFormat>(
     recording: &mut Recording,
     block: &mut Block,

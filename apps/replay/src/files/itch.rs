@@ -11,7 +11,7 @@ use crate::cost::Output;
 use crate::file_format::{FileFormat, Reports};
 use crate::session::Session;
 
-/// The line of the registry.
+/// The entry of the registry.
 pub(crate) static ITCH: FileFormat = FileFormat {
     format: Format::Itch,
     json_name: "itch50",
@@ -22,7 +22,7 @@ pub(crate) static ITCH: FileFormat = FileFormat {
     replay,
 };
 
-/// Replays a file: blocks of raw messages straight into the feed's books.
+/// Replays a file: applies blocks of raw messages directly to the feed's books.
 fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<'_>>) -> Reports {
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);

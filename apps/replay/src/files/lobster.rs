@@ -14,7 +14,7 @@ use crate::file_format::{FileFormat, Reports};
 use crate::order_book_rows::RowCheck;
 use crate::session::Session;
 
-/// The line of the registry.
+/// The entry of the registry.
 pub(crate) static LOBSTER: FileFormat = FileFormat {
     format: Format::Lobster,
     json_name: "lobster",
@@ -28,7 +28,7 @@ pub(crate) static LOBSTER: FileFormat = FileFormat {
     replay,
 };
 
-/// `AMZN_2012-06-21_34200000_57600000_message_10.csv` is of 2012-06-21.
+/// Returns 2012-06-21 for `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
 fn date_in_name(path: &Path) -> Option<Date> {
     path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok()
 }
@@ -39,7 +39,7 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<
     Ok(vec![events::replay::<Lobster>(Recording::of(file)?, rows, session, pass)?])
 }
 
-/// The order book file to hold a message file against, when a check is wanted and there is one.
+/// Returns the order book file to compare with a message file, if a check is requested and the file exists.
 fn row_check(session: &Session<'_>) -> Result<Option<RowCheck<Box<dyn Read + Send>>>> {
     let options = session.options;
     if options.check_every.is_none() && options.order_book.is_none() {

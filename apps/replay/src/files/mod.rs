@@ -1,4 +1,4 @@
-//! Recorded files by their format, each in a separate file; the [registry](crate::registry) lists them.
+//! The file formats, one module each; the [registry](crate::registry) lists them.
 
 mod captures;
 mod dbn;

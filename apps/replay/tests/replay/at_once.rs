@@ -1,4 +1,4 @@
-//! Events that go to the books as they are read lead to what events in blocks lead to.
+//! Events applied as they are read give the same result as events applied in blocks.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use tickpath_replay::{Exports, FileReport, ReplayOptions};
 
 use crate::support::{file, run};
 
-/// Lines of LOBSTER, some of them contradictory, malformed, or about orders that are not there.
+/// Lines of LOBSTER, some of them contradictory, malformed, or about unknown orders.
 fn lines(count: u64) -> String {
     let mut state = 7_u64;
     let mut below = |bound: u64| {
@@ -50,7 +50,7 @@ fn events_that_are_applied_as_they_are_read_lead_to_the_same_as_blocks() {
     let orders_max = Some(300);
     let options = ReplayOptions { orders_max, ..ReplayOptions::default() };
     let (at_once, rows) = exported(&path, options.clone());
-    // A limit is looked for in whole blocks.
+    // A limit is checked in whole blocks.
     let (in_blocks, block_rows) = exported(&path, ReplayOptions { limit: Some(u64::MAX), ..options });
     assert!(at_once.decode.unwrap().blocks < at_once.books.unwrap().blocks, "most blocks are not read first");
     assert_eq!(in_blocks.decode.unwrap().blocks, in_blocks.books.unwrap().blocks);

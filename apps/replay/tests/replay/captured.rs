@@ -19,7 +19,7 @@ const OPENED_NS: u64 = 1_692_711_000_000_000_000;
 pub const LINE_A: &str = "233.54.12.111:26477";
 pub const LINE_B: &str = "233.86.230.111:26477";
 
-/// A pcap file in the making.
+/// A pcap file under construction.
 pub struct Capture {
     pub bytes: Vec<u8>,
     pub ns: u64,
@@ -31,7 +31,7 @@ impl Capture {
         Capture { bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(), ns: OPENED_NS }
     }
 
-    /// A frame a microsecond after the one before.
+    /// Appends a frame, a microsecond after the previous one.
     pub fn frame(&mut self, frame: &[u8]) -> &mut Capture {
         self.ns += 1_000;
         let (seconds, ns) = (self.ns / 1_000_000_000, self.ns % 1_000_000_000);
@@ -42,7 +42,7 @@ impl Capture {
         self
     }
 
-    /// A datagram to an address.
+    /// Appends a datagram to an address.
     pub fn udp(&mut self, dst: &str, payload: &[u8]) -> &mut Capture {
         let header =
             [&[0x30, 0x39][..], &port(dst), &(8 + payload.len() as u16).to_be_bytes(), &[0, 0]].concat();
@@ -50,7 +50,7 @@ impl Capture {
         self.frame(&frame)
     }
 
-    /// A segment of TCP to an address.
+    /// Appends a TCP segment to an address.
     pub fn tcp(&mut self, dst: &str, sequence: u32, flags: u8, payload: &[u8]) -> &mut Capture {
         let mut header =
             [&[0x30, 0x39][..], &port(dst), &sequence.to_be_bytes(), &[0; 4], &[0x50, flags]].concat();
@@ -59,7 +59,7 @@ impl Capture {
         self.frame(&frame)
     }
 
-    /// A packet of MoldUDP64 on a line.
+    /// Appends a packet of MoldUDP64 on a line.
     pub fn mold(&mut self, dst: &str, session: &str, sequence: u64, messages: &[&[u8]]) -> &mut Capture {
         let session = Session::new(session).unwrap();
         let mut builder = PacketBuilder::new([0; 1_400], session, Sequence(sequence));
@@ -109,7 +109,7 @@ pub fn messages(day: &Day) -> Vec<&[u8]> {
     messages
 }
 
-/// What a report says about the market, whatever it came in.
+/// The market in a report, independent of its file format.
 fn market(report: &FileReport) -> (u64, u64, String, String) {
     let integrity = &report.integrity;
     (
@@ -154,7 +154,7 @@ fn a_capture_gives_the_books_of_the_file() {
     assert!(report.to_string().contains("2023-08-22 09:30:00"), "{report}");
 }
 
-/// Two lines, each of which loses what the other has, and heartbeats.
+/// Two lines, each of which lacks packets that the other has, and heartbeats.
 fn two_lines(day: &Day) -> Capture {
     let mut capture = Capture::new();
     for (index, message) in messages(day).into_iter().enumerate() {
@@ -197,7 +197,7 @@ fn what_both_lines_lost_is_told_and_not_trusted() {
     let words = report.contradictions.join("\n");
     assert!(words.contains("1 gap(s) on session DAY1, 1 message(s) lost"), "{words}");
     assert_eq!(report.messages, 12);
-    // Where the end was lost, only a heartbeat tells.
+    // If the end was lost, only a heartbeat reveals it.
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &messages[..12]);
     capture.udp(LINE_A, Header::end_of_session(Session::new("DAY1").unwrap(), Sequence(14)).as_bytes());
@@ -227,7 +227,7 @@ fn numbers_that_jump_back_are_told() {
     }
     let whole = capture.run(&checked());
     assert!(whole.is_trustworthy(), "{:?}", whole.contradictions);
-    // The venue begins again without a word.
+    // The venue restarts its numbering without notice.
     capture.ns += 3_000_000_000;
     capture.mold(LINE_A, "DAY1", 1, &messages[..4]).mold(LINE_A, "DAY1", 5, &messages[4..6]);
     let report = capture.run(&checked());
@@ -238,8 +238,8 @@ fn numbers_that_jump_back_are_told() {
         ]
     );
     assert_eq!(report.messages, whole.messages);
-    // It goes on so - but for number 13, which may be a late copy - and with the sixteenth packet, number 4, the books begin
-    // anew.
+    // It continues, except for number 13, which may be a late duplicate. With the sixteenth packet, number 4,
+    // the books are reset.
     for index in (0..13).chain(0..13).skip(2) {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &messages[index..=index]);
     }
@@ -262,12 +262,12 @@ fn numbers_that_come_again_with_other_contents_are_no_copies() {
     for (index, message) in messages.iter().enumerate() {
         capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
     }
-    // A packet that was captured twice is a copy.
+    // A packet that was captured twice is a duplicate.
     capture.mold(LINE_A, "DAY1", 13, &messages[12..]);
     let report = capture.run(&checked());
     assert!(report.is_trustworthy(), "{report}");
     assert_eq!(report.capture.as_ref().unwrap().channels[0].duplicates, 1);
-    // The same numbers at once with other contents, and in other packets, are none.
+    // The same numbers at once with other contents, and in other packets, are no duplicates.
     capture.mold(LINE_A, "DAY1", 4, &messages[5..6]).mold(LINE_A, "DAY1", 1, &messages[..3]);
     let report = capture.run(&checked());
     assert_eq!(report.reliability(), Reliability::Contradicted);
@@ -292,7 +292,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
     assert_eq!(report.reservations, ["session DAY1 begins with message 4: books lack what rested before"]);
     let text = report.to_string();
     assert!(text.contains("reliable only in part:\n  session DAY1 begins"), "{text}");
-    // A book that is crossed then shows that they are wrong.
+    // A crossed book then shows that they are wrong.
     let mut crossed = Day::default();
     crossed.add(1, BuySell::SELL, 100, 1_000_000);
     crossed.add(1, BuySell::BUY, 100, 1_000_100);
@@ -305,7 +305,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
         "{:?}",
         report.contradictions
     );
-    // In a whole recording it cannot be judged: it may be before an auction.
+    // A whole recording gives no verdict: the cross may precede an auction.
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &self::messages(&crossed));
     let report = capture.run(&checked());
@@ -316,7 +316,7 @@ fn a_capture_that_begins_in_the_middle_is_reliable_only_in_part() {
 
 #[test]
 fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
-    // The messages are of 09:30: a capture at 13:30 UTC says that they are New York's, one at 09:30 UTC that they are UTC's.
+    // The messages are of 09:30: a capture at 13:30 UTC implies New York time, one at 09:30 UTC implies UTC.
     let day = Day::small();
     let captured = |ns: u64| {
         let mut capture = Capture::new();
@@ -349,7 +349,8 @@ fn times_of_a_venue_that_counts_from_utc_are_shown_so() {
 fn a_zone_is_found_where_only_later_messages_tell_it() {
     const HOUR_NS: u64 = 3_600_000_000_000;
     const CLIENT: &str = "10.0.0.9:40000";
-    // Our own venue at 10:00 UTC: what rested for half an hour is of no zone's present, the first live message is of UTC's.
+    // This project's venue at 10:00 UTC: orders resting for half an hour match no zone, the first live
+    // message matches UTC.
     let captured_ns = OPENED_NS - 4 * HOUR_NS + HOUR_NS / 2;
     let mut day = Day::default();
     day.state(1, StockTradingState::TRADING);
@@ -365,7 +366,7 @@ fn a_zone_is_found_where_only_later_messages_tell_it() {
     let report = capture.run(&checked());
     assert_eq!(report.span.unwrap().1.to_string(), "2023-08-22 10:00:00.000000000 UTC");
 
-    // A snapshot whose end tells that it is of our venue, and has nothing of the present.
+    // A snapshot whose end identifies it as one of this project's venue; it has no current messages.
     day.push(EndOfSnapshot::of(Sequence(42)).as_bytes());
     let folder = tempfile::tempdir().unwrap();
     let orders = folder.path().join("o.csv");
@@ -380,7 +381,7 @@ fn a_zone_is_found_where_only_later_messages_tell_it() {
 
 #[test]
 fn snapshots_beside_a_session_are_no_part_of_it() {
-    // A channel of snapshots has the session's name and its own numbers.
+    // A channel of snapshots has the session's name and separate numbers.
     const SNAPSHOTS: &str = "239.255.26.3:26406";
     let day = Day::small();
     let mut snapshot = Day::default();
@@ -416,7 +417,7 @@ fn a_snapshot_of_several_packets_is_no_part_of_a_session() {
     }
     snapshot.push(EndOfSnapshot::of(Sequence(12)).as_bytes());
     let (messages, snapshot) = (messages(&day), self::messages(&snapshot));
-    // Numbers ahead of the session's and among them; before the session's first packet, among its packets and behind them.
+    // Numbers above the session's and among them; before, among and after the session's packets.
     for first in [5_001, 1] {
         for place in [0, 10, messages.len()] {
             let mut capture = Capture::new();
@@ -449,7 +450,7 @@ fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
     }
     let mut capture = Capture::new();
     for (index, message) in messages(&day).into_iter().enumerate() {
-        // Messages that line A loses, from 7 on, are on line B, which begins behind it.
+        // Messages that line A loses, from 7 on, are on line B, which starts later.
         if index % 3 != 0 || index < 6 {
             capture.mold(LINE_A, "DAY1", 1 + index as u64, &[message]);
         }
@@ -461,7 +462,7 @@ fn a_line_of_adds_alone_is_known_by_a_packet_of_its_session() {
     assert!(report.is_trustworthy(), "{report}");
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.lines.len(), channel.messages, channel.lost), (2, 21, 0), "{report}");
-    // If no packet of it is one of the session, it is taken for a line after a second.
+    // If none of its packets matches the session, it counts as a line after a second.
     let adds = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 1, &adds[..10]);
@@ -500,7 +501,7 @@ fn a_snapshot_over_tcp_is_known_by_its_end() {
     };
     let options = ReplayOptions { exports, ..checked() };
     let stream = soup(&snapshot_of_two());
-    // In one segment and in many: nothing of it is taken before its end.
+    // In one segment and in many: no part of it is applied before its end.
     for piece in [100, stream.len()] {
         let mut capture = Capture::new();
         capture.tcp(CLIENT, 999, 0x12, b"");
@@ -511,7 +512,7 @@ fn a_snapshot_over_tcp_is_known_by_its_end() {
         assert_eq!(report.reliability(), Reliability::Complete, "{report}");
         let last = report.by_type.iter().find(|entry| entry.code == "G").unwrap();
         assert_eq!((last.name, last.count), ("End of Snapshot", 1));
-        // It is the book of one moment: nothing of it happened.
+        // It is the book at one moment, without events.
         assert_eq!((report.messages, report.snapshot_messages), (7, 7));
         assert_eq!((report.span.is_none(), report.statistics[0].1.adds), (true, 0));
         assert_eq!(report.tops[0].sides[0][0].qty.0, 100);
@@ -550,7 +551,7 @@ fn messages_from_before_the_first_are_no_duplicates() {
     let messages = messages(&day);
     let mut capture = Capture::new();
     capture.mold(LINE_A, "DAY1", 4, &messages[3..6]);
-    // Numbers 2 to 5: two from before the beginning, and two in other packets than those that came.
+    // Numbers 2 to 5: two from before the beginning, and two in other packets than the received ones.
     capture.mold(REQUESTED, "DAY1", 2, &messages[1..5]);
     capture.mold(LINE_A, "DAY1", 7, &messages[6..]);
     let report = capture.run(&checked());
@@ -612,7 +613,7 @@ fn itch_over_tcp_is_put_together_in_order() {
     let stream = soup(&day);
     let mut capture = Capture::new();
     capture.tcp(CLIENT, 999, 0x12, b"");
-    // Segments of 100 bytes; two change places, one comes twice.
+    // Segments of 100 bytes; two are swapped, one is duplicated.
     let mut parts: Vec<(usize, &[u8])> = stream.chunks(100).enumerate().collect();
     parts.swap(1, 2);
     parts.insert(4, parts[3]);
@@ -711,7 +712,7 @@ fn real_packets_are_read() {
         &stored("itch_multiple_packets.pcap"),
         &ReplayOptions { decode_only: true, ..ReplayOptions::default() },
     );
-    // Packets from here and there in the session.
+    // Packets from various positions in the session.
     let channel = &report.capture.as_ref().unwrap().channels[0];
     assert_eq!((channel.gaps, channel.lost, channel.unnumbered), (1, 4_244_620, 0), "{report}");
     assert!(channel.messages > 1 && channel.first_sequence > 1 && !report.is_trustworthy(), "{report}");

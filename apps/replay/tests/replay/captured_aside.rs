@@ -1,4 +1,4 @@
-//! Captures of NYSE XDP with what comes beside the lines, several markets, and numbers that begin anew.
+//! Captures of NYSE XDP with out-of-band packets, several markets, and sequence resets.
 
 use tickpath_nyse::{
     AddOrder, AddOrderRefresh, DeleteOrder, DeliveryFlag, ExchangeCode, Firm, PacketBuilder, RefreshHeader,
@@ -87,7 +87,7 @@ fn bids(report: &FileReport, symbol: &str) -> Vec<i64> {
     book.unwrap().sides[0].iter().map(|level| level.price.0).collect()
 }
 
-/// A day of which message 4, a bid, is lost; the next one comes 200 ms later.
+/// A day that lacks message 4, a bid; the next one comes 200 ms later.
 fn with_a_loss() -> Capture {
     let mut capture = Capture::new();
     capture.udp(LINE, &original(1, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));
@@ -104,7 +104,7 @@ fn a_refresh_makes_a_book_whole_and_what_it_does_not_cover_follows() {
         let orders = [refreshed(7, 3, 1, 10_000), refreshed(7, 3, 2, 10_100), refreshed(7, 3, 3, 10_200)];
         packet(flag, 1, 9, &[&[header(5, 3), mapping(7, "AAA", 1)][..], &orders].concat())
     };
-    // One that is older than the loss, the one that cures, and one that is not needed any more.
+    // One refresh older than the loss, one that repairs it, and one that is no longer needed.
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 8, &[header(3, 1), refreshed(7, 1, 1, 1)]));
     capture
         .udp(REFRESHES, &cure(DeliveryFlag::REFRESH_ONE))
@@ -136,10 +136,10 @@ fn without_a_refresh_the_loss_shows() {
 #[test]
 fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
     let mut capture = Capture::new();
-    // Two channels, so that only the symbols tell whose the refresh is.
+    // Two channels, so that only the symbols identify the channel of the refresh.
     capture.udp(OTHER, &original(1, &[second(), mapping(9, "ZZZ", 1), add(9, 1, 1, 50_000)]));
     let mut line = |sequence, messages: &[Vec<u8>]| {
-        // Behind the time that a flow waits to be known as a line.
+        // Later than the time that a flow takes to be recognised as a line.
         capture.ns += 600_000_000;
         capture.udp(LINE, &original(sequence, messages));
     };
@@ -149,7 +149,7 @@ fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
     let orders =
         [header(1_001, 20), mapping(7, "AAA", 1), refreshed(7, 20, 18, 1), refreshed(7, 20, 20, 10_200)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_START, 1, 9, &orders));
-    // A symbol that was never heard, and one that the refresh knows to have no orders.
+    // A symbol that never had a message, and one that has no orders according to the refresh.
     let quiet = [header(1_001, 5), mapping(8, "BBB", 1), refreshed(8, 5, 3, 30_000)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_END, 1, 9, &quiet));
     capture.udp(LINE, &original(1_003, &[add(8, 6, 4, 30_100), delete(7, 22, 20), add(7, 23, 23, 10_400)]));
@@ -157,7 +157,7 @@ fn a_capture_that_begins_late_has_books_from_its_refreshes_on() {
     assert_eq!(report.model.as_ref().unwrap().difference, None);
     let books = ["AAA", "BBB", "ZZZ"].map(|symbol| bids(&report, symbol));
     assert_eq!(books, [vec![10_400], vec![30_100, 30_000], vec![50_000]]);
-    // Before it nothing could be said of the symbol.
+    // Before the refresh, the symbol's state was unknown.
     assert_eq!((report.integrity.unmapped.count, report.integrity.unknown_references.count), (2, 0));
     assert_eq!(report.integrity.symbol_gaps.count, 0);
     assert!(!report.is_trustworthy());
@@ -174,7 +174,7 @@ fn a_retransmission_in_time_fills_the_gap() {
     capture.udp(LINE, &original(5, &[add(7, 3, 3, 10_200)]));
     let asked = packet(DeliveryFlag::RETRANSMISSION_ONE, 4, 9, &[add(7, 2, 2, 10_100)]);
     capture.udp(RETRANSMISSIONS, &asked);
-    // Somebody else asks for what is long known.
+    // Another client requests messages that were received long ago.
     capture.ns += 5_000_000_000;
     let known = [second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)];
     capture.udp(RETRANSMISSIONS, &packet(DeliveryFlag::RETRANSMISSION_ONE, 1, 10, &known));
@@ -190,7 +190,7 @@ fn a_retransmission_in_time_fills_the_gap() {
 #[test]
 fn markets_have_recordings_of_their_own() {
     let mut capture = Capture::new();
-    // The same indexes mean other symbols; one market is told by its product, the other by its mappings.
+    // The same indexes mean other symbols. The product identifies one market, the mappings the other.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 1, &[reset(11, 1)]));
     capture.udp(OTHER, &packet(DeliveryFlag::ORIGINAL, 1, 1, &[second(), mapping(7, "BBB", 3)]));
     capture.udp(LINE, &original(2, &[second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_000)]));
@@ -200,7 +200,7 @@ fn markets_have_recordings_of_their_own() {
     let exports = Exports { depth: Some(depth.clone()), ..Exports::default() };
     let report = capture.run_all(&ReplayOptions { exports, ..checked() });
     assert!(report.is_trustworthy(), "{report}");
-    // The rows of each are told apart, and neither hides what is new in the other.
+    // The rows of each market are distinct, and neither hides changes of the other.
     let rows = std::fs::read_to_string(depth).unwrap();
     let rows: Vec<(&str, &str)> = rows
         .lines()
@@ -238,7 +238,7 @@ fn a_channel_that_begins_anew_has_empty_books_and_leaves_the_others_alone() {
     };
     send(&mut capture, LINE, 10, &begin(7, "AAA", 1));
     send(&mut capture, OTHER, 20, &begin(9, "ZZZ", 2));
-    // The reset once more, late, is none.
+    // The same reset once more, late, counts as none.
     capture.udp(LINE, &packet(DeliveryFlag::SEQUENCE_RESET, 1, 10, &[reset(11, 1)]));
     let again = [reset(11, 1), second(), mapping(7, "AAA", 1), add(7, 1, 1, 10_500)];
     send(&mut capture, LINE, 30, &again);
@@ -255,7 +255,7 @@ fn a_symbol_clear_makes_a_book_whole() {
     let mut capture = with_a_loss();
     let clear = SymbolClear::new(OPENED, 0, 7, 9).as_bytes().to_vec();
     capture.udp(LINE, &original(7, &[clear, add(7, 9, 9, 10_900)]));
-    // It is whole, so a refresh is none of its business.
+    // The channel is complete, so a refresh does not affect it.
     let late = [header(6, 4), refreshed(7, 4, 1, 10_000)];
     capture.udp(REFRESHES, &packet(DeliveryFlag::REFRESH_ONE, 1, 9, &late));
     let report = capture.run(&checked());

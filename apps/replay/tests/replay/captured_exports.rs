@@ -22,7 +22,8 @@ fn exports(folder: &Path, ending: &str, has_orders: bool) -> Exports {
     Exports { bbo, trades, depth, orders: orders.filter(|_| has_orders) }
 }
 
-/// Exports a capture in both formats and converts either into the other: the report, and the text of each table.
+/// Exports a capture in both formats and converts each to the other; returns the report and the text of each
+/// table.
 fn export(path: &Path, has_orders: bool) -> (FileReport, [String; 4]) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: String| folder.path().join(name);
@@ -71,9 +72,9 @@ fn a_day_of_xdp() {
         |code: &str| report.by_type.iter().find(|entry| entry.code == code).map_or(0, |entry| entry.count);
     assert_eq!((count(&orders, ",add,"), count(&orders, ",delete,")), (of("100"), of("102")));
     assert_eq!(count(&orders, ",execute,"), of("103"));
-    // A modification is a replacement by itself, or a reduction.
+    // A modification counts as a replacement or as a reduction.
     assert_eq!(count(&orders, ",replace,") + count(&orders, ",reduce,"), of("101") + of("104"));
-    // Executions that are part of a cross are in it.
+    // Executions that are part of a cross are counted in it.
     assert_eq!(count(&trades, ",hidden,") + count(&trades, ",cross,"), of("110") + of("111"));
     assert!(bbo.lines().count() > 100 && depth.lines().count() > bbo.lines().count(), "{bbo}");
 }

@@ -1,4 +1,4 @@
-//! Files that are cut, damaged, or of no use.
+//! Files that are truncated, damaged, or unusable.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Replayed from a file, or the error in words.
+/// Replays a file; returns the report or the error message.
 fn outcome(name: &str, bytes: &[u8]) -> Result<FileReport, String> {
     let (_folder, path) = file(name, bytes);
     try_run(&path, &checked()).map_err(|error| error.to_string())
@@ -107,7 +107,7 @@ fn what_is_no_recording_is_said_in_one_line() {
     assert!(error.contains("cannot open /no/such/file"), "{error}");
 }
 
-/// The contradictions of a day, each of which must have the words.
+/// Returns the report of a day whose contradictions must have these words.
 fn contradictions(day: &Day, words: &[&str]) -> FileReport {
     let (_folder, path) = file("day", &day.bytes);
     let report = run(&path, &checked());
@@ -128,7 +128,7 @@ fn references_never_added_are_counted_with_their_offset() {
     let report =
         contradictions(&day, &[&format!("2 references to orders that are not there, first at byte {at}")]);
     assert_eq!(report.messages, 15);
-    // Not judged when only decoding is asked for.
+    // Not checked in decode-only mode.
     let (_folder, path) = file("day", &day.bytes);
     assert!(run(&path, &ReplayOptions { decode_only: true, ..ReplayOptions::default() }).is_trustworthy());
 }
@@ -149,7 +149,7 @@ fn a_length_that_lies_is_named_and_never_trusted() {
     let mut day = Day::small();
     day.bytes[14 + 1] += 1;
     contradictions(&day, &["malformed", "first at byte 14"]);
-    // Zero ends the session, and then nothing may follow.
+    // Zero ends the session; no data may follow.
     let mut day = Day::small();
     day.bytes[14 + 1] = 0;
     let report = contradictions(&day, &["ends the session", "at byte 14 "]);
@@ -165,7 +165,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
     let report = run(&path, &checked());
     assert!(report.is_trustworthy(), "{:?}", report.contradictions);
     assert_eq!(report.integrity.crossed.halted.count, 1);
-    // A symbol that trades is matched before the open too.
+    // An order of a symbol in trading state is matched before the open too.
     day.state(1, StockTradingState::TRADING);
     day.add(1, BuySell::BUY, 5, 1_000_200);
     day.stage(EventCode::START_OF_MARKET_HOURS);
@@ -180,7 +180,7 @@ fn crossed_books_are_counted_by_the_state_of_session_and_symbol() {
         [&counts.before_open, &counts.trading, &counts.halted, &counts.after_close].map(|found| found.count),
         [2, 1, 3, 0]
     );
-    // Each change of state is a message after which the book is crossed as well.
+    // The book is crossed after each change of state as well.
     assert_eq!(counts.contradictory.count, 3);
     let first = counts.trading.first.unwrap();
     assert_eq!(first, format!("byte {at} (bid 100.0200 at ask 100.0200)"));
@@ -209,7 +209,8 @@ fn bad_lines_are_stepped_over() {
 
 #[test]
 fn a_damaged_gzip_is_called_so_where_its_garbage_makes_no_sense() {
-    // Stored, so that the damage comes through: it is the checksum at the end that tells.
+    // Stored without compression, so that the damage reaches the data: only the checksum at the end reveals
+    // it.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&Day::small().bytes).unwrap();
     let whole = encoder.finish().unwrap();

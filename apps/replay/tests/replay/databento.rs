@@ -1,4 +1,4 @@
-//! DBN files, made by the vendor's own library.
+//! DBN files written by the vendor's own library.
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -17,7 +17,7 @@ use crate::support::{checked, file, run, stored, try_run};
 
 /// 2024-01-02, 14:30 UTC.
 const OPENED_NS: u64 = 1_704_205_800_000_000_000;
-/// A day and more before.
+/// More than a day before.
 const OLD_NS: u64 = OPENED_NS - 100_000_000_000_000;
 
 /// A file of records.
@@ -131,7 +131,8 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
         ..Exports::default()
     };
     let price = |ticks: i64| 4_800_000_000_000 + ticks * 250_000_000;
-    // The first order of the snapshot is far from the market: the spread is a hundred ticks until the second comes.
+    // The first order of the snapshot is far from the market: the spread is a hundred ticks until the second
+    // arrives.
     let records = [
         add(1, OLD_NS, 1, b'B', price(-100), true),
         add(1, OLD_NS + 9, 2, b'A', price(1), true),
@@ -139,7 +140,7 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
         add(1, OPENED_NS, 4, b'B', price(0), false),
         add(1, OPENED_NS + 1, 5, b'A', price(1), false),
     ];
-    // Times without a date are those of the first day that something happened.
+    // Times without a date are those of the first day with an event.
     let options = ReplayOptions {
         exports,
         from: Some("14:30:00".parse().unwrap()),
@@ -170,7 +171,7 @@ fn a_snapshot_builds_the_book_and_is_in_no_statistics() {
 
 #[test]
 fn a_snapshot_is_not_waited_for() {
-    // At recorded speed it would take a day and more.
+    // At recorded speed this would take more than a day.
     let records =
         [add(1, OLD_NS, 1, b'B', 1_000_000_000, true), add(1, OPENED_NS, 2, b'B', 1_000_000_000, false)];
     let options = ReplayOptions { speed: "1x".parse().unwrap(), ..ReplayOptions::default() };
@@ -220,7 +221,7 @@ fn best_levels_and_trades_of_mbp_1_are_read() {
     let text = fs::read_to_string(&trades).unwrap();
     assert_eq!(text.lines().nth(1).unwrap(), format!("{},2,1,1.08455,2,sell,trade,", OPENED_NS + 1));
     assert_eq!(report.statistics[0].1.volume, 2);
-    // The tick follows from the levels, whatever prices the events have.
+    // The tick size follows from the levels, independent of the events' prices.
     assert_eq!(report.statistics[0].1.tick, 50_000);
     let exports = Exports { orders: Some(folder.path().join("o.csv")), ..Exports::default() };
     let (_folder, path) = file("levels.dbn", &dbn(Schema::Mbp1, &records));
@@ -322,7 +323,7 @@ fn a_cut_file_of_levels_is_told() {
         assert_eq!(report.messages, 3);
         assert!(report.contradictions[0].contains("cut short at byte"), "{:?}", report.contradictions);
     }
-    // A record with an impossible size ends the reading with an error, never the program.
+    // A record with an impossible size ends the reading with an error; it never ends the program.
     let mut damaged = whole.clone();
     let at = whole.len() - 80;
     damaged[at] = 0;

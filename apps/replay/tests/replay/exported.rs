@@ -147,7 +147,7 @@ fn several_files_are_one_table_that_names_them() {
         assert!(line.starts_with(start.as_str()), "{line}");
     }
     assert!(lines[1..].len() == 5 && lines[5].contains(",14,BBB,4.9000,3,,hidden,"), "{trades}");
-    // The same rows as alone, of each file.
+    // The rows of each file are the same as without the other.
     let alone = at("alone.csv");
     let exports = Exports { depth: Some(alone.clone()), ..Exports::default() };
     run(&second, &ReplayOptions { exports, depth: 2, ..checked() });
@@ -179,7 +179,7 @@ fn a_pipe_is_waited_for_until_told_to_stop() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let bbo = folder.path().join("b.csv");
     let exports = Exports { bbo: Some(bbo), ..Exports::default() };
-    // First without a writer, then with a writer that stopped within the day.
+    // First without a writer, then with a writer that stops during the day.
     for is_written in [false, true] {
         let mut writer = is_written.then(|| fs::File::options().read(true).write(true).open(&pipe).unwrap());
         if let Some(writer) = &mut writer {

@@ -1,4 +1,4 @@
-//! What is chosen is what is reported.
+//! The report covers exactly the selected messages.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ fn the_window_chooses_messages_and_the_books_are_whole() {
     assert_eq!((report.messages, report.messages_read, report.ended), (4, 9, Some(Ended::Window)));
     let aaa = &report.statistics[0];
     assert_eq!((aaa.0.as_str(), aaa.1.messages, aaa.1.adds, aaa.1.volume), ("AAA", 3, 1, 47));
-    // What came before the window is in the books.
+    // The books include the messages before the window.
     assert_eq!(report.tops[0].sides[0][0].qty.0, 60);
     assert_eq!(report.tops[0].sides[1][0].price.0, 1_000_300);
 }

@@ -25,7 +25,7 @@ fn the_ritch_sample_is_decoded_and_its_books_are_not_believed() {
     assert!(!report.is_trustworthy());
     assert!(report.integrity.unknown_references.count > 0);
     assert_eq!(report.integrity.time_backwards.count, 0);
-    // The twin contradicts it just the same.
+    // The reference model contradicts it in the same way.
     let twin = report.model.as_ref().unwrap();
     assert_eq!((&twin.difference, twin.comparisons), (&None, 13));
 }

@@ -21,12 +21,12 @@ pub fn stored(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// All that is in a file.
+/// Replays all recordings in a file.
 pub fn try_run_all(path: &Path, options: &ReplayOptions) -> Result<ReplayReport, ReplayError> {
     replay(path, options, &StopSignal::new(), &mut |_| {})
 }
 
-/// What is in a file of one recording.
+/// Replays a file with one recording.
 pub fn try_run(path: &Path, options: &ReplayOptions) -> Result<FileReport, ReplayError> {
     try_run_all(path, options).map(|mut report| {
         assert_eq!(report.files.len(), 1);
@@ -42,7 +42,7 @@ pub fn checked() -> ReplayOptions {
     ReplayOptions { check_every: Some(3), ..ReplayOptions::default() }
 }
 
-/// An ITCH day in the making.
+/// An ITCH day under construction.
 #[derive(Default)]
 pub struct Day {
     pub bytes: Vec<u8>,
@@ -57,7 +57,7 @@ impl Day {
         self
     }
 
-    /// Each message is a millisecond after the one before.
+    /// Returns the time of the next message: each is a millisecond after the previous one.
     pub fn now(&mut self) -> Nanos {
         self.ns += 1_000_000;
         Nanos(OPEN_NS + self.ns)
@@ -111,7 +111,7 @@ impl Day {
         self.push(message.as_bytes())
     }
 
-    /// Two symbols, thirteen messages of which nothing is contradictory.
+    /// Two symbols and thirteen messages without a contradiction.
     pub fn small() -> Day {
         let mut day = Day::default();
         let start = SystemEvent::new(0, 0, day.now(), EventCode::START_OF_MESSAGES);
@@ -129,7 +129,7 @@ impl Day {
     }
 }
 
-/// Bytes as a file under a name.
+/// Writes bytes to a file with a name.
 pub fn file(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
