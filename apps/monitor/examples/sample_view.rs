@@ -1,4 +1,4 @@
-//! The live view on made-up data: how it looks, without a market behind it.
+//! The live view with generated data: its appearance without a real market.
 //!
 //! `cargo run -p tickpath-monitor --example sample_view -- [tui|plain] [instruments]`
 
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Figures that wander like those of a market.
+/// Figures that vary like those of a market.
 struct MadeUp {
     view: MarketView,
     random: Xoshiro256PlusPlus,

@@ -1,24 +1,24 @@
-//! What is shown: plain data, filled by the caller.
+//! The data that the view shows: plain data, filled by the caller.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tickpath_types::{BookHealth, Price, Qty, Symbol};
 
-/// One picture of a running market.
+/// One snapshot of a running market.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MarketView {
-    /// How long the market has been running.
+    /// Time for which the market has been running.
     pub elapsed: Duration,
-    /// How long it will run; `None` when it runs until stopped.
+    /// Planned duration; `None` when it runs until stopped.
     pub planned: Option<Duration>,
     /// Every instrument, in the order to show.
     pub instruments: Vec<InstrumentView>,
     /// Every participant, in the order to show.
     pub participants: Vec<ParticipantView>,
-    /// What happens per second.
+    /// Rates per second.
     pub rates: Rates,
-    /// The market data feed as its reader sees it.
+    /// The market data feed from its reader's view.
     pub feed: FeedView,
     /// Spans, the most important first: the history is drawn for the first one's p50.
     pub latency: Vec<LatencyView>,
@@ -26,7 +26,7 @@ pub struct MarketView {
     pub threads: Vec<ThreadView>,
     /// The machine in one line, e.g. `"AMD EPYC, 2 CPUs, TSC 2.600 GHz"`.
     pub host: String,
-    /// What the user should know, oldest first, e.g. a limit that could not be had.
+    /// Notes for the user, oldest first, e.g. a limit that is unavailable.
     pub notes: Vec<String>,
     /// The recent past, for the sparklines.
     pub history: History,
@@ -47,7 +47,7 @@ pub struct InstrumentView {
     pub trades: u64,
     /// Quantity traded since the start.
     pub volume: u64,
-    /// Whether the book built from the feed can be believed.
+    /// Whether the book built from the feed can be trusted.
     pub health: BookHealth,
 }
 
@@ -62,7 +62,7 @@ pub struct ParticipantView {
     pub fills: u64,
     /// Quantity bought and sold.
     pub volume: u64,
-    /// Orders that rest at the venue; `None` where nobody counts them.
+    /// Orders that rest at the venue; `None` if they are not counted.
     pub open_orders: Option<u64>,
     /// Net position, summed over the instruments; negative when short.
     pub position: i64,
@@ -72,7 +72,7 @@ pub struct ParticipantView {
     pub refused: u64,
 }
 
-/// What happens per second, over the last interval.
+/// Rates per second, over the last interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Requests that participants sent.
@@ -81,13 +81,13 @@ pub struct Rates {
     pub commands: f64,
     /// Messages that the venue published.
     pub messages: f64,
-    /// Packets that carried them, counted on one line: each line carries them all.
+    /// Packets with these messages, counted on one line: each line carries all of them.
     pub packets: f64,
     /// Executions.
     pub fills: f64,
 }
 
-/// The market data feed as its reader sees it.
+/// The market data feed from its reader's view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeedView {
     /// The lines, A first.
@@ -100,7 +100,7 @@ pub struct FeedView {
     pub healed_by_retransmit: u64,
     /// True while messages are missing.
     pub gap_open: bool,
-    /// Messages that could not be had from anywhere.
+    /// Messages that could not be recovered from any source.
     pub lost_messages: u64,
 }
 
@@ -111,24 +111,24 @@ pub struct FeedLine {
     pub name: String,
     /// Packets received.
     pub packets: u64,
-    /// Messages that this line did not bring.
+    /// Messages that did not arrive on this line.
     pub lost_messages: u64,
-    /// Messages that this line brought first.
+    /// Messages that arrived on this line first.
     pub first_copies: u64,
 }
 
-/// How long one span takes.
+/// The distribution of one span's duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyView {
     /// The span's name, e.g. `"tick_to_trade"`.
     pub name: String,
-    /// Half of all took at most so many nanoseconds.
+    /// Median in nanoseconds.
     pub p50_ns: u64,
-    /// 99 of 100 took at most so many nanoseconds.
+    /// 99th percentile in nanoseconds.
     pub p99_ns: u64,
-    /// The longest, in nanoseconds.
+    /// Maximum in nanoseconds.
     pub max_ns: u64,
-    /// How many were measured.
+    /// Number of measurements.
     pub count: u64,
 }
 
@@ -163,14 +163,14 @@ pub struct Sample {
     pub messages_per_s: f64,
 }
 
-/// The recent past: the newest [`History::CAPACITY`] samples, older ones fall out.
+/// The recent past: the newest [`History::CAPACITY`] samples; older ones are dropped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     samples: VecDeque<Sample>,
 }
 
 impl History {
-    /// How many samples are kept: two minutes at four a second.
+    /// Number of samples kept: two minutes at four a second.
     pub const CAPACITY: usize = 480;
 
     /// Adds the newest sample.

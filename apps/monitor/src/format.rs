@@ -1,4 +1,4 @@
-//! Numbers as people read them: thousand separators, exact prices, units that stay short.
+//! Numbers in readable form: thousand separators, exact prices, short units.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 pub use tickpath_config::thousands as count;
 use tickpath_types::Price;
 
-/// Decimals that prices are shown with when they need no more.
+/// Minimum number of decimals of a price.
 const PRICE_DECIMALS_MIN: usize = 2;
 
 /// A count with its sign; zero has none.
@@ -30,7 +30,7 @@ pub fn short_rate(value: f64) -> String {
     }
 }
 
-/// The fewest decimals, from two on, that show every one of `prices` exactly.
+/// Returns the smallest number of decimals, at least two, that shows each of `prices` exactly.
 pub fn price_decimals(prices: impl IntoIterator<Item = i128>) -> usize {
     prices.into_iter().map(decimals_needed).max().unwrap_or(0).max(PRICE_DECIMALS_MIN)
 }
@@ -75,7 +75,7 @@ pub fn clock(time: Duration) -> String {
     }
 }
 
-/// A part of a whole, e.g. `" 82%"`; what is not a number shows as 0.
+/// A part of a whole, e.g. `" 82%"`; NaN shows as 0.
 pub fn percent(part: f64) -> String {
     format!("{:.0}%", clamp_part(part) * 100.0)
 }

@@ -1,32 +1,33 @@
-//! Who gets which rows: every section its least first, in order of importance; then, in a roomy view, the
-//! market up to half of the screen; then everybody what they want, in turn; last the agents, all or none.
+//! Distributes the rows to sections. Each section gets its minimum, in order of importance; then, in a roomy
+//! view, the market gets up to half of the screen; then all sections grow in turn; last come the agents, all
+//! or none.
 
 use ratatui::layout::Rect;
 
 use crate::data::MarketView;
 
-/// From this size on, sections stand in boxes and the history beside the latencies.
+/// From this size on, sections have boxes, and the history is beside the latencies.
 const ROOMY_WIDTH: u16 = 100;
 const ROOMY_HEIGHT: u16 = 34;
 /// Rows of the box around a section.
 const BOX_ROWS: u16 = 2;
-/// Rows of the latency box's inside when there is plenty: more would only stretch the sparklines.
+/// Maximum number of rows inside the latency box: more would only stretch the sparklines.
 const LATENCY_ROWS_MAX: u16 = 14;
-/// Rows that notes get at most.
+/// Maximum number of rows for notes.
 const NOTE_ROWS_MAX: u16 = 8;
 
-/// Where each section goes; a section without room has no rows.
+/// The area of each section; a section without space has no rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// True when sections stand in boxes.
+    /// True when sections have boxes.
     pub is_roomy: bool,
     /// Clock, progress, overall state.
     pub header: Rect,
-    /// What happens per second.
+    /// Rates per second.
     pub rates: Rect,
     /// The instruments' markets.
     pub instruments: Rect,
-    /// Who trades.
+    /// The participants.
     pub participants: Rect,
     /// Spans and their distribution; in a roomy plan the history too.
     pub latency: Rect,
@@ -40,18 +41,18 @@ pub struct Plan {
     pub footer: Rect,
 }
 
-/// Places of sections while rows are given out.
+/// Indices of sections during the distribution of rows.
 const MARKET: usize = 2;
 const SYSTEM: usize = 6;
 
-/// One section while rows are given out.
+/// One section during the distribution of rows.
 struct Section {
     rows: u16,
     rows_min: u16,
     rows_wanted: u16,
 }
 
-/// Gives out the rows of `area`.
+/// Distributes the rows of `area`.
 pub fn plan(area: Rect, view: &MarketView) -> Plan {
     let is_roomy = area.width >= ROOMY_WIDTH && area.height >= ROOMY_HEIGHT;
     let chrome = if is_roomy { BOX_ROWS } else { 0 };
@@ -75,7 +76,7 @@ pub fn plan(area: Rect, view: &MarketView) -> Plan {
     }
     spare = give_in_turn(&mut sections, spare);
     if is_roomy {
-        // Some of the agents would be of no use: they are shown when all of them fit.
+        // An incomplete list of agents would be useless: they are shown when all of them fit.
         let agents = agent_rows(view, sections[SYSTEM].rows.saturating_sub(chrome));
         if sections[SYSTEM].rows > 0 && agents <= spare {
             sections[SYSTEM].rows += agents;
@@ -111,7 +112,8 @@ impl Section {
         Section { rows: 0, rows_min, rows_wanted: rows_wanted.max(rows_min) }
     }
 
-    /// Takes what it wants of `left` rows, as long as it has no more than `rows_max`; returns how many it took.
+    /// Takes up to the wanted number of the `left` rows, but no more than `rows_max` in total; returns the
+    /// number taken.
     fn grow(&mut self, left: u16, rows_max: u16) -> u16 {
         let more = self.rows_wanted.min(rows_max).saturating_sub(self.rows).min(left);
         self.rows += more;
@@ -119,7 +121,8 @@ impl Section {
     }
 }
 
-/// Gives every section its least while rows last; who gets nothing wants nothing. Returns the rows left.
+/// Gives every section its minimum while rows last; a section that gets none wants none. Returns the rows
+/// left.
 fn give_least(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     for section in sections.iter_mut() {
@@ -133,7 +136,7 @@ fn give_least(sections: &mut [Section], rows: u16) -> u16 {
     left
 }
 
-/// Gives rows in turn to whoever wants one; returns what nobody wants.
+/// Gives rows in turn to the sections that want more; returns the rows left.
 fn give_in_turn(sections: &mut [Section], rows: u16) -> u16 {
     let mut left = rows;
     while left > 0 {
@@ -149,7 +152,7 @@ fn give_in_turn(sections: &mut [Section], rows: u16) -> u16 {
 }
 
 fn heading_and(rows: usize) -> u16 {
-    // A terminal has fewer rows than this; the table shows what fits.
+    // A terminal has fewer rows than this; the table shows the rows that fit.
     u16::try_from(rows).unwrap_or(1_000).min(1_000) + 1
 }
 
@@ -158,7 +161,7 @@ fn system_rows(view: &MarketView) -> u16 {
     heading_and(view.threads.len().max(view.feed.lines.len() + 1))
 }
 
-/// Rows that the threads' table needs beside its `rows` to show their agents too.
+/// Rows that the threads' table needs in addition to `rows` to show their agents too.
 fn agent_rows(view: &MarketView, rows: u16) -> u16 {
     let agents: usize = view.threads.iter().map(|thread| thread.agents.len()).sum();
     heading_and(view.threads.len() + agents).saturating_sub(rows)

@@ -1,9 +1,9 @@
 //! The live view of a running market, on a terminal or as plain lines.
 //!
-//! The caller fills a [`MarketView`] two to four times a second and hands it to [`View::draw`]; the
-//! view knows nothing of where the figures come from and changes nothing in what it watches. On a
-//! terminal it is a full-screen dashboard that fits 80x24 and uses more room when there is more;
-//! everywhere else it is one plain line a second, safe to pipe.
+//! The caller fills a [`MarketView`] two to four times a second and passes it to [`View::draw`]. The view
+//! does not know the source of the figures and does not change the observed market. On a terminal it is a
+//! full-screen dashboard that fits 80x24 and uses more space if available. Otherwise it is one plain line a
+//! second, safe to pipe.
 //!
 //! ```
 //! use std::time::Duration;
@@ -18,7 +18,7 @@
 //! assert!(plain_line(&view).starts_with("00:12 of 01:00 | orders 12,345/s"));
 //! ```
 //!
-//! Other views are made of the same parts: [`format`](mod@format), [`palette`], [`table`], [`terminal`].
+//! Other views use the same parts: [`format`](mod@format), [`palette`], [`table`], [`terminal`].
 //!
 //! A whole program is `examples/sample_view.rs`: `cargo run -p tickpath-monitor --example sample_view`.
 

@@ -1,4 +1,4 @@
-//! Colours: few, calm, and never the only carrier of a fact.
+//! Colours: few, calm, and never the only carrier of information.
 //!
 //! Indexed colours, so that 256-colour terminals show the same as true-colour ones; with `NO_COLOR`
 //! set the terminal backend leaves them out.
@@ -14,9 +14,9 @@ const RED: Color = Color::Indexed(203);
 const GREY: Color = Color::Indexed(245);
 const DARK: Color = Color::Indexed(239);
 
-/// What is read.
+/// Values.
 pub const VALUE: Style = Style::new();
-/// What explains it.
+/// Labels of values.
 pub const LABEL: Style = Style::new().fg(GREY);
 /// Rules, borders, the empty part of a bar.
 pub const FAINT: Style = Style::new().fg(DARK);
@@ -24,15 +24,15 @@ pub const FAINT: Style = Style::new().fg(DARK);
 pub const TITLE: Style = Style::new().fg(BLUE).add_modifier(Modifier::BOLD);
 /// Names of rows and the full part of a bar.
 pub const ACCENT: Style = Style::new().fg(BLUE);
-/// Bids, and what went up.
+/// Bids, and rising values.
 pub const BID: Style = Style::new().fg(TEAL);
-/// Asks, and what went down.
+/// Asks, and falling values.
 pub const ASK: Style = Style::new().fg(ROSE);
-/// All is well.
+/// Normal state.
 pub const GOOD: Style = Style::new().fg(TEAL);
-/// Look here.
+/// A warning.
 pub const WARN: Style = Style::new().fg(AMBER);
-/// Something was lost.
+/// Lost data.
 pub const BAD: Style = Style::new().fg(RED).add_modifier(Modifier::BOLD);
 
 /// By sign: profit, loss, neither.
@@ -44,7 +44,7 @@ pub fn signed(is_negative: bool, is_zero: bool) -> Style {
     }
 }
 
-/// A book's health as a word and its colour.
+/// Returns a book's health as a word and its colour.
 pub fn health(health: BookHealth) -> (&'static str, Style) {
     match health {
         BookHealth::Live => ("live", GOOD),

@@ -36,12 +36,12 @@ pub fn plain_line(view: &MarketView) -> String {
     line
 }
 
-/// Writes [`plain_line`] whenever a second of the market has passed, and each note once.
+/// Writes [`plain_line`] once per second of the market, and each note once.
 pub struct PlainWriter<W> {
     out: W,
     second_written: Option<u64>,
     notes_written: usize,
-    /// True once the reader went away.
+    /// True once the reader closed the pipe.
     is_closed: bool,
 }
 
@@ -50,7 +50,7 @@ impl<W: Write> PlainWriter<W> {
         PlainWriter { out, second_written: None, notes_written: 0, is_closed: false }
     }
 
-    /// Does nothing, quietly, once the reader of a pipe went away.
+    /// Writes the view. Does nothing once the reader closed the pipe.
     pub fn draw(&mut self, view: &MarketView) -> io::Result<()> {
         let second = view.elapsed.as_secs();
         if self.is_closed || self.second_written == Some(second) {
@@ -96,7 +96,7 @@ mod tests {
         assert!(lines[3].starts_with("00:02 | orders 0/s"), "{text}");
     }
 
-    /// A pipe whose reader is gone.
+    /// A pipe whose reader has closed it.
     struct Gone(usize);
 
     impl Write for Gone {

@@ -1,4 +1,4 @@
-//! One full-screen picture: the sections, each in its place.
+//! The full-screen picture: draws each section in its area.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,18 +6,18 @@ use ratatui::layout::Rect;
 use crate::data::MarketView;
 use crate::{layout, panels};
 
-/// What the user chose to look at.
+/// The user's view settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// Instruments scrolled past at the top; more than there are shows the last ones.
+    /// Instruments scrolled past at the top; a number beyond the end shows the last ones.
     pub scroll: usize,
-    /// True while the picture stands still at the user's wish.
+    /// True while the user has frozen the picture.
     pub is_frozen: bool,
 }
 
-/// Draws `view` into `area`, whatever its size.
+/// Draws `view` into `area` of any size.
 ///
-/// [`View`](crate::View) calls it for a terminal; a test calls it with a buffer of its own.
+/// [`View`](crate::View) calls it for a terminal; tests call it with a separate buffer.
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
     let area = area.intersection(buf.area);
     let plan = layout::plan(area, view);

@@ -1,4 +1,4 @@
-//! The state of the whole market in a few words.
+//! A short summary of the whole market's state.
 
 use ratatui::style::Style;
 use tickpath_types::BookHealth;
@@ -6,7 +6,7 @@ use tickpath_types::BookHealth;
 use crate::data::MarketView;
 use crate::{format, palette};
 
-/// The worst thing there is to say about books and feed.
+/// Returns the most severe state of the books and the feed.
 pub fn of(view: &MarketView) -> (String, Style) {
     let with = |health: BookHealth| view.instruments.iter().filter(|it| it.health == health).count();
     let books = |count: usize| if count == 1 { "1 book".to_owned() } else { format!("{count} books") };

@@ -1,5 +1,5 @@
-//! Tables whose columns are as wide as they need, and which drop the least important ones when
-//! there is not enough room.
+//! Tables whose columns are as wide as needed. If the space is too small, they drop the least important
+//! columns.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,11 +16,11 @@ const GAP: usize = 2;
 pub struct Column {
     /// Its name.
     pub title: &'static str,
-    /// Never narrower than this, so that small numbers which grow do not move the table.
+    /// Minimum width, so that growing numbers do not move the table.
     pub width_min: usize,
-    /// Text to the left, numbers to the right.
+    /// True for left-aligned text, false for right-aligned numbers.
     pub is_text: bool,
-    /// The column with the highest rank is left out first; 0 is always kept.
+    /// The column with the highest rank is dropped first; rank 0 is always kept.
     pub rank: u8,
 }
 
@@ -39,9 +39,10 @@ impl Column {
 /// One cell.
 pub type Cell = (String, Style);
 
-/// Draws the heading into the first row of `area` and `rows` below it; what does not fit is left out.
+/// Draws the heading into the first row of `area` and `rows` below it; drops the rows and columns that do not
+/// fit.
 ///
-/// Returns the width used, so that something can stand to the right of the table.
+/// Returns the width used, so that the caller can draw to the right of the table.
 pub fn render(area: Rect, buf: &mut Buffer, columns: &[Column], rows: &[Vec<Cell>]) -> u16 {
     let widths: Vec<usize> = columns
         .iter()

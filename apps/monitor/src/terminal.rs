@@ -1,4 +1,4 @@
-//! Taking over the terminal, and giving it back however the program ends.
+//! Takes over the terminal, and restores it however the program ends.
 
 use std::io::{self, IsTerminal, Stdout, stdout};
 use std::sync::Once;
@@ -12,17 +12,17 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-/// True while this process holds the terminal: what must be given back, and whether one may draw.
+/// True while this process holds the terminal: drawing is allowed, and the terminal must be restored.
 static IS_HELD: AtomicBool = AtomicBool::new(false);
 
-/// A full-screen terminal; dropping it gives the terminal back.
+/// A full-screen terminal; dropping it restores the terminal.
 pub struct FullScreen {
-    /// Draws on it.
+    /// The terminal to draw on.
     pub terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl FullScreen {
-    /// Takes over the terminal that standard output goes to.
+    /// Takes over the terminal behind standard output.
     pub fn open() -> io::Result<FullScreen> {
         if IS_HELD.swap(true, Ordering::AcqRel) {
             return Err(io::Error::new(
@@ -32,7 +32,7 @@ impl FullScreen {
         }
         give_back_on_panic();
         if let Err(error) = enable_raw_mode() {
-            // Nothing was changed, and what is there may not be a terminal: no escape codes.
+            // No setting was changed, and the output may be no terminal: write no escape codes.
             IS_HELD.store(false, Ordering::Release);
             return Err(unusable(&error));
         }
@@ -47,7 +47,7 @@ impl FullScreen {
         }
     }
 
-    /// False once a panic of any thread gave the terminal back: what is drawn now would cover its message.
+    /// False once a panic of any thread restored the terminal: drawing now would cover its message.
     pub fn is_held() -> bool {
         IS_HELD.load(Ordering::Acquire)
     }
@@ -74,7 +74,7 @@ fn unusable(error: &io::Error) -> io::Error {
 /// Restores the terminal if it is held; does nothing the second time.
 fn give_back() {
     if IS_HELD.swap(false, Ordering::AcqRel) {
-        // When the terminal itself is gone there is nothing to restore and nobody to tell.
+        // If the terminal itself is closed, there is nothing to restore and no place for a message.
         let _ = disable_raw_mode();
         // Cleared first: after a resize some terminals carry rows over to the main screen.
         let _ = execute!(stdout(), Clear(ClearType::All), LeaveAlternateScreen, Show);

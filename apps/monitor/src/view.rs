@@ -1,4 +1,4 @@
-//! The view that a program opens, draws into and closes.
+//! The view, which the program opens, draws into and closes.
 
 use std::io::{self, Stdout, stdout};
 use std::thread;
@@ -14,7 +14,7 @@ use crate::terminal::{self, FullScreen};
 /// Instruments that a page key scrolls by.
 const PAGE: usize = 10;
 
-/// How to show the view.
+/// The output mode of the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// [`Mode::Tui`] when standard output is a capable terminal, else [`Mode::Plain`].
@@ -26,13 +26,13 @@ pub enum Mode {
     Plain,
 }
 
-/// What the user asked for with a key.
+/// The user's request by a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
     /// End the program: `q`, Esc or Ctrl-C.
     Quit,
-    /// The user scrolled, froze or resized the picture: draw again, the same data will do.
+    /// The user scrolled, froze or resized the picture: draw again with the same data.
     Redraw,
 }
 
@@ -50,9 +50,9 @@ enum Surface {
 struct Tui {
     full_screen: FullScreen,
     screen: Screen,
-    /// The picture that stands still, from the first draw after the user froze it.
+    /// The frozen picture, from the first draw after the user froze it.
     frozen: Option<MarketView>,
-    /// Instruments in the last picture: the bound of scrolling.
+    /// Number of instruments in the last picture: the bound of scrolling.
     instruments: usize,
 }
 
@@ -60,8 +60,8 @@ impl View {
     /// Opens the view and, for a full screen, takes over the terminal.
     ///
     /// # Errors
-    /// [`Mode::Tui`] fails when there is no terminal to be had, or another view of this process holds
-    /// it; use [`Mode::Plain`]. [`Mode::Auto`] turns plain by itself.
+    /// [`Mode::Tui`] fails without a terminal, or when another view of this process holds it; use
+    /// [`Mode::Plain`]. [`Mode::Auto`] falls back to plain by itself.
     pub fn open(mode: Mode) -> io::Result<View> {
         let surface = match mode {
             Mode::Tui => Surface::Tui(Box::new(Tui::open()?)),
@@ -82,10 +82,10 @@ impl View {
 
     /// Shows `view`. A plain view writes at most one line per second of [`MarketView::elapsed`].
     ///
-    /// Does nothing once the view is closed, or the reader of its pipe went away.
+    /// Does nothing once the view is closed, or the reader of its pipe closed it.
     ///
     /// # Errors
-    /// What the terminal or file behind standard output reports.
+    /// An error of the terminal or of the file behind standard output.
     pub fn draw(&mut self, view: &MarketView) -> io::Result<()> {
         match &mut self.surface {
             Surface::Tui(tui) => tui.draw(view),
@@ -94,12 +94,12 @@ impl View {
         }
     }
 
-    /// Waits for a key that means something, at most `timeout`.
+    /// Waits at most `timeout` for a key with a function.
     ///
     /// A plain view takes no keys: it waits and returns `None`, so that one loop serves both.
     ///
     /// # Errors
-    /// What the terminal reports, for instance that it is gone.
+    /// An error of the terminal, for instance that it is closed.
     pub fn poll_key(&mut self, timeout: Duration) -> io::Result<Option<Action>> {
         match &mut self.surface {
             Surface::Tui(tui) if FullScreen::is_held() => tui.poll_key(timeout),

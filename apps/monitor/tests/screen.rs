@@ -1,4 +1,4 @@
-//! What a user sees: the whole screen drawn into a test terminal, and the plain line.
+//! The user's view: the whole screen drawn into a test terminal, and the plain line.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ fn screen_of(view: &MarketView, width: u16, height: u16, screen: Screen) -> Vec<
     (0..height).map(|y| (0..width).map(|x| buf[(x, y)].symbol()).collect()).collect()
 }
 
-/// Asserts that some row holds the words in this order, blanks apart.
+/// Asserts that some row has the words in this order, ignoring blanks.
 #[track_caller]
 fn check(rows: &[String], words: &str) {
     let wanted: Vec<&str> = words.split_whitespace().collect();
@@ -159,7 +159,7 @@ fn a_large_terminal_adds_columns_totals_agents_and_notes() {
     }
 }
 
-/// As the demonstration fills it on a small host.
+/// A view filled as by the demonstration on a small host.
 fn demonstration() -> MarketView {
     let mut view = sample();
     let symbols = ["ALPHA", "BRAVO", "CEDAR", "DELTA", "EMBER", "FJORD", "GRANIT", "HELIX"];
@@ -247,7 +247,7 @@ fn more_instruments_and_participants_than_rows_can_be_scrolled_or_are_counted() 
     check(&top, "SYM1");
     assert!(top.iter().any(|row| row.contains(" more ")), "{}", top.join("\n"));
     assert!(!top.iter().any(|row| row.contains("SYM30")), "{}", top.join("\n"));
-    // Further than there is: the last ones, with no row empty.
+    // Beyond the end: shows the last ones, with no row empty.
     let bottom = screen_of(&view, 120, 40, Screen { scroll: 1_000, is_frozen: true });
     check(&bottom, "SYM30");
     check(&bottom, "FROZEN");

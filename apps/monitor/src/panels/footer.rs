@@ -1,4 +1,4 @@
-//! Last row: keys, and the notes in turn or the host; above it, in a roomy view, the notes.
+//! The last row: keys, and the notes in turn or the host; above it, in a roomy view, the notes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,12 +7,12 @@ use ratatui::text::{Line, Span};
 use crate::data::MarketView;
 use crate::{format, palette};
 
-/// Time that a note is shown.
+/// Time for which a note is shown.
 const NOTE_SECONDS: u64 = 3;
-/// Keys and what they do.
+/// Keys and their functions.
 const KEYS: [(&str, &str); 3] = [("q", "quit"), ("space", "freeze"), ("↑↓", "scroll")];
 
-/// `with_note` says whether the notes have no other place.
+/// `with_note` means that the notes are shown nowhere else.
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) {
     if area.is_empty() {
         return;
@@ -33,7 +33,7 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, with_note: bool) 
     buf.set_string((area.right() - 1).saturating_sub(width).max(x), area.y, text, style);
 }
 
-/// Each note has its turn: together they have no room.
+/// Returns the current note; they take turns because there is no space for all.
 fn note_of(view: &MarketView) -> Option<&String> {
     let turn = view.elapsed.as_secs() / NOTE_SECONDS;
     view.notes.get(usize::try_from(turn).unwrap_or(0) % view.notes.len().max(1))
@@ -52,7 +52,7 @@ pub fn render_notes(area: Rect, buf: &mut Buffer, notes: &[String]) {
     }
 }
 
-/// At most `room` characters; what was cut shows as an ellipsis.
+/// Truncates to at most `room` characters; an ellipsis marks the cut.
 fn shorten(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

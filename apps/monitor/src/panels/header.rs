@@ -1,4 +1,4 @@
-//! First row: name, clock, progress, and the state of everything in a few words.
+//! The first row: name, clock, progress, and a summary of the state.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -41,6 +41,6 @@ pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, screen: Screen) {
         let part = view.elapsed.as_secs_f64() / planned.as_secs_f64();
         super::bar(Rect { x, width: PROGRESS_WIDTH, ..area }, buf, part, palette::ACCENT);
     }
-    // On a terminal too narrow for both, the state is what must be read.
+    // On a terminal too narrow for both, the state takes precedence.
     buf.set_line(state_x, area.y, &state, state_width);
 }

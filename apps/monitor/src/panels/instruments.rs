@@ -21,10 +21,10 @@ const COLUMNS: [Column; 10] = [
     Column::text("book", 10, 0),
 ];
 
-/// Blank characters behind the last column's heading.
+/// Blank characters after the last column's heading.
 const HEADING_ROOM: u16 = 6;
 
-/// `scroll` instruments are passed over, as long as that leaves no row empty.
+/// Skips `scroll` instruments, as long as that leaves no row empty.
 pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scroll: usize, is_roomy: bool) {
     if area.is_empty() {
         return;
@@ -44,7 +44,7 @@ pub fn render(area: Rect, buf: &mut Buffer, instruments: &[InstrumentView], scro
     let used = table::render(inner, buf, &COLUMNS, &rows);
     if !is_roomy && rows.len() < instruments.len() {
         let (from, of) = (first + 1, instruments.len());
-        // The last column's heading is shorter than what is below it.
+        // The last column's heading is shorter than the cells below it.
         let room = usize::from((inner.width.saturating_sub(used) + HEADING_ROOM).min(inner.width));
         let more = [format!("{from}-{last} of {of}"), format!("{from}-{last}/{of}")];
         if let Some(more) = more.iter().find(|more| more.len() < room) {

@@ -1,4 +1,4 @@
-//! The spans: p50, p99, maximum, and where they lie on a logarithmic scale.
+//! The spans: p50, p99, maximum, and their positions on a logarithmic scale.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,7 +18,7 @@ const COLUMNS: [Column; 5] = [
 
 /// Width of the history beside the table in a roomy view.
 const HISTORY_WIDTH: u16 = 42;
-/// A scale narrower than this says nothing.
+/// Minimum width of a useful scale.
 const SCALE_WIDTH_MIN: u16 = 12;
 
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, is_roomy: bool) {
@@ -70,7 +70,7 @@ fn render_scale(area: Rect, buf: &mut Buffer, spans: &[LatencyView], scale: &Sca
     }
 }
 
-/// Whole decades that hold every p50 and maximum.
+/// Whole decades that include every p50 and maximum.
 struct Scale {
     /// Power of ten of the left end, in nanoseconds.
     low: u32,
@@ -87,7 +87,7 @@ impl Scale {
         Some(Scale { low, high: (most.ilog10() + 1).max(low + 1) })
     }
 
-    /// How many of `width` columns lie at or below `ns`; at least one, so that a bar is seen.
+    /// Number of `width` columns at or below `ns`; at least one, so that a bar is visible.
     fn column(&self, ns: u64, width: u16) -> usize {
         let decades = f64::from(self.high - self.low);
         let part = ((ns.max(1) as f64).log10() - f64::from(self.low)) / decades;

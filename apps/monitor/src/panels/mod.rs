@@ -17,11 +17,11 @@ pub mod participants;
 pub mod rates;
 pub mod system;
 
-/// Background of a heading where there is no box to set the section apart.
+/// Background of the heading of a section without a box.
 const BAND: Color = Color::Indexed(236);
 
-/// Sets a section apart and returns where its table goes: a titled box in a roomy view, a band behind
-/// the heading otherwise.
+/// Marks off a section and returns the area of its table: a titled box in a roomy view, otherwise a band
+/// behind the heading.
 fn section(area: Rect, buf: &mut Buffer, title: &str, is_roomy: bool) -> Rect {
     if area.is_empty() {
         return area;
@@ -42,7 +42,7 @@ fn section(area: Rect, buf: &mut Buffer, title: &str, is_roomy: bool) -> Rect {
 
 const BAND_STYLE: ratatui::style::Style = ratatui::style::Style::new().bg(BAND);
 
-/// A horizontal bar, `part` (0 to 1) of it full.
+/// Draws a horizontal bar, of which the part `part` (0 to 1) is full.
 fn bar(area: Rect, buf: &mut Buffer, part: f64, style: ratatui::style::Style) {
     let full = (crate::format::clamp_part(part) * f64::from(area.width)).round() as u16;
     for x in 0..area.width {

@@ -1,7 +1,7 @@
 //! Each participant in one row, and their totals.
 //!
-//! Positions and P&L of a closed market sum to zero, but participants publish them at different times, so the totals leave
-//! them out while the market trades. The proofs at the end add them up.
+//! Positions and P&L of a closed market sum to zero, but participants publish them at different times, so the
+//! totals omit them while the market trades. The final reconciliation checks add them up.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,7 +21,7 @@ const COLUMNS: [Column; 8] = [
     Column::number("refused", 7, 5),
 ];
 
-/// Columns of what does not add up while participants trade.
+/// Columns that do not add up while participants trade.
 const POSITION: usize = 5;
 const PNL: usize = 6;
 
@@ -74,7 +74,7 @@ fn total_row(total: &ParticipantView, decimals: usize) -> Vec<Cell> {
     cells
 }
 
-/// The row that stands for those without room.
+/// The row that represents the participants without space.
 fn more(left_out: usize) -> Vec<Cell> {
     let mut cells = vec![(format!("+ {left_out} more"), palette::LABEL)];
     cells.resize(COLUMNS.len(), (String::new(), palette::LABEL));

@@ -1,4 +1,4 @@
-//! What happens per second, in one row.
+//! The rates per second, in one row.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! Side by side: the feed's lines and gaps, and how busy the threads are.
+//! Side by side: the feed's lines and gaps, and the utilisation of the threads.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,9 +20,9 @@ const FEED_COLUMNS: [Column; 5] = [
 const THREAD_COLUMNS: [Column; 3] =
     [Column::text("Thread", 12, 0), Column::number("core", 4, 1), Column::number("busy", 4, 0)];
 
-/// A bar of utilisation is not wider than this.
+/// Maximum width of a utilisation bar.
 const BAR_WIDTH_MAX: u16 = 30;
-/// Above this part of its time a thread has little left for a burst.
+/// Utilisation above which a thread has little capacity left for a burst.
 const BUSY_WARN: f64 = 0.9;
 
 pub fn render(area: Rect, buf: &mut Buffer, view: &MarketView, is_roomy: bool) {
@@ -40,7 +40,7 @@ fn render_feed(area: Rect, buf: &mut Buffer, feed: &FeedView) {
     let first_copies: f64 = feed.lines.iter().map(|line| line.first_copies as f64).sum();
     let rows: Vec<_> = feed.lines.iter().map(|line| feed_row(line, first_copies)).collect();
     let below = area.y + 1 + rows.len() as u16;
-    // The gaps are said in any case; lines give way.
+    // The gaps are always shown; lines are dropped for them.
     let y = below.min(area.bottom().saturating_sub(1));
     table::render(Rect { height: y - area.y, ..area }, buf, &FEED_COLUMNS, &rows);
     buf.set_line(area.x, y, &gaps(feed), area.width);
