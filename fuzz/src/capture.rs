@@ -1,4 +1,4 @@
-//! The properties of `tickpath-capture`'s readers, and of a replay of what they read.
+//! The properties of `tickpath-capture`'s readers, and of a replay of their output.
 
 use std::fmt::Debug;
 use std::io::{self, Cursor, Read};
@@ -11,10 +11,10 @@ use tickpath_capture::{
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_replay::{ReplayOptions, replay};
 
-/// Uncompressed bytes that are read at most: a few compressed bytes may stand for millions.
+/// Maximum number of uncompressed bytes read: a few compressed bytes may stand for millions.
 const UNPACKED_LEN_MAX: u64 = 1 << 20;
 
-/// A reader that gives a few bytes at a time, as pipes and decompressors do.
+/// A reader that returns a few bytes at a time, like pipes and decompressors.
 struct Pieces<'a> {
     data: &'a [u8],
     len: usize,
@@ -30,7 +30,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// What the bytes say does not depend on the pieces that they come in.
+/// Checks that the result does not depend on the pieces in which the bytes arrive.
 fn whatever_the_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'_>) -> T) -> T {
     let whole = read(Pieces { data, len: usize::MAX });
     for len in [1, 7] {
@@ -39,10 +39,11 @@ fn whatever_the_pieces<T: PartialEq + Debug>(data: &[u8], read: impl Fn(Pieces<'
     whole
 }
 
-/// All events with their places, and every error in words.
+/// All events with their positions, and the message of every error.
 type Outcome = (Vec<(RecordedEvent, Position)>, Vec<String>);
 
-/// Reads to the end. Lines go on after a bad one; anything else ends with its first error, and for good.
+/// Reads to the end. Line formats resume after a bad line; every other format ends for good with its first
+/// error.
 fn events(mut reader: impl EventReader, records_max: usize) -> Outcome {
     let (mut events, mut errors) = (Vec::new(), Vec::new());
     loop {
@@ -74,7 +75,7 @@ fn events(mut reader: impl EventReader, records_max: usize) -> Outcome {
     (events, errors)
 }
 
-/// DBN of schema MBO: the same events in any pieces, each further in the data than the one before.
+/// DBN of schema MBO: the same events in any pieces, each at a higher position than the previous one.
 pub fn dbn(data: &[u8]) {
     whatever_the_pieces(data, |pieces| match DbnReader::new(pieces) {
         Ok(reader) => Ok(events(reader, data.len())),
@@ -83,7 +84,7 @@ pub fn dbn(data: &[u8]) {
     .ok();
 }
 
-/// LOBSTER messages: every line is an event, an error or nothing.
+/// LOBSTER messages: every line is an event, an error or empty.
 pub fn lobster(data: &[u8]) {
     let (events, errors) = whatever_the_pieces(data, |pieces| {
         events(LobsterReader::new(pieces, "FUZZ", Depth::Partial { levels: Some(1) }), data.len())
@@ -115,8 +116,8 @@ pub fn lobster_book(data: &[u8]) {
     }
 }
 
-/// ITCH files, block by block and event by event: both readers find the messages that lie there, at their
-/// places, with lengths given and with lengths implied.
+/// ITCH files, read in blocks and as events: both readers find the same messages at the same positions, with
+/// given and with implied lengths.
 pub fn itch_blocks(data: &[u8]) {
     let (messages, error) = whatever_the_pieces(data, |pieces| {
         let mut blocks = ItchBlocks::new(pieces);
@@ -146,16 +147,16 @@ pub fn itch_blocks(data: &[u8]) {
     let (events, errors) = whatever_the_pieces(data, |pieces| events(ItchReader::new(pieces), data.len()));
     let places = |at: &u64| Position::Byte(*at);
     assert!(events.iter().map(|(_, at)| *at).eq(messages.iter().map(|(at, _)| places(at))));
-    // What follows the end of a session is an error of blocks alone.
+    // Data after the end of a session are an error of the block reader only.
     assert!(errors.is_empty() || error.is_some(), "{errors:?}");
 }
 
-/// gzip, Zstandard or neither, with any of the formats inside.
+/// gzip, Zstandard or uncompressed, with any of the formats inside.
 pub fn compressed(data: &[u8]) {
     let read = || {
         let Ok(reader) = decompress(Cursor::new(data.to_vec())) else { return Vec::new() };
         let mut unpacked = Vec::new();
-        // What was unpacked before an error is what readers get to see.
+        // Readers see the data that were unpacked before an error.
         let _ = reader.take(UNPACKED_LEN_MAX).read_to_end(&mut unpacked);
         unpacked
     };
@@ -169,8 +170,9 @@ pub fn compressed(data: &[u8]) {
     }
 }
 
-/// A file of any format through full books with the plain twin beside: a report or a refusal, each in single
-/// lines, and the twin never differs. What follows a blank line is the order book file of a LOBSTER file.
+/// A file of any format through full books, compared with the reference model: gives a report or a refusal,
+/// each in single lines, and the model never differs. The text after a blank line is the order book file of a
+/// LOBSTER file.
 pub fn replay_file(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("FUZZ_message_2.csv");
@@ -196,8 +198,8 @@ pub fn replay_file(data: &[u8]) {
     }
 }
 
-/// A capture of packets: never a panic, payloads that lie within the file, and after an error or the end nothing more. Streams
-/// of TCP are put together of whatever segments there are, and give no byte that no segment had.
+/// A capture of packets: no panic, payloads within the file, and no packet after an error or the end. TCP
+/// streams are assembled from any segments, and contain no byte that was in no segment.
 pub fn packets(data: &[u8]) {
     let mut reader = Packets::new(data);
     let mut streams = StreamReader::default();

@@ -1,5 +1,5 @@
-//! The properties of `tickpath-deribit`'s readers: what is JSON to them is JSON to an independent reader and the other way
-//! round, within their bounds; what they read they write so that it is read the same.
+//! The properties of `tickpath-deribit`'s readers. They accept the same JSON as an independent reader, within
+//! their bounds. They read their own output back unchanged.
 
 use serde::de::IgnoredAny;
 use tickpath_deribit::channel::Channel;
@@ -25,7 +25,7 @@ fn is_json(data: &[u8]) -> bool {
     std::str::from_utf8(data).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
-/// Reads a value as a message; what can be read can be written and read again, the same.
+/// Reads a value as a message; a message that can be read is unchanged after writing and reading it.
 fn message<'a, T: Field<'a> + PartialEq + std::fmt::Debug>(value: Value<'a>, out: &'a mut Vec<u8>) {
     let Ok(message) = value.parse::<T>() else { return };
     message.write(out);
@@ -80,7 +80,7 @@ fn messages(value: Value<'_>) {
     let _ = BookUpdate::read(&mut value.scanner(), &mut levels);
     if let Ok(text) = value.parse::<Text<'_>>() {
         let expected: Result<String, _> = serde_json::from_str(value.text());
-        // An escaped half of a surrogate pair is an error there and U+FFFD here.
+        // An escaped half of a surrogate pair is an error there, and U+FFFD here.
         assert!(expected.is_err() || expected.is_ok_and(|expected| expected == text.to_string()));
     }
 }
@@ -100,7 +100,7 @@ impl<'a> Visitor<'a> for OnePass {
     }
 }
 
-/// A frame from the server.
+/// Checks a frame from the server.
 pub fn deribit_inbound(data: &[u8]) {
     match check(data) {
         Ok(_) => assert!(is_json(data)),
@@ -130,7 +130,7 @@ pub fn deribit_inbound(data: &[u8]) {
     }
 }
 
-/// A text that is a number to the independent reader is one here, or does not fit; and the value is the same.
+/// A number of the independent reader is a number here with the same value, or it is out of range.
 fn numbers(text: &str) {
     for part in
         text.split(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).filter(|part| part.len() < 64)
@@ -147,7 +147,7 @@ fn numbers(text: &str) {
     }
 }
 
-/// A frame of a client.
+/// Checks a frame of a client.
 pub fn deribit_request(data: &[u8]) {
     if let Ok(query) = Request::parse_query(data) {
         let _ = query.params::<PlaceOrder<'_>>();
@@ -155,7 +155,7 @@ pub fn deribit_request(data: &[u8]) {
     }
     let request = match Request::parse(data) {
         Ok(request) => request,
-        // What is too long or too deep is not read to its end.
+        // A frame that is too long or nested too deeply is not read to its end.
         Err(refusal) if refusal.reason == "nested too deeply" || data.len() > REQUEST_LEN_MAX => {
             assert_eq!(refusal.code, ErrorCode::RequestTooLarge);
             return;

@@ -15,8 +15,8 @@ use tickpath_fix::session::{
 use tickpath_fix::{Body, Message, MsgType, Parsed, WriteError, Writer};
 use tickpath_types::Nanos;
 
-/// A receive buffer: whatever is there is skipped or is a message, of which every reading is safe. A body whose length or
-/// sum is wrong is read too, as a message of its own.
+/// A receive buffer: its contents are skipped or form a message, all of whose readers are safe. A body with a
+/// wrong length or checksum is read too, as a separate message.
 pub fn fix(data: &[u8]) {
     stream(data);
     let start = data.windows(3).position(|window| window == b"35=").unwrap_or(0);
@@ -51,7 +51,8 @@ fn stream(data: &[u8]) {
     }
 }
 
-/// Fields written as they were read are the same message; every structure that can be read is written and read again.
+/// Fields written as they were read form the same message; every structure that can be read is written and
+/// read again.
 fn read(message: &Message<'_>) {
     let mut buffer = vec![0; message.as_bytes().len() + 16];
     let mut writer = Writer::new(&mut buffer, message.msg_type());
@@ -80,7 +81,7 @@ fn read(message: &Message<'_>) {
             }
         )* };
     }
-    // Whatever the type says: all readers take all fields.
+    // Independent of the type: all readers accept all fields.
     round_trips! {
         Credentials ExecutionReport MarketDataIncremental MarketDataReject MarketDataRequest MarketDataSnapshot
         MassQuote MassQuoteAck NewOrderSingle OrderCancelReject OrderCancelReplaceRequest OrderCancelRequest
@@ -91,7 +92,7 @@ fn read(message: &Message<'_>) {
     }
 }
 
-/// The body as a message; `None` for groups with wrong entries and for data that holds a separator and so is no text.
+/// Writes the body as a message; `None` for groups with wrong entries, and for data that contain a separator.
 fn written<'a>(body: &impl Body<'a>, len: usize) -> Option<Vec<u8>> {
     body.check().ok()?;
     let mut buffer = vec![0; len * 2 + 64];
@@ -112,7 +113,7 @@ impl Listener for Seen {
     }
 }
 
-/// A client's fields, one message a line: numbers that the application sees grow, and pieces do not matter.
+/// A client's fields, one message a line: the application sees increasing numbers, and pieces do not matter.
 pub fn fix_session(data: &[u8]) {
     let now = Nanos(1_767_225_600_000_000_000);
     let stream: Vec<u8> = data.split(|&byte| byte == b'\n').flat_map(framed).collect();
@@ -149,7 +150,8 @@ pub fn fix_session(data: &[u8]) {
     }
 }
 
-/// A line `35|tag=value|...` as a message from `C` to `V`; what cannot be one is sent as it is.
+/// Builds a message from `C` to `V` from a line `35|tag=value|...`; a line that is no message is sent
+/// unchanged.
 fn framed(line: &[u8]) -> Vec<u8> {
     let mut parts = line.split(|&byte| byte == b'|');
     let name = parts.next().and_then(|name| std::str::from_utf8(name).ok());

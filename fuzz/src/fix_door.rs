@@ -1,5 +1,6 @@
-//! The properties of the Deribit front's door for FIX: whatever clients send, what is answered are whole messages with
-//! numbers one after the other, and bounded; what one account has another owes, and a restart changes nothing.
+//! The properties of the Deribit front's FIX acceptor. Whatever clients send, the answers are whole messages,
+//! numbered consecutively and bounded. The positions of the accounts sum to zero, and a restart changes
+//! nothing.
 
 use serde_json::Value;
 use tickpath_deribit_front::Transport;
@@ -11,23 +12,24 @@ use tickpath_types::Nanos;
 use crate::front::state;
 use crate::front::support::Venue;
 
-/// Messages of one run at most.
+/// Maximum number of messages in a run.
 const LINES_MAX: usize = 64;
-/// What one message may be answered with at most: the venue has four instruments and as many orders as there are lines.
+/// Maximum length of the answers to one message: the venue has four instruments and at most one order per
+/// line.
 const ANSWER_MAX: usize = 1 << 18;
 
 /// One client and its session.
 struct Client {
     number: u64,
     name: &'static str,
-    /// The number of its next message.
+    /// Number of its next message.
     next: u64,
-    /// The number of the venue's next message.
+    /// Number of the venue's next message.
     next_back: u64,
 }
 
 impl Client {
-    /// A client that is logged on, with cancel on disconnect.
+    /// Logs a client on, with cancel on disconnect.
     fn login(venue: &mut Venue, name: &'static str) -> Client {
         venue.now_us += 1_000;
         let mut session = Session::new(SessionConfig::deribit_client(name), NoStore);
@@ -49,7 +51,7 @@ impl Client {
         client
     }
 
-    /// Sends bytes and looks at the answers.
+    /// Sends bytes and checks the answers.
     fn send(&mut self, venue: &mut Venue, bytes: &[u8]) {
         let done = venue.front.handle_fix(self.number, bytes, venue.now_us);
         assert!(done <= bytes.len());
@@ -57,7 +59,7 @@ impl Client {
         self.read(venue);
     }
 
-    /// What the venue has written are messages, whose numbers follow each other.
+    /// Checks that the venue's output consists of messages with consecutive numbers.
     fn read(&mut self, venue: &mut Venue) {
         let out = venue.front.fix_output(self.number);
         assert!(out.len() <= ANSWER_MAX, "{} bytes", out.len());
@@ -81,7 +83,8 @@ impl Client {
         venue.front.handle_fix_sent(self.number, len, venue.now_us);
     }
 
-    /// A line `35|tag=value|...` as the client's next message; what cannot be one is sent as it is.
+    /// Builds the client's next message from a line `35|tag=value|...`; a line that is no message is sent
+    /// unchanged.
     fn framed(&mut self, line: &[u8]) -> Vec<u8> {
         let mut parts = line.split(|&byte| byte == b'|');
         let name = parts.next().and_then(|name| std::str::from_utf8(name).ok());
@@ -107,8 +110,8 @@ impl Client {
     }
 }
 
-/// A line for each message: those of even lines are of one account, the others of another. Between two of them a third of a
-/// second passes. Who was sent away logs on again.
+/// Sends a message per line: even lines for one account, odd lines for the other, with a third of a second
+/// between them. A client that was disconnected logs on again.
 pub fn fix_door(data: &[u8]) {
     let mut venue = Venue::new();
     let mut clients = [Client::login(&mut venue, "anna"), Client::login(&mut venue, "bert")];

@@ -1,5 +1,5 @@
-//! The properties of the Deribit front: whatever clients ask, replies are JSON, what one account has another owes, and a
-//! restart changes nothing.
+//! The properties of the Deribit front: whatever clients request, replies are JSON, the positions of the
+//! accounts sum to zero, and a restart changes nothing.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ pub(crate) mod support;
 
 use support::Venue;
 
-/// Requests of one run at most.
+/// Maximum number of requests in a run.
 const LINES_MAX: usize = 64;
 
-/// A line for each request: those of even lines are of one account, the others of another, and every eighth of nobody.
-/// Between two of them a second passes.
+/// Sends a request per line: even lines for one account, odd lines for the other, and every eighth without a
+/// login. A second passes between two of them.
 pub fn deribit_front(data: &[u8]) {
     let mut venue = Venue::new();
     let clients = [venue.login("anna"), venue.login("bert"), venue.connect()];
@@ -21,7 +21,7 @@ pub fn deribit_front(data: &[u8]) {
         let client = clients[if number % 8 == 7 { 2 } else { number % 2 }];
         venue.front.handle_frame(client, line, venue.now_us);
         venue.settle();
-        // Each is JSON, or this panics.
+        // Panics unless each frame is JSON.
         for client in clients {
             venue.frames(client);
         }
@@ -38,7 +38,7 @@ pub fn deribit_front(data: &[u8]) {
     assert_eq!(state(&mut venue.restarted(labels)), before);
 }
 
-/// What both accounts have.
+/// Returns the state of both accounts.
 pub(crate) fn state(venue: &mut Venue) -> Vec<Value> {
     ["anna", "bert"]
         .map(|name| {
@@ -47,7 +47,7 @@ pub(crate) fn state(venue: &mut Venue) -> Vec<Value> {
             for name in ["BTC-PERPETUAL", "ETH_USDC-PERPETUAL", "BTC-25DEC26-60000-C"] {
                 let asked = json!({ "instrument_name": name });
                 state[name] = venue.ok(client, "private/get_position", asked);
-                // What orders hold follows from quotes, which end with the venue.
+                // The margin of orders includes quotes, which end with the venue.
                 state[name]["open_orders_margin"] = Value::Null;
             }
             for currency in ["BTC", "USDC"] {

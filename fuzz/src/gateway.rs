@@ -1,11 +1,12 @@
-//! The properties of `tickpath-gateway-protocol`: frames of the handshake, and items that a process put into a ring.
+//! The properties of `tickpath-gateway-protocol`: frames of the handshake, and items that a process wrote to
+//! a ring.
 
 use tickpath_gateway_protocol::frame::{FRAME_LEN_MAX, Frame, PREFIX_LEN, frame_len};
 use tickpath_gateway_protocol::{Event, Request, body_fields};
 use zerocopy::FromBytes;
 
-/// Bytes of a socket: a frame is taken whole or not at all, and encodes to the same bytes; and any bytes as an event and
-/// as a request: they are shown in one printable line.
+/// Bytes of a socket: a frame is decoded completely or not at all, and encodes to the same bytes. Any bytes
+/// as an event and as a request: they are displayed in one printable line.
 pub fn gateway_frame(data: &[u8]) {
     let decoded = Frame::decode(data);
     if let Some(prefix) = data.first_chunk::<PREFIX_LEN>() {

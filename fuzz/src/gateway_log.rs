@@ -4,7 +4,8 @@ use std::path::Path;
 
 use tickpath_gateway::event_log::{LogFilter, LogReader, RecordHeader, Tail};
 
-/// A log of any bytes reads up to some place and says how it ends; what was read encodes to the same bytes, and can be shown.
+/// A log of any bytes: reading ends with a reason; the records read encode to the same bytes and can be
+/// displayed.
 pub fn gateway_log(bytes: &[u8]) {
     let Ok(mut reader) = LogReader::new(bytes, Path::new("log")) else { return };
     let header = reader.header().clone();

@@ -1,4 +1,4 @@
-//! The properties of `tickpath-iex`'s decoders, and of the books built from what they give.
+//! The properties of `tickpath-iex`'s decoders, and of the books built from their output.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::iex::BookBuilder;
@@ -11,7 +11,8 @@ use tickpath_types::{InstrumentId, Sequence};
 struct Nobody;
 impl Listener for Nobody {}
 
-/// IEX-TP: a segment is written back to its bytes, every cut of it is an error, and both readers of messages agree.
+/// IEX-TP: a segment is written back to its bytes, every truncation of it is an error, and both message
+/// readers agree.
 pub fn iex_segment(data: &[u8]) {
     let Ok(segment) = Segment::parse(data) else { return };
     let header = segment.header();
@@ -36,7 +37,7 @@ pub fn iex_segment(data: &[u8]) {
     }
     assert_eq!(segment.next_sequence(), builder.next_sequence());
     let written = builder.finish(segment.send_time());
-    // The reserved byte means nothing, and a time before the epoch reads as the epoch.
+    // The reserved byte has no meaning, and a time before the epoch reads as the epoch.
     assert_eq!((&written[2..32], &written[40..]), (&data[2..32], &data[40..]));
     for len in 0..data.len() {
         let cut = if len < Header::LEN {
@@ -48,7 +49,7 @@ pub fn iex_segment(data: &[u8]) {
     }
 }
 
-/// Gap fill and SNAP: what is read is as long as it says, and is written back to the same bytes.
+/// Gap fill and SNAP: a message has its declared length, and is written back to the same bytes.
 pub fn iex_recovery(data: &[u8]) {
     if let Ok(Some((request, len))) = Request::parse_prefix(data) {
         let header = request.header;
@@ -70,7 +71,8 @@ pub fn iex_recovery(data: &[u8]) {
     }
 }
 
-/// Books of each feed from blocks of a length and a message: the fast ones end as the plain ones.
+/// Books of each feed from blocks of a length and a message: the fast books end in the state of the reference
+/// model.
 pub fn iex_books(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(4), 32);
     for feed in Feed::ALL {

@@ -1,4 +1,4 @@
-//! What each fuzz target begins with.
+//! The initial inputs of each fuzz target.
 
 use crate::seeds;
 

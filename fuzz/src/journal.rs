@@ -9,8 +9,8 @@ use tickpath_matching::COMMAND_LEN_MAX;
 /// Name of a segment that begins with sequence 1.
 const SEGMENT: &str = "00000000000000000001.journal";
 
-/// A segment of any bytes: a log, perhaps with a torn tail, or an error of one line. A log reads to its end, and once
-/// opened it is whole and has the same records.
+/// A segment of any bytes: a log, perhaps with a torn tail, or an error of one line. A log is readable to its
+/// end; after opening it is complete and has the same records.
 pub fn journal(data: &[u8]) {
     let disk = FaultyDisk::new(1, DiskFaults::default());
     disk.put(SEGMENT, data.to_vec());
@@ -18,7 +18,7 @@ pub fn journal(data: &[u8]) {
         Ok(found) => found,
         Err(error) => return assert_eq!(error.to_string().lines().count(), 1),
     };
-    // A header that is damaged leaves nothing to read.
+    // With a damaged header there is nothing to read.
     let Some(session) = found.session else { return };
     let records = || -> Result<Vec<Vec<u8>>, OpenError> {
         let mut records = Vec::new();
@@ -40,7 +40,7 @@ pub fn journal(data: &[u8]) {
     }
 }
 
-/// A command or an error; a command has one encoding alone.
+/// Any bytes are a command or an error; a command has exactly one encoding.
 pub fn command(data: &[u8]) {
     if let Ok(command) = LogCommand::decode(data) {
         let mut bytes = [0; COMMAND_LEN_MAX];

@@ -1,5 +1,5 @@
-//! What every decoder must hold for any bytes, one function each: it never panics, it gives back what
-//! was encoded, and what it accepts encodes to the same bytes.
+//! Properties of every decoder for any bytes, one function each: it never panics, it decodes encoded messages
+//! unchanged, and accepted bytes encode to the same bytes.
 //!
 //! A function takes raw bytes and panics when a property fails. The targets in `targets/` run them
 //! under libFuzzer (`cargo +nightly fuzz run --fuzz-dir fuzz/targets itch`); `tests/smoke.rs` runs them on

@@ -1,10 +1,10 @@
-//! Small damages, the same ones every time.
+//! Small mutations, the same ones in every run.
 
-/// xorshift64*: the same run every time.
+/// xorshift64*: the same sequence in every run.
 pub struct Random(u64);
 
 impl Random {
-    /// At its beginning.
+    /// Creates the generator at the start of its sequence.
     #[must_use]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Random {
@@ -20,7 +20,7 @@ impl Random {
     }
 }
 
-/// One to four small damages: what a line, a peer or a program in error does to a message.
+/// Applies one to four small mutations, like errors of a line, a peer or a program.
 pub fn mutate(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {

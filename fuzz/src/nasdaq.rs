@@ -11,10 +11,10 @@ use tickpath_nasdaq::soupbintcp::{
 use tickpath_types::{InstrumentId, Nanos, OrderEvent, Sequence, SessionId, Symbol};
 use zerocopy::{Immutable, IntoBytes};
 
-/// Longest message that any of the bodies writes: a whole OUCH message with 64 KiB of options.
+/// Length of the longest message that any of the bodies writes: a whole OUCH message with 64 KiB of options.
 const ROOM: usize = 70_000;
 
-/// ITCH 5.0: both readers agree, a message is as long as its type says, and every cut is an error.
+/// ITCH 5.0: both readers agree, a message has the length of its type, and every truncation is an error.
 pub fn itch(data: &[u8]) {
     struct Count(usize);
     impl itch50::Listener for Count {
@@ -41,7 +41,7 @@ pub fn itch(data: &[u8]) {
     }
 }
 
-/// MoldUDP64, downstream and request: what is read is written back to the same bytes.
+/// MoldUDP64, downstream and request: a packet is written back to the same bytes.
 pub fn mold(data: &[u8]) {
     if let Ok(packet) = Packet::parse(data) {
         let messages: Vec<_> = packet.messages().collect();
@@ -64,7 +64,7 @@ pub fn mold(data: &[u8]) {
     }
 }
 
-/// BinaryFILE: the messages with their lengths are the file, up to where reading stopped.
+/// BinaryFILE: the messages with their lengths equal the file, up to where reading stopped.
 pub fn binaryfile(data: &[u8]) {
     for lengths in [Lengths::Prefixed, Lengths::Implied] {
         let mut frames = Frames::new(data, lengths);
@@ -86,7 +86,7 @@ pub fn binaryfile(data: &[u8]) {
     }
 }
 
-/// The pieces in which a stream arrives and the time between them, drawn from its own first byte.
+/// The pieces in which a stream arrives and the time between them, derived from its first byte.
 pub(crate) struct Pieces<'a> {
     left: &'a [u8],
     state: u8,
@@ -116,7 +116,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// A server whose client sends anything: every event takes its packet's bytes, and after an error or a
+/// A server whose client sends anything: every event consumes its packet's bytes, and after an error or a
 /// logout the connection is over.
 pub fn soup_server(data: &[u8]) {
     let mut server = ServerSession::new(Nanos(0));
@@ -170,8 +170,8 @@ pub fn soup_server(data: &[u8]) {
     }
 }
 
-/// A client whose server sends anything: messages are numbered without a hole, and after an error or an
-/// end the connection is over.
+/// A client whose server sends anything: message numbers have no gap, and after an error or an end the
+/// connection is over.
 pub fn soup_client(data: &[u8]) {
     let config = LoginRequest::new("FUZZ", "secret").expect("short names");
     let mut client = ClientSession::new(config, Nanos(0));
@@ -219,12 +219,12 @@ pub fn soup_client(data: &[u8]) {
     assert_eq!(client.resume().sequence, expected.unwrap_or(Sequence(1)));
 }
 
-/// Every symbol is an instrument of the same name, so that what is read can be written.
+/// Maps every symbol to an instrument of the same name, so that any message can be written.
 fn round_trip_lookups(symbol: [u8; 8]) -> (impl Fn(Symbol) -> Option<InstrumentId>, Option<Symbol>) {
     (|_| Some(InstrumentId(1)), Some(Symbol(symbol)))
 }
 
-/// OUCH 5.0 from a client: what is read is written to the same bytes, and a request comes back.
+/// OUCH 5.0 from a client: a message is written to the same bytes, and a request survives a round trip.
 pub fn ouch_inbound(data: &[u8]) {
     match Inbound::parse(data) {
         Ok(Inbound::EnterOrder(message, options)) => check_written(message, options, data),
@@ -252,7 +252,7 @@ pub fn ouch_inbound(data: &[u8]) {
     }
 }
 
-/// OUCH 5.0 from a venue: what is read is written to the same bytes, and an answer comes back.
+/// OUCH 5.0 from a venue: a message is written to the same bytes, and an answer survives a round trip.
 pub fn ouch_outbound(data: &[u8]) {
     match Outbound::parse(data) {
         Ok(Outbound::SystemEvent(message, options)) => check_written(message, options, data),
@@ -302,7 +302,7 @@ pub fn ouch_outbound(data: &[u8]) {
     }
 }
 
-/// Writes a message and its options again. The list of options may have been left out where it is empty.
+/// Writes a message and its options again. An empty list of options may be omitted in the data.
 fn check_written<M: IntoBytes + Immutable>(message: &M, options: Options<'_>, data: &[u8]) {
     let tags: Vec<TagValue<'_>> = options.iter().collect();
     let mut out = vec![0; ROOM];

@@ -1,4 +1,4 @@
-//! The properties of `tickpath-nyse`'s decoders, and of the books that are made of its messages.
+//! The properties of `tickpath-nyse`'s decoders, and of the books built from its messages.
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel, Packets};
@@ -8,7 +8,7 @@ use tickpath_nyse::{
 };
 use tickpath_types::{InstrumentId, Nanos, Sequence};
 
-/// XDP: what is read is written back to the same bytes, both readers agree, and books take whatever comes.
+/// XDP: messages are written back to the same bytes, both readers agree, and books accept any messages.
 pub fn xdp(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(3), 16);
     let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
@@ -36,7 +36,8 @@ pub fn xdp(data: &[u8]) {
     for (_, bytes) in &messages {
         message(bytes);
     }
-    // Twice: the second time many orders rest already. One message after the other comes to the same.
+    // Twice: the second time many orders rest already. Applying one message after the other gives the same
+    // result.
     let mut alone = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
     alone.handle_message_on(Channel(0), Sequence(1), data, &mut BooksAlone);
     for _ in 0..2 {

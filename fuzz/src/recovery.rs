@@ -1,4 +1,4 @@
-//! The properties of what brings a listener up to date: snapshots of the market, and copies of what users were told.
+//! The properties of recovery: snapshots of the market, and the drop copy of outbound messages.
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{COPY_HEADER_LEN, Copy};
@@ -15,14 +15,14 @@ use crate::nasdaq::Pieces;
 
 /// Instruments with a book.
 const INSTRUMENTS: u16 = 3;
-/// Orders that rest at most, few enough for the bound to be met.
+/// Maximum number of resting orders, small enough to be reached.
 const ORDERS_MAX: u32 = 8;
-/// Live messages that wait for a snapshot at most.
+/// Maximum number of live messages that wait for a snapshot.
 const HELD_MAX: usize = 4;
-/// The first live message after those that were lost.
+/// The first live message after the lost ones.
 const NEXT: Sequence = Sequence(10);
 
-/// Books that lost everything before [`NEXT`], and what heals them.
+/// Books that lost everything before [`NEXT`], and their recovery.
 struct Listener<B> {
     healer: SnapshotHealer,
     builder: BookBuilder<B>,
@@ -57,7 +57,7 @@ impl<B: BooksById> Listener<B> {
         outcome
     }
 
-    /// No book that waits may be believed.
+    /// Checks that no book that waits for a snapshot is trusted.
     fn check(&self) {
         let is_stale =
             |id| self.builder.instrument(InstrumentId(id)).expect("a book").health >= BookHealth::Stale;
@@ -67,13 +67,14 @@ impl<B: BooksById> Listener<B> {
     }
 }
 
-/// A client of snapshots whose server sends anything, of the whole market or of one instrument after another, with live
-/// messages in between: a book that waits is not believed, and the fast books are what the plain ones are.
+/// A snapshot client whose server sends anything, of the whole market or of one instrument after another,
+/// with live messages in between: a waiting book is not trusted, and the fast books equal the reference
+/// model.
 pub fn glimpse(data: &[u8]) {
     let _ = read_snapshots(data);
 }
 
-/// What came of the snapshots.
+/// Returns the outcomes of the snapshots.
 fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
     let mut outcomes = Vec::new();
     let (&choice, stream) = data.split_first().unwrap_or((&0, &[]));
@@ -122,7 +123,7 @@ fn end_of(message: &[u8]) -> Option<Sequence> {
     EndOfSnapshot::ref_from_bytes(message).ok()?.sequence()
 }
 
-/// A drop copy: what is read is written to the same bytes, and what is written is read; every cut is an error.
+/// A drop copy: messages are written to the same bytes and read back; every truncation is an error.
 pub fn drop_copy(data: &[u8]) {
     let mut out = vec![0; data.len() + COPY_HEADER_LEN];
     match Copy::parse(data) {

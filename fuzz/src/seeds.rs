@@ -1,4 +1,4 @@
-//! Well-formed inputs to start from: one of every message of each protocol.
+//! Well-formed initial inputs: one of every message of each protocol.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ use tickpath_types::{
 };
 use zerocopy::IntoBytes;
 
-/// Every ITCH message, filled with a digit, which is a listed code in many fields.
+/// Every ITCH message, filled with a digit, which is a valid code in many fields.
 #[must_use]
 pub fn itch() -> Vec<Vec<u8>> {
     let message = |message_type: &u8| {
@@ -68,7 +68,7 @@ pub fn fix() -> Vec<Vec<u8>> {
     recorded.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// What a FIX client sends, from logon to logout: fields alone, one message a line, see
+/// The messages of a FIX client, from logon to logout: fields only, one message a line; see
 /// [`fix_session`](crate::fix_session()).
 #[must_use]
 pub fn fix_session() -> Vec<Vec<u8>> {
@@ -88,7 +88,7 @@ pub fn fix_session() -> Vec<Vec<u8>> {
     vec![lines(&all), lines(&all[..3]), lines(&[all[0], all[3], all[3]]), lines(&[all[0], all[9]])]
 }
 
-/// A MoldUDP64 packet of messages, the two packets without, and a request.
+/// A MoldUDP64 packet of messages, the two packets without messages, and a request.
 #[must_use]
 pub fn mold() -> Vec<Vec<u8>> {
     let session = Session(*b"SESSION001");
@@ -119,7 +119,7 @@ pub fn binaryfile() -> Vec<Vec<u8>> {
 }
 
 fn stream(packets: &[Packet<'_>]) -> Vec<u8> {
-    // The first byte chooses the pieces that the stream arrives in.
+    // The first byte selects the pieces in which the stream arrives.
     let mut bytes = vec![7];
     for packet in packets {
         let mut out = [0; 128];
@@ -139,7 +139,7 @@ fn login(sequence: u64, heartbeat_timeout: Option<Nanos>) -> Packet<'static> {
     })
 }
 
-/// What a client sends, from login to logout, in both editions.
+/// The messages of a client, from login to logout, in both editions.
 #[must_use]
 pub fn soup_server() -> Vec<Vec<u8>> {
     let rest = [
@@ -156,7 +156,7 @@ pub fn soup_server() -> Vec<Vec<u8>> {
     ]
 }
 
-/// What a server sends, from the verdict to the end of the session.
+/// The messages of a server, from the login's verdict to the end of the session.
 #[must_use]
 pub fn soup_client() -> Vec<Vec<u8>> {
     let session = Session::new("DAY1").expect("a name");
@@ -175,8 +175,8 @@ pub fn soup_client() -> Vec<Vec<u8>> {
     ]
 }
 
-/// What a server of snapshots sends: of two instruments, of one after another, one that is too old, one of orders that
-/// contradict each other; and live messages in between.
+/// The messages of a snapshot server: of two instruments, of one after another, one that is too old, one with
+/// contradictory orders; and live messages in between.
 #[must_use]
 pub fn glimpse() -> Vec<Vec<u8>> {
     let now = Nanos(34_200_000_000_000);
@@ -240,7 +240,7 @@ pub fn drop_copy() -> Vec<Vec<u8>> {
     (1..).zip(ouch_outbound()).map(copied).collect()
 }
 
-/// Bytes of every type that `is_read` takes, grown until they are long enough, with and without options.
+/// Bytes of every type that `is_read` accepts, grown until they are long enough, with and without options.
 fn ouch(is_read: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let options = [TagValue::MinQty(50), TagValue::PostOnly(b'P'), TagValue::Firm(Alpha(*b"FIRM"))];
     let mut tail = [0; 64];
@@ -261,7 +261,7 @@ fn ouch(is_read: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Every OUCH message of a client, and an order that the venue takes.
+/// Every OUCH message of a client, and an order that the venue accepts.
 #[must_use]
 pub fn ouch_inbound() -> Vec<Vec<u8>> {
     let mut seeds = ouch(|bytes| Inbound::parse(bytes).is_ok());
@@ -285,7 +285,7 @@ pub fn ouch_inbound() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Every OUCH message of a venue, and an accepted order that a client takes.
+/// Every OUCH message of a venue, and an acceptance that a client understands.
 #[must_use]
 pub fn ouch_outbound() -> Vec<Vec<u8>> {
     let mut seeds = ouch(|bytes| Outbound::parse(bytes).is_ok());
@@ -301,7 +301,7 @@ pub fn ouch_outbound() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Two records of Databento's own test file, as they are, and four of them.
+/// Two records of Databento's own test file, unchanged, and four of them.
 #[must_use]
 pub fn dbn() -> Vec<Vec<u8>> {
     /// Bytes of a record of schema MBO.
@@ -322,7 +322,7 @@ pub fn lobster() -> Vec<Vec<u8>> {
     vec![lines.as_bytes().to_vec(), format!("Time,Type,OrderID,Size,Price,Direction\r\n{lines}").into_bytes()]
 }
 
-/// Rows of a LOBSTER order book file of one level and of two, with a level that is not there.
+/// Rows of a LOBSTER order book file of one level and of two, with an empty level.
 #[must_use]
 pub fn lobster_book() -> Vec<Vec<u8>> {
     let one = "9999999999,0,5853300,18\n9999999999,0,5853300,15\n5853400,18,5853300,15\n";
@@ -331,7 +331,7 @@ pub fn lobster_book() -> Vec<Vec<u8>> {
     vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()]
 }
 
-/// A short day of one symbol that holds together, lengths given and implied.
+/// A short, consistent day of one symbol, with given and with implied lengths.
 fn itch_days() -> Vec<Vec<u8>> {
     let now = |ms: u64| Nanos(34_200_000_000_000 + ms * 1_000_000);
     let stock = Stock::new("FUZZ").expect("a symbol");
@@ -357,13 +357,13 @@ fn itch_days() -> Vec<Vec<u8>> {
     vec![framed(true), framed(false)]
 }
 
-/// ITCH files of every message and of a short day, lengths given and implied.
+/// ITCH files of every message and of a short day, with given and with implied lengths.
 #[must_use]
 pub fn itch_blocks() -> Vec<Vec<u8>> {
     [binaryfile(), itch_days()].concat()
 }
 
-/// The first file of each format behind gzip and Zstandard, and gzip in two members.
+/// The first file of each format in gzip and Zstandard, and gzip in two members.
 #[must_use]
 pub fn compressed() -> Vec<Vec<u8>> {
     let gzip = |bytes: &[u8]| {
@@ -389,7 +389,7 @@ pub fn replay_file() -> Vec<Vec<u8>> {
     [plain, compressed(), vec![with_rows.to_vec()]].concat()
 }
 
-/// A segment of a few records under each policy, with its zeroes and without.
+/// A segment of a few records under each policy, with and without its zero padding.
 #[must_use]
 pub fn journal() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
@@ -411,7 +411,7 @@ pub fn journal() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Logs of a gateway: with a record of every kind, and cut off.
+/// Logs of a gateway: with a record of every kind, and truncated.
 #[must_use]
 pub fn gateway_log() -> Vec<Vec<u8>> {
     use tickpath_gateway::event_log::{FileHeader, Origin, RecordHeader, RecordKind};
@@ -432,7 +432,7 @@ pub fn gateway_log() -> Vec<Vec<u8>> {
     vec![whole, cut, zeros]
 }
 
-/// The first commands of a workload, and commands of every kind, of bytes that are codes of something.
+/// The first commands of a workload, and commands of every kind, built from bytes that are valid codes.
 #[must_use]
 pub fn command() -> Vec<Vec<u8>> {
     let config = WorkloadConfig { open_order_count: 100, command_count: 100, ..WorkloadConfig::default() };
@@ -499,14 +499,14 @@ pub fn gateway_frame() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A segment of shared memory, and changes to one: a name, a sequence of each part, the counts.
+/// A segment of shared memory, and changes to one: a name, a sequence number of each part, the counts.
 #[must_use]
 pub fn segment() -> Vec<Vec<u8>> {
     let place = tempfile::tempdir().expect("a folder can be made");
     let folder = tickpath_shm::Folder::create(place.path()).expect("it is ours");
     let name = tickpath_shm::SegmentName::new("seed").expect("it is a name");
     let whole = crate::shm::good_segment(&folder, &name);
-    // From the end of what the checksum guards on: the counts, then names, quotes and stream a page each.
+    // After the end of the bytes with a checksum: the counts, then names, quotes and stream on a page each.
     let patch = |place: u16, value: u8| [&place.to_le_bytes()[..], &[value]].concat();
     let page = |number: u16| number * 4_096 - 256;
     let changes =
@@ -550,7 +550,7 @@ pub fn ticks() -> Vec<Vec<u8>> {
     vec![stream(Scope::All), stream(Scope::Listed)]
 }
 
-/// What clients of the ticks protocol say.
+/// The messages of clients of the ticks protocol.
 #[must_use]
 pub fn ticks_requests() -> Vec<Vec<u8>> {
     let symbols: Vec<Symbol> = (0..280_u16).map(|_| Symbol(*b"ALPHA   ")).collect();
@@ -565,7 +565,7 @@ pub fn ticks_requests() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Captures: real packets of MoldUDP64 and of IEX-TP, a pcapng file, and segments of TCP.
+/// Captures: real packets of MoldUDP64 and of IEX-TP, a pcapng file, and TCP segments.
 #[must_use]
 pub fn packets() -> Vec<Vec<u8>> {
     vec![
@@ -576,7 +576,7 @@ pub fn packets() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A section with an interface of raw IP in nanoseconds, and a datagram.
+/// A section with a raw IP interface with nanosecond time stamps, and a datagram.
 fn pcapng() -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let len = (12 + body.len() as u32).to_le_bytes();
@@ -590,7 +590,7 @@ fn pcapng() -> Vec<u8> {
     [block(0x0a0d_0d0a, &header), block(1, &interface), block(6, &packet)].concat()
 }
 
-/// Three segments of a stream, the last two in the wrong order.
+/// Three segments of a stream, the last two out of order.
 fn pcap_of_tcp() -> Vec<u8> {
     let mut file = [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
     for (sequence, flags) in [(9_u32, 2), (14, 0), (10, 0)] {
@@ -659,7 +659,7 @@ pub fn iex_recovery() -> Vec<Vec<u8>> {
     vec![stream, gap_fill.to_vec()]
 }
 
-/// Messages of books, each with its length before it.
+/// Messages that change books, each prefixed with its length.
 #[must_use]
 pub fn iex_books() -> Vec<Vec<u8>> {
     use tickpath_iex::{AddOrder, OrderExecuted, OrderModify, PriceLevelUpdate, QuoteUpdate, wire::Ticker};
@@ -684,7 +684,7 @@ pub fn iex_books() -> Vec<Vec<u8>> {
     vec![stream]
 }
 
-/// Recorded replies and notifications of the Deribit API, and small ones by hand.
+/// Recorded replies and notifications of the Deribit API, and small handwritten ones.
 #[must_use]
 pub fn deribit_inbound() -> Vec<Vec<u8>> {
     const RECORDED: [&str; 9] = [
@@ -721,11 +721,11 @@ pub fn deribit_request() -> Vec<Vec<u8>> {
     REQUESTS.iter().map(|request| request.as_bytes().to_vec()).collect()
 }
 
-/// Conversations with the Deribit front by FIX: fields alone, a message a line, of two accounts in turn; see
+/// Conversations with the Deribit front by FIX: fields only, a message a line, of two accounts in turn; see
 /// [`fix_door`](crate::fix_door()).
 #[must_use]
 pub fn fix_door() -> Vec<Vec<u8>> {
-    // A name that keeps the other account's turn.
+    // A name that uses up the other account's turn.
     const NOTHING: &str = "0";
     let orders = [
         "D|11=a|54=2|38=100|44=60000|55=BTC-PERPETUAL|100010=desk",
@@ -744,7 +744,7 @@ pub fn fix_door() -> Vec<Vec<u8>> {
     ];
     let followed = [
         "V|262=m|263=1|264=0|265=1|267=3|269=0|269=1|269=2|146=2|55=BTC-PERPETUAL|55=BTC_USDC",
-        // As a client asked that was recorded.
+        // From a recorded request of a client.
         "V|55=BTC-PERPETUAL|262=203|263=1|264=20|265=1|267=3|269=0|269=1|269=2",
         "x|320=l|559=0|263=1|15=BTC",
         "V|262=n|263=1|264=10|265=0|267=2|269=3|269=6|55=BTC-PERPETUAL",
@@ -849,7 +849,7 @@ pub fn deribit_front() -> Vec<Vec<u8>> {
     [&trades[..], &linked, &quotes, &options].map(|lines| lines.join("\n").into_bytes()).to_vec()
 }
 
-/// What a peer of a web server may send.
+/// Possible input from a peer of a web server.
 #[must_use]
 pub fn web() -> Vec<Vec<u8>> {
     crate::web::memory::seeds()

@@ -9,15 +9,15 @@ use tickpath_shm::{
 use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook};
 use zerocopy::FromZeros;
 
-/// Bytes of a segment that a checksum guards; a change in them is found before anything else is looked at.
+/// Bytes of a segment with a checksum; a change in them is detected before anything else is read.
 const GUARDED: usize = 256;
-/// Bytes of one change to a segment: where, in two bytes, and what.
+/// Bytes of one change to a segment: a position in two bytes, and a value.
 const PATCH_LEN: usize = 3;
 
-/// A segment of any bytes: either it is refused in one line, or everything in it can be read to an end.
+/// A segment of any bytes: it is refused in one line, or all of its contents can be read to an end.
 ///
-/// Bytes that begin as a segment does are the whole file. Others are changes to a good one behind its checksum: pages
-/// that another process has written into.
+/// Bytes that begin like a segment are the whole file. Other bytes are changes to a valid segment after its
+/// checksum, like pages that another process has written to.
 pub fn segment(data: &[u8]) {
     let place = tempfile::tempdir().expect("a folder can be made");
     let folder = Folder::create(place.path()).expect("it is ours");
@@ -79,7 +79,7 @@ fn read_events(reader: &EventsReader) {
     }
 }
 
-/// The bytes of a small segment of events whose writer has gone in good order.
+/// The bytes of a small event segment whose writer has closed it in good order.
 pub(crate) fn good_events(folder: &Folder, name: &SegmentName) -> Vec<u8> {
     let mut writer = EventsWriter::create(folder, name, 2, Nanos(5)).expect("there is room");
     (1..=3_u64).for_each(|number| writer.send(&[number; 23]));
@@ -99,7 +99,7 @@ fn small_segment(folder: &Folder, name: &SegmentName) -> SegmentWriter {
     writer
 }
 
-/// The bytes of a small segment whose writer has gone in good order.
+/// The bytes of a small segment whose writer has closed it in good order.
 pub(crate) fn good_segment(folder: &Folder, name: &SegmentName) -> Vec<u8> {
     drop(small_segment(folder, name));
     fs::read(folder.file(name)).expect("it was written")

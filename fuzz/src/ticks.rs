@@ -4,7 +4,7 @@ use tickpath_ticks::message::{Hello, SUBSCRIBE, Tick};
 use tickpath_ticks::parser::{Gap, ParserStats, StreamError, TickListener, TickParser};
 use tickpath_ticks::request::{RequestError, RequestListener, RequestParser, SubscribePart};
 
-/// Everything that a listener is told.
+/// All messages that a listener receives.
 #[derive(Default, PartialEq, Debug)]
 struct Told {
     ticks: Vec<Tick>,
@@ -40,7 +40,7 @@ pub fn ticks(data: &[u8]) {
     let read = |piece_len: usize| -> (Told, ParserStats, Result<(), StreamError>) {
         let (mut parser, mut told) = (TickParser::new(), Told::default());
         let result = data.chunks(piece_len).try_for_each(|piece| parser.feed(piece, &mut told));
-        // A piece is counted as a whole, whatever in it is wrong.
+        // A piece counts as a whole, even if a part of it is invalid.
         (told, ParserStats { bytes: 0, ..*parser.stats() }, result)
     };
     let whole = read(usize::MAX);
@@ -55,7 +55,7 @@ pub fn ticks(data: &[u8]) {
     }
 }
 
-/// A client's stream: the same requests and error in any pieces, no more names than were announced.
+/// A client's stream: the same requests and error in any pieces, and no more names than were announced.
 pub fn ticks_requests(data: &[u8]) {
     #[derive(Default, PartialEq, Debug)]
     struct Requests(Vec<String>);

@@ -1,4 +1,5 @@
-//! The properties of `tickpath-web`'s server: whatever bytes come, a connection ends, and nothing is longer than its bounds.
+//! The properties of `tickpath-web`'s server: for any bytes, a connection ends, and nothing is longer than
+//! its bounds.
 
 #[allow(clippy::unwrap_used)]
 #[path = "../../io/web/tests/memory/mod.rs"]

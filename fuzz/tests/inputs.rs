@@ -1,4 +1,4 @@
-//! Every fuzz target has inputs to begin with.
+//! Every fuzz target has initial inputs.
 
 #[test]
 fn every_target_has_inputs() {

@@ -3,17 +3,17 @@
 use tickpath_fuzz::mutation::{Random, mutate};
 use tickpath_fuzz::seeds;
 
-/// Mutations tried of each decoder; the whole file takes seconds.
+/// Mutations for each decoder; the whole file takes seconds.
 const ROUNDS: usize = 20_000;
-/// Mutations tried of a target that reads every input several times, or through a file and books.
+/// Mutations for a target that reads every input several times, or through a file and books.
 const LONG_ROUNDS: usize = 1_000;
 
-/// Mutations tried of what makes a server of its own each time.
+/// Mutations for a target that starts a new server for each input.
 const SERVER_ROUNDS: usize = 300;
-/// The same of a whole venue, which is started again.
+/// Mutations for a target with a whole venue, which is restarted.
 const VENUE_ROUNDS: usize = 30;
 
-/// Mutations tried of what is read into new books each time.
+/// Mutations for a target that reads each input into new books.
 const SNAPSHOT_ROUNDS: usize = 5_000;
 
 fn smoke(body: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {
