@@ -1,4 +1,5 @@
-//! Which crates of the project may depend on which: [`LAYERS`] and [`CRATES`] are the whole rule.
+//! Checks which crates of the project may depend on each other: [`LAYERS`] and [`CRATES`] are the complete
+//! rule.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::Problem;
 use super::tree::Tree;
 
-/// The first folder of a crate's path, and what the crates in it may depend on: folders and crates.
+/// The first folder of a crate's path, and the allowed dependencies of the crates in it: folders and crates.
 struct Layer {
     folder: &'static str,
     may_use: &'static [&'static str],
@@ -18,7 +19,7 @@ struct Layer {
     tests_may_use: &'static [&'static str],
 }
 
-/// Parts of tests; nothing but tests and benches uses them.
+/// Support code of tests; only tests and benches use it.
 const TEST_SUPPORT: &str = "test-support/base";
 
 const LAYERS: [Layer; 9] = [
@@ -53,8 +54,8 @@ const LAYERS: [Layer; 9] = [
     Layer { folder: "xtask", may_use: &[], tests_may_use: &[] },
 ];
 
-/// Small crates that every layer may use: quantities, rings, stamps, planted faults, admission control, and the fields of
-/// binary messages.
+/// Small crates that every layer may use: quantities, rings, stamps, failpoints, admission control, and the
+/// fields of binary messages.
 const SMALL: [&str; 6] =
     ["core/types", "core/timing", "core/lockfree", "core/faults", "core/admission", "protocols/wire"];
 const BELOW_EXAMPLES: &[&str] = &["core", "protocols", "io", "apps"];
@@ -90,7 +91,7 @@ const CRATES: &[(&str, &[&str])] = &[
 struct Dependency {
     from: String,
     to: String,
-    /// True for what only tests and benches use.
+    /// True for a dependency of tests and benches only.
     is_dev: bool,
 }
 
@@ -140,7 +141,7 @@ fn read(metadata: &Value) -> Result<(BTreeSet<String>, Vec<Dependency>)> {
 
 fn check_folder(folder: &str) -> Option<Problem> {
     let known: Vec<&str> = LAYERS.iter().map(|layer| layer.folder).collect();
-    let text = || format!("{folder} is in no layer: a crate stands in one of {}", known.join(", "));
+    let text = || format!("{folder} is in no layer: a crate belongs in one of {}", known.join(", "));
     layer_of(folder).is_none().then(|| Problem::in_file(&manifest(folder), text()))
 }
 
