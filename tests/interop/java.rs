@@ -1,4 +1,4 @@
-//! The Java program: built by Maven, once in a run of the tests.
+//! The Java program: built by Maven, once per run of the tests.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// What the program of `tests/interop/java` is run with; `None` where there is no Java or no Maven, which is said.
+/// Returns the class path of the program in `tests/interop/java`; `None`, with a message, without Java or
+/// Maven.
 ///
 /// # Panics
-/// When it cannot be built, with what to do.
+/// If it cannot be built, with a message that says what to do.
 pub fn classpath() -> Option<&'static str> {
     static CLASSPATH: OnceLock<Option<String>> = OnceLock::new();
     CLASSPATH
@@ -26,13 +27,13 @@ pub fn classpath() -> Option<&'static str> {
 /// Runs a main class of the program.
 pub fn command(classpath: &str, main_class: &str, args: &[&str]) -> Command {
     let mut command = Command::new("java");
-    // The run is short: what only pays off later is left out.
+    // The run is short, so disable optimisations that only pay off later.
     command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classpath]);
     command.arg(format!("tickpath.interop.{main_class}")).args(args).stdin(Stdio::null());
     command
 }
 
-/// The first of the programs that is not there.
+/// Returns the first of the required programs that is missing.
 fn missing() -> Option<&'static str> {
     ["javac", "java", "mvn"].into_iter().find(|program| {
         let started = Command::new(program)
@@ -45,7 +46,7 @@ fn missing() -> Option<&'static str> {
     })
 }
 
-/// Tells it to whoever runs the tests: what a test prints by `println!` is shown only when it fails.
+/// Prints the reason to standard error: output of a test by `println!` is shown only when it fails.
 fn skip(reason: &str) {
     let _ = writeln!(std::io::stderr(), "tests/interop is skipped: {reason}");
 }
@@ -54,7 +55,7 @@ fn build() -> String {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop/java");
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("interop");
     std::fs::create_dir_all(&target).unwrap();
-    // Two test programs of one target folder do not build into it at once.
+    // Two test programs with the same target folder must not build into it at once.
     let lock = File::create(target.join("lock")).unwrap();
     lock.lock().unwrap();
     let output = Command::new("mvn")
@@ -76,7 +77,7 @@ fn build() -> String {
     format!("{0}/classes:{0}/jars/*", target.display())
 }
 
-/// Whether Maven says that it has not got a library or a plugin.
+/// Whether Maven reports a missing library or plugin.
 fn is_unresolved(text: &str) -> bool {
     ["could not be resolved", "Could not resolve", "Could not transfer", "Could not find artifact"]
         .iter()

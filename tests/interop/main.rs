@@ -13,7 +13,7 @@ mod third_party;
 
 use std::process::Command;
 
-/// This program once more, where nothing is installed.
+/// Runs this program again in an environment without Java and Python.
 #[test]
 fn without_java_and_python_a_line_each_says_what_is_missing() {
     let this = std::env::current_exe().unwrap();

@@ -1,4 +1,4 @@
-//! The Python programs: in an environment of their own, made once in a run of the tests.
+//! The Python programs: in a separate environment, created once per run of the tests.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The interpreter with the packages of `tests/interop/python/requirements.txt`; `None` where there is no Python, which
-/// is said.
+/// Returns the interpreter with the packages of `tests/interop/python/requirements.txt`; `None`, with a
+/// message, without Python.
 ///
 /// # Panics
-/// When the packages cannot be had, with what to do.
+/// If the packages cannot be installed, with a message that says what to do.
 pub fn interpreter() -> Option<&'static Path> {
     static INTERPRETER: OnceLock<Option<PathBuf>> = OnceLock::new();
     INTERPRETER.get_or_init(install).as_deref()
@@ -27,7 +27,7 @@ fn install() -> Option<PathBuf> {
     }
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("interop-python");
     std::fs::create_dir_all(&target).unwrap();
-    // Two test programs of one target folder do not build into it at once.
+    // Two test programs with the same target folder must not build into it at once.
     let lock = File::create(target.join("lock")).unwrap();
     lock.lock().unwrap();
     let python = target.join("venv/bin/python");

@@ -14,9 +14,9 @@ use tickpath_test_venue::sample;
 use crate::support::{run, spawn};
 use crate::{java, python};
 
-/// Longest time for the minute of `cryptofeed_client.py` and its end.
+/// Time limit for the minute of `cryptofeed_client.py` and its end.
 const CRYPTOFEED_PATIENCE: Duration = Duration::from_secs(150);
-/// Printed by the client when the venue is to be stopped or killed.
+/// Line that the client prints when the venue is to be stopped or killed.
 const READY: &str = "ready for the end of the venue";
 
 #[test]
@@ -28,7 +28,7 @@ fn a_client_of_others_trades_comes_back_and_is_told_the_end() {
     venue.process.interrupt();
     assert_passed(client);
     let venue = venue.process.join();
-    // It warns that without a journal everything is forgotten.
+    // The venue warns that without a journal all state is lost.
     assert_eq!(venue.code, Some(0), "{}\n{}", venue.out, venue.err);
 }
 
@@ -99,7 +99,7 @@ fn every_unified_call_of_ccxt_is_answered() {
     stop_deribit(venue);
 }
 
-/// A minute, in which the book of each side is empty time and again.
+/// Runs for a minute, in which the book of each side is repeatedly empty.
 #[test]
 fn cryptofeed_follows_a_market_over_tls() {
     let Some(python) = python::interpreter() else { return };
@@ -128,7 +128,8 @@ fn an_engine_of_others_trades_by_fix() {
     stop_deribit(venue);
 }
 
-/// The sample's venue and where WebSockets connect to it; by TLS, with the certificate in the folder, where the scheme is `wss`.
+/// Starts the sample's venue; returns its WebSocket URL too. With the scheme `wss` it uses TLS and the
+/// folder's certificate.
 fn start_deribit_web(folder: &Path, scheme: &str) -> (Running, String) {
     let tls = "tls = { certificate = 'certificate.pem', private_key = 'key.pem' }\n";
     let mut venue = start_deribit_with(folder, if scheme == "wss" { tls } else { "" });
@@ -152,7 +153,8 @@ fn start_deribit(folder: &Path) -> Running {
     start_deribit_with(folder, "")
 }
 
-/// The sample's venue with its Deribit front at free addresses, with further settings of it, its journal in a folder.
+/// Starts the sample's venue with its Deribit front at free addresses, further settings of it, and its
+/// journal in a folder.
 fn start_deribit_with(folder: &Path, settings: &str) -> Running {
     let front = format!("[deribit]\n{settings}matching_rate = 1000\nmatching_burst = 1000\n");
     let config =
@@ -164,7 +166,7 @@ fn start_deribit_with(folder: &Path, settings: &str) -> Running {
     Running::spawn(command)
 }
 
-/// A folder for a venue of two symbols, and what a client must know of it.
+/// A folder for a venue of two symbols, and the client's parameters.
 struct Site {
     classpath: &'static str,
     folder: tempfile::TempDir,
@@ -178,11 +180,11 @@ struct Venue {
 }
 
 impl Site {
-    /// `None` where there is no Java.
+    /// `None` without Java.
     fn new() -> Option<Site> {
         let classpath = java::classpath()?;
         let folder = tempfile::tempdir().unwrap();
-        // Two symbols, so that a stock locate is not by chance the one expected.
+        // Two symbols, so that the expected stock locate is not correct by chance.
         let instruments = "[[instrument]]\nsymbol = 'OTHER'\nreference_price = '25.00'\n\
                            [[instrument]]\nsymbol = 'TRADED'\nreference_price = '100.00'\n";
         std::fs::write(folder.path().join("instruments.toml"), instruments).unwrap();
@@ -210,7 +212,7 @@ impl Site {
         Venue { process, order_entry, retransmission }
     }
 
-    /// Starts the client; `ending` says how the venue ends, `input` announces it.
+    /// Starts the client; `ending` is the way in which the venue ends, and `input` announces it.
     fn start_client(&self, venue: &Venue, ending: &str, input: Stdio) -> Running {
         let Venue { order_entry, retransmission, .. } = venue;
         let [line_a, line_b] = &self.lines;

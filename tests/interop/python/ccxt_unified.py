@@ -16,12 +16,12 @@ LINEAR = "ETH/USDC:USDC"
 SPOT = "BTC/USDC"
 CALLS = 0
 
-# Entries of `has` that are no methods.
+# Entries of `has` that are not methods.
 FEATURES = {
     "publicAPI", "privateAPI", "CORS", "sandbox", "spot", "margin", "swap", "future", "option", "ws",
 }
 
-# Why a call cannot be done, and what ccxt says then.
+# The reasons why a call is impossible, and ccxt's errors.
 REFUSED = {
     "fetchCurrenciesWs": (
         AttributeError, "ccxt lists it as emulated, and its class without WebSockets has no such method"),
@@ -69,10 +69,10 @@ def over_http():
     anna, bert = connect("anna"), connect("bert")
     option = next(symbol for symbol, market in anna.markets.items() if market["option"])
     now = anna.milliseconds()
-    # On the tick of prices above 0.005, of which ccxt's precision knows nothing.
+    # On the tick of prices above 0.005, which ccxt's precision does not support.
     option_price = int(float(anna.fetch_ticker(option)["info"]["mark_price"]) / 0.0005) * 0.0005
 
-    # A market with trades, positions and closed orders.
+    # Creates a market with trades, positions and closed orders.
     sold = anna.create_order(PERPETUAL, "limit", "sell", 200, 60000)
     bought = bert.create_order(PERPETUAL, "limit", "buy", 100, 60000)
     a_list = lambda result: isinstance(result, list)
@@ -175,7 +175,7 @@ def over_http():
     for name, ways in calls.items():
         for way in ways:
             call(name, *(way if isinstance(way, tuple) else (way,)))
-    # Methods that no unified call reaches.
+    # Methods without a unified call.
     for name, params in [
         ("public_get_get_volatility_index_data", {"currency": "BTC", "start_timestamp": now - 60_000, "end_timestamp": now, "resolution": "60"}),
         ("public_get_get_funding_chart_data", {"instrument_name": "BTC-PERPETUAL", "length": "8h"}),

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 
 ADDRESS, AUTHORITY, SECONDS = sys.argv[1], sys.argv[2], float(sys.argv[3])
-# Both are read by the libraries below.
+# The libraries below read both.
 os.environ["SSL_CERT_FILE"] = os.environ["REQUESTS_CA_BUNDLE"] = AUTHORITY
 
 import websocket
@@ -45,7 +45,7 @@ class Venue(Deribit):
     logins = 0
 
     async def authenticate(self, conn):
-        # Its nonce is the millisecond, and a nonce is good once: two connections must not log in in the same one.
+        # Its nonce is the millisecond and may be used once: two connections must not log in in the same one.
         delay, Venue.logins = 0.1 * Venue.logins, Venue.logins + 1
         await asyncio.sleep(delay)
         await super().authenticate(conn)

@@ -73,7 +73,7 @@ public final class Client {
 
     private void run() throws IOException {
         logIn();
-        // The opening is over for long: the venue has been silent for a second.
+        // The opening is long over: the venue has been silent for a second.
         long start = lineA.nextSequence();
         List<Itch.Event> market = trade();
         readLines(start, market);

@@ -117,7 +117,7 @@ public final class FixClient {
             Steps.equal("tick", 0.5, perpetual.getDouble(969));
             return found.size() + " instruments";
         });
-        // A venue opens its instruments a moment after its doors.
+        // A venue opens its instruments a moment after its endpoints.
         steps.run("security status", () -> {
             long deadline = System.nanoTime() + PATIENCE_NANOS;
             while (true) {
@@ -284,7 +284,7 @@ public final class FixClient {
             Steps.equal("quotes", List.of("0 1 59600 10 moved", "0 1 60400 10 moved"), quoted(anna.next("b")));
             anna.send(message("Z", 1166, "all-quotes", 298, "4"));
             expect(anna.next("r"), 11, "all-quotes", 530, "11", 531, "11", 298, "4", 533, "2");
-            // The report of the last of them comes behind its answer.
+            // The report of the last of them follows its answer.
             expect(anna.next("8"), 39, "4", 9019, "desk", 302, "set");
             return "2 quotes";
         });

@@ -56,7 +56,7 @@ final class FixSession implements Application {
     public void toAdmin(Message message, SessionID sessionId) {
         switch (type(message)) {
             case "A" -> sign(message);
-            // The engine found a message of the venue's wrong: no step may pass after that.
+            // The engine rejected a message of the venue: no step may pass after that.
             case "3" -> states.add("rejected " + message);
             default -> {
             }
@@ -70,7 +70,7 @@ final class FixSession implements Application {
 
     @Override
     public void toApp(Message message, SessionID sessionId) {
-        // Nothing is to be added.
+        // Nothing to add.
     }
 
     @Override
@@ -117,7 +117,7 @@ final class FixSession implements Application {
         while (true) {
             Message message = received.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
             Steps.check(message != null, user + " waits for a message of type " + type);
-            // The engine says that the session is down as soon as it has a logout.
+            // The engine reports the session as down as soon as it receives a logout.
             Steps.check(states.isEmpty() || type(message).equals("5"), user + ": " + states);
             if (type(message).equals(type)) {
                 return message;

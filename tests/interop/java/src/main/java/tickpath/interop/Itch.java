@@ -39,7 +39,7 @@ final class Itch {
     }
 
     Itch() {
-        // One method for each kind of message, which has it as the only argument: all are taken alike.
+        // One method for each kind of message, with the message as its only argument: all are handled alike.
         ITCH50Listener listener = (ITCH50Listener) Proxy.newProxyInstance(
             Itch.class.getClassLoader(), new Class<?>[] {ITCH50Listener.class}, (proxy, method, arguments) -> {
                 events.add(new Event(method.getName(), fields(arguments[0])));

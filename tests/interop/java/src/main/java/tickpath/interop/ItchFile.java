@@ -22,7 +22,7 @@ public final class ItchFile {
             counts.merge(type, 1L, Long::sum);
         })) {
             while (reader.read() >= 0) {
-                // Every read has given one message to the listener.
+                // Every read has passed one message to the listener.
             }
         }
         counts.forEach((type, count) -> System.out.println(type + " " + count));

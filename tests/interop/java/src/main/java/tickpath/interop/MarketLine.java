@@ -35,7 +35,7 @@ final class MarketLine implements MoldUDP64ClientStatusListener {
             long wantedSequence) throws IOException {
         DatagramChannel line = DatagramChannel.open(StandardProtocolFamily.INET);
         line.setOption(StandardSocketOptions.SO_REUSEADDR, true);
-        // Bound to the group: what other groups have on the same port does not come here.
+        // Bound to the group, so that packets of other groups on the same port do not arrive here.
         line.bind(group);
         line.join(group.getAddress(), network);
         DatagramChannel requestChannel = DatagramChannel.open(StandardProtocolFamily.INET);

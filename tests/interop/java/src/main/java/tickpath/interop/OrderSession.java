@@ -62,7 +62,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         if (bytes < 0) {
             close();
         } else if (bytes == HEARTBEAT_LEN && events == eventsBefore) {
-            // Nassau takes heartbeats in silence, and refuses a type that it does not know.
+            // Nassau ignores heartbeats silently, and refuses unknown types.
             heartbeats++;
         }
     }
@@ -106,7 +106,7 @@ final class OrderSession implements SoupBinTCPClientStatusListener {
         events++;
         session = accepted.getSession().trim();
         firstSequence = accepted.getSequenceNumber();
-        // Before it is let in, a client has nothing to say but who it is.
+        // Before its login is accepted, a client may send nothing else.
         loop.tick(keepAlive);
     }
 

@@ -102,7 +102,7 @@ final class Trading {
         Ouch.Order heir = Ouch.Order.day(maker.nextUserRef(), 'B', 1, stock, PAR);
         maker.send(Ouch.replace(nothing.userRef(), heir));
         maker.rejected(heir.userRef(), REPLACE_NOT_ALLOWED, heir.clientOrderId());
-        // A cancel of an order that is gone has no answer, so the next answer is the query's.
+        // A cancel of an unknown order has no answer, so the next answer is the query's.
         maker.send(Ouch.cancel(1, 0));
         maker.send(Ouch.accountQuery());
         maker.nextUserRefIs(maker.lastUserRef() + 1);
