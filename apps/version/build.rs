@@ -1,4 +1,4 @@
-//! Finds the commit that is built, where there is one.
+//! Determines the commit of the build, if there is one.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,13 +27,13 @@ fn main() {
         }
     }
     let of_sources = |args: &[&str]| git(&[args, &["--"], &SOURCES].concat()).unwrap_or_default();
-    // An edit of these compiles the programs anyway. Cargo takes a path that is not there as changed at every build.
+    // An edit of these compiles the programs anyway. Cargo treats a missing path as changed at every build.
     for path in of_sources(&["ls-files"]).lines().filter(|path| Path::new(path).exists()) {
         println!("cargo::rerun-if-changed={path}");
     }
-    // Without the lock on the index, which somebody's commit may need at this moment.
+    // Without the lock on the index, which a concurrent commit may need.
     let changed = of_sources(&["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]);
-    // `lab bench --record` refuses what ends in this.
+    // `lab bench --record` refuses a commit with this suffix.
     let dirty = if changed.is_empty() { "" } else { "-dirty" };
     if let Some(commit) = git(&["rev-parse", "HEAD"]) {
         println!("cargo::rustc-env=TICKPATH_COMMIT={commit}{dirty}");
@@ -44,7 +44,7 @@ fn main() {
     println!("cargo::rustc-env=TICKPATH_VERSION={version}{commit}");
 }
 
-/// The trimmed output of git; `None` where there is no git or no repository.
+/// Returns the trimmed output of git; `None` without git or a repository.
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())

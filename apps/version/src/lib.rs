@@ -1,10 +1,10 @@
 //! Version and commit of the build.
 //!
-//! Both change with each commit and with the first edit after it. Here, and never inlined, a change of them has this crate
-//! compiled and no other.
+//! Both change with each commit and with the first edit after it. They are here and never inlined, so that a
+//! change recompiles only this crate.
 
-/// The version, and the commit and its date where they are known: `0.1.0 (0123abc 2026-01-31)`. The commit ends in
-/// `-dirty` where sources differed from it.
+/// The version, and the commit and its date if known: `0.1.0 (0123abc 2026-01-31)`. The commit ends in
+/// `-dirty` if sources differed from it.
 #[inline(never)]
 #[must_use]
 pub fn version() -> &'static str {
