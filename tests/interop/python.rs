@@ -41,7 +41,7 @@ fn install() -> Option<PathBuf> {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             output.status.success(),
-            "the packages of tests/interop/python/requirements.txt cannot be had: let pip reach its index once; later \
+            "the packages of tests/interop/python/requirements.txt cannot be installed: let pip reach its index once; later \
              runs need no network\n{text}"
         );
     };

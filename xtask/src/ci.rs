@@ -1,9 +1,9 @@
-//! Everything that CI runs, step by step, the quick checks first.
+//! Runs all steps of CI, the quick checks first.
 //!
-//! The steps share builds: clippy and rustdoc use the same checked dependencies, tests and benches the
-//! same profile. Loom and Miri compile with other flags, so each has a target folder apart and does not
-//! evict the others. All programs are built with every feature, and with the failpoints of the simulator's
-//! own test, which cost another build of half the workspace otherwise.
+//! The steps share builds: clippy and rustdoc use the same checked dependencies, tests and benches the same
+//! profile. Loom and Miri compile with other flags, so each has a separate target folder and does not evict
+//! the others. All programs are built with every feature, and with the failpoints of the simulator's own
+//! test, which would otherwise cost another build of half the workspace.
 
 use std::fmt;
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::command::Command;
 use crate::say::say;
 use crate::{fuzz, target_dir, tidy};
 
-/// Everything that can be built: all programs, and the simulator's failpoints.
+/// All features: those of all programs, and the simulator's failpoints.
 const FEATURES: &str = "--features tickpath/full,tickpath-simulator/planted-faults";
-/// How long each fuzz target runs in a long run.
+/// Run time of each fuzz target in a long run, in seconds.
 const FUZZ_SECONDS: u64 = 60;
 
 /// One step of CI.
@@ -27,22 +27,23 @@ struct Step {
     name: &'static str,
     what: &'static str,
     action: Action,
-    /// Only where a long run is asked for, or the step is named.
+    /// The step runs only in a long run, or when it is named.
     is_long: bool,
 }
 
 enum Action {
-    /// Commands that must all succeed.
+    /// Commands, all of which must succeed.
     Commands(Vec<Command>),
     /// The checks of this program.
     Tidy,
-    /// A command that needs Miri; skipped, and said so, where Miri cannot be had.
+    /// A command that needs Miri; skipped with a message if Miri is unavailable.
     Miri(Command),
-    /// Every fuzz target under libFuzzer, so many seconds each; skipped, and said so, without a nightly compiler.
+    /// Every fuzz target under libFuzzer for `seconds` each; skipped with a message without a nightly
+    /// compiler.
     Fuzz { seconds: u64 },
 }
 
-/// How a step ended.
+/// The outcome of a step.
 enum Outcome {
     Passed,
     Skipped,
@@ -55,7 +56,7 @@ fn steps(root: &Path) -> Vec<Step> {
     let step = |name, what, action| Step { name, what, action, is_long: false };
     let one = |command| Action::Commands(vec![command]);
     let mut fmt = vec![Command::new("cargo fmt --all --check")];
-    // The fuzz targets are no member of the workspace.
+    // The fuzz targets are not members of the workspace.
     if root.join("fuzz/targets/Cargo.toml").exists() {
         fmt.push(Command::new("cargo fmt --manifest-path fuzz/targets/Cargo.toml --check"));
     }
@@ -114,8 +115,8 @@ fn steps(root: &Path) -> Vec<Step> {
     ]
 }
 
-/// The command with what `cargo clippy -- -D warnings` sets, so that Cargo finds the crates that clippy has checked and
-/// does not check them again. Unchanged where clippy is not in the toolchain's folder.
+/// Sets the flags of `cargo clippy -- -D warnings`, so that Cargo finds the crates that clippy has checked
+/// and does not check them again. Unchanged if clippy is not in the toolchain's folder.
 fn as_clippy(command: Command) -> Command {
     let sysroot = std::process::Command::new("rustc").args(["--print", "sysroot"]).output();
     let sysroot = sysroot.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default();
@@ -135,18 +136,19 @@ pub fn list(root: &Path) {
     }
 }
 
-/// Which steps to run.
+/// Selects the steps to run.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice<'a> {
-    /// Those of every run.
+    /// The steps of every run.
     Usual,
-    /// All of them.
+    /// All steps.
     Long,
-    /// Those named, separated by commas.
+    /// The named steps, separated by commas.
     Only(&'a str),
 }
 
-/// Runs the chosen steps in CI's order and reports the time of each; with `has_times` that of each command too.
+/// Runs the selected steps in CI's order and reports the time of each; with `has_times` also that of each
+/// command.
 ///
 /// Stops at the first failure. Returns whether all of them passed or were skipped.
 pub fn run(root: &Path, choice: Choice<'_>, has_times: bool) -> Result<bool> {
@@ -246,17 +248,17 @@ fn run_commands(root: &Path, commands: &[Command], has_times: bool) -> Result<Ou
     Ok(Outcome::Passed)
 }
 
-/// Whether a nightly Miri is there, after trying to add it to a nightly toolchain.
+/// Whether a nightly Miri is available, after trying to add it to a nightly toolchain.
 fn has_miri(root: &Path) -> bool {
     let probe = Command::new("cargo +nightly miri --version");
     let sources = Command::new("rustup component add miri rust-src --toolchain nightly");
     probe.succeeds_quietly(root) || (sources.succeeds_quietly(root) && probe.succeeds_quietly(root))
 }
 
-/// Time that one step took.
+/// Duration of one step.
 struct Took {
     elapsed: Duration,
-    /// Of all processes that it started and waited for; `None` where the system does not say.
+    /// CPU time of all processes that it started and waited for; `None` if the system does not report it.
     cpu: Option<Duration>,
 }
 

@@ -7,7 +7,7 @@ use std::process::{self, Child, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
-/// A program with its arguments and what it adds to the environment.
+/// A program with its arguments and additional environment variables.
 #[derive(Clone, Debug)]
 pub struct Command {
     words: Vec<String>,
@@ -15,7 +15,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Words separated by blanks; none of them may hold a blank itself.
+    /// Splits a line at blanks; a word cannot contain a blank.
     pub fn new(line: &str) -> Command {
         Command { words: line.split_whitespace().map(str::to_owned).collect(), env: Vec::new() }
     }
@@ -26,20 +26,20 @@ impl Command {
         self
     }
 
-    /// Runs it in `root` with this program's input and output.
+    /// Runs it in `root` with the input and output of this program.
     pub fn run(&self, root: &Path) -> Result<ExitStatus> {
         self.process(root).status().with_context(|| format!("cannot run '{self}'"))
     }
 
-    /// Begins to run it in `root` in a process group of its own, which a terminal's Ctrl-C does not reach; its input and
-    /// output are pipes.
+    /// Starts it in `root` in a separate process group, which a terminal's Ctrl-C does not reach; its input
+    /// and output are pipes.
     pub fn spawn_apart(&self, root: &Path) -> Result<Child> {
         let mut process = self.process(root);
         process.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         process.spawn().with_context(|| format!("cannot run '{self}'"))
     }
 
-    /// Runs it in `root` and says only whether it succeeded.
+    /// Runs it in `root`; returns only whether it succeeded.
     pub fn succeeds_quietly(&self, root: &Path) -> bool {
         let status = self.process(root).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
@@ -62,7 +62,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// The text as a shell reads it back.
+/// Quotes the text for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

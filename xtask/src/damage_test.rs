@@ -1,4 +1,4 @@
-//! Journals of a venue that are damaged, one file at a time.
+//! Damages the journals of a venue, one file at a time.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::interrupt::Interrupt;
 use crate::options;
 use crate::say::say;
 
-/// Files damaged by default.
+/// Default number of damaged files.
 const TRIALS: u64 = 2_000;
 
-/// Runs the damage campaign with `options`; true when nothing was lost silently and no number used twice.
+/// Runs the damage campaign with `options`; true when no loss went undetected and no number was used twice.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let [trials, seed] = options::numbers(options, [("--trials", TRIALS), ("--seed", 1)])?;
     ensure!(trials > 0, "--trials must be at least 1");

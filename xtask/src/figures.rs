@@ -1,4 +1,4 @@
-//! The figures in documents, made from the reports in `results/`.
+//! Generates the figures in documents from the reports in `results/`.
 //!
 //! The figure of a row on a kind of host (CPU family, CPU model, cores) is the median over all runs at one commit: the newest
 //! commit with three runs, or the newest where none has three. Runs that lost more than 3% of their time to the host count
@@ -15,9 +15,9 @@ use serde_json::Value;
 use crate::say::say;
 use crate::tidy::{Problem, Tree};
 
-/// Runs at one commit that a figure is taken from, at least, where a commit has as many.
+/// Minimum number of runs at one commit for a figure, if a commit has that many.
 const RUNS_MIN: usize = 3;
-/// Share of the time that the host may take of a run, in percent.
+/// Maximum share of a run's time that the host may take, in percent.
 const STEAL_PERCENT_MAX: f64 = 3.0;
 const PERFORMANCE: &str = "docs/performance.md";
 const README: &str = "README.md";
@@ -48,7 +48,7 @@ struct Run {
     rows: Vec<RunRow>,
 }
 
-/// A row of a report that has a value.
+/// A row of a report with a value.
 struct RunRow {
     name: String,
     unit: String,
@@ -58,11 +58,11 @@ struct RunRow {
     ratio: Option<f64>,
     goal: Option<String>,
     reached: Option<bool>,
-    /// Part of the work that the limit or the goal leaves out. A row that has one is not judged.
+    /// Part of the work that the limit or the goal leaves out. A row with such a part has no verdict.
     limit_excludes: Option<String>,
 }
 
-/// A row over the runs that it is taken from.
+/// A row, combined over the runs.
 struct Figure {
     unit: String,
     value: f64,
@@ -78,7 +78,7 @@ struct Figure {
     is_noisy: bool,
 }
 
-/// Everything that figures are made from.
+/// All committed reports.
 struct Results {
     /// Newest first.
     runs: Vec<Run>,
@@ -97,7 +97,7 @@ pub fn run(root: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Reports of unknown code, documents whose figures differ from those that the results give, and figures in README that none
+/// Finds reports of unknown code, documents with outdated figures, and figures in README that no result
 /// gives.
 pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = unidentified(tree)?;
@@ -114,7 +114,7 @@ pub fn check(tree: &Tree) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// Reports that do not say which code they measured, when, or what the host took meanwhile.
+/// Finds reports without the measured code, the time, or the share that the host took.
 fn unidentified(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for path in reports(tree) {
@@ -145,7 +145,7 @@ fn read_report(tree: &Tree, path: &str) -> Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("{path} is no JSON"))
 }
 
-/// The generated documents; none where there are no results.
+/// Generates the documents; none without results.
 fn documents(tree: &Tree) -> Result<Vec<(String, String)>> {
     let results = Results::read(tree)?;
     if results.runs.is_empty() {
@@ -203,7 +203,7 @@ impl Results {
         newest.limit_excludes.as_deref()
     }
 
-    /// Kinds of host, that of the newest run first.
+    /// Kinds of host; that of the newest run comes first.
     fn hosts(&self) -> Vec<&str> {
         let mut hosts: Vec<&str> = Vec::new();
         for run in &self.runs {
@@ -252,7 +252,7 @@ impl Results {
         })
     }
 
-    /// The figures that README quotes: of each row those of the host with three runs at one commit, or the newest.
+    /// The figures for README: for each row those of the host with three runs at one commit, or the newest.
     fn quoted(&self) -> String {
         let mut text =
             String::from("| what | here | limit of the host | goal | host |\n|---|---|---|---|---|\n");
@@ -327,7 +327,7 @@ impl Results {
     }
 }
 
-/// Names of the rows of some runs, in the order of their reports, those of the newest first.
+/// Names of the rows of some runs, in the order of their reports, beginning with the newest.
 fn names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for row in runs.flat_map(|run| &run.rows) {
@@ -376,7 +376,7 @@ impl Run {
 }
 
 impl RunRow {
-    /// The row, unless it has no value.
+    /// Parses a row; `None` if it has no value.
     fn of(row: &Value) -> Option<RunRow> {
         let text = |name: &str| row[name].as_str().map(str::to_owned);
         Some(RunRow {
@@ -412,7 +412,7 @@ impl Figure {
         }
     }
 
-    /// A line of the page.
+    /// Formats a line of the page.
     fn line(&self, name: &str) -> String {
         let reached = match (self.reached, &self.goal) {
             (Some(true), _) => "yes",
@@ -468,7 +468,7 @@ fn number(value: f64, unit: &str) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Three significant digits, no fewer before the point; thousands apart.
+/// Formats a number with three significant digits, but all digits before the point, and thousand separators.
 fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,
@@ -509,7 +509,7 @@ mod tests {
         .to_string()
     }
 
-    /// The figure of the row `stamp` on the one host of these reports: date, commit, steal, value.
+    /// The figure of the row `stamp` on the only host of these reports: date, commit, steal, value.
     fn figure(runs: &[(&str, &str, f64, f64)]) -> Figure {
         let texts: Vec<(String, String)> = runs
             .iter()

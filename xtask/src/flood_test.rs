@@ -1,4 +1,4 @@
-//! Silent connections at every endpoint of a venue, and logins meanwhile.
+//! Opens silent connections at every endpoint of a venue, and logs in meanwhile.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::interrupt::Interrupt;
 use crate::options;
 use crate::say::say;
 
-/// Silent connections by default.
+/// Default number of silent connections.
 const CONNECTIONS: u64 = 2_000;
 /// Duration of the attack on each endpoint, in seconds.
 const SECONDS: u64 = 60;
-/// Longest time that 99 of 100 logins may take, in milliseconds.
+/// Upper bound of the 99th percentile of login times, in milliseconds.
 const P99_MAX_MS: f64 = 100.0;
 /// The meaning of an interrupted run.
 const MEANING: &str = "endpoints that are not named were not attacked";
-/// How the line about an endpoint begins.
+/// Prefix of the line about an endpoint.
 const LINE: &str = "flood ";
 
 /// Runs the flood test with `options`; true when every login succeeded in time.
@@ -53,7 +53,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     Ok(status.success() && slow.is_empty())
 }
 
-/// The failure of an endpoint whose line shows times beyond the limit.
+/// Returns the failure of an endpoint whose line shows times beyond the limit.
 fn too_slow(line: &str) -> Option<String> {
     let (name, rest) = line.strip_prefix(LINE)?.split_once(':')?;
     let p99 = rest.split_once("p99 ")?.1.split_once(" ms")?.0.parse().unwrap_or(f64::INFINITY);

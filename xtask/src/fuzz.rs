@@ -1,4 +1,4 @@
-//! The fuzz targets under libFuzzer.
+//! Runs the fuzz targets under libFuzzer.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result, ensure};
 use crate::command::Command;
 use crate::target_dir;
 
-/// Memory that one input may take: recordings are read into books.
+/// Memory limit for one input: recordings are read into books.
 const MEMORY_MB_MAX: u32 = 4_096;
 
-/// What is missing to fuzz at all, and how to get it. `cargo-fuzz` is installed where only it is missing.
+/// Returns a missing prerequisite with the remedy. Installs `cargo-fuzz` if only that is missing.
 pub fn missing_tool(root: &Path) -> Option<&'static str> {
     if !Command::new("cargo +nightly --version").succeeds_quietly(root) {
         return Some(
@@ -25,7 +25,7 @@ pub fn missing_tool(root: &Path) -> Option<&'static str> {
     (!is_there).then_some("cargo-fuzz is missing; install it with: cargo install cargo-fuzz")
 }
 
-/// One run of each target, after the inputs that it begins with were written.
+/// Writes the initial inputs and returns one run of each target.
 pub fn commands(root: &Path, seconds: u64) -> Result<Vec<Command>> {
     let manifest = fs::read_to_string(root.join("fuzz/targets/Cargo.toml"))
         .context("cannot read fuzz/targets/Cargo.toml")?;
@@ -44,7 +44,7 @@ pub fn commands(root: &Path, seconds: u64) -> Result<Vec<Command>> {
     Ok(std::iter::once(seeds).chain(targets.iter().map(run)).collect())
 }
 
-/// Names of the programs of a manifest, in its order.
+/// Names of the programs in a manifest, in its order.
 fn targets(manifest: &str) -> Vec<&str> {
     let mut lines = manifest.lines().map(str::trim);
     let mut names = Vec::new();

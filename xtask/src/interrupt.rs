@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! Handles Ctrl-C.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 /// Exit status after Ctrl-C, as shells report it.
 pub const EXIT_INTERRUPTED: u8 = 130;
 
-/// Whether somebody wants this program to end.
+/// Whether the user has requested the end of this program.
 #[derive(Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
-/// The program was told to end, and says what that means.
+/// The program was interrupted; describes the consequence.
 #[derive(Debug)]
 pub struct Interrupted(pub &'static str);
 
@@ -27,7 +27,7 @@ impl fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 impl Interrupt {
-    /// Raised by Ctrl-C, by a terminal that closes, or by a polite `kill`, which end this program no longer.
+    /// Raised by Ctrl-C, by a closing terminal, or by SIGTERM, which no longer end this program directly.
     pub fn on_signals() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -37,7 +37,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// An error with these words once it is raised.
+    /// Returns an error with this meaning once it is raised.
     pub fn check(&self, meaning: &'static str) -> Result<()> {
         match self.is_raised() {
             true => Err(Interrupted(meaning).into()),

@@ -1,4 +1,4 @@
-//! A venue that is killed again and again.
+//! Kills a venue repeatedly.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::interrupt::Interrupt;
 use crate::options;
 use crate::say::say;
 
-/// Kills when nothing else is said.
+/// Default number of kills.
 const KILLS: u64 = 100;
-/// How often it is looked whether the test has ended or is to be ended.
+/// Interval of the checks for the end of the test or an interrupt.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// What Ctrl-C means.
-const MEANING: &str = "what is said above is of the kills until then";
+/// The consequence of Ctrl-C.
+const MEANING: &str = "the figures above are of the kills until then";
 
-/// Runs the kill test with `options`; true when nothing was lost or doubled.
+/// Runs the kill test with `options`; true when nothing was lost or duplicated.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let [kills, seed] = options::numbers(options, [("--kills", KILLS), ("--seed", 1)])?;
     ensure!(kills > 0, "--kills must be at least 1");
@@ -40,15 +40,15 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     Ok(status.success())
 }
 
-/// Runs the test to its end, or until it is interrupted: then its input ends, and with that, after the life of a venue, it
-/// does. It is in a process group of its own, so that Ctrl-C reaches nobody but this program; and what it prints is printed
-/// here, so that it does not fail where nobody reads it.
+/// Runs the test to its end, or until an interrupt. An interrupt closes its input, which ends it after the
+/// current venue instance. It runs in a separate process group, so that Ctrl-C reaches only this program. Its
+/// output is printed here, so that it does not fail without a reader.
 fn watch(command: &Command, root: &Path, interrupt: &Interrupt) -> Result<ExitStatus> {
     let mut test = command.spawn_apart(root)?;
-    let printed = test.stdout.take().context("the pipe was asked for")?;
+    let printed = test.stdout.take().context("the pipe was requested")?;
     let printing = thread::spawn(move || BufReader::new(printed).lines().map_while(Result::ok).for_each(say));
     let status = wait(&mut test, interrupt)?;
-    // It has printed everything.
+    // The process has printed everything.
     let _ = printing.join();
     Ok(status)
 }

@@ -1,4 +1,4 @@
-//! The project's chores as one program: `cargo xtask ci` runs everything that CI runs.
+//! The project's development tasks as one program: `cargo xtask ci` runs all steps of CI.
 
 mod ci;
 mod command;
@@ -8,6 +8,7 @@ mod flood_test;
 mod fuzz;
 mod interrupt;
 mod kill_test;
+mod layouts;
 mod options;
 mod say;
 mod soak;
@@ -30,6 +31,7 @@ cargo xtask ci --long              the same, and every fuzz target for a minute
 cargo xtask ci --list              name the steps and say what each one checks
 cargo xtask tidy                   check what the compiler does not: layers, file sizes, leftovers (seconds)
 cargo xtask figures                make docs/performance.md and README's figures from results/
+cargo xtask layouts                make the tables of docs/protocols/layouts.md from the code
 cargo xtask kill-test [--kills N] [--seed S]
                                    kill a venue under load N times (100), and look for what it lost or doubled
 cargo xtask damage-test [--trials N] [--seed S]
@@ -49,14 +51,14 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Where standard error cannot be written the exit code tells.
+            // If standard error cannot be written to, the exit code shows the failure.
             let _ = writeln!(stderr(), "xtask: {error:#}");
             ExitCode::from(if error.is::<Interrupted>() { EXIT_INTERRUPTED } else { 2 })
         }
     }
 }
 
-/// Returns whether everything asked for passed.
+/// Returns whether all requested tasks passed.
 fn run(args: &[String]) -> Result<bool> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     if args.iter().any(|arg| matches!(*arg, "--help" | "-h")) {
@@ -74,6 +76,7 @@ fn run(args: &[String]) -> Result<bool> {
         ["ci", "--only", names] => ci::run(root(), Choice::Only(names), true),
         ["tidy"] => tidy::run(root()),
         ["figures"] => figures::run(root()),
+        ["layouts"] => layouts::run(root()),
         ["kill-test", options @ ..] => kill_test::run(root(), options),
         ["damage-test", options @ ..] => damage_test::run(root(), options),
         ["flood-test", options @ ..] => flood_test::run(root(), options),
@@ -92,7 +95,7 @@ fn root() -> &'static Path {
     own.parent().expect("xtask is a folder of the workspace")
 }
 
-/// Where builds go: `CARGO_TARGET_DIR` or `target`.
+/// The build folder: `CARGO_TARGET_DIR` or `target`.
 fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
 }

@@ -1,8 +1,8 @@
-//! Options that take a whole number each.
+//! Command line options with a whole number each.
 
 use anyhow::{Context, Result, bail};
 
-/// The values of the `known` options, which have these defaults, as the command line changes them.
+/// Parses the `known` options, given with their defaults, and returns their values.
 pub fn numbers<const N: usize>(args: &[&str], known: [(&str, u64); N]) -> Result<[u64; N]> {
     let mut values = known.map(|(_, default)| default);
     for pair in args.chunks(2) {

@@ -1,11 +1,12 @@
-//! Standard output.
+//! Writes to standard output.
 
 use std::fmt::Display;
 use std::io::{Write, stdout};
 
-/// Prints a line, or several.
+/// Prints one or more lines.
 ///
-/// A reader that went away (`cargo xtask ci | head`) ends nothing: work goes on to its end, and the exit code tells.
+/// A closed pipe (`cargo xtask ci | head`) ends nothing: the work continues, and the exit code shows the
+/// result.
 pub fn say(lines: impl Display) {
     let mut out = stdout();
     let _ = writeln!(out, "{lines}").and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! A whole market for a long time: its memory must stay as it is, and nothing may be lost.
+//! Runs a whole market for a long time: its memory must stay constant, and nothing may be lost.
 
 use std::fmt;
 use std::fs;
@@ -13,39 +13,40 @@ use crate::interrupt::Interrupt;
 use crate::say::say;
 use crate::{options, target_dir};
 
-/// How long, in minutes, when nothing else is said.
+/// Default duration in minutes.
 const MINUTES: u64 = 60;
-/// A year.
+/// Maximum duration in minutes: a year.
 const MINUTES_MAX: u64 = 365 * 24 * 60;
-/// New orders a second when nothing else is said.
+/// Default rate in new orders per second.
 const RATE: u64 = 50_000;
-/// How often it is looked whether the market has ended or is to be ended.
+/// Interval of the checks for the market's end or an interrupt.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often memory is looked at.
+/// Interval of the memory samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
-/// How often it is printed, in samples.
+/// Number of samples between two printed ones.
 const PRINTED_EVERY: usize = 12;
-/// The part of the time, one in so many, in which pools and logs fill up and pages are used for the first time.
+/// Divisor for the warm-up part of the time, in which pools and logs fill up and pages are used for the first
+/// time.
 const WARM_UP: usize = 3;
-/// Memory that may come to what there was after the warm-up, in KiB: allocators keep some.
+/// Maximum growth after the warm-up, in KiB: allocators keep some memory.
 const GROWTH_MAX_KIB: u64 = 2 * 1024;
-/// What Ctrl-C means.
+/// The consequence of Ctrl-C.
 const MEANING: &str = "a soak is judged at its end, so nothing is";
-/// Proofs that the market must have put to the test; the others may have had nothing to test.
+/// Reconciliation checks that must have had something to test; the others need not.
 const EXERCISED: [&str; 3] = ["books_equal", "positions_zero", "gaps_healed"];
 
-/// What was seen, in KiB, and what the market says of itself.
+/// The memory samples in KiB, and the market's own report.
 #[derive(Debug)]
 struct Observations {
-    /// Resident memory, in equal intervals.
+    /// Resident memory, at equal intervals.
     resident: Vec<u64>,
     /// Whether the market ended with success.
     ended_well: bool,
-    /// What it printed at its end: a line for each of its proofs.
+    /// Its final output: a line for each of its reconciliation checks.
     report: String,
 }
 
-/// Why it does not pass, if it does not.
+/// The verdict, with the reason for a failure.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Passed {
@@ -58,14 +59,14 @@ enum Verdict {
         from: u64,
         to: u64,
     },
-    /// These did not hold, or had nothing to test.
+    /// These checks did not hold, or had nothing to test.
     Unproven {
         proofs: Vec<&'static str>,
     },
     Failed,
 }
 
-/// Runs a market with `options`; true when its memory is flat and its proofs hold.
+/// Runs a market with `options`; true when its memory is constant and its reconciliation checks hold.
 pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let [minutes, rate] = options::numbers(options, [("--minutes", MINUTES), ("--rate", RATE)])?;
     ensure!((1..=MINUTES_MAX).contains(&minutes), "--minutes must be 1 to {MINUTES_MAX}");
@@ -76,7 +77,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     ensure!(is_built, "tickpath does not build");
     let program = root.join(target_dir()).join("release/tickpath");
     let folder = root.join(target_dir()).join("soak");
-    // A journal grows by some 20 GB an hour: it stays out of a folder that may be memory.
+    // A journal grows by about 20 GB an hour: keep it out of a folder that may be in memory.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
@@ -99,7 +100,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let resident = watch(&mut market.process, &interrupt)?;
     let ended_well = market.process.wait()?.success();
     let text = printed.and_then(|printed| printed.join().ok()).transpose()?.unwrap_or_default();
-    // The report without the progress before it.
+    // The report without the progress lines before it.
     let report = text.find("What flowed").map_or(text.as_str(), |start| &text[start..]).to_owned();
     say(&report);
     let verdict = verdict(&Observations { resident, ended_well, report });
@@ -107,7 +108,7 @@ pub fn run(root: &Path, options: &[&str]) -> Result<bool> {
     Ok(matches!(verdict, Verdict::Passed { .. }))
 }
 
-/// A market that runs, and the folder of its journal: neither outlives this, whatever happens meanwhile.
+/// A running market and the folder of its journal; both are removed on drop.
 struct Market {
     process: Child,
     folder: PathBuf,
@@ -115,14 +116,14 @@ struct Market {
 
 impl Drop for Market {
     fn drop(&mut self) {
-        // One that has ended is left alone.
+        // Has no effect if the process has ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
         fs::remove_dir_all(&self.folder).ok();
     }
 }
 
-/// Resident memory of the market until it ends.
+/// Samples the resident memory of the market until it ends.
 fn watch(market: &mut Child, interrupt: &Interrupt) -> Result<Vec<u64>> {
     let started = Instant::now();
     let mut next_sample = started + SAMPLE_INTERVAL;
@@ -146,7 +147,7 @@ fn watch(market: &mut Child, interrupt: &Interrupt) -> Result<Vec<u64>> {
     }
 }
 
-/// `VmRSS` of a process's status.
+/// Returns `VmRSS` from a process's status.
 fn resident_kib(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
@@ -156,7 +157,7 @@ fn verdict(seen: &Observations) -> Verdict {
     let Observations { resident, ended_well, report } = seen;
     let proofs: Vec<&str> = EXERCISED.into_iter().filter(|proof| !is_proven(report, proof)).collect();
     let warm = &resident[resident.len() / WARM_UP..];
-    // The process is smaller while it ends.
+    // The process shrinks while it ends.
     let (first, last) = warm.split_at(warm.len() / 2);
     match (first.iter().max(), last.iter().max()) {
         _ if !proofs.is_empty() => Verdict::Unproven { proofs },
@@ -167,7 +168,7 @@ fn verdict(seen: &Observations) -> Verdict {
     }
 }
 
-/// True when the report says of a proof that it was put to the test and holds.
+/// True when the report says that a reconciliation check had something to test and holds.
 fn is_proven(report: &str, proof: &str) -> bool {
     report.lines().any(|line| line.split_whitespace().take(2).eq(["holds", proof]))
 }
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(resident_kib("Name:\tx\n"), None, "a process that has ended");
     }
 
-    /// What a market prints, with this said of its gaps.
+    /// The output of a market, with this text about its gaps.
     fn report(gaps: &str) -> String {
         let held =
             ["books_equal      the books", "positions_zero   they sum to zero", "hops_sum         they do"];
@@ -223,7 +224,7 @@ mod tests {
         verdict(&Observations { resident, ended_well: true, report: report("holds") })
     }
 
-    /// 12 samples of warm-up, then as long at one level.
+    /// 12 samples of warm-up, then twice as many at one level.
     fn flat() -> Vec<u64> {
         (0..12).map(|step| step * 10_000).chain([120_000; 24]).collect()
     }

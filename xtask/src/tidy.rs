@@ -1,32 +1,34 @@
-//! Checks of what the compiler does not see: layers, sizes, leftovers.
+//! Checks beyond the compiler's: layers, sizes, leftovers.
 
 mod cycles;
 mod layers;
+mod links;
 mod lockfile;
 mod purity;
 mod source;
 mod text;
 mod tree;
+mod words;
 
 use std::fmt;
 use std::path::Path;
 
 use anyhow::Result;
 
-use crate::figures;
 use crate::say::say;
+use crate::{figures, layouts};
 pub use tree::Tree;
 #[cfg(test)]
 pub use tree::temp::TempTree;
 
-/// One thing to put right.
+/// One problem to fix.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Relative to the root of the tree.
     pub path: String,
-    /// From 1; `None` when it is about the whole file.
+    /// Line number from 1; `None` if it concerns the whole file.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// Description of the problem and its remedy.
     pub text: String,
 }
 
@@ -49,7 +51,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Runs every check on the tree at `root` and prints what it finds; returns whether that is nothing.
+/// Runs every check on the tree at `root` and prints the problems; returns whether there are none.
 pub fn run(root: &Path) -> Result<bool> {
     let tree = Tree::open(root)?;
     let problems = check(&tree)?;
@@ -68,11 +70,14 @@ fn check(tree: &Tree) -> Result<Vec<Problem>> {
     let mut problems = lockfile::check(tree)?;
     problems.extend(layers::check(tree)?);
     problems.extend(cycles::check(tree)?);
+    problems.extend(links::check(tree)?);
     problems.extend(figures::check(tree)?);
+    problems.extend(layouts::check(tree)?);
     for path in tree.files() {
         problems.extend(text::check_size(path, tree.len(path)?));
         let Some(text) = tree.read_text(path)? else { continue };
         problems.extend(text::check(path, &text));
+        problems.extend(words::check(path, &text));
         if path.ends_with(".rs") {
             problems.extend(purity::check(path, &text));
         }

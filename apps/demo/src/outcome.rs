@@ -408,7 +408,11 @@ mod tests {
         };
         assert_eq!(zero([position(1), position(-1)], 1, 0, 0), Some(true));
         assert_eq!(zero([position(1), position(1)], 1, 0, 0), Some(false));
-        assert_eq!(zero([position(1), position(-1)], 1, 1, 0), Some(false), "an execution without a position");
+        assert_eq!(
+            zero([position(1), position(-1)], 1, 1, 0),
+            Some(false),
+            "an execution without a position"
+        );
         assert_eq!(
             zero([position(1), position(-1)], 1, 0, 1),
             None,

@@ -421,7 +421,11 @@ mod tests {
         let agents = |thread: usize| placement.threads[thread].agents.join(" ");
         assert_eq!(agents(0), "probe-gateway feed-handler probe probe-gateway");
         assert_eq!(agents(1), "order-server matcher order-server publisher flow");
-        assert_eq!((placement.threads.len(), placement.observer), (2, Some(2)), "no agent is left on a thread");
+        assert_eq!(
+            (placement.threads.len(), placement.observer),
+            (2, Some(2)),
+            "no agent is left on a thread"
+        );
         let own = placed_so(&threads, None);
         assert_eq!(own.placement_on(&[]).unwrap(), own.placement.unwrap());
     }

@@ -100,10 +100,7 @@ impl Outcome {
     }
 
     fn write_participants(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "Participants                orders       fills        volume             P&L  refused"
-        )?;
+        writeln!(f, "Participants                orders       fills        volume             P&L  refused")?;
         for participant in &self.participants {
             writeln!(
                 f,

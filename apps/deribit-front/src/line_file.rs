@@ -286,7 +286,7 @@ mod tests {
         assert_eq!((texts(&path), file.error()), (b"1\n2\n3\n".to_vec(), None));
         assert!(file.replace(b"4\n") && file.append(b"5\n"));
         assert_eq!(texts(&path), b"4\n5\n");
-        assert_eq!(file.written.number, 5, "numbers go on where a file is replaced");
+        assert_eq!(file.written.number, 5, "numbers continue where a file is replaced");
         (file.file, file.waiting) = (File::open(&path).unwrap(), vec![b'\n'; WAITING_MAX]);
         assert!(!file.append(b"4\n") && file.is_given_up, "no more than may wait");
     }

@@ -27,23 +27,23 @@ const UPGRADE: &str = "GET /ws/api/v2 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade
 const LOGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"public/auth","params":{"grant_type":"client_credentials","client_id":"anna","client_secret":"test"}}"#;
 
 /// A venue reached through one kind of socket.
-struct Door {
+struct Endpoint {
     venue: Running,
     trust: Option<TlsClient>,
 }
 
-impl Door {
-    fn plain(folder: &Path) -> Door {
-        Door { venue: start(folder), trust: None }.opened()
+impl Endpoint {
+    fn plain(folder: &Path) -> Endpoint {
+        Endpoint { venue: start(folder), trust: None }.opened()
     }
 
-    fn tls(folder: &Path) -> Door {
+    fn tls(folder: &Path) -> Endpoint {
         let (venue, trust) = start_with_tls(folder);
-        Door { venue, trust: Some(trust) }.opened()
+        Endpoint { venue, trust: Some(trust) }.opened()
     }
 
     /// Waits until the instruments trade.
-    fn opened(self) -> Door {
+    fn opened(self) -> Endpoint {
         let target = format!("/api/v2/public/get_instrument?instrument_name={PERPETUAL}");
         let request = format!("GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n");
         wait_until("the market", || {
@@ -168,8 +168,8 @@ impl Peer {
 }
 
 /// Runs a test over TCP and over TLS.
-fn by_both(test: impl Fn(&Door)) {
-    for open in [Door::plain, Door::tls] {
+fn by_both(test: impl Fn(&Endpoint)) {
+    for open in [Endpoint::plain, Endpoint::tls] {
         let folder = tempfile::tempdir().unwrap();
         let door = open(folder.path());
         test(&door);
@@ -322,7 +322,7 @@ fn who_asks_too_often_over_a_socket_is_told_so_and_counted() {
 fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let few = |text: String| text.replace("[deribit]\n", "[deribit]\nmax_connections_per_address = 2\n");
-    let door = Door { venue: start_with(folder.path(), few), trust: None };
+    let door = Endpoint { venue: start_with(folder.path(), few), trust: None };
     // The oldest connection without a login is closed for a new one, which may log in.
     let (mut oldest, mut first, mut second) = (door.web(), door.web(), door.web());
     wait_until("the end of the oldest", || !matches!(oldest.receive(), Ok(None)));
@@ -344,7 +344,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
     door.venue.stop();
     // By default the clients of this machine have no per-address limit: more than another machine may have.
     let folder = tempfile::tempdir().unwrap();
-    let door = Door::plain(folder.path());
+    let door = Endpoint::plain(folder.path());
     let mut many: Vec<WebSocketClient> = (0..40).map(|_| door.web()).collect();
     for web in &mut many {
         let _ = web.send("[]");
@@ -358,7 +358,7 @@ fn an_address_has_as_many_clients_as_the_file_says_and_is_told_so() {
 fn a_login_right_behind_the_upgrade_ends_the_time_for_it() {
     let folder = tempfile::tempdir().unwrap();
     let short = |text: String| text + "\n[pre_login]\ndeadline = '1s'\n";
-    let door = Door { venue: start_with(folder.path(), short), trust: None };
+    let door = Endpoint { venue: start_with(folder.path(), short), trust: None };
     let mut peer = door.peer();
     let mut bytes = UPGRADE.as_bytes().to_vec();
     bytes.extend(masked(LOGIN));
@@ -546,10 +546,10 @@ fn a_secret_waits_for_others_failures_unless_it_was_right_there_before() {
     let file = folder.path().join("labels.trusted");
     let open = || {
         let fix = |text: String| text.replace("[deribit]\n", "[deribit]\nfix_address = '127.0.0.1:0'\n");
-        Door { venue: start_with(folder.path(), fix), trust: None }.opened()
+        Endpoint { venue: start_with(folder.path(), fix), trust: None }.opened()
     };
     // Base64 of anna:test and anna:wrong.
-    let ask = |door: &Door, secret: &str| {
+    let ask = |door: &Endpoint, secret: &str| {
         let header = format!("Authorization: Basic {secret}\r\n");
         door.get("/api/v2/private/get_positions", &header)
     };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 use tickpath_admission::{LoginGuard, LoginPolicy};
 use tickpath_agent::TscClock;
-use tickpath_gateway_core::{Bans, Door, Venue};
-use tickpath_gateway_io::{ClientId, Door as LocalDoor, DoorEvent, LeaveReason, Login, LoginId};
+use tickpath_gateway_core::{Bans, EventSink, Venue};
+use tickpath_gateway_io::{ClientId, ClientPort, ClientPortEvent, LeaveReason, Login, LoginId};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
 use tickpath_gateway_protocol::{
     AckStatus, AckType, ErrorCode, Event, EventKind, ExternalLatency, OrderAck, Origin, RequestKind, Text,
@@ -66,7 +66,7 @@ pub struct Capabilities {
 
 /// The client port, and the clients that are logged in.
 pub struct Doorway {
-    door: LocalDoor,
+    door: ClientPort,
     checker: LoginChecker,
     bans: Bans,
     /// Whether each user has an account, by user index.
@@ -89,7 +89,7 @@ impl Doorway {
     /// Opens the sessions on a client port. `traders` says for each user whether it has an account.
     #[must_use]
     pub fn new(
-        door: LocalDoor,
+        door: ClientPort,
         checker: LoginChecker,
         bans: Bans,
         traders: Vec<bool>,
@@ -164,7 +164,7 @@ impl Doorway {
 
     /// The client port.
     #[must_use]
-    pub const fn door(&self) -> &LocalDoor {
+    pub const fn door(&self) -> &ClientPort {
         &self.door
     }
 
@@ -185,7 +185,7 @@ impl Doorway {
         {
             work += 1;
             match event {
-                DoorEvent::Request(client, request) => {
+                ClientPortEvent::Request(client, request) => {
                     let at = clock.now();
                     self.is_received = false;
                     core.handle_request(at, client.number(), &request, self, venue);
@@ -197,9 +197,9 @@ impl Doorway {
                         is_received: self.is_received && !self.capabilities.is_dry_run,
                     });
                 }
-                DoorEvent::Login(login) => self.put_off(now, login),
-                DoorEvent::Left(client, reason) => self.leave(now, client, reason, core),
-                DoorEvent::Heartbeat(client, heartbeat) => {
+                ClientPortEvent::Login(login) => self.put_off(now, login),
+                ClientPortEvent::Left(client, reason) => self.leave(now, client, reason, core),
+                ClientPortEvent::Heartbeat(client, heartbeat) => {
                     let metrics = self.metrics.client(client.slot());
                     metrics.to_client.record(heartbeat.to_client_ns);
                     metrics.to_gateway.record(heartbeat.to_gateway_ns);
@@ -359,7 +359,7 @@ impl Doorway {
     }
 }
 
-impl Door for Doorway {
+impl EventSink for Doorway {
     #[inline]
     fn send(&mut self, client: u32, mut event: Event) {
         // A client whose ring is full is disconnected; later polls report it.

@@ -9,7 +9,7 @@ use tickpath_admin::AdminThread;
 use tickpath_admission::PreLoginLimits;
 use tickpath_agent::{Agent, AgentError, Runner, StopSignal, ThreadPlan, TscClock};
 use tickpath_gateway_core::{AdminCommand, Bans, Control, Core, Life, Policy, label::session_at};
-use tickpath_gateway_io::{Door as LocalDoor, DoorConfig, monotonic};
+use tickpath_gateway_io::{ClientPort, ClientPortConfig, monotonic};
 use tickpath_gateway_protocol::{GatewayState, SessionId, Text};
 use tickpath_shm::{Folder, SegmentName};
 use tickpath_types::Nanos;
@@ -131,7 +131,7 @@ impl Gateway {
             venue: config.venue.ws_uri.clone(),
             orders: config.venue.order_door(),
         };
-        let door = LocalDoor::open(door_config(config, folder, segment))?;
+        let door = ClientPort::open(door_config(config, folder, segment))?;
         let ahead_ns = clock.now().0.saturating_sub(monotonic().0);
         let session = door.session();
         let life = Life {
@@ -233,9 +233,9 @@ fn open_log(config: &GatewayConfig, session: SessionId, clock: TscClock) -> anyh
     }
 }
 
-fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> DoorConfig {
+fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> ClientPortConfig {
     let clients = &config.clients;
-    DoorConfig {
+    ClientPortConfig {
         gateway: Text::cut(&config.name),
         exchange: Text::cut(&config.venue.exchange),
         clients_max: clients.max as usize,
@@ -248,7 +248,7 @@ fn door_config(config: &GatewayConfig, folder: Folder, segment: SegmentName) -> 
         events_max: clients.events_max.into(),
         broadcasts_max: clients.market_data_max.into(),
         heartbeat: clients.heartbeat.0,
-        ..DoorConfig::new(&config.client_socket(), folder, segment)
+        ..ClientPortConfig::new(&config.client_socket(), folder, segment)
     }
 }
 

@@ -17,7 +17,7 @@ use tickpath_deribit::envelope::Inbound;
 use tickpath_deribit::scan::ScanError;
 use tickpath_deribit::session::SessionEvent;
 use tickpath_fix::{Message, MsgType};
-use tickpath_gateway_core::{AdminCommand, Control, Core, Door, Life, Venue};
+use tickpath_gateway_core::{AdminCommand, Control, Core, EventSink, Life, Venue};
 use tickpath_gateway_protocol::Request;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
@@ -133,7 +133,7 @@ impl Recorded {
         now: Nanos,
         command: &AdminCommand,
         control: &Control,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if !self.is_on || *command == AdminCommand::Status {
             return self.core.handle_admin(command, control, door);
@@ -165,7 +165,7 @@ impl Recorded {
         now: Nanos,
         client: u32,
         request: &Request,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         if !self.is_on {
@@ -180,7 +180,7 @@ impl Recorded {
     }
 
     /// As [`Core::rehearse`]: a warm-up has no effects, so nothing is recorded.
-    pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
+    pub fn rehearse(&mut self, now: Nanos, door: &mut impl EventSink, venue: &mut impl Venue) {
         self.core.rehearse(now, door, venue);
     }
 
@@ -220,7 +220,7 @@ impl Recorded {
         stream: usize,
         received: Nanos,
         event: SessionEvent<'_>,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if !self.is_on {
             return self.core.handle_event(stream, received, event, door);
@@ -245,7 +245,7 @@ impl Recorded {
         stream: usize,
         received: Nanos,
         message: &Message<'_>,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         self.input(RecordKind::VenueIn, of_stream(stream), received, Nanos::ZERO, message.as_bytes());
         if !self.is_on {
@@ -270,7 +270,7 @@ impl Recorded {
         id: i64,
         is_lost: bool,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let word = if is_lost { link::UNANSWERED_LOST } else { link::UNANSWERED };
         self.link(stream, now, id as u64, word);
@@ -279,28 +279,28 @@ impl Recorded {
     }
 
     /// As [`Core::handle_begun`].
-    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         self.link(stream, now, 0, link::BEGUN);
         self.core.handle_begun(stream, now, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
     }
 
     /// As [`Core::handle_opened`].
-    pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         self.link(stream, now, 0, link::OPENED);
         self.core.handle_opened(stream, now, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
     }
 
     /// As [`Core::handle_scope`].
-    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl Door) {
+    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl EventSink) {
         self.link(stream, now, may_trade.into(), link::SCOPE);
         self.core.handle_scope(stream, now, may_trade, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
     }
 
     /// As [`Core::handle_lost`].
-    pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         self.link(stream, now, 0, link::LOST);
         self.core.handle_lost(stream, now, &mut TapedDoor::new(door, &self.tape));
         self.tape.get_mut().settle();
@@ -308,7 +308,7 @@ impl Recorded {
 
     /// As [`Core::poll`].
     #[inline]
-    pub fn poll(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
+    pub fn poll(&mut self, now: Nanos, door: &mut impl EventSink, venue: &mut impl Venue) -> usize {
         if !self.is_on {
             return self.core.poll(now, door, venue);
         }

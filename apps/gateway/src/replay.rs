@@ -12,7 +12,7 @@ use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::{RequestError, SessionEvent};
 use tickpath_fix::{Message, Parsed};
-use tickpath_gateway_core::{AdminCommand, Control, Core, Door, Life, Policy, RiskLimit, Venue};
+use tickpath_gateway_core::{AdminCommand, Control, Core, EventSink, Life, Policy, RiskLimit, Venue};
 use tickpath_gateway_protocol::{Event, Request, SessionId};
 use tickpath_types::Nanos;
 use zerocopy::FromBytes;
@@ -139,7 +139,7 @@ impl Sink for Again {
 /// An environment that ignores all outputs.
 struct Nobody;
 
-impl Door for Nobody {
+impl EventSink for Nobody {
     fn send(&mut self, _: u32, _: Event) {}
     fn broadcast(&mut self, _: Event) {}
     fn follow(&mut self, _: u32, _: u32) {}

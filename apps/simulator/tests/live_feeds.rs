@@ -213,7 +213,7 @@ fn segment(messages: &[Vec<u8>], first: u64, count: usize, sent: Nanos) -> Vec<u
     builder.finish(sent).to_vec()
 }
 
-/// Returns levels that come and go on both sides of three symbols, never crossed.
+/// Returns levels that open and close on both sides of three symbols, never crossed.
 fn levels(count: u64) -> Vec<Vec<u8>> {
     let level = |index: u64| {
         let symbol = Symbol::new(["ZIEXT", "ZXIET", "ZEXIT"][(index % 3) as usize]).unwrap();

@@ -4,20 +4,22 @@ use tickpath_types::Nanos;
 
 use crate::TrustedPeers;
 
-/// Attempts in a row that are checked at once: people mistype.
+/// Consecutive attempts that are checked without delay, to allow for typing errors.
 const PROMPT_ATTEMPTS: u32 = 3;
-/// How often the delay doubles at most.
+/// Maximum number of doublings of the delay.
 const DOUBLINGS_MAX: u32 = 5;
 
-/// How wrong passwords are answered: later and later, and never by a refusal of the right one.
+/// The response to wrong passwords: increasing delays, but never a refusal of the right password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoginPolicy {
     /// Delay of the check after the third wrong password in a row; it doubles with each further one, up to 32
-    /// times this. From a peer where the user's password was right before never longer than this.
+    /// times this value. From a peer where the user's password was right before, it is never longer than this
+    /// value.
     pub delay: Nanos,
-    /// After how long without an attempt all are forgiven.
+    /// Time without an attempt after which all attempts are forgiven.
     pub forgive_after: Nanos,
-    /// Pairs of user and peer that are remembered; the one whose latest attempt is the oldest gives way to a new one.
+    /// Maximum number of pairs of user and peer that are remembered; a new one replaces the one with the
+    /// oldest latest attempt.
     pub records_max: usize,
 }
 
@@ -32,42 +34,42 @@ impl Default for LoginPolicy {
     }
 }
 
-/// The attempts of one user from one peer since the last right one.
+/// The attempts of one user from one peer since the last successful one.
 #[derive(Clone, Copy, Debug)]
 struct Record<P> {
-    /// `None` for all names that no user has.
+    /// `None` for all unknown user names together.
     user: Option<usize>,
     peer: P,
     attempts: u32,
     latest: Nanos,
 }
 
-/// Counts attempts to log in.
+/// Counts login attempts.
 ///
-/// An attempt counts when it [begins](LoginGuard::delay), so that many at once are no way around the delay.
+/// An attempt counts when it [begins](LoginGuard::delay), so that parallel attempts cannot avoid the delay.
 #[derive(Clone, Debug)]
 pub struct LoginGuard<P> {
     policy: LoginPolicy,
-    /// Never more than the policy's bound; searched when a client logs in.
+    /// At most the policy's bound; searched when a client logs in.
     records: Vec<Record<P>>,
     trusted: TrustedPeers<P>,
 }
 
 impl<P: Copy + Eq> LoginGuard<P> {
-    /// For as many users as there may be.
+    /// Creates a guard for at most `users` users.
     #[must_use]
     pub fn new(policy: LoginPolicy, users: usize) -> LoginGuard<P> {
         LoginGuard::with_trusted(policy, TrustedPeers::new(users))
     }
 
-    /// The same, with the peers that were trusted before a restart.
+    /// Creates a guard with the peers that were trusted before a restart.
     #[must_use]
     pub fn with_trusted(policy: LoginPolicy, trusted: TrustedPeers<P>) -> LoginGuard<P> {
         let policy = LoginPolicy { records_max: policy.records_max.max(1), ..policy };
         LoginGuard { policy, records: Vec::with_capacity(policy.records_max), trusted }
     }
 
-    /// The delay of the check of a password, for a login of `user` or by a name that no user has.
+    /// Returns the delay of the password check for a login of `user`, or by an unknown name for `None`.
     pub fn delay(&mut self, now: Nanos, user: Option<usize>, peer: P) -> Nanos {
         let LoginPolicy { delay, forgive_after, .. } = self.policy;
         let record = self.record_of(now, user, peer);
@@ -84,19 +86,19 @@ impl<P: Copy + Eq> LoginGuard<P> {
         Nanos(delay.0.saturating_mul(1 << doublings.min(DOUBLINGS_MAX)))
     }
 
-    /// The right password: the attempts of this user from this peer are forgiven, and the peer is remembered. True when
-    /// the peer was not trusted before.
+    /// Records a right password: forgives the attempts of this user from this peer, and remembers the peer.
+    /// True if the peer was not trusted before.
     pub fn record_success(&mut self, user: usize, peer: P) -> bool {
         self.records.retain(|record| !(record.user == Some(user) && record.peer == peer));
         self.trusted.record(user, peer)
     }
 
-    /// All attempts of a user are forgiven.
+    /// Forgives all attempts of a user.
     pub fn forgive(&mut self, user: usize) {
         self.records.retain(|record| record.user != Some(user));
     }
 
-    /// True where the user's password was right from there before, not long ago.
+    /// True if the user's password was recently right from this peer.
     #[must_use]
     pub fn is_trusted(&self, user: Option<usize>, peer: P) -> bool {
         user.is_some_and(|user| self.trusted.contains(user, peer))
@@ -132,7 +134,7 @@ mod tests {
     const ANNA: Option<usize> = Some(0);
     const BERT: Option<usize> = Some(1);
 
-    /// Delays of attempts in a row, in milliseconds.
+    /// Delays of consecutive attempts, in milliseconds.
     fn delays(
         guard: &mut LoginGuard<u8>,
         now: Nanos,
@@ -174,7 +176,7 @@ mod tests {
         guard.record_success(0, 1);
         assert_eq!(guard.delay(NOW, ANNA, 1), Nanos::ZERO, "forgiven");
         guard.record_success(0, 1);
-        // The latest of these peers push out the first.
+        // The latest of these peers replace the first.
         for peer in 2..=17 {
             guard.record_success(0, peer);
         }

@@ -1,10 +1,11 @@
 //! Admission control of listening endpoints: a client without credentials cannot block one.
 //!
-//! [`PreLogin`] bounds the connections that have not logged in, in all and by peer, and names the one to close for a
-//! newcomer. [`LoginGuard`] counts wrong passwords by user and peer together and says how long a check is put off.
-//! [`TrustedPeers`] are the pairs of user and peer that logged in before, and their text, which the program keeps over a
-//! restart. A peer is an address, or the process or user at the other end of a Unix socket. None performs IO or reads a
-//! clock, and none allocates after it is made, but for that text.
+//! [`PreLogin`] bounds the connections that have not logged in, in total and by peer, and selects the one to
+//! close for a new one. [`LoginGuard`] counts wrong passwords by pair of user and peer and returns the delay
+//! of a check. [`TrustedPeers`] are the pairs of user and peer that logged in before, and their text, which
+//! the program keeps across a restart. A peer is an address, or the process or user at the other end of a
+//! Unix socket. None of these performs IO or reads a clock, and none allocates after its creation, except for
+//! that text.
 //!
 //! ```
 //! use tickpath_admission::{PreLogin, PreLoginLimits};

@@ -2,16 +2,16 @@
 
 use tickpath_types::Nanos;
 
-/// Bounds of the connections of one endpoint that have not logged in. Connections that have are not among them: no
-/// number of silent ones takes the place of a client.
+/// Bounds on the connections of one endpoint that have not logged in. Connections that have logged in do not
+/// count, so silent connections never take the place of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreLoginLimits {
-    /// Connections at a time; for a further one the oldest of the peer that has the most is closed, those whose login is
-    /// trusted aside.
+    /// Maximum number of connections at a time. For a further one, the oldest of the peer with the most
+    /// connections is closed, not counting those with a trusted login.
     pub connections: usize,
-    /// Connections of one peer at a time; for a further one its oldest is closed.
+    /// Maximum number of connections of one peer at a time; for a further one its oldest is closed.
     pub per_address: usize,
-    /// Time that a connection has for its login.
+    /// Time limit of a connection for its login.
     pub deadline: Nanos,
 }
 
@@ -24,14 +24,14 @@ impl Default for PreLoginLimits {
 
 /// The connections of one endpoint that have not logged in, by keys that the endpoint chooses.
 ///
-/// For a newcomer the endpoint asks for the [`victim`](PreLogin::victim), reads it once more, because its login may have
-/// arrived, and closes it unless that was so.
+/// For a new connection the endpoint calls [`victim`](PreLogin::victim) and reads the victim once more,
+/// because its login may have arrived. It closes the victim unless that is so.
 #[derive(Clone, Debug)]
 pub struct PreLogin<P> {
     limits: PreLoginLimits,
-    /// In the order of their arrival.
+    /// In order of arrival.
     waiting: Vec<Waiting<P>>,
-    /// The peers of those.
+    /// The peers of these connections.
     peers: Vec<Peer<P>>,
 }
 
@@ -41,11 +41,12 @@ struct Waiting<P> {
     peer: P,
     deadline: Nanos,
     claim: Claim,
-    /// The user that its login names, which may be no user's name; `None` while no login has come.
+    /// The user in its login, or `None` for an unknown name; the outer `None` means that no login has
+    /// arrived.
     user: Option<Option<usize>>,
 }
 
-/// A peer and its connections: all, those whose login has come, and of these the trusted ones.
+/// A peer and its connections: all of them, those with a login, and among these the trusted ones.
 #[derive(Clone, Copy, Debug)]
 struct Peer<P> {
     peer: P,
@@ -54,18 +55,19 @@ struct Peer<P> {
     trusted: usize,
 }
 
-/// Progress of a login; connections with the least are closed first.
+/// Progress of a login; connections with the least progress are closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
     Silent,
-    /// Its login has come and has no answer yet.
+    /// Its login has arrived and is not answered yet.
     Asked,
-    /// Likewise, and the user's password was right from there before. It gives way to its like alone.
+    /// Like `Asked`, and the user's password was right from this peer before. Only another trusted connection
+    /// replaces it.
     Trusted,
 }
 
 impl<P: Copy + Eq> PreLogin<P> {
-    /// For an endpoint with these bounds; each is at least 1.
+    /// Creates the set for an endpoint with these bounds; each bound is at least 1.
     #[must_use]
     pub fn new(limits: PreLoginLimits) -> PreLogin<P> {
         let limits = PreLoginLimits {
@@ -80,13 +82,14 @@ impl<P: Copy + Eq> PreLogin<P> {
         }
     }
 
-    /// The connection that is to be closed before another one of `peer` is [admitted](PreLogin::admit). `None` where there
-    /// is capacity.
+    /// Returns the connection to close before another one of `peer` is [admitted](PreLogin::admit); `None` if
+    /// there is capacity.
     ///
-    /// It is one of `peer`, where that has as many as it may, or else of the peer that has the most. Trusted ones are not
-    /// closed while there are others. If more than half of what a peer may have are logins of one user, the newest of them
-    /// is closed: a flood of one user's logins takes no place from other users. Otherwise a
-    /// connection that has sent nothing is closed before one whose login waits, and the oldest before newer ones.
+    /// It belongs to `peer` if that has the maximum number, otherwise to the peer with the most connections.
+    /// Trusted ones are not closed while there are others. If one user's logins are more than half of a
+    /// peer's maximum, the newest of them is closed: a flood of one user's logins takes no place from other
+    /// users. Otherwise a connection that has sent nothing is closed before one with a waiting login, and the
+    /// oldest before newer ones.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
         let crowd = if self.count_of(peer) >= self.limits.per_address {
@@ -107,7 +110,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         newest.or_else(|| candidates().min_by_key(|waiting| waiting.claim)).map(|waiting| waiting.key)
     }
 
-    /// True when logins of this one's user and peer are more than half of what the peer may have.
+    /// True if logins of this one's user and peer exceed half of the peer's maximum.
     fn is_flooded(&self, waiting: &Waiting<P>) -> bool {
         waiting
             .user
@@ -118,9 +121,9 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().filter(move |waiting| waiting.peer == peer && waiting.user == Some(user))
     }
 
-    /// At an endpoint that asks for no credentials, whose clients are counted by another one of these: the oldest client of
-    /// the peer that has the most, where that is at least two more than `peer` has. `None` where there is capacity, and
-    /// if the endpoint refuses this client.
+    /// For an endpoint without credentials, whose clients are counted in a separate set of this type: returns
+    /// the oldest client of the peer with the most clients, if that has at least two more than `peer`. `None`
+    /// if there is capacity, or if the endpoint must refuse this client.
     #[must_use]
     pub fn rival(&self, peer: P) -> Option<u64> {
         let (crowd, count) = self.crowd().filter(|_| self.is_full())?;
@@ -128,38 +131,38 @@ impl<P: Copy + Eq> PreLogin<P> {
         if count > self.count_of(peer) + 1 { clients.next().map(|waiting| waiting.key) } else { None }
     }
 
-    /// The oldest connection of the peer that has the most.
+    /// Returns the oldest connection of the peer with the most connections.
     #[must_use]
     pub fn oldest_of_crowd(&self) -> Option<u64> {
         self.crowd().and_then(|(crowd, _)| self.oldest_of(crowd))
     }
 
-    /// The oldest connection of this peer.
+    /// Returns the oldest connection of this peer.
     #[must_use]
     pub fn oldest_of(&self, peer: P) -> Option<u64> {
         self.waiting.iter().find(|waiting| waiting.peer == peer).map(|waiting| waiting.key)
     }
 
-    /// True when there are as many as may be.
+    /// True if the maximum number is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= self.limits.connections
     }
 
-    /// The peer that has the most connections, of equal ones the first.
+    /// Returns the peer with the most connections; the first of several.
     fn crowd(&self) -> Option<(P, usize)> {
         self.largest(|peer| peer.count)
     }
 
-    /// The peer of the largest count, of equal ones the first.
+    /// Returns the peer with the largest count; the first of several.
     fn largest(&self, count: impl Fn(&Peer<P>) -> usize) -> Option<(P, usize)> {
         self.peers.iter().rev().map(|peer| (peer.peer, count(peer))).max_by_key(|(_, count)| *count)
     }
 
-    /// Adds a connection that was accepted now.
+    /// Adds a connection that was just accepted.
     ///
     /// # Panics
-    /// When there is no capacity: ask for the [`victim`](PreLogin::victim) first.
+    /// If there is no capacity: close the [`victim`](PreLogin::victim) first.
     pub fn admit(&mut self, now: Nanos, key: u64, peer: P) {
         assert!(self.waiting.len() < self.limits.connections, "the victim was removed before");
         let deadline = now + self.limits.deadline;
@@ -170,14 +173,15 @@ impl<P: Copy + Eq> PreLogin<P> {
         }
     }
 
-    /// A connection is answered at `answered_at` and not before: its deadline begins there.
+    /// Postpones the answer to a connection until `answered_at`; its deadline begins there.
     pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
         self.claim(key, Claim::Asked, None, answered_at);
     }
 
-    /// The same, where the login of a user, or of a name that no user has, has come. With `is_trusted` the user's password
-    /// was right from there before, and others' logins do not take its place. This holds for as many logins of one user as
-    /// half of what the peer may have: most of more are guesses.
+    /// Like `postpone`, for a connection whose login has arrived, of a user or of an unknown name. With
+    /// `is_trusted` the user's password was right from this peer before, and logins of others do not take its
+    /// place. This applies to at most half of the peer's maximum for one user: most logins beyond that are
+    /// guesses.
     pub fn postpone_login(&mut self, key: u64, user: Option<usize>, answered_at: Nanos, is_trusted: bool) {
         let Some(peer) = self.waiting.iter().find(|waiting| waiting.key == key).map(|waiting| waiting.peer)
         else {
@@ -203,7 +207,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         waiting.deadline = answered_at + self.limits.deadline;
     }
 
-    /// The connection has logged in or is closed; true when it had not logged in before.
+    /// Removes a connection that has logged in or is closed; true if it had not logged in before.
     pub fn remove(&mut self, key: u64) -> bool {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.key == key) else { return false };
         let Waiting { peer, claim, user, .. } = self.waiting.remove(place);
@@ -219,7 +223,7 @@ impl<P: Copy + Eq> PreLogin<P> {
         true
     }
 
-    /// A connection whose time is over: close it, and ask again.
+    /// Returns a connection whose deadline has passed: close it, and call this again.
     #[must_use]
     pub fn expired(&self, now: Nanos) -> Option<u64> {
         self.waiting.iter().find(|waiting| now >= waiting.deadline).map(|waiting| waiting.key)
@@ -231,13 +235,13 @@ impl<P: Copy + Eq> PreLogin<P> {
         self.waiting.iter().any(|waiting| waiting.key == key)
     }
 
-    /// Connections that have not logged in.
+    /// Number of connections that have not logged in.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True when there is none.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -256,7 +260,7 @@ mod tests {
     const LIMITS: PreLoginLimits =
         PreLoginLimits { connections: 6, per_address: 4, deadline: Nanos::from_secs(5) };
 
-    /// Admits a connection as an endpoint does; the one that was closed for it.
+    /// Admits a connection like an endpoint; returns the one that was closed for it.
     fn arrive(waiting: &mut PreLogin<char>, key: u64, peer: char) -> Option<u64> {
         let victim = waiting.victim(peer);
         if let Some(victim) = victim {
@@ -319,7 +323,7 @@ mod tests {
         let mut waiting = PreLogin::new(LIMITS);
         arrive(&mut waiting, 1, 'a');
         waiting.postpone_login(1, Some(0), NOW, true);
-        // One connection of each address, silent or with a login that is not trusted.
+        // One connection of each address, silent or with an untrusted login.
         for (key, peer) in (2..500).zip(('b'..='z').cycle()) {
             assert_ne!(arrive(&mut waiting, key, peer), Some(1));
             if key % 2 == 0 {
@@ -329,7 +333,7 @@ mod tests {
         // Nor for its own address.
         let closed: Vec<_> = (500..520).filter_map(|key| arrive(&mut waiting, key, 'a')).collect();
         assert!(waiting.contains(1) && !closed.contains(&1));
-        // If all of them are trusted, the oldest of the address that has the most gives way.
+        // If all of them are trusted, the oldest of the address with the most connections is closed.
         let mut trusted = PreLogin::new(LIMITS);
         for (key, peer) in [(1, 'a'), (2, 'a'), (3, 'b'), (4, 'b'), (5, 'b'), (6, 'c')] {
             arrive(&mut trusted, key, peer);
@@ -339,7 +343,7 @@ mod tests {
         assert_eq!(arrive(&mut trusted, 8, 'e'), Some(7), "one that is not trusted");
     }
 
-    /// A guesser at the client's own address.
+    /// An attacker guesses passwords at the client's own address.
     #[test]
     fn of_a_flood_of_one_users_logins_the_newest_give_way() {
         for is_trusted in [false, true] {
@@ -353,7 +357,7 @@ mod tests {
                 assert!(closed.is_none_or(|closed| closed == key - 1), "{closed:?} for {key}");
             }
             assert!(waiting.contains(1) && waiting.contains(2), "the first login, and a silent client");
-            // Others' logins from there, and other addresses, find their places.
+            // Logins of others from there, and other addresses, find places.
             arrive(&mut waiting, 100, 'a');
             waiting.postpone_login(100, Some(1), NOW, false);
             arrive(&mut waiting, 101, 'a');

@@ -1,41 +1,41 @@
-//! Pairs of user and peer whose password was right.
+//! Pairs of user and peer with a right password.
 
 use std::fmt::{Display, Write as _};
 use std::str::FromStr;
 
-/// Peers remembered for each user; a further one replaces the oldest.
+/// Maximum number of peers remembered for each user; a further one replaces the oldest.
 const PEERS_PER_USER: usize = 16;
-/// Pairs in the text at most: the latest of each user before the second latest of any.
+/// Maximum number of pairs in the text: the latest of each user before the second latest of any.
 const PAIRS_MAX: usize = 4_096;
-/// Bytes of a user's name in the text at most; longer names are left out.
+/// Maximum length of a user's name in the text, in bytes; longer names are omitted.
 const NAME_LEN_MAX: usize = 64;
-/// Bytes of the text at most, with peers of up to 45 characters.
+/// Maximum length of the text in bytes, with peers of up to 45 characters.
 pub const TRUSTED_TEXT_LEN_MAX: usize = PAIRS_MAX * (NAME_LEN_MAX + 48) + 128;
-/// The first line.
+/// First line of the text.
 const HEADING: &str = "tickpath trusted logins 1";
-/// Begins the last line; the CRC-32C of the lines before it follows.
+/// Prefix of the last line; the CRC-32C of the lines before it follows.
 const CHECKSUM: &str = "checksum ";
 
-/// Peers from which users' passwords were right: of each user the latest 16, the latest last.
+/// Peers from which users' passwords were right: the latest 16 of each user, the latest last.
 #[derive(Clone, Debug)]
 pub struct TrustedPeers<P> {
     users: Box<[[Option<P>; PEERS_PER_USER]]>,
     is_changed: bool,
 }
 
-/// The text of trusted peers is not what was written: only trust is lost.
+/// The text of trusted peers is damaged; only the trust is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("damaged")]
 pub struct TrustedPeersDamaged;
 
 impl<P: Copy + Eq> TrustedPeers<P> {
-    /// For as many users as there may be.
+    /// Creates an empty list for at most `users` users.
     #[must_use]
     pub fn new(users: usize) -> TrustedPeers<P> {
         TrustedPeers { users: vec![[None; PEERS_PER_USER]; users].into_boxed_slice(), is_changed: false }
     }
 
-    /// A right password of a user from a peer; true when the pair is new. Nothing where there is no such user.
+    /// Records a right password of a user from a peer; true if the pair is new. Ignores an unknown user.
     pub fn record(&mut self, user: usize, peer: P) -> bool {
         let Some(peers) = self.users.get_mut(user) else { return false };
         let known = peers.iter().position(|known| *known == Some(peer));
@@ -46,18 +46,18 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         known.is_none()
     }
 
-    /// True where the user's password was right from there before, not long ago.
+    /// True if the user's password was recently right from this peer.
     #[must_use]
     pub fn contains(&self, user: usize, peer: P) -> bool {
         self.users.get(user).is_some_and(|peers| peers.contains(&Some(peer)))
     }
 
-    /// True when there are pairs that were not there at the last call, or that a [text](TrustedPeers::text) lacks.
+    /// True if pairs were added since the last call, or if a loaded [text](TrustedPeers::text) lacks some.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_changed)
     }
 
-    /// All pairs: a line each between a heading and a checksum.
+    /// Returns all pairs as text: a line each between a heading and a checksum.
     #[must_use]
     pub fn text<'a>(&self, name: impl Fn(usize) -> Option<&'a str>) -> String
     where
@@ -80,10 +80,10 @@ impl<P: Copy + Eq> TrustedPeers<P> {
         text
     }
 
-    /// Takes the pairs of a [text](TrustedPeers::text), as far as their users are there still.
+    /// Loads the pairs of a [text](TrustedPeers::text) whose users still exist.
     ///
     /// # Errors
-    /// [`TrustedPeersDamaged`] when it is not what was written; nothing is taken.
+    /// [`TrustedPeersDamaged`] if the text is damaged; no pairs are loaded.
     pub fn take_text(
         &mut self,
         text: &[u8],
@@ -104,7 +104,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
     }
 }
 
-/// `None` for a text that was not written so.
+/// Parses the pairs; `None` for a damaged text.
 fn read_pairs<P: FromStr>(text: &[u8]) -> Option<Vec<(P, &str)>> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= TRUSTED_TEXT_LEN_MAX)?;
     let (lines, end) = text.strip_suffix('\n')?.rsplit_once('\n')?;
@@ -135,7 +135,7 @@ mod tests {
         trusted.text(|user| NAMES.get(user).copied())
     }
 
-    /// ANNA at 1 to 20, of which 5 to 20 are left, BERT at 7, and a name that has no line.
+    /// ANNA at peers 1 to 20, of which 5 to 20 remain, BERT at 7, and a name without a line.
     fn trusted() -> TrustedPeers<u32> {
         let mut trusted = TrustedPeers::new(4);
         (1..=20).for_each(|peer| assert!(trusted.record(0, peer)));

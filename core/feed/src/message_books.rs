@@ -8,6 +8,7 @@ use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateLi
 /// Books that take the messages of one protocol in sequence, as a [`Channel`](crate::Channel) and a
 /// [`SnapshotHealer`](crate::SnapshotHealer) need them.
 pub trait MessageBooks {
+    /// Type of the books.
     type Books: BooksById;
 
     /// Returns the books with the state of each instrument.

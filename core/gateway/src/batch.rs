@@ -5,7 +5,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use tickpath_gateway_protocol::Event;
 
 use super::clients::CLIENTS_MAX;
-use super::out::Door;
+use super::out::EventSink;
 
 /// The latest event of each ring, held until it is known whether others follow.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(super) struct Batch<'a, D> {
     held: Held,
 }
 
-impl<'a, D: Door> Batch<'a, D> {
+impl<'a, D: EventSink> Batch<'a, D> {
     pub(super) const fn new(door: &'a mut D, held: Held) -> Batch<'a, D> {
         Batch { door, held }
     }
@@ -80,7 +80,7 @@ impl<'a, D: Door> Batch<'a, D> {
     }
 }
 
-impl<D: Door> Door for Batch<'_, D> {
+impl<D: EventSink> EventSink for Batch<'_, D> {
     #[inline]
     fn send(&mut self, client: u32, event: Event) {
         match self.held.of(client) {
@@ -114,7 +114,7 @@ mod tests {
     #[derive(Default)]
     struct Rings(Vec<(u32, Event)>);
 
-    impl Door for Rings {
+    impl EventSink for Rings {
         fn send(&mut self, client: u32, event: Event) {
             self.0.push((client, event));
         }

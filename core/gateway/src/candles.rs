@@ -17,7 +17,7 @@ use super::Core;
 use super::instruments::Instrument;
 use super::market_data::RETRY;
 use super::news::{NewsFault, cut, units};
-use super::out::{Cause, Door, Venue};
+use super::out::{Cause, EventSink, Venue};
 
 /// Pause between two candle requests: they share the credits of all non-trading requests.
 const PAUSE: Nanos = Nanos::from_millis(100);
@@ -258,7 +258,7 @@ impl Core {
         id: i64,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> bool {
         let Some(asked) = self.charts.asked.take_if(|asked| asked.id == id) else { return false };
         let refusal = response.outcome.err();
@@ -335,7 +335,7 @@ impl Core {
         channel: &str,
         data: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let all = &self.settings.feeds.time_series;
         let names = channel.strip_prefix(CHANNEL).and_then(|rest| rest.rsplit_once('.'));
@@ -359,7 +359,7 @@ impl Core {
     }
 
     /// Marks candles as stale after the connection is lost.
-    pub(super) fn lose_candles(&mut self, symbol: u32, now: Nanos, door: &mut impl Door) {
+    pub(super) fn lose_candles(&mut self, symbol: u32, now: Nanos, door: &mut impl EventSink) {
         let about = self.about_symbol(symbol);
         self.void_chart(symbol);
         let Some(instrument) = self.instruments.get_mut(symbol) else { return };

@@ -9,7 +9,7 @@ use tickpath_types::Nanos;
 use super::Core;
 use super::account::Step;
 use super::instruments::Instrument;
-use super::out::{About, Cause, Door};
+use super::out::{About, Cause, EventSink};
 
 /// Maximum number of events sent to one client per call, not counting those that belong together.
 const EVENTS_PER_CYCLE: usize = 64;
@@ -128,7 +128,7 @@ impl Download {
 
 impl Core {
     /// Continues the downloads of all clients.
-    pub(super) fn poll_downloads(&mut self, now: Nanos, door: &mut impl Door) -> usize {
+    pub(super) fn poll_downloads(&mut self, now: Nanos, door: &mut impl EventSink) -> usize {
         let mut work = 0;
         for place in 0..self.clients.all().len() {
             work += self.begin_again(place, now);
@@ -162,7 +162,13 @@ impl Core {
     }
 
     /// Executes one step; returns the number of events, 0 if there is nothing to send or no capacity.
-    fn download_step(&self, number: u32, user: u16, download: &mut Download, door: &mut impl Door) -> usize {
+    fn download_step(
+        &self,
+        number: u32,
+        user: u16,
+        download: &mut Download,
+        door: &mut impl EventSink,
+    ) -> usize {
         let mut out = Sender { core: self, number, door, count: 0 };
         download.stage = match download.stage {
             Stage::Status => {
@@ -243,7 +249,7 @@ impl Core {
         number: u32,
         user: u16,
         download: &mut Download,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> usize {
         let mut count = 0;
         for (place, account) in self.accounts.iter().enumerate() {
@@ -298,7 +304,7 @@ struct Sender<'a, D> {
     count: usize,
 }
 
-impl<D: Door> Sender<'_, D> {
+impl<D: EventSink> Sender<'_, D> {
     fn event<B: tickpath_gateway_protocol::Body>(&self, body: &B, about: About) -> Event {
         let mut event = self.core.stamp.event(body, about, Cause::default());
         event.header.flags |= flags::DOWNLOAD;

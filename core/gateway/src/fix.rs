@@ -18,7 +18,7 @@ use tickpath_types::Nanos;
 pub use self::entry::OrderEntry;
 use super::Core;
 use super::account::Step;
-use super::out::Door;
+use super::out::EventSink;
 
 /// Maximum number of unanswered requests given up per call.
 const LATE_PER_CYCLE: usize = 32;
@@ -33,7 +33,7 @@ impl Core {
     }
 
     /// Handles the logon of an account's FIX session.
-    pub(super) fn entry_up(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+    pub(super) fn entry_up(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) {
         let Some(entry) = &mut self.accounts[usize::from(account)].entry else { return };
         entry.is_up = true;
         let stream = entry.stream;
@@ -42,7 +42,7 @@ impl Core {
 
     /// Handles the loss of an account's FIX session: unanswered requests have an unknown result, and
     /// everything is fetched over the WebSocket before the account is ready again.
-    pub(super) fn lose_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+    pub(super) fn lose_entry(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) {
         let known = &mut self.accounts[usize::from(account)];
         let Some(entry) = &mut known.entry else { return };
         let was_up = std::mem::replace(&mut entry.is_up, false);
@@ -75,7 +75,7 @@ impl Core {
     }
 
     /// Gives up requests whose answer is overdue.
-    pub(super) fn poll_entry(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
+    pub(super) fn poll_entry(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) -> usize {
         let until = Nanos(now.0.saturating_sub(self.settings.request_timeout.0));
         for count in 0..LATE_PER_CYCLE {
             let entry = self.accounts[usize::from(account)].entry.as_mut();

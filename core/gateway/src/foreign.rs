@@ -13,7 +13,7 @@ use tickpath_types::Nanos;
 use super::Core;
 use super::news::{LabelText, OrderNews, SymbolText};
 use super::orders::{Doubt, ExternalId};
-use super::out::Door;
+use super::out::EventSink;
 
 /// Maximum number of external orders tracked individually. Further ones are only counted, until the account
 /// is reconciled again.
@@ -180,7 +180,7 @@ impl Core {
         account: u16,
         value: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Option<u32> {
         self.counters.faults += 1;
         let remains = value.parse::<Remains>().unwrap_or_default();

@@ -61,7 +61,7 @@ pub use self::caps::{Exposure, RiskLimit};
 pub use self::command::AdminCommand;
 pub use self::control::{Control, SafetyChecks};
 pub use self::download::{Download, ring_needed};
-pub use self::out::{About, Cause, Door, Stamp, Venue};
+pub use self::out::{About, Cause, EventSink, Stamp, Venue};
 pub use self::policy::Policy;
 pub use self::request_limits::{Bans, RequestLimits, Verdict};
 pub use self::settings::{
@@ -401,7 +401,7 @@ impl Core {
         now: Nanos,
         client: u32,
         request: &Request,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         self.counters.requests += 1;
@@ -414,7 +414,7 @@ impl Core {
         stream: usize,
         received: Nanos,
         event: SessionEvent<'_>,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         self.counters.messages += 1;
         let mut batch = Batch::new(door, std::mem::replace(&mut self.held, Held::none()));
@@ -423,7 +423,13 @@ impl Core {
     }
 
     #[inline]
-    fn take_event(&mut self, stream: usize, received: Nanos, event: SessionEvent<'_>, door: &mut impl Door) {
+    fn take_event(
+        &mut self,
+        stream: usize,
+        received: Nanos,
+        event: SessionEvent<'_>,
+        door: &mut impl EventSink,
+    ) {
         match event {
             SessionEvent::Ready => self.handle_ready(stream, received, door),
             SessionEvent::Reply { id, response, .. } => {
@@ -450,7 +456,7 @@ impl Core {
         id: i64,
         is_lost: bool,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         match self.streams[stream].account {
             Some(account) => self.handle_account_unanswered(account, id, is_lost, now, door),
@@ -459,7 +465,7 @@ impl Core {
     }
 
     /// Handles the completed login on a connection.
-    fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    fn handle_ready(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         let Stream { account, transport, .. } = self.streams[stream];
         let status = match account {
             Some(account) if transport == Transport::FIX => return self.entry_up(account, now, door),
@@ -480,7 +486,7 @@ impl Core {
 
     /// Sets the permission of an account's login. If it may not trade, the gateway rejects orders. Orders
     /// over FIX use another login.
-    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl Door) {
+    pub fn handle_scope(&mut self, stream: usize, now: Nanos, may_trade: bool, door: &mut impl EventSink) {
         let Some(account) = self.streams[stream].account else { return };
         let known = &mut self.accounts[usize::from(account)];
         let may_trade = may_trade || known.entry.is_some();
@@ -494,17 +500,17 @@ impl Core {
     }
 
     /// Handles the start of a connection attempt.
-    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub fn handle_begun(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         self.set_stream(stream, ConnectionStatus::CONNECTING, now, door);
     }
 
     /// Handles an established connection that logs in.
-    pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub fn handle_opened(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         self.set_stream(stream, ConnectionStatus::LOGIN_SENT, now, door);
     }
 
     /// Handles a connection that was lost or could not be made. Its unanswered requests were reported before.
-    pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub fn handle_lost(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         self.streams[stream].losses += 1;
         let Stream { account, transport, .. } = self.streams[stream];
         match account {
@@ -516,7 +522,7 @@ impl Core {
     }
 
     /// Does a bounded amount of deferred work and returns how much; 0 without output means no change.
-    pub fn poll(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
+    pub fn poll(&mut self, now: Nanos, door: &mut impl EventSink, venue: &mut impl Venue) -> usize {
         let mut work = self.poll_market(now, door, venue);
         for account in 0..self.accounts.len() as u16 {
             work += self.poll_account(account, now, door, venue);
@@ -532,7 +538,7 @@ impl Core {
 
     /// Cancels everything when the kill switch turns on, by one request per account. The risk limits of each
     /// account report the state of the switch.
-    fn poll_kill_switch(&mut self, door: &mut impl Door) {
+    fn poll_kill_switch(&mut self, door: &mut impl EventSink) {
         let is_killed = self.policy.is_killed();
         if is_killed == self.was_killed {
             return;
@@ -565,7 +571,7 @@ impl Core {
         1
     }
 
-    fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl Door) {
+    fn tell_latency(&mut self, account: u16, round_trip: Nanos, received: Nanos, door: &mut impl EventSink) {
         self.streams[self.accounts[usize::from(account)].stream].round_trip = round_trip;
         let about = self.about_account(account);
         let cause = Cause { received, ..Cause::default() };
@@ -573,7 +579,7 @@ impl Core {
     }
 
     /// Broadcasts the gateway's state if it has changed.
-    fn poll_state(&mut self, door: &mut impl Door) {
+    fn poll_state(&mut self, door: &mut impl EventSink) {
         let (state, ready) = (self.state_now(), self.ready_accounts());
         if state != self.state || ready != self.told_ready {
             (self.state, self.told_ready) = (state, ready);
@@ -609,7 +615,7 @@ impl Core {
         }
     }
 
-    fn set_stream(&mut self, stream: usize, status: ConnectionStatus, now: Nanos, door: &mut impl Door) {
+    fn set_stream(&mut self, stream: usize, status: ConnectionStatus, now: Nanos, door: &mut impl EventSink) {
         if self.streams[stream].status == status {
             return;
         }
@@ -671,7 +677,7 @@ impl Core {
         body: &B,
         about: About,
         cause: Cause,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let event = self.stamp.event(body, about, cause);
         for client in self.clients.all() {
@@ -682,7 +688,7 @@ impl Core {
     }
 
     /// Sends an event to all clients of a user whose download of the account has started.
-    fn tell_user(&self, user: u16, account: u16, event: Event, door: &mut impl Door) {
+    fn tell_user(&self, user: u16, account: u16, event: Event, door: &mut impl EventSink) {
         for client in self.clients.all() {
             if client.user == user && client.download.has_account(account) {
                 door.send(client.number, event);

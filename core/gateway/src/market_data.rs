@@ -18,7 +18,7 @@ use tickpath_types::Nanos;
 use super::instruments::market_state;
 use super::market::BookChange;
 use super::news::{NewsFault, cut, units};
-use super::out::{About, Cause, Door, Venue};
+use super::out::{About, Cause, EventSink, Venue};
 use super::{Core, Listing, MARKET_STREAMS_MAX, candles, convert};
 
 /// Maximum number of instruments subscribed per call.
@@ -29,7 +29,12 @@ const RENEWED_PER_CYCLE: usize = 16;
 pub(super) const RETRY: Nanos = Nanos::from_secs(2);
 impl Core {
     /// Queries the list of instruments, subscribes channels, and resubscribes lost books.
-    pub(super) fn poll_market(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) -> usize {
+    pub(super) fn poll_market(
+        &mut self,
+        now: Nanos,
+        door: &mut impl EventSink,
+        venue: &mut impl Venue,
+    ) -> usize {
         let mut work = 0;
         if self.listing == Listing::Wanted && now >= self.listing_at && self.is_market_ready() {
             let params = GetInstruments { currency: VenueText::new("any"), kind: None, expired: false };
@@ -75,7 +80,7 @@ impl Core {
     }
 
     /// Requests subscribed books again that did not arrive in time.
-    fn poll_awaited(&mut self, now: Nanos, door: &mut impl Door) -> usize {
+    fn poll_awaited(&mut self, now: Nanos, door: &mut impl EventSink) -> usize {
         let mut work = 0;
         while work < RENEWED_PER_CYCLE
             && let Some((_, symbol)) = self.awaited_books.pop_front_if(|(until, _)| *until <= now)
@@ -108,7 +113,7 @@ impl Core {
     }
 
     /// Marks a book as stale if it has a gap, is crossed or did not arrive; schedules its resubscription.
-    fn lose_book(&mut self, symbol: u32, cause: Cause, door: &mut impl Door) {
+    fn lose_book(&mut self, symbol: u32, cause: Cause, door: &mut impl EventSink) {
         self.counters.books_lost += 1;
         if self.lost_books.iter().any(|(_, known)| *known == symbol) {
             return;
@@ -205,7 +210,7 @@ impl Core {
     }
 
     /// Reports a book as stale until the next snapshot.
-    fn tell_stale(&self, symbol: u32, cause: Cause, door: &mut impl Door) {
+    fn tell_stale(&self, symbol: u32, cause: Cause, door: &mut impl EventSink) {
         let Some(instrument) = self.instruments.get(symbol) else { return };
         let about = self.about_symbol(symbol);
         let book = MarketByPrice { update: BookUpdate::STALE, ..MarketByPrice::default() };
@@ -219,7 +224,7 @@ impl Core {
     }
 
     /// Marks all books of a lost connection as stale.
-    pub(super) fn lose_market(&mut self, stream: usize, now: Nanos, door: &mut impl Door) {
+    pub(super) fn lose_market(&mut self, stream: usize, now: Nanos, door: &mut impl EventSink) {
         if stream == 0 {
             (self.listing, self.listing_at) = (Listing::Wanted, now);
         }
@@ -248,7 +253,7 @@ impl Core {
         id: i64,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if stream != 0 || self.take_chart_reply(id, response, received, door) {
             return;
@@ -274,7 +279,12 @@ impl Core {
         }
     }
 
-    fn take_listing(&mut self, list: &List<'_, VenueInstrument<'_>>, received: Nanos, door: &mut impl Door) {
+    fn take_listing(
+        &mut self,
+        list: &List<'_, VenueInstrument<'_>>,
+        received: Nanos,
+        door: &mut impl EventSink,
+    ) {
         self.instruments.all_mut().iter_mut().for_each(|instrument| instrument.is_listed = false);
         self.listed = 0;
         for instrument in list.iter() {
@@ -308,7 +318,7 @@ impl Core {
         self.channels = [0; MARKET_STREAMS_MAX];
     }
 
-    fn enter_instrument(&mut self, venue: &VenueInstrument<'_>, received: Nanos, door: &mut impl Door) {
+    fn enter_instrument(&mut self, venue: &VenueInstrument<'_>, received: Nanos, door: &mut impl EventSink) {
         let (symbol, is_changed) = match self.instruments.enter(venue) {
             Ok(Some(entered)) => entered,
             Ok(None) | Err(_) => {
@@ -351,7 +361,7 @@ impl Core {
         }
     }
 
-    fn tell_state(&self, symbol: u32, cause: Cause, door: &mut impl Door) {
+    fn tell_state(&self, symbol: u32, cause: Cause, door: &mut impl EventSink) {
         let Some(instrument) = self.instruments.get(symbol) else { return };
         let body = MarketStatus { state: instrument.state, ..MarketStatus::default() };
         door.broadcast(self.stamp.event(&body, self.about_symbol(symbol), cause));
@@ -362,7 +372,7 @@ impl Core {
         &mut self,
         news: &Notification<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if let Some(head) = self.scratch.book.take() {
             return self.take_book(&head, received, door);
@@ -380,7 +390,7 @@ impl Core {
         }
     }
 
-    fn take_book(&mut self, head: &super::reading::BookHead, received: Nanos, door: &mut impl Door) {
+    fn take_book(&mut self, head: &super::reading::BookHead, received: Nanos, door: &mut impl EventSink) {
         let (symbol, depth) = (head.symbol, self.settings.depth);
         let about = self.about_symbol(symbol);
         let update = head.update();
@@ -412,7 +422,7 @@ impl Core {
         &mut self,
         data: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let ticker: Ticker<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         let name = ticker.instrument_name.plain().ok_or(NewsFault::Text)?;
@@ -437,7 +447,7 @@ impl Core {
         &mut self,
         data: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let list: List<'_, PublicTrade<'_>> = data.parse().map_err(|_| NewsFault::Code)?;
         let mut last: Option<Event> = None;
@@ -462,7 +472,7 @@ impl Core {
         &mut self,
         data: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let change: InstrumentStateChange<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         let name = change.instrument_name.plain().ok_or(NewsFault::Text)?;

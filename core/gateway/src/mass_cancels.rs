@@ -11,7 +11,7 @@ use super::Core;
 use super::account::Asker;
 use super::convert::{is_about_state, is_uncertain, venue_error, words};
 use super::orders::State;
-use super::out::{About, Cause, Door};
+use super::out::{About, Cause, EventSink};
 use super::requests::Asked;
 
 /// Maximum number of requests awaiting the venue's answers, one bit each. A further one is executed too, but
@@ -169,13 +169,13 @@ impl Waiting {
 impl Core {
     /// Handles the end of an order.
     #[inline]
-    pub(super) fn mass_cancel_ended(&mut self, slot: u32, cause: Cause, door: &mut impl Door) {
+    pub(super) fn mass_cancel_ended(&mut self, slot: u32, cause: Cause, door: &mut impl EventSink) {
         if self.mass_cancels.is_waited_for(slot) {
             self.settle_ended(slot, cause, door);
         }
     }
 
-    fn settle_ended(&mut self, slot: u32, cause: Cause, door: &mut impl Door) {
+    fn settle_ended(&mut self, slot: u32, cause: Cause, door: &mut impl EventSink) {
         let why = |text| Fate::Refused(ErrorCode::UNKNOWN_ORDER, Text::cut(text));
         let fate = match self.orders.get(slot).map(|order| order.state) {
             Some(State::Completed) => why("it was filled before"),
@@ -193,7 +193,7 @@ impl Core {
         slot: u32,
         error: &ErrorBody<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if !self.mass_cancels.is_waited_for(slot) || is_about_state(error) {
             return;
@@ -215,7 +215,7 @@ impl Core {
         error: ErrorCode,
         text: Text<48>,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if self.mass_cancels.is_waited_for(slot) {
             self.mass_cancels.settle(slot, Fate::Uncertain(error, Text::cut(text.as_str())));
@@ -225,7 +225,7 @@ impl Core {
 
     /// Completes the requests of an account whose connection is lost. Their orders are cancelled after the
     /// reconnection.
-    pub(super) fn lose_mass_cancels(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+    pub(super) fn lose_mass_cancels(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) {
         while let Some(mut waiting) = self.mass_cancels.take_of(account) {
             waiting.is_uncertain = true;
             if waiting.error == ErrorCode::default() {
@@ -236,13 +236,13 @@ impl Core {
         }
     }
 
-    fn tell_mass_cancels(&mut self, cause: Cause, door: &mut impl Door) {
+    fn tell_mass_cancels(&mut self, cause: Cause, door: &mut impl EventSink) {
         while let Some(complete) = self.mass_cancels.take_complete() {
             self.tell_mass_cancel(&complete, cause, door);
         }
     }
 
-    fn tell_mass_cancel(&self, waiting: &Waiting, cause: Cause, door: &mut impl Door) {
+    fn tell_mass_cancel(&self, waiting: &Waiting, cause: Cause, door: &mut impl EventSink) {
         let Waiting { asker, account, symbol, .. } = *waiting;
         let Some(client) = asker.client.filter(|client| self.clients.get(*client).is_some()) else { return };
         let ack = waiting.ack();

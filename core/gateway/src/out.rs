@@ -10,7 +10,7 @@ use tickpath_types::Nanos;
 ///
 /// No call blocks. The implementation numbers the events, stamps them with the time of sending, and handles
 /// clients whose ring is full.
-pub trait Door {
+pub trait EventSink {
     /// Puts an event into a client's own ring. If it is full, the sink disconnects the client, as a leave.
     fn send(&mut self, client: u32, event: Event);
 

@@ -12,7 +12,7 @@ use super::convert::{
 };
 use super::news::{OrderNews, PositionNews, TradeNews};
 use super::orders::{Doubt, Order, State, Terms};
-use super::out::{About, Cause, Door};
+use super::out::{About, Cause, EventSink};
 use super::{Core, convert};
 
 impl Core {
@@ -22,7 +22,7 @@ impl Core {
         account: u16,
         news: &OrderNews,
         cause: Cause,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Option<u32> {
         self.accounts[usize::from(account)].foreign.is_readable(news.external_id);
         let Some(slot) = self.find_order(account, news) else {
@@ -135,7 +135,13 @@ impl Core {
 
     /// Stores an order of an earlier instance of this gateway for the user in its label. An external order is
     /// only counted, and so is one that exceeds the capacity.
-    fn adopt(&mut self, account: u16, news: &OrderNews, cause: Cause, door: &mut impl Door) -> Option<u32> {
+    fn adopt(
+        &mut self,
+        account: u16,
+        news: &OrderNews,
+        cause: Cause,
+        door: &mut impl EventSink,
+    ) -> Option<u32> {
         if let Some(user) = self.quoter_of(account, news) {
             return self.adopt_quote(account, user, news, cause, door);
         }
@@ -207,7 +213,13 @@ impl Core {
     }
 
     /// Rejects an order that never existed, as decided by the venue or after its deadline.
-    pub(super) fn reject_order(&mut self, slot: u32, error: ErrorCode, cause: Cause, door: &mut impl Door) {
+    pub(super) fn reject_order(
+        &mut self,
+        slot: u32,
+        error: ErrorCode,
+        cause: Cause,
+        door: &mut impl EventSink,
+    ) {
         self.end_order(slot, State::Rejected, error, cause, door);
     }
 
@@ -218,7 +230,7 @@ impl Core {
         state: State,
         error: ErrorCode,
         cause: Cause,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         if order.state.is_over() {
@@ -233,7 +245,7 @@ impl Core {
     }
 
     /// Sends an order's state to the clients of its user.
-    pub(super) fn tell_order(&self, slot: u32, error: ErrorCode, cause: Cause, door: &mut impl Door) {
+    pub(super) fn tell_order(&self, slot: u32, error: ErrorCode, cause: Cause, door: &mut impl EventSink) {
         let Some(order) = self.orders.get(slot) else { return };
         let about = About { symbol: order.symbol, ..self.about_account(order.account) };
         let body = OrderUpdate { error, ..update_of(order, UpdateKind::INCREMENTAL) };
@@ -248,7 +260,7 @@ impl Core {
         news: &TradeNews,
         received: Nanos,
         update: UpdateKind,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let is_buy = news.side == tickpath_types::Side::Buy;
         if !self.seen.insert(account, is_buy, news.trade_id.as_str()) {
@@ -289,7 +301,7 @@ impl Core {
         account: u16,
         news: &PositionNews,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Some(symbol) = self.instruments.number(news.symbol.as_str()) else { return };
         let body = PositionUpdate { update: UpdateKind::INCREMENTAL, ..news.body };

@@ -7,7 +7,7 @@ use tickpath_types::Nanos;
 
 use super::caps::{Exposure, RiskLimit};
 use super::control::{Control, SafetyChecks};
-use super::out::{About, Cause, Door};
+use super::out::{About, Cause, EventSink};
 use super::request_limits::{Bans, RequestLimits, Verdict};
 use super::settings::Settings;
 use super::{AdminCommand, Core};
@@ -158,7 +158,7 @@ impl Policy {
 
 impl Core {
     /// Executes an operator's command; clients receive their account's new limits.
-    pub fn handle_admin(&mut self, command: &AdminCommand, control: &Control, door: &mut impl Door) {
+    pub fn handle_admin(&mut self, command: &AdminCommand, control: &Control, door: &mut impl EventSink) {
         command.carry_out(control);
         // The state of the kill switch is published after its cancellations are requested.
         if let AdminCommand::SetLimits(account, _) = command
@@ -174,7 +174,7 @@ impl Core {
     }
 
     /// Sends an account's limits to its clients.
-    pub(super) fn tell_limits(&self, account: u16, door: &mut impl Door) {
+    pub(super) fn tell_limits(&self, account: u16, door: &mut impl EventSink) {
         let limits = self.limits_of(account);
         self.tell_account(account, &limits, self.about_account(account), Cause::default(), door);
     }
@@ -185,7 +185,7 @@ impl Core {
         now: Nanos,
         user: u16,
         takes_risk_away: bool,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), ErrorCode> {
         let verdict = self.policy.limits.admit(now, usize::from(user), takes_risk_away);
         let (until, outcome) = match verdict {

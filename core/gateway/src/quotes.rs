@@ -25,7 +25,7 @@ use super::account::{Asker, Pending, Purpose, Step};
 use super::convert::{decimal, is_uncertain, request_error, venue_error, words};
 use super::news::{GroupText, OrderNews, SymbolText};
 use super::orders::{Doubt, Order, Terms};
-use super::out::{About, Cause, Door, Venue};
+use super::out::{About, Cause, EventSink, Venue};
 use super::own_orders::state_of;
 use super::refusal::Wanted;
 use super::requests::Asked;
@@ -137,7 +137,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &MassQuote,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         let sides = [body.bid_quantity, body.ask_quantity].iter().filter(|it| !it.is_zero()).count() as u32;
@@ -158,7 +158,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &MassQuote,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) -> Result<(), ErrorCode> {
         self.admit(now, asked.user, false, door)?;
@@ -243,7 +243,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &CancelQuotes,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         let sent = self.try_cancel_quotes(now, asked, body.quote_set, door, venue);
@@ -262,7 +262,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         set: u64,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) -> Result<(), ErrorCode> {
         self.admit(now, asked.user, true, door)?;
@@ -353,7 +353,7 @@ impl Core {
         request: AckType,
         quote_set: u64,
         sent: Result<(), (ErrorCode, u32)>,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let (refusal, refused) = sent.err().map_or((None, 0), |(error, sides)| (Some(error), sides));
         if let Some(error) = refusal {
@@ -383,7 +383,7 @@ impl Core {
         pending: &Pending,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Purpose::Quotes { symbol, sides, set } = pending.purpose else { return };
         let ack = QuoteAck { request: AckType::MASS_QUOTE, quote_set: set, ..QuoteAck::default() };
@@ -460,7 +460,7 @@ impl Core {
         pending: &Pending,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Purpose::CancelQuotes { symbol, set } = pending.purpose else { return };
         let ack = QuoteAck { request: AckType::CANCEL_QUOTES, quote_set: set, ..QuoteAck::default() };
@@ -489,7 +489,7 @@ impl Core {
         pending: &Pending,
         is_lost: bool,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let text = Text::cut(if is_lost { "the connection was lost" } else { "no answer in time" });
         let error = if is_lost { ErrorCode::CONNECTION_LOST } else { ErrorCode::TIMEOUT };
@@ -533,7 +533,7 @@ impl Core {
         asker: Asker,
         ack: QuoteAck,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Some(client) = asker.client.filter(|client| self.clients.get(*client).is_some()) else { return };
         self.tell_venue_limit(received, account, ack.error, RateLimitReason::VENUE_REFUSED, door);
@@ -568,7 +568,7 @@ impl Core {
         user: u16,
         news: &OrderNews,
         cause: Cause,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Option<u32> {
         let symbol = self.instruments.number(news.symbol.as_str()).unwrap_or(0);
         let key = (symbol, news.terms.side);

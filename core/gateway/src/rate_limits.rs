@@ -6,14 +6,19 @@ use tickpath_gateway_protocol::{
 use tickpath_types::Nanos;
 
 use super::Core;
-use super::out::{About, Cause, Door, Venue};
+use super::out::{About, Cause, EventSink, Venue};
 
 /// Minimum interval between updates of the remaining capacity.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
 impl Core {
     /// Sends the remaining venue credits of each account and requests of each user, if they have changed.
-    pub(super) fn poll_rate_limits(&mut self, now: Nanos, door: &mut impl Door, venue: &impl Venue) -> usize {
+    pub(super) fn poll_rate_limits(
+        &mut self,
+        now: Nanos,
+        door: &mut impl EventSink,
+        venue: &impl Venue,
+    ) -> usize {
         if now < self.rates_at || self.clients.all().is_empty() {
             return 0;
         }
@@ -27,7 +32,7 @@ impl Core {
         1
     }
 
-    fn tell_credits(&mut self, now: Nanos, account: u16, door: &mut impl Door, venue: &impl Venue) {
+    fn tell_credits(&mut self, now: Nanos, account: u16, door: &mut impl EventSink, venue: &impl Venue) {
         let (rate, burst) = self.settings.matching;
         let place = usize::from(account);
         let Some(left) = venue.requests_left(self.accounts[place].order_stream(), now) else { return };
@@ -44,7 +49,7 @@ impl Core {
         }
     }
 
-    fn tell_requests_left(&mut self, now: Nanos, user: u16, door: &mut impl Door) {
+    fn tell_requests_left(&mut self, now: Nanos, user: u16, door: &mut impl EventSink) {
         let (available, maximum, period) = self.policy.requests_left(now, user);
         let update = RateLimitsUpdate {
             limit: RateLimitKind::USER,
@@ -70,7 +75,7 @@ impl Core {
         account: u16,
         error: ErrorCode,
         reason: RateLimitReason,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if error != ErrorCode::VENUE_RATE_LIMITED || usize::from(account) >= self.accounts.len() {
             return;

@@ -17,7 +17,7 @@ use tickpath_types::Nanos;
 use super::Core;
 use super::account::{Asker, Position, Purpose, QUESTIONS_MAX, Question, Step};
 use super::orders::{Doubt, State};
-use super::out::{About, Cause, Door, Venue};
+use super::out::{About, Cause, EventSink, Venue};
 
 /// Pause before a rejected query is repeated.
 pub(super) const RETRY: Nanos = Nanos::from_secs(1);
@@ -36,7 +36,7 @@ impl Core {
         &mut self,
         account: u16,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) -> usize {
         let known = &self.accounts[usize::from(account)];
@@ -145,7 +145,7 @@ impl Core {
     }
 
     /// Makes the account ready when no order's status is unknown and orders can be entered.
-    fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl Door) -> usize {
+    fn poll_doubts(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) -> usize {
         let known = &self.accounts[usize::from(account)];
         // The answer about an undecodable order is not waited for.
         let is_waited_for = |question: &Question| {
@@ -269,7 +269,7 @@ impl Core {
     }
 
     /// Handles an order that the venue does not find. Until its request's deadline it may still arrive.
-    pub(super) fn not_found(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
+    pub(super) fn not_found(&mut self, slot: u32, now: Nanos, door: &mut impl EventSink) {
         let venue_ms = self.venue_ms(now);
         let Some(order) = self.orders.get_mut(slot) else { return };
         let is_certain = venue_ms > order.valid_until_ms.saturating_add(DEADLINE_MARGIN_MS);
@@ -292,7 +292,7 @@ impl Core {
     }
 
     /// Resolves an order's uncertainty after the venue's answer; a wanted cancellation is still wanted.
-    pub(super) fn settled(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
+    pub(super) fn settled(&mut self, slot: u32, now: Nanos, door: &mut impl EventSink) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         let was_in_doubt = order.doubt != Doubt::None;
         order.doubt = Doubt::None;
@@ -449,7 +449,7 @@ impl Core {
     }
 
     /// Handles the loss of an account's connection.
-    pub(super) fn lose_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+    pub(super) fn lose_account(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) {
         self.tell_stale_account(account, now, door);
         self.lose_mass_cancels(account, now, door);
         let known = &mut self.accounts[usize::from(account)];
@@ -463,7 +463,7 @@ impl Core {
 
 impl Core {
     /// Marks positions and funds as stale until they are reported again.
-    fn tell_stale_account(&mut self, account: u16, now: Nanos, door: &mut impl Door) {
+    fn tell_stale_account(&mut self, account: u16, now: Nanos, door: &mut impl EventSink) {
         if self.accounts[usize::from(account)].step <= Step::Positions {
             return;
         }

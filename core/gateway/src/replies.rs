@@ -17,7 +17,7 @@ use super::account::{Asker, Pending, Position, Purpose, Question, Step};
 use super::convert::{event_side, is_about_state, is_uncertain, venue_error, words};
 use super::news::{NewsFault, OrderNews, PositionNews, TradeNews, funds_of};
 use super::orders::Doubt;
-use super::out::{About, Cause, Door};
+use super::out::{About, Cause, EventSink};
 
 impl Core {
     /// Handles a reply on an account's connection.
@@ -27,7 +27,7 @@ impl Core {
         id: i64,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
         if self.is_forgotten(&pending) {
@@ -73,7 +73,7 @@ impl Core {
         request: AckType,
         outcome: Result<(), (AckStatus, ErrorCode, Text<48>)>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let (Some(client), Some(order)) = (pending.asker.client, self.orders.get(slot)) else { return };
         if self.clients.get(client).is_none() {
@@ -113,7 +113,7 @@ impl Core {
         pending: &Pending,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         match response.outcome {
             Ok(_) => self.take_done(account, slot, pending, AckType::CREATE, received, door),
@@ -128,7 +128,7 @@ impl Core {
         pending: &Pending,
         error: &ErrorBody<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if is_uncertain(error) {
             return self.in_doubt(slot, pending, AckType::CREATE, error, received, door);
@@ -146,7 +146,7 @@ impl Core {
         pending: &Pending,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         match response.outcome {
             Ok(_) => self.take_done(account, slot, pending, AckType::MODIFY, received, door),
@@ -161,7 +161,7 @@ impl Core {
         pending: &Pending,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         match response.outcome {
             Ok(value) if value.text() == "0" => {
@@ -183,7 +183,7 @@ impl Core {
         pending: &Pending,
         error: &ErrorBody<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if pending.asker.client.is_none() {
             self.mass_cancel_refused(slot, error, received, door);
@@ -213,7 +213,7 @@ impl Core {
         pending: &Pending,
         request: AckType,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let news = self.scratch.order.take();
         if let Some(Ok(news)) = &news {
@@ -234,7 +234,7 @@ impl Core {
         }
     }
 
-    fn take_read_trades(&mut self, account: u16, received: Nanos, door: &mut impl Door) {
+    fn take_read_trades(&mut self, account: u16, received: Nanos, door: &mut impl EventSink) {
         for place in 0..self.scratch.trades.len() {
             match self.scratch.trades[place] {
                 Ok(trade) => self.apply_trade(account, &trade, received, UpdateKind::INCREMENTAL, door),
@@ -250,7 +250,7 @@ impl Core {
         request: AckType,
         error: &ErrorBody<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if is_uncertain(error) {
             return self.in_doubt(slot, pending, request, error, received, door);
@@ -270,7 +270,7 @@ impl Core {
         request: AckType,
         error: &ErrorBody<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let refusal = (AckStatus::TIMEOUT, ErrorCode::TIMEOUT, words(error));
         self.answer(slot, pending, request, Err(refusal), received, door);
@@ -278,7 +278,7 @@ impl Core {
     }
 
     /// Marks an order's status as unknown, schedules a status query, and informs the order's clients.
-    pub(super) fn doubt(&mut self, slot: u32, now: Nanos, door: &mut impl Door) {
+    pub(super) fn doubt(&mut self, slot: u32, now: Nanos, door: &mut impl EventSink) {
         let Some(order) = self.orders.get_mut(slot) else { return };
         if order.state.is_over() {
             return;
@@ -301,7 +301,7 @@ impl Core {
         id: i64,
         is_lost: bool,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Some(pending) = self.accounts[usize::from(account)].take(id) else { return };
         self.unanswered(account, &pending, is_lost, now, door);
@@ -314,7 +314,7 @@ impl Core {
         pending: &Pending,
         is_lost: bool,
         now: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         self.counters.unanswered += 1;
         if self.is_forgotten(pending) {
@@ -365,7 +365,7 @@ impl Core {
         account: u16,
         news: &Notification<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let Some(channel) = news.channel.plain() else { return };
         let taken = if channel.starts_with("user.changes.") {
@@ -385,7 +385,7 @@ impl Core {
         account: u16,
         data: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let changes: UserChanges<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         // An undecodable order does not block the others.
@@ -414,7 +414,13 @@ impl Core {
     /// Handles the orders of a change again if some are undecodable: those are queried, or counted. The
     /// others are known already and are not sent again.
     #[cold]
-    fn take_odd_changes(&mut self, account: u16, data: &Value<'_>, received: Nanos, door: &mut impl Door) {
+    fn take_odd_changes(
+        &mut self,
+        account: u16,
+        data: &Value<'_>,
+        received: Nanos,
+        door: &mut impl EventSink,
+    ) {
         // Decodes each order separately.
         let Ok(list) = list_under::<Value<'_>>(data, "orders") else { return };
         for value in list.iter().flatten() {
@@ -428,7 +434,7 @@ impl Core {
         account: u16,
         value: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Option<u32> {
         let order = value.parse::<VenueOrder<'_>>().map_err(|_| NewsFault::Code);
         match order.and_then(|order| self.take_order(account, &order, received, door)) {
@@ -442,7 +448,7 @@ impl Core {
         account: u16,
         order: &VenueOrder<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<Option<u32>, NewsFault> {
         let news = OrderNews::read(order)?;
         Ok(self.apply_order(account, &news, Cause::venue(received, news.updated_ms), door))
@@ -453,7 +459,7 @@ impl Core {
         account: u16,
         data: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let summary: AccountSummary<'_> = data.parse().map_err(|_| NewsFault::Code)?;
         self.apply_funds(account, &summary, received, door)
@@ -464,7 +470,7 @@ impl Core {
         account: u16,
         summary: &AccountSummary<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let funds = FundsUpdate { update: UpdateKind::INCREMENTAL, ..funds_of(summary)? };
         let known = &mut self.accounts[usize::from(account)];
@@ -492,7 +498,7 @@ impl Core {
         gateway_id: u64,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if !self.end_question(account, slot, gateway_id) {
             return;
@@ -524,7 +530,7 @@ impl Core {
         gateway_id: u64,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if !self.end_question(account, slot, gateway_id) {
             return;
@@ -560,7 +566,7 @@ impl Core {
         step: Step,
         response: &Response<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         if self.accounts[usize::from(account)].step != step {
             return;
@@ -595,7 +601,7 @@ impl Core {
         account: u16,
         value: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let list: List<'_, Value<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
         self.accounts[usize::from(account)].foreign.clear();
@@ -628,7 +634,7 @@ impl Core {
         account: u16,
         value: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let list: List<'_, VenuePosition<'_>> = value.parse().map_err(|_| NewsFault::Code)?;
         self.scratch_marks.clear();
@@ -660,7 +666,7 @@ impl Core {
         account: u16,
         value: &Value<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), NewsFault> {
         let list = list_under::<AccountSummary<'_>>(value, "summaries").map_err(|_| NewsFault::Code)?;
         for summary in list.iter() {

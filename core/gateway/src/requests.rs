@@ -23,7 +23,7 @@ use super::convert::{
 };
 use super::news::SymbolText;
 use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
-use super::out::{About, Cause, Door, Venue};
+use super::out::{About, Cause, EventSink, Venue};
 use super::policy::{OrderFacts, Worth};
 use super::refusal::Wanted;
 
@@ -58,7 +58,7 @@ impl Core {
         now: Nanos,
         client: u32,
         request: &Request,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         let Some(user) = self.clients.get(client).map(|client| client.user) else { return };
@@ -130,7 +130,7 @@ impl Core {
     }
 
     /// Forwards a client's message to all clients.
-    fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl Door) {
+    fn pass_on(&mut self, now: Nanos, asked: &Asked, body: &CustomRequest, door: &mut impl EventSink) {
         if let Err(error) = self.admit(now, asked.user, false, door) {
             return self.refuse(now, asked, AckType::CUSTOM_MESSAGE, EventSide::default(), error, door);
         }
@@ -145,7 +145,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &CreateOrder,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         let kept = self.admit(now, asked.user, false, door);
@@ -257,7 +257,7 @@ impl Core {
 
     /// Runs the last order's path as a warm-up, so that code and data are in the processor's caches for the
     /// next order. Leaves all state unchanged.
-    pub fn rehearse(&mut self, now: Nanos, door: &mut impl Door, venue: &mut impl Venue) {
+    pub fn rehearse(&mut self, now: Nanos, door: &mut impl EventSink, venue: &mut impl Venue) {
         let Some(LastOrder { asked, body }) = self.last_created else { return };
         if self.policy.is_dry_run() || !self.orders.has_free_place() {
             return;
@@ -309,7 +309,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &ModifyOrder,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
         match self.try_modify(now, asked, body, door, venue) {
@@ -326,7 +326,7 @@ impl Core {
         now: Nanos,
         asked: &Asked,
         body: &ModifyOrder,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
         self.admit(now, asked.user, false, door)?;
@@ -435,7 +435,7 @@ impl Core {
         venue.request(now, stream, Method::Edit, &params)
     }
 
-    fn cancel(&mut self, now: Nanos, asked: &Asked, door: &mut impl Door, venue: &mut impl Venue) {
+    fn cancel(&mut self, now: Nanos, asked: &Asked, door: &mut impl EventSink, venue: &mut impl Venue) {
         match self.try_cancel(now, asked, door, venue) {
             Ok(slot) => self.received(now, asked, AckType::CANCEL, slot, door),
             Err(error) => self.refuse(now, asked, AckType::CANCEL, EventSide::default(), error, door),
@@ -446,7 +446,7 @@ impl Core {
         &mut self,
         now: Nanos,
         asked: &Asked,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
         self.admit(now, asked.user, true, door)?;
@@ -509,7 +509,7 @@ impl Core {
         Ok(())
     }
 
-    fn cancel_all(&mut self, now: Nanos, asked: &Asked, side: EventSide, door: &mut impl Door) {
+    fn cancel_all(&mut self, now: Nanos, asked: &Asked, side: EventSide, door: &mut impl EventSink) {
         let is_known = side == EventSide::default() || side_of(side).is_some();
         let known = if is_known { Ok(()) } else { Err(ErrorCode::INVALID_TERMS) };
         let admitted = self.admit(now, asked.user, true, door);
@@ -566,7 +566,7 @@ impl Core {
         asked: &Asked,
         kind: EventKind,
         ack: &QuoteAck,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let event = Event::of_quote_ack(kind, ack);
         let about =
@@ -741,7 +741,7 @@ impl Core {
         }
     }
 
-    fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl Door) {
+    fn send_ack(&self, asked: &Asked, ack: OrderAck, door: &mut impl EventSink) {
         door.send(asked.client, self.ack_event(asked, &ack));
     }
 
@@ -756,7 +756,7 @@ impl Core {
         self.stamp.event(ack, about, cause)
     }
 
-    fn received(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl Door) {
+    fn received(&self, now: Nanos, asked: &Asked, request: AckType, slot: u32, door: &mut impl EventSink) {
         let Some(order) = self.orders.get(slot) else { return };
         let ack = OrderAck {
             client_order_id: order.client_id,
@@ -771,7 +771,13 @@ impl Core {
     }
 
     /// Publishes a risk manager's limits for an account and sends them to the account's clients.
-    fn set_risk_limits(&mut self, now: Nanos, asked: &Asked, body: &SetRiskLimits, door: &mut impl Door) {
+    fn set_risk_limits(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        body: &SetRiskLimits,
+        door: &mut impl EventSink,
+    ) {
         let account = asked.account;
         let outcome = self.admit(now, asked.user, true, door).and_then(|()| {
             let is_own = usize::from(account) < self.accounts.len()
@@ -801,7 +807,7 @@ impl Core {
         request: AckType,
         side: EventSide,
         error: ErrorCode,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         self.refuse_order(now, asked, request, side, error, &Wanted::default(), door);
     }
@@ -817,7 +823,7 @@ impl Core {
         side: EventSide,
         error: ErrorCode,
         wanted: &Wanted,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         self.counters.refused += 1;
         self.tell_venue_limit(now, asked.account, error, RateLimitReason::REFUSED, door);

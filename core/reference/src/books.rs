@@ -1,4 +1,4 @@
-//! The reference model of the books: ordered maps and queues, to check the fast books.
+//! The reference model of the books: ordered maps and queues, for checking the fast books.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,7 +7,8 @@ use tickpath_types::{InstrumentId, Price, Qty, Side};
 
 type Levels = BTreeMap<Price, VecDeque<OrderHandle>>;
 
-/// Books of standard collections. They allocate as they go and are meant for tests, not for the hot path.
+/// Books made of standard collections. They allocate on each change and are meant for tests, not for the hot
+/// path.
 #[derive(Clone, Debug)]
 pub struct ReferenceBooks<T = ()> {
     limits: BookLimits,
@@ -26,7 +27,7 @@ impl<T: Copy> ReferenceBooks<T> {
         let levels = self.sides.get(&(instrument, side));
         let ascending = levels.into_iter().flat_map(|levels| levels.iter());
         let descending = levels.into_iter().flat_map(|levels| levels.iter().rev());
-        // Only one of the two is walked: asks are best at the low end, bids at the high end.
+        // Only one of the two is iterated: asks are best at the low end, bids at the high end.
         let asks = (side == Side::Sell).then_some(ascending).into_iter().flatten();
         let bids = (side == Side::Buy).then_some(descending).into_iter().flatten();
         asks.chain(bids).map(|(price, queue)| (*price, queue))
@@ -50,7 +51,7 @@ impl<T: Copy> ReferenceBooks<T> {
         }
         let queue = self.sides.get(&(order.instrument, order.side)).and_then(|it| it.get(&order.price));
         match queue {
-            // There are no more levels than orders, and to count orders takes no walk.
+            // There are no more levels than orders, and counting orders needs no iteration.
             None if self.order_count() >= max_levels && self.level_count() >= max_levels => {
                 Err(AddError::LevelsFull(max_levels))
             }

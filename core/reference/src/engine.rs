@@ -1,4 +1,4 @@
-//! Matching as the documents say it, done in the simplest way.
+//! Matching by the documented rules, implemented in the simplest way.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,36 +12,37 @@ mod state;
 pub use self::state::ReferenceOrder;
 use self::state::{Event, Execution, LastNumbers, Listing, Session};
 
-/// Price-time matching of all instruments as a list of orders that is searched from end to end for whatever is asked.
+/// Price-time matching of all instruments as a list of orders, which every operation searches from end to
+/// end.
 ///
-/// The same commands give the same events as they do with `tickpath_matching::Engine`, as long as that one's look-up of
-/// orders has room: the bound on its pages is the one rule that is not kept here.
+/// The same commands give the same events as with `tickpath_matching::Engine`, as long as its order index has
+/// capacity: the bound on its pages is the only rule that this engine does not implement.
 #[derive(Clone, Debug)]
 pub struct ReferenceEngine {
     limits: EngineLimits,
     instruments: BTreeMap<InstrumentId, Listing>,
-    /// The greatest id of an instrument that can be added.
+    /// Maximum id of an instrument that can be added.
     max_instrument: u16,
     sessions: Vec<Session>,
     orders: Vec<ReferenceOrder>,
     is_killed: bool,
-    /// By match number less one; `None` for what is no execution, or none any more.
+    /// By match number less one; `None` for a number that is no execution, or a removed one.
     executions: Vec<Option<Execution>>,
     last: LastNumbers,
-    /// Entries of orders whose stop price was reached.
+    /// Entry numbers of orders whose stop price was reached.
     triggered: VecDeque<u64>,
     command: Command,
     events: Vec<Event>,
-    /// Requests answered by `Rejected`.
+    /// Number of requests answered by `Rejected`.
     pub rejected: u64,
-    /// New orders and requests whose number the session had already used.
+    /// Number of new orders and requests whose number the session had already used.
     pub duplicates: u64,
-    /// Executions.
+    /// Number of executions.
     pub executed: u64,
 }
 
 impl ReferenceEngine {
-    /// An engine without orders, every instrument halted.
+    /// Creates an engine without orders; every instrument is halted.
     #[must_use]
     pub fn new(instruments: &[Instrument], limits: EngineLimits) -> ReferenceEngine {
         let session = |account| Session {
@@ -74,7 +75,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Applies one command; its events go to `out` before this returns.
+    /// Applies one command; passes its events to `out` before it returns.
     pub fn apply(&mut self, command: &Command, out: &mut impl EventListener) {
         self.command = *command;
         self.execute_command(command);
@@ -163,7 +164,7 @@ impl ReferenceEngine {
         places.map(|at| self.orders[at]).filter(|open| open.shown > 0).collect()
     }
 
-    /// The greatest number that a session has used, 0 when none.
+    /// Returns the highest number that a session has used; 0 if none.
     #[must_use]
     pub fn last_user_ref(&self, session: SessionId) -> UserRefNum {
         self.sessions.get(usize::from(session.0)).map_or(UserRefNum(0), |session| session.last_user_ref)
@@ -175,13 +176,13 @@ impl ReferenceEngine {
         Sequence(self.last.market)
     }
 
-    /// Whether an instrument trades; `None` when there is none of this id.
+    /// Returns the trading state of an instrument; `None` for an unknown id.
     #[must_use]
     pub fn trading_state(&self, instrument: InstrumentId) -> Option<TradingState> {
         self.instruments.get(&instrument).map(|listing| listing.state)
     }
 
-    /// The listing of an instrument that is known to exist.
+    /// Returns the listing of an instrument that exists.
     fn listing_mut(&mut self, instrument: InstrumentId) -> &mut Listing {
         self.instruments.get_mut(&instrument).expect("only instruments that exist are worked on")
     }
@@ -344,7 +345,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Every price there is, one after the other.
+    /// Evaluates every possible price, one after the other.
     pub(super) fn imbalance(&self, instrument: InstrumentId, kind: CrossKind) -> Imbalance {
         let listing = self.instruments[&instrument];
         let Instrument { tick_size, collar_low, collar_high, reference_price, .. } = listing.instrument;

@@ -55,10 +55,7 @@ impl Report {
         if rows.peek().is_none() {
             return Ok(());
         }
-        write!(
-            f,
-            "\nNegative times, where a reader returned before the writer's call did:"
-        )?;
+        write!(f, "\nNegative times, where a reader returned before the writer's call did:")?;
         rows.try_for_each(|row| write!(f, " {} {}", row.name, row.summary.negatives))?;
         writeln!(f)
     }

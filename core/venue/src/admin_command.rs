@@ -109,7 +109,9 @@ pub enum AdminRefusal {
     #[error("the day has started already: 'phase all end-of-day' ends it")]
     DayStarted,
     /// Start the day first.
-    #[error("no day has started: 'phase all start' starts one, 'phase all open' lets everything trade at once")]
+    #[error(
+        "no day has started: 'phase all start' starts one, 'phase all open' lets everything trade at once"
+    )]
     DayNotStarted,
     /// There is nothing to open.
     #[error("the instrument trades already: 'phase SYMBOL auction' collects orders for another cross")]

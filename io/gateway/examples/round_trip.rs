@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
-use tickpath_gateway_io::{Client, ClientConfig, ClientId, Door, DoorConfig, DoorEvent, monotonic};
+use tickpath_gateway_io::{
+    Client, ClientConfig, ClientId, ClientPort, ClientPortConfig, ClientPortEvent, monotonic,
+};
 use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{CreateOrder, Event, EventKind, OrderAck, Request, Text, TopOfBook};
 use tickpath_lockfree::SharedLines;
@@ -19,11 +21,12 @@ use tickpath_shm::{Folder, SegmentName};
 const ROUNDS: usize = 20_000;
 const TURNS: usize = 10;
 
-fn connect(place: &Path) -> (Door, Client, ClientId) {
+fn connect(place: &Path) -> (ClientPort, Client, ClientId) {
     let socket = place.join("gateway.sock");
     let folder = Folder::create(&place.join("shm")).expect("there is room");
     let name = SegmentName::new("gateway").expect("it is a name");
-    let mut door = Door::open(DoorConfig::new(&socket, folder, name)).expect("the socket is free");
+    let mut door =
+        ClientPort::open(ClientPortConfig::new(&socket, folder, name)).expect("the socket is free");
     // Like a gateway that has run for a while.
     std::thread::sleep(Duration::from_millis(300));
     let user = Text::cut("bench");
@@ -31,7 +34,7 @@ fn connect(place: &Path) -> (Door, Client, ClientId) {
         Client::connect(ClientConfig::new(&socket, user, Password::default())).expect("it is let in")
     });
     let id = loop {
-        if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
+        if let Some(ClientPortEvent::Login(login)) = door.poll(monotonic()) {
             // Processor time, as the client that wakes up may take the core meanwhile.
             let start = thread_time();
             let id = door.admit(login.id, 1).expect("there is room");
@@ -103,7 +106,7 @@ fn measure(place: &Path) {
                     if server_from.try_pop().is_some() {
                         server_to.try_push(Event::empty()).expect("there is room");
                     }
-                } else if let Some(DoorEvent::Request(client, request)) = door.poll(monotonic()) {
+                } else if let Some(ClientPortEvent::Request(client, request)) = door.poll(monotonic()) {
                     door.send(client, &mut answer(&request));
                 }
             }
@@ -135,7 +138,7 @@ fn count(place: &Path, what: &str) {
         } else {
             client.request(1, 1, 1, &CreateOrder::default()).expect("there is room");
             while let Some(event) = door.poll(monotonic()) {
-                if let DoorEvent::Request(client, request) = event {
+                if let ClientPortEvent::Request(client, request) = event {
                     door.send(client, &mut answer(&request));
                 }
             }

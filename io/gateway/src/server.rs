@@ -29,7 +29,7 @@ const SIGN_OF_LIFE: Nanos = Nanos(100_000_000);
 
 /// Configuration of a client port.
 #[derive(Clone, Debug)]
-pub struct DoorConfig {
+pub struct ClientPortConfig {
     /// Unix socket that clients connect to.
     pub socket: PathBuf,
     /// Folder of the broadcast segment.
@@ -56,12 +56,12 @@ pub struct DoorConfig {
     pub heartbeat: Nanos,
 }
 
-impl DoorConfig {
+impl ClientPortConfig {
     /// Default limits: 64 clients, 128 handshakes of 5 s and 64 per process, rings of 1,024 requests and
     /// 16,384 events, 65,536 broadcast events, a ping every second.
     #[must_use]
-    pub fn new(socket: &Path, folder: Folder, segment: SegmentName) -> DoorConfig {
-        DoorConfig {
+    pub fn new(socket: &Path, folder: Folder, segment: SegmentName) -> ClientPortConfig {
+        ClientPortConfig {
             socket: socket.to_owned(),
             gateway: Text::cut(segment.as_str()),
             folder,
@@ -92,7 +92,7 @@ impl ClientId {
         self.number
     }
 
-    /// Slot of the client, below [`DoorConfig::clients_max`]; reused once the client has left.
+    /// Slot of the client, below [`ClientPortConfig::clients_max`]; reused once the client has left.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.slot as usize
@@ -106,7 +106,7 @@ pub struct LoginId(pub(crate) u64);
 /// A login request of a caller.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// Id for [`Door::admit`] or [`Door::refuse`], now or later.
+    /// Id for [`ClientPort::admit`] or [`ClientPort::refuse`], now or later.
     pub id: LoginId,
     /// The caller's hello message.
     pub hello: Box<Hello>,
@@ -135,14 +135,14 @@ pub enum LeaveReason {
     TooSlow,
     /// The client wrote an impossible position into a ring: it is damaged or hostile.
     Broken,
-    /// The gateway disconnected the client: [`Door::disconnect`].
+    /// The gateway disconnected the client: [`ClientPort::disconnect`].
     Dismissed,
 }
 
 /// An event of the client port.
 #[derive(Debug)]
-pub enum DoorEvent {
-    /// A caller wants to log in: answer with [`Door::admit`] or [`Door::refuse`], now or later.
+pub enum ClientPortEvent {
+    /// A caller wants to log in: answer with [`ClientPort::admit`] or [`ClientPort::refuse`], now or later.
     Login(Login),
     /// A client's request. Its numbers and codes are not validated.
     Request(ClientId, Request),
@@ -194,8 +194,8 @@ pub struct DoorCounters {
 /// Times are those of [`monotonic`]. Polling and sending allocate nothing; admitting and removing a client
 /// does. A separate thread creates the rings of the next two clients in advance, as that takes milliseconds.
 #[derive(Debug)]
-pub struct Door {
-    config: DoorConfig,
+pub struct ClientPort {
+    config: ClientPortConfig,
     session: SessionId,
     listener: Option<ChannelListener>,
     handshakes: Handshakes,
@@ -209,12 +209,12 @@ pub struct Door {
     turn: usize,
 }
 
-impl Door {
+impl ClientPort {
     /// Opens the port: creates the broadcast segment, replacing one left by a killed gateway, and listens.
     ///
     /// # Errors
     /// [`DoorError`], e.g. if another gateway uses the name or the socket.
-    pub fn open(config: DoorConfig) -> Result<Door, DoorError> {
+    pub fn open(config: ClientPortConfig) -> Result<ClientPort, DoorError> {
         let folder_text = config.folder.path().to_str().and_then(Text::<160>::new);
         if folder_text.is_none() {
             return Err(DoorError::Path { path: config.folder.path().to_owned() });
@@ -223,7 +223,7 @@ impl Door {
         let broadcast =
             EventsWriter::create(&config.folder, &config.segment, config.broadcasts_max, unix_time())?;
         let listener = ChannelListener::bind(&config.socket)?;
-        Ok(Door {
+        Ok(ClientPort {
             session: new_session(),
             listener: Some(listener),
             handshakes: Handshakes::new(config.pre_login),
@@ -241,7 +241,7 @@ impl Door {
     /// Returns the next event; `None` if there is none at the moment. Clients take turns, and each client's
     /// requests stay in order. Some calls do a bounded amount of housekeeping.
     #[inline]
-    pub fn poll(&mut self, now: Nanos) -> Option<DoorEvent> {
+    pub fn poll(&mut self, now: Nanos) -> Option<ClientPortEvent> {
         // Housekeeping depends on time, not on idleness: a client that never stops sending requests must not
         // keep others from logging in.
         if now >= self.next_housekeeping
@@ -251,15 +251,15 @@ impl Door {
         }
         for _ in 0..WRONG_PONGS_MAX {
             match self.clients.poll(&mut self.counters)? {
-                Found::Request(client, request) => return Some(DoorEvent::Request(client, request)),
+                Found::Request(client, request) => return Some(ClientPortEvent::Request(client, request)),
                 Found::Pong(client, request) => {
                     // Reads the clock again: `now` may be older than the answer.
                     match self.clients.pong(client, &request, monotonic()) {
-                        Some(heartbeat) => return Some(DoorEvent::Heartbeat(client, heartbeat)),
+                        Some(heartbeat) => return Some(ClientPortEvent::Heartbeat(client, heartbeat)),
                         None => self.counters.wrong_pongs += 1,
                     }
                 }
-                Found::Left(client, reason) => return Some(DoorEvent::Left(client, reason)),
+                Found::Left(client, reason) => return Some(ClientPortEvent::Left(client, reason)),
             }
         }
         None
@@ -267,14 +267,14 @@ impl Door {
 
     /// Housekeeping: logins, new callers, lost clients, pings.
     #[cold]
-    fn keep_house(&mut self, now: Nanos) -> Option<DoorEvent> {
+    fn keep_house(&mut self, now: Nanos) -> Option<ClientPortEvent> {
         if self.turn == 0 {
             self.handshakes.expire(now, &mut self.counters);
         }
         while self.turn < self.handshakes.places() {
             self.turn += 1;
             if let Some(login) = self.handshakes.look(self.turn - 1, now, &mut self.counters) {
-                return Some(DoorEvent::Login(login));
+                return Some(ClientPortEvent::Login(login));
             }
         }
         self.turn = 0;
@@ -352,7 +352,7 @@ impl Door {
     }
 
     /// Puts an event into a client's ring, with session, source, sequence and send time filled in. Returns
-    /// false if it is not connected. A full ring disconnects it, and it is reported [left](DoorEvent::Left).
+    /// false if it is not connected. A full ring disconnects it, and it is reported [left](ClientPortEvent::Left).
     #[inline]
     pub fn send(&mut self, client: ClientId, event: &mut Event) -> bool {
         self.stamp(event);
@@ -361,7 +361,7 @@ impl Door {
         is_sent
     }
 
-    /// Warms up [`send`](Door::send): does everything but the write to the ring, so that code and data are in
+    /// Warms up [`send`](ClientPort::send): does everything but the write to the ring, so that code and data are in
     /// the processor's caches.
     pub fn rehearse(&self, client: ClientId, event: &mut Event) {
         self.stamp(event);
@@ -461,12 +461,12 @@ impl Door {
 
     /// The configuration of the port.
     #[must_use]
-    pub const fn config(&self) -> &DoorConfig {
+    pub const fn config(&self) -> &ClientPortConfig {
         &self.config
     }
 }
 
-impl Drop for Door {
+impl Drop for ClientPort {
     /// Removes the segment; readers that still map it see it as closed.
     fn drop(&mut self) {
         // If removal fails, the closed segment remains until its name is used again or it is reclaimed.

@@ -3,7 +3,7 @@
 
 use crate::support::{Site, let_in, message, said, top};
 use tickpath_agent::{CountingAllocator, counts_allocations, thread_allocations};
-use tickpath_gateway_io::{DoorEvent, monotonic};
+use tickpath_gateway_io::{ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::EventKind;
 use tickpath_types::Nanos;
 
@@ -27,11 +27,11 @@ fn no_message_allocates_at_either_end() {
         client.request(1, 1, 0, &said(number)).unwrap();
         while let Some(event) = door.poll(monotonic()) {
             match event {
-                DoorEvent::Request(from, _) => {
+                ClientPortEvent::Request(from, _) => {
                     requests += 1;
                     assert!(door.send(from, &mut message(number)));
                 }
-                DoorEvent::Heartbeat(..) => heartbeats += 1,
+                ClientPortEvent::Heartbeat(..) => heartbeats += 1,
                 _ => panic!("nothing else happens"),
             }
         }

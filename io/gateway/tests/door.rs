@@ -9,7 +9,9 @@ use crate::support::{
     until,
 };
 use tickpath_admission::PreLoginLimits;
-use tickpath_gateway_io::{ConnectError, Door, DoorError, DoorEvent, LeaveReason, SendError, monotonic};
+use tickpath_gateway_io::{
+    ClientPort, ClientPortEvent, ConnectError, DoorError, LeaveReason, SendError, monotonic,
+};
 use tickpath_gateway_protocol::frame::{
     FRAME_LEN_MAX, Frame, Hello, Password, Refusal, RefusalReason, VERSION,
 };
@@ -173,7 +175,7 @@ fn hello() -> Vec<u8> {
 }
 
 /// Returns the gateway's answer to these bytes; none if it closes the connection.
-fn answer_to(door: &mut Door, site: &Site, bytes: &[u8]) -> Option<Refusal> {
+fn answer_to(door: &mut ClientPort, site: &Site, bytes: &[u8]) -> Option<Refusal> {
     let mut raw = UnixStream::connect(site.socket()).unwrap();
     raw.write_all(bytes).unwrap();
     let before = door.counters().malformed;
@@ -218,7 +220,7 @@ fn garbage_on_the_socket_is_answered_counted_and_closed() {
     for byte in &good {
         raw.write_all(&[*byte]).unwrap();
         while let Some(event) = door.poll(monotonic()) {
-            assert!(matches!(event, DoorEvent::Login(_)), "{event:?}");
+            assert!(matches!(event, ClientPortEvent::Login(_)), "{event:?}");
         }
     }
     until(&mut door, |door, _| (door.counters().calls == 8).then_some(()));
@@ -315,7 +317,7 @@ fn pings_are_answered_and_measured_and_wrong_answers_are_counted() {
     let mut pings = Vec::new();
     until(&mut door, |_, event| {
         pings.extend(client.poll().and_then(|event| event.body::<Ping>()));
-        if let Some(DoorEvent::Heartbeat(from, heartbeat)) = event {
+        if let Some(ClientPortEvent::Heartbeat(from, heartbeat)) = event {
             assert_eq!(from, id);
             assert!(heartbeat.to_client_ns < PATIENCE.as_nanos() as u64);
             measured += 1;
@@ -338,11 +340,11 @@ fn a_second_gateway_is_kept_out_of_the_name_and_of_the_socket() {
     let mut door = site.open();
     let mut other = site.config.clone();
     other.socket = site.place.path().join("other.sock");
-    let error = Door::open(other.clone()).unwrap_err();
+    let error = ClientPort::open(other.clone()).unwrap_err();
     assert!(matches!(error, DoorError::Segment(ShmError::InUse { pid: Some(_), .. })), "{error}");
     other.segment = SegmentName::new("other").unwrap();
     other.socket = site.socket();
-    let error = Door::open(other).unwrap_err();
+    let error = ClientPort::open(other).unwrap_err();
     assert!(matches!(error, DoorError::Socket(ChannelError::Listen(_))), "{error}");
     assert_eq!(error.to_string().lines().count(), 1);
     // The first gateway is not affected: the second one's probe counts as a caller that gave up.
@@ -407,11 +409,11 @@ fn a_client_that_never_stops_asking_keeps_nobody_else_away() {
         // Its ring is never empty.
         while flood.request(0, 0, 0, &said(0)).is_ok() {}
         match event {
-            Some(DoorEvent::Request(from, _)) => {
+            Some(ClientPortEvent::Request(from, _)) => {
                 assert_eq!(from, flood_id);
                 taken += 1;
             }
-            Some(DoorEvent::Login(login)) => admitted = Some(door.admit(login.id, 0).unwrap()),
+            Some(ClientPortEvent::Login(login)) => admitted = Some(door.admit(login.id, 0).unwrap()),
             _ => {}
         }
         admitted.filter(|_| taken > 0)
@@ -423,8 +425,8 @@ fn a_client_that_never_stops_asking_keeps_nobody_else_away() {
     until(&mut door, |_, event| {
         while flood.request(0, 0, 0, &said(0)).is_ok() {}
         match event {
-            Some(DoorEvent::Request(from, _)) if from == anna => Some(()),
-            Some(DoorEvent::Request(..)) => {
+            Some(ClientPortEvent::Request(from, _)) if from == anna => Some(()),
+            Some(ClientPortEvent::Request(..)) => {
                 others += 1;
                 assert!(others <= 2, "one of each in turn");
                 None

@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 
 use crate::support::{Site, let_in, message, next_leave, next_request, said, until};
-use tickpath_gateway_io::{DoorEvent, LeaveReason, monotonic};
+use tickpath_gateway_io::{ClientPortEvent, LeaveReason, monotonic};
 use tickpath_gateway_protocol::RequestKind;
 
 /// Address of the client's channel: the memory that is mapped twice, by the gateway and by the client. Spare
@@ -79,11 +79,11 @@ fn positions_that_cannot_be_end_the_client_and_nothing_else() {
         write(channel + (3 + slot * 2) * 64, u64::MAX);
     }
     for _ in 0..100 {
-        assert!(!matches!(door.poll(monotonic()), Some(DoorEvent::Request(..))));
+        assert!(!matches!(door.poll(monotonic()), Some(ClientPortEvent::Request(..))));
     }
     // The words that mark an end as closed, with a value that is neither true nor false.
     write(channel + 64, u64::MAX);
-    until(&mut door, |_, event| matches!(event, Some(DoorEvent::Left(..))).then_some(()));
+    until(&mut door, |_, event| matches!(event, Some(ClientPortEvent::Left(..))).then_some(()));
     drop(client);
     assert_eq!(door.client_count(), 0);
 }

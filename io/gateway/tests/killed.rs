@@ -8,7 +8,7 @@ use std::thread;
 use crate::support::{
     Site, client_config, let_in, login, message, next, next_leave, next_request, said, until,
 };
-use tickpath_gateway_io::{Client, Door, DoorEvent, LeaveReason, SendError, monotonic};
+use tickpath_gateway_io::{Client, ClientPort, ClientPortEvent, LeaveReason, SendError, monotonic};
 use tickpath_gateway_protocol::{CustomRequest, EventKind};
 use tickpath_shm::{EventsReader, WriterState, verify_events};
 use tickpath_test_support::{Running, this_test};
@@ -54,7 +54,7 @@ fn a_client_that_is_killed_while_it_writes_harms_nobody() {
         }
         drop(child);
         let reason = until(&mut door, |_, event| match event {
-            Some(DoorEvent::Request(from, request)) => {
+            Some(ClientPortEvent::Request(from, request)) => {
                 assert_eq!(
                     (from, request.body::<CustomRequest>().unwrap().data),
                     (id, [taken; 8]),
@@ -63,7 +63,7 @@ fn a_client_that_is_killed_while_it_writes_harms_nobody() {
                 taken += 1;
                 None
             }
-            Some(DoorEvent::Left(from, reason)) => {
+            Some(ClientPortEvent::Left(from, reason)) => {
                 assert_eq!(from, id);
                 Some(reason)
             }
@@ -80,13 +80,13 @@ fn a_client_that_is_killed_while_it_writes_harms_nobody() {
 #[test]
 fn child_gateway() {
     let Ok(place) = std::env::var(PLACE) else { return };
-    let mut door = Door::open(Site::config_at(Path::new(&place))).unwrap();
+    let mut door = ClientPort::open(Site::config_at(Path::new(&place))).unwrap();
     #[expect(clippy::print_stdout, reason = "its parent waits for the line")]
     {
         println!("\nopen");
     }
     loop {
-        if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
+        if let Some(ClientPortEvent::Login(login)) = door.poll(monotonic()) {
             let id = door.admit(login.id, 0).unwrap();
             door.send(id, &mut message(7));
         }

@@ -42,7 +42,7 @@ pub enum RecoveryError {
     Log(#[from] LogReadError),
     /// The journal has another session: configure its session or none, or begin a new one.
     #[error(
-        "the journal is of session {found}, not {expected}: leave the session's name out to go on with it, or begin \
+        "the journal is of session {found}, not {expected}: leave the session's name out to continue it, or begin \
          another by --new-session"
     )]
     Session {

@@ -115,7 +115,7 @@ pub enum WebError {
 /// The remedy for a TLS failure.
 fn tls_remedy(why: &str) -> &'static str {
     if why.contains("InvalidContentType") {
-        "nobody speaks TLS at this port: name the one that does, or write ws:// in place of wss://"
+        "this port does not accept TLS: name one that does, or write ws:// in place of wss://"
     } else if why.contains("certificate") {
         "name a private CA by ca_file, or --ca-file FILE"
     } else {

@@ -34,13 +34,12 @@ codes! {
         SELL = b'B' "sell interest",
         BOTH = b'C' "buy and sell interest",
     }
-    /// Operational halt of a security by IEX itself, in an
-    /// [`OperationalHaltStatus`](crate::OperationalHaltStatus).
+    /// Halt of a security by IEX itself, in an [`OperationalHaltStatus`](crate::OperationalHaltStatus).
     OperationalHalt {
         HALTED = b'O' "halted on IEX",
         NOT_HALTED = b'N' "not halted on IEX",
     }
-    /// The reason for or against a price test, in a
+    /// The reason of a price test or its absence, in a
     /// [`ShortSalePriceTestStatus`](crate::ShortSalePriceTestStatus).
     PriceTestDetail {
         NONE = b' ' "no price test",

@@ -184,8 +184,7 @@ iex_messages! {
             /// Number of the trade.
             30 trade_id: TradeNumber,
         }
-        /// Trade Break (`B`): an execution of the day was broken. Same layout and number as its
-        /// [`TradeReport`].
+        /// Trade Break (`B`): a broken execution of the day. Same layout and number as its [`TradeReport`].
         TradeBreak = b'B', 38, on_trade_break {
             /// Conditions of the trade.
             1 flags: SaleFlags,
@@ -196,7 +195,7 @@ iex_messages! {
             /// Number of the trade.
             30 trade_id: TradeNumber,
         }
-        /// Official Price (`X`): the opening or closing price of an IEX-listed security; the latest one counts.
+        /// Official Price (`X`): opening or closing price of an IEX-listed security; the latest one counts.
         OfficialPrice = b'X', 26, on_official_price {
             /// Kind of official price.
             1 price_type: PriceType,

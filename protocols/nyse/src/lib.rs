@@ -5,8 +5,8 @@
 //! counted and skipped. No code here opens a socket, reads a clock or allocates. Invalid input from a peer is
 //! refused and never causes a panic.
 //!
-//! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a; the later
-//! layouts of Pillar 2.5 where they differ.
+//! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a; the
+//! later layouts of Pillar 2.5 where they differ.
 //!
 //! ```
 //! use tickpath_nyse::{AddOrder, DeliveryFlag, Firm, Listener, Packet, PacketBuilder, SendTime, Side, decode};

@@ -112,12 +112,11 @@ macro_rules! xdp_messages {
         )*
 
         messages! {
-            /// One message by value, for tools that read a few messages of every type. A hot path uses
-            /// [`decode`].
+            /// One message by value, for tools that read a few of every type. A hot path uses [`decode`].
             #[allow(clippy::large_enum_variant, reason = "tools look at one at a time")]
             enum Message<'a> of u16, type_of, read;
-            /// Returns the length in bytes of a message of this type in the latest version, or `None` for an
-            /// unknown type.
+            /// Returns the length in bytes of a message type in the latest version, or `None` for an unknown
+            /// type.
             fn message_len = LEN;
             { $( $name($name) = $type, $handler; )* }
             {}
@@ -130,8 +129,7 @@ macro_rules! xdp_messages {
 
         /// Calls the listener's method for one message.
         ///
-        /// Fields that a later version appended are ignored; fields that an earlier version lacks read as
-        /// zero.
+        /// Ignores fields of a later version; fields that an earlier version lacks read as zero.
         ///
         /// # Errors
         /// [`Malformed`]; the listener is then not called. An unknown type is not an error, see
@@ -139,9 +137,8 @@ macro_rules! xdp_messages {
         #[inline(always)]
         pub fn decode(message: &[u8], listener: &mut impl Listener) -> Result<(), Malformed> {
             let message_type = type_of(message)?;
-            // Adds and deletes are five messages in six, in an order that no CPU can predict: a jump table
-            // over all types would mostly be mispredicted. Membership of the two is one comparison, mostly
-            // true.
+            // Adds and deletes are five messages in six, in unpredictable order: a jump table over all types
+            // would mostly be mispredicted. Membership of the two is one comparison, mostly true.
             if message_type & !(AddOrder::TYPE ^ DeleteOrder::TYPE) == AddOrder::TYPE {
                 if message_type == AddOrder::TYPE {
                     if let Ok((add, _)) = AddOrder::ref_from_prefix(message) {
@@ -156,8 +153,7 @@ macro_rules! xdp_messages {
             decode_other(message, message_type, listener)
         }
 
-        /// Decodes messages other than a full-length add or delete; out of line, so that the caller's loop
-        /// stays short.
+        /// Decodes all but full-length adds and deletes; out of line to keep the caller's loop short.
         #[inline(never)]
         fn decode_other(
             message: &[u8],
@@ -238,7 +234,7 @@ fn lengthened<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
 
 xdp_messages! {
     control {
-        /// Sequence Number Reset (1): the channel's numbers restart at 1; this is message 1, alone in its
+        /// Sequence Number Reset (1): the channel's numbers restart at 1; this is message 1, alone in a
         /// packet.
         SequenceNumberReset = 1, 14, from 14, on_sequence_number_reset, Common "Sequence Number Reset Message" {
             /// Time of the reset, in seconds since the Unix epoch.
@@ -361,8 +357,7 @@ xdp_messages! {
             19 channel_id: u8,
         }
 
-        /// Message Unavailable (31): requested messages that are lost for good, on the retransmission
-        /// channel.
+        /// Message Unavailable (31): requested messages that are lost, on the retransmission channel.
         MessageUnavailable = 31, 14, from 14, on_message_unavailable, Common "Message Unavailable Message" {
             /// Number of the first message.
             4 begin_seq_num: U32,
@@ -374,7 +369,8 @@ xdp_messages! {
             13 channel_id: u8,
         }
 
-        /// Refresh Header (35): begins each packet of a refresh; the first one of a symbol is the longer, with what it follows; the others have 8 bytes.
+        /// Refresh Header (35): begins each packet of a refresh. A symbol's first one is the longer, with its
+        /// contents; the others have 8 bytes.
         RefreshHeader = 35, 16, from 8, on_refresh_header, Common "Refresh Header Message" {
             /// Index of the packet among those about the symbol, from 1.
             4 current_refresh_pkt: U16,
@@ -558,8 +554,8 @@ xdp_messages! {
             38 trade_conditions: [TradeCondition; 4],
         }
 
-        /// Replace Order (104): an order was removed, and a new one of its symbol, side and firm added at the
-        /// tail of its level.
+        /// Replace Order (104): an order was removed, and a new one added at the tail of its level with the
+        /// same symbol, side and firm.
         ReplaceOrder = 104, 42, from 40, on_replace_order, Integrated "Replace Order Message" {
             /// The removed order.
             16 order_id: U64,
@@ -627,8 +623,7 @@ impl RefreshHeader {
     /// Length of the short form in bytes: all packets of a symbol but the first.
     pub const SHORT_LEN: usize = 8;
 
-    /// Returns the numbers of the channel's and the symbol's last message that the refresh covers; `None` in
-    /// the short form.
+    /// Returns the numbers of the channel's and the symbol's last message covered; `None` in the short form.
     #[inline]
     #[must_use]
     pub fn covered(&self) -> Option<(u32, u32)> {

@@ -1,11 +1,11 @@
-//! Fields as numbers, for sums over everything that was decoded.
+//! Fields as numbers, for checksums of decoded messages.
 
 use zerocopy::byteorder::{ByteOrder, I64, U16, U32, U64};
 use zerocopy::{Immutable, IntoBytes};
 
-/// A field as a number: the same for equal fields and no other, of one type of at most 8 bytes.
+/// Converts a field of at most 8 bytes to a number; equal fields, and only those, give equal numbers.
 pub trait Bits {
-    /// The number.
+    /// Returns the number.
     fn bits(&self) -> u64;
 }
 
@@ -22,7 +22,7 @@ macro_rules! bits_of_integers {
 
 bits_of_integers! { U16, U32, U64, I64, }
 
-/// The bytes of a field as one little-endian number; beyond eight bytes they are mixed.
+/// Returns the bytes of a field as one little-endian number; beyond eight bytes they are mixed.
 #[inline(always)]
 pub fn le_bits<T: IntoBytes + Immutable + ?Sized>(field: &T) -> u64 {
     let (words, rest) = field.as_bytes().as_chunks::<8>();

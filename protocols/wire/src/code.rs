@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Declares types of one-byte codes: every byte is a value, the ones that the specification lists have a name, and a code
-/// that is not listed is kept and shown as it came.
+/// Declares types of one-byte codes. Every byte is a value; listed codes have a name, and an unlisted code is
+/// kept and printed as received.
 ///
 /// Attributes before a name go to its type. See the [crate's example](crate).
 #[macro_export]
@@ -12,7 +12,7 @@ macro_rules! codes {
         $crate::byte! { $(#[$meta])* $name { $( $code = $byte $meaning, )+ } }
 
         impl $name {
-            /// What the code means, or `None` when the specification does not list it.
+            /// Returns the meaning of the code, or `None` when the specification does not list it.
             #[must_use]
             pub const fn meaning(self) -> Option<&'static str> {
                 match self {
@@ -30,14 +30,14 @@ macro_rules! codes {
     )+ };
 }
 
-/// Declares types of one-byte flags: each listed bit has a name, and bits that are not listed are kept.
+/// Declares types of one-byte flags: each listed bit has a name, and unlisted bits are kept.
 #[macro_export]
 macro_rules! flags {
     ($( $(#[$meta:meta])* $name:ident { $( $flag:ident = $bit:literal $meaning:literal, )+ } )+) => { $(
         $crate::byte! { $(#[$meta])* #[derive(Default)] $name { $( $flag = $bit $meaning, )+ } }
 
         impl $name {
-            /// True when any of these flags is set.
+            /// Returns true if any of these flags is set.
             #[inline]
             #[must_use]
             pub const fn has(self, flags: $name) -> bool {
@@ -57,11 +57,10 @@ macro_rules! flags {
     )+ };
 }
 
-/// Gives codes the values of the project's vocabulary that they stand for: a method that reads a code, and `From` for
-/// writing one.
+/// Maps codes to the project's values: a method that decodes a code, and `From` to encode one.
 ///
-/// A line `CODE = Value` counts both ways. Codes that are only read follow in `read`, values that are only written, by
-/// their patterns, in `written`. See the [crate's example](crate).
+/// A line `CODE = Value` applies both ways. Codes that are only decoded follow in `read`; values that are
+/// only encoded follow, by their patterns, in `written`. See the [crate's example](crate).
 #[macro_export]
 macro_rules! stands_for {
     ($(
@@ -95,7 +94,7 @@ macro_rules! stands_for {
     )+ };
 }
 
-/// A byte with names for some of its values: what codes and flags share.
+/// A byte with names for some of its values: the common part of codes and flags.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! byte {
@@ -130,7 +129,7 @@ macro_rules! byte {
     };
 }
 
-/// Shows a code and what it means.
+/// Formats a code and its meaning.
 #[doc(hidden)]
 pub fn fmt_code(code: u8, meaning: Option<&str>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "'{}'", code.escape_ascii())?;

@@ -1,7 +1,7 @@
-//! Fields that are numbers.
+//! Numeric fields.
 
-/// Declares fields of one number: `get()` gives the project's own vocabulary, and a number of the field's own width always
-/// fits. Where `from` follows, so does every value of the vocabulary.
+/// Declares numeric fields: `get()` returns the project's type, and a number of the field's width always
+/// fits. With `from`, every value of the project's type fits too.
 ///
 /// ```
 /// use tickpath_types::OrderId;
@@ -28,7 +28,7 @@ macro_rules! field {
         pub struct $name(pub $wire);
 
         impl $name {
-            /// The value.
+            /// Returns the value.
             #[inline]
             #[must_use]
             pub const fn get(self) -> $value {

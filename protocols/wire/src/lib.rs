@@ -1,8 +1,8 @@
-//! How binary exchange protocols are declared: codes of one byte, fields, text, and messages of fixed layout.
+//! Declarations of binary exchange protocols: codes of one byte, fields, text, and messages of fixed layout.
 //!
-//! A message is a table of its specification: offsets, fields and their types, proven at compile time. What comes in is
-//! read where it lies, without a copy, and every byte is a value: a code that is not listed is kept and shown as it came.
-//! A crate that declares with these macros depends on `zerocopy` itself.
+//! A message is a table of its specification: offsets, fields and their types, proven at compile time. Input
+//! is read in place, without a copy. Every byte is a value: an unlisted code is kept and printed as received.
+//! A crate that uses these macros must depend on `zerocopy` itself.
 //!
 //! ```
 //! use tickpath_types::{Qty, Side as OrderSide};

@@ -1,8 +1,8 @@
-//! Why bytes are refused.
+//! The reason why bytes are refused.
 
 use std::fmt;
 
-/// The bytes are not what the protocol says, and why: count them and drop them whole, or close the stream.
+/// The bytes violate the protocol, with the reason: count them and drop them whole, or close the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 

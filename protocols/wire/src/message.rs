@@ -1,7 +1,7 @@
-//! One message of fixed layout.
+//! Messages of fixed layout.
 
-/// Declares a structure as it lies on the wire, and proves at compile time that it has its length and that each field lies
-/// where the specification says. A field behind a semicolon is what the length leaves for it.
+/// Declares a structure in wire layout, and proves at compile time its length and the offset of each field.
+/// The field after a semicolon takes the rest of the length.
 #[macro_export]
 macro_rules! layout {
     (
@@ -30,10 +30,10 @@ macro_rules! layout {
 
 /// Declares a message: its [`layout!`](crate::layout), its type, its length and a constructor.
 ///
-/// It begins with its type byte, see the [crate's example](crate); a message that two type bytes may begin names the other
-/// behind the one that the constructor writes: `Level = b'8' | b'5', 30 { … }`. Where messages begin otherwise, a name is
-/// followed by the type of their types and the first field has its value: `Reset: u16 = 1, 14 { header: Header =
-/// Header::new(14, 1), … }`.
+/// It begins with its type byte, see the [crate's example](crate). A message with two type bytes names the
+/// other one after the one that the constructor writes: `Level = b'8' | b'5', 30 { … }`. For other
+/// beginnings, a name is followed by the type of the message types, and the first field has a value:
+/// `Reset: u16 = 1, 14 { header: Header = Header::new(14, 1), … }`.
 #[macro_export]
 macro_rules! message {
     (
@@ -65,12 +65,12 @@ macro_rules! message {
         }
 
         impl $name {
-            /// The type that it begins with.
+            /// The message type that it begins with.
             pub const TYPE: $type_of_type = $type;
-            /// Length in bytes, with all that it begins with.
+            /// Length in bytes, including the beginning.
             pub const LEN: usize = $len;
 
-            /// Makes the message of its fields, in the order in which they are sent.
+            /// Creates the message from its fields, in wire order.
             #[inline]
             #[must_use]
             #[allow(

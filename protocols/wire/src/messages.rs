@@ -1,11 +1,11 @@
 //! All messages of one protocol.
 
-/// Declares whatever must name each message of a protocol once: `Listener`, with one method a message, the enum `Message`,
-/// the lengths and `MESSAGE_TYPES`.
+/// Declares all items that list each message of a protocol: `Listener`, with one method per message, the enum
+/// `Message`, the lengths and `MESSAGE_TYPES`.
 ///
-/// Given are the enum, the type of types, the functions that read a message's type and the message itself, the function of
-/// lengths and the constant that it gives, the messages with what the enum holds of each (`&'a Name` or `Name`), and further
-/// methods of the listener. How a message reaches a listener is the protocol's own.
+/// Arguments: the enum, the type of message types, the functions that read a message's type and the message,
+/// the function of lengths and its constant, the messages with the enum's content for each (`&'a Name` or
+/// `Name`), and further methods of the listener. Each protocol implements the dispatch to a listener itself.
 #[macro_export]
 macro_rules! messages {
     (
@@ -16,7 +16,7 @@ macro_rules! messages {
         { $( $name:ident($held:ty) = $code:literal $(| $other:literal)?, $handler:ident; )* }
         { $($more:tt)* }
     ) => {
-        /// Receives decoded messages, one method a message; each does nothing unless it is written.
+        /// Receives decoded messages, one method per message; each does nothing by default.
         pub trait Listener {
             $(
                 #[doc = concat!("A [`", stringify!($name), "`] came.")]
@@ -26,8 +26,8 @@ macro_rules! messages {
                 }
             )*
 
-            /// A message came whose type is not listed; new types may be added without notice, so a reader counts it and
-            /// goes on.
+            /// Handles a message of an unlisted type. New types may be added without notice, so a reader
+            /// counts it and continues.
             #[inline]
             fn on_unknown(&mut self, message_type: $type, message: &[u8]) {
                 let _ = (message_type, message);
@@ -44,12 +44,12 @@ macro_rules! messages {
                 #[doc = concat!("A [`", stringify!($name), "`].")]
                 $name($held),
             )*
-            /// A message whose type is not listed.
+            /// A message of an unlisted type.
             Unknown(&$lt [u8]),
         }
 
         impl<$lt> Message<$lt> {
-            /// Reads one message.
+            /// Parses one message.
             ///
             /// # Errors
             /// As [`decode`].
@@ -70,25 +70,25 @@ macro_rules! messages {
             }
         }
 
-        /// The types that are listed.
+        /// The listed types.
         pub const MESSAGE_TYPES: &[$type] = &[$( $code $(, $other)? ),*];
     };
 }
 
-/// Declares the listener `Fields`, which gives all fields of each message to a function.
+/// Declares the listener `Fields`, which passes all fields of each message to a function.
 ///
-/// Given are the type of types, a name for a message, and the messages with their types, perhaps by that name, and fields.
+/// Arguments: the type of message types, a name for a message, and the messages with their types and fields.
 #[macro_export]
 macro_rules! fields {
     (
         $type:ty, $message:ident;
         $( $name:ident = $message_type:expr, $handler:ident { $( $field:ident )* } )*
     ) => {
-        /// Gives all fields of each message to a function, the type first: what is left of a decoder for who sums up what it
-        /// decoded.
+        /// Passes all fields of each message to a function, the type first. Tools use it to compute checksums
+        /// of decoded messages.
         ///
-        /// A field is its bytes as a little-endian number, of text beyond eight bytes with the others mixed in. A message
-        /// that is not listed is its type, its length and its bytes.
+        /// A field is its bytes as a little-endian number; text beyond eight bytes is mixed in. An unlisted
+        /// message is its type, its length and its bytes.
         #[derive(Clone, Copy, Debug)]
         pub struct Fields<F>(pub F);
 

@@ -15,7 +15,7 @@ pub struct Alpha<const N: usize>(pub [u8; N]);
 /// A symbol of 8 bytes.
 pub type Stock = Alpha<8>;
 
-/// The text with padding behind it; `None` when it is longer than the field or not ASCII.
+/// Returns the text with padding after it; `None` when it is longer than the field or not ASCII.
 #[must_use]
 pub fn padded<const N: usize>(text: &str, padding: u8) -> Option<[u8; N]> {
     let mut field = [padding; N];
@@ -33,7 +33,7 @@ impl<const N: usize> Alpha<N> {
         padded(text, b' ').map(Alpha)
     }
 
-    /// The text without its padding; what is not UTF-8 shows as nothing.
+    /// Returns the text without its padding; empty if it is not UTF-8.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("").trim_end()
@@ -70,7 +70,7 @@ impl<const N: usize> Bits for Alpha<N> {
 }
 
 impl Stock {
-    /// The symbol; its bytes are as they came and need not be printable.
+    /// Returns the symbol; its bytes are as received and need not be printable.
     #[inline]
     #[must_use]
     pub const fn get(self) -> Symbol {

@@ -1,4 +1,4 @@
-//! A global allocator that counts, for tests and benches that install it by `#[global_allocator]`.
+//! A counting global allocator, for tests and benches that install it by `#[global_allocator]`.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 pub struct CountingAllocator<C = Allocations>(PhantomData<C>);
 
 impl<C> CountingAllocator<C> {
-    /// An allocator to be installed.
+    /// Creates an allocator to install.
     #[must_use]
     #[allow(clippy::new_without_default)] // it is a constant
     pub const fn new() -> CountingAllocator<C> {
@@ -22,7 +22,8 @@ impl<C> CountingAllocator<C> {
 
 /// The counter of a [`CountingAllocator`].
 pub trait Count {
-    /// A block of `taken` bytes comes in place of one of `freed` bytes; 0 where there is none. Allocates nothing.
+    /// Counts a block of `taken` bytes that replaces one of `freed` bytes; 0 if there is none. Must not
+    /// allocate.
     fn count(freed: usize, taken: usize);
 }
 
@@ -70,7 +71,7 @@ impl Count for Allocations {
     }
 }
 
-/// Allocations and reallocations of this thread so far; 0 where no [`CountingAllocator`] is installed.
+/// Allocations and reallocations of this thread so far; 0 if no [`CountingAllocator`] is installed.
 #[must_use]
 pub fn thread_allocations() -> u64 {
     COUNT.get()
@@ -87,8 +88,8 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static HELD_MAX: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the bytes that the program holds, of one thread that allocates, and only [on request](HeldBytes::counted).
-/// Otherwise an allocation costs one more branch, which is always predicted.
+/// Counts the bytes that the program holds. Supports one allocating thread, and counts only
+/// [on request](HeldBytes::counted). Otherwise an allocation costs one more branch, always predicted.
 #[derive(Debug)]
 pub struct HeldBytes;
 
@@ -103,13 +104,13 @@ impl Count for HeldBytes {
 }
 
 impl HeldBytes {
-    /// Starts again at 0.
+    /// Resets the count to 0.
     pub fn reset() {
         HELD.store(0, Relaxed);
         HELD_MAX.store(0, Relaxed);
     }
 
-    /// Counts what `work` takes and gives back.
+    /// Counts the bytes that `work` allocates and frees.
     pub fn counted<R>(work: impl FnOnce() -> R) -> R {
         IS_ON.store(true, Relaxed);
         let result = work();
@@ -117,7 +118,7 @@ impl HeldBytes {
         result
     }
 
-    /// The most bytes that were held at a time since [`reset`](HeldBytes::reset).
+    /// Maximum number of bytes held at a time since [`reset`](HeldBytes::reset).
     #[must_use]
     pub fn max() -> usize {
         HELD_MAX.load(Relaxed)

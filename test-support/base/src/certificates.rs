@@ -8,18 +8,18 @@ use tempfile::TempDir;
 /// A certificate for `localhost`, as files: `certificate.pem` and `key.pem`, and `ca.pem` of the CA that signed it.
 #[derive(Debug)]
 pub struct Certificates {
-    /// The CA's certificate, which clients are to trust.
+    /// The CA's certificate, which clients must trust.
     pub ca: PathBuf,
     /// The server's certificate.
     pub certificate: PathBuf,
     /// The server's private key.
     pub key: PathBuf,
-    /// Holds the files; removed with this value.
+    /// Owns the folder of the files; removes them on drop.
     folder: Option<TempDir>,
 }
 
 impl Certificates {
-    /// New ones in a temporary folder.
+    /// Creates new certificates in a temporary folder.
     #[must_use]
     #[allow(clippy::new_without_default)] // each is another one
     pub fn new() -> Certificates {
@@ -29,7 +29,7 @@ impl Certificates {
         written
     }
 
-    /// Writes new ones into a folder.
+    /// Writes new certificates to a folder.
     #[allow(clippy::must_use_candidate)] // a server may read the files by their names
     pub fn write(folder: &Path) -> Certificates {
         let (ca_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());

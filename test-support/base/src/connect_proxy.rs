@@ -1,4 +1,4 @@
-//! A proxy as sites have it: HTTP CONNECT.
+//! An HTTP CONNECT proxy, as used in company networks.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use crate::ports::listen;
 
-/// A proxy that carries every connection to one address, whatever the CONNECT request names. It runs until it is
-/// dropped, and carries what is open to its end.
+/// A proxy that forwards every connection to one address, independent of the CONNECT request. It runs until
+/// it is dropped, and then still forwards open connections to their end.
 #[derive(Debug)]
 pub struct ConnectProxy {
     /// Its address.
@@ -20,13 +20,13 @@ pub struct ConnectProxy {
 }
 
 impl ConnectProxy {
-    /// A proxy in front of `server`.
+    /// Starts a proxy in front of `server`.
     #[must_use]
     pub fn to(server: SocketAddrV4) -> ConnectProxy {
         ConnectProxy::start("HTTP/1.1 200 Connection established\r\n\r\n", Some(server))
     }
 
-    /// A proxy that gives every request the same answer and carries nothing.
+    /// Starts a proxy that gives every request the same answer and forwards nothing.
     #[must_use]
     pub fn answering(answer: &'static str) -> ConnectProxy {
         ConnectProxy::start(answer, None)
@@ -50,7 +50,7 @@ impl ConnectProxy {
         ConnectProxy { address, requests, is_over, thread: Some(thread) }
     }
 
-    /// The heads of the requests so far, each with its empty line.
+    /// Returns the heads of the requests so far, each with its empty line.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
@@ -60,7 +60,7 @@ impl ConnectProxy {
 impl Drop for ConnectProxy {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
-        // The connection that ends the loop.
+        // This connection ends the loop.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -84,7 +84,7 @@ fn serve(mut client: TcpStream, answer: &str, server: Option<SocketAddrV4>, requ
     });
 }
 
-/// Carries one direction to its end; either end may close at any time.
+/// Forwards one direction to its end; either end may close at any time.
 fn pass(mut from: &TcpStream, mut to: &TcpStream) {
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);

@@ -1,4 +1,4 @@
-//! A TCP proxy that loses what a test wants to be lost.
+//! A TCP proxy that loses data at a test's request.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -17,7 +17,7 @@ pub enum Direction {
     ToClient,
 }
 
-/// Whether bytes of one read are the ones that a test means.
+/// Whether the bytes of one read are those that a test selects.
 pub type IsIt = fn(&[u8]) -> bool;
 
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// A proxy that carries connections to a server until it is dropped.
+/// A proxy that forwards connections to a server until it is dropped.
 #[derive(Debug)]
 pub struct FaultProxy {
     /// Its address.
@@ -47,7 +47,7 @@ pub struct FaultProxy {
 }
 
 impl FaultProxy {
-    /// A proxy in front of `server`.
+    /// Starts a proxy in front of `server`.
     #[must_use]
     pub fn to(server: SocketAddrV4) -> FaultProxy {
         let (listener, address) = listen();
@@ -74,23 +74,23 @@ impl FaultProxy {
         self.shared.faults(direction)
     }
 
-    /// Whether the bytes in one direction are dropped from now on.
+    /// Sets whether the bytes in one direction are dropped from now on.
     pub fn drop_bytes(&self, direction: Direction, is_on: bool) {
         self.faults(direction).drops.store(is_on, Ordering::Release);
     }
 
-    /// Bytes that were dropped so far.
+    /// Number of bytes dropped so far.
     #[must_use]
     pub fn dropped(&self, direction: Direction) -> usize {
         self.faults(direction).dropped.load(Ordering::Acquire)
     }
 
-    /// Cuts the connection once, at the next read that `is_it` recognizes, whose bytes are lost.
+    /// Cuts the connection once, at the next read that `is_it` selects; the bytes of that read are lost.
     pub fn cut_at(&self, direction: Direction, is_it: IsIt) {
         *self.faults(direction).cut_at.lock().unwrap() = Some(is_it);
     }
 
-    /// Cuts all connections; new ones are carried, both ways.
+    /// Cuts all connections; new ones are forwarded in both directions.
     pub fn cut(&self) {
         for end in self.shared.ends.lock().unwrap().drain(..) {
             let _ = end.shutdown(Shutdown::Both);
@@ -99,7 +99,7 @@ impl FaultProxy {
         self.drop_bytes(Direction::ToClient, false);
     }
 
-    /// Carries new connections to another server, and cuts the old ones.
+    /// Forwards new connections to another server, and cuts the old ones.
     pub fn lead_to(&self, server: SocketAddrV4) {
         *self.shared.server.lock().unwrap() = server;
         self.cut();
@@ -109,7 +109,7 @@ impl FaultProxy {
 impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
-        // The connection that ends the loop.
+        // This connection ends the loop.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
         self.cut();
@@ -125,7 +125,7 @@ impl Shared {
     }
 }
 
-/// Carries one connection by two threads, which end with it.
+/// Forwards one connection with two threads, which end with it.
 fn carry(client: TcpStream, shared: &Arc<Shared>) {
     let server = *shared.server.lock().unwrap();
     let Ok(server) = TcpStream::connect(server) else { return };
@@ -148,7 +148,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, faults: &Faults) {
         if faults.cut_at.lock().unwrap().take_if(|is_it| is_it(bytes)).is_some() {
             break;
         }
-        // Bytes that are sent after the fault began are dropped, however long this thread was paused meanwhile.
+        // Bytes that are sent after the fault began are dropped, even if this thread was paused in between.
         if faults.drops.load(Ordering::Acquire) {
             faults.dropped.fetch_add(count, Ordering::AcqRel);
         } else if to.write_all(bytes).is_err() {

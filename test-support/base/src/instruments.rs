@@ -2,8 +2,8 @@
 
 use tickpath_types::{Instrument, InstrumentId, InstrumentTable, Price, Qty, Symbol};
 
-/// An instrument around 100.00 with a tick of 0.01, a lot of 1, up to 100,000 an order, and a collar of 10.00 on either
-/// side.
+/// An instrument with reference price 100.00, tick size 0.01, lot size 1, up to 100,000 an order, and a
+/// collar of 10.00 on either side.
 #[must_use]
 pub fn instrument(id: u16, symbol: &str) -> Instrument {
     let symbol = Symbol::new(symbol).unwrap();
@@ -11,7 +11,7 @@ pub fn instrument(id: u16, symbol: &str) -> Instrument {
     Instrument { max_qty: Qty(100_000), ..in_cents }
 }
 
-/// [Such](instrument) instruments in a table, with ids from 1.
+/// A table of such [instruments](instrument), with ids from 1.
 #[must_use]
 pub fn instruments(symbols: &[&str]) -> InstrumentTable {
     let numbered = (1..).zip(symbols).map(|(id, symbol)| instrument(id, symbol));

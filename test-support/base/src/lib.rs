@@ -1,4 +1,4 @@
-//! Parts that tests of many crates share. Only dev-dependencies name this crate.
+//! Support code shared by the tests of many crates. Use this crate only as a dev-dependency.
 //!
 //! ```
 //! use std::net::TcpStream;

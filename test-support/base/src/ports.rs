@@ -4,14 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, ToSoc
 
 use crate::wait::PATIENCE;
 
-/// Any free port of the loopback interface: what binds it tells which one it got.
+/// Any free port of the loopback interface; the bound socket reports its number.
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// An address that refuses connections: no test listens there, as a port above 1023 that was free a moment ago may be
-/// another test's.
+/// An address that refuses connections. No test listens on its privileged port, while a port above 1023 that
+/// was free a moment ago may be in use by another test.
 pub const REFUSING: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1);
 
-/// A listener at a free port, and its address.
+/// Returns a listener at a free port, and its address.
 #[must_use]
 pub fn listen() -> (TcpListener, SocketAddrV4) {
     let listener = TcpListener::bind(ANY_PORT).unwrap();
@@ -21,7 +21,7 @@ pub fn listen() -> (TcpListener, SocketAddrV4) {
     }
 }
 
-/// A [listener](listen) whose `accept` does not wait.
+/// Returns a [listener](listen) whose `accept` does not block.
 #[must_use]
 pub fn listen_nonblocking() -> (TcpListener, SocketAddrV4) {
     let (listener, address) = listen();
@@ -29,7 +29,7 @@ pub fn listen_nonblocking() -> (TcpListener, SocketAddrV4) {
     (listener, address)
 }
 
-/// A connection whose reads wait for [`PATIENCE`] at most.
+/// Opens a connection whose reads block for at most [`PATIENCE`].
 #[must_use]
 pub fn connect(address: impl ToSocketAddrs) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
@@ -38,7 +38,7 @@ pub fn connect(address: impl ToSocketAddrs) -> TcpStream {
     stream
 }
 
-/// A UDP socket at a free port, whose reads wait for [`PATIENCE`] at most.
+/// Opens a UDP socket at a free port, whose reads block for at most [`PATIENCE`].
 #[must_use]
 pub fn udp_socket() -> UdpSocket {
     let socket = UdpSocket::bind(ANY_PORT).unwrap();

@@ -1,4 +1,5 @@
-//! Programs as processes: started, read line by line with a deadline, signalled, and killed at the latest with the test.
+//! Programs as processes: started, read line by line with a deadline, signalled, and killed with the test at
+//! the latest.
 
 use std::borrow::BorrowMut;
 use std::io::{BufRead, BufReader, Read};
@@ -20,7 +21,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Sends it to a process.
+    /// Sends the signal to a process.
     pub fn send_to(self, child: &Child) {
         let name = match self {
             Signal::Interrupt => "INT",
@@ -31,7 +32,8 @@ impl Signal {
     }
 }
 
-/// The command that runs one test of this program in a separate process. `module` is the `module_path!()` of the test.
+/// Returns the command that runs one test of this program in a separate process. `module` is the test's
+/// `module_path!()`.
 #[must_use]
 pub fn this_test(module: &str, test: &str) -> Command {
     let name = match module.split_once("::") {
@@ -46,7 +48,7 @@ pub fn this_test(module: &str, test: &str) -> Command {
 /// The exit code and the output of a process.
 #[derive(Debug)]
 pub struct Printed {
-    /// The exit code; 128 and the signal's number where a signal ended it, as shells have it.
+    /// The exit code; 128 plus the signal's number if a signal ended it, as in shells.
     pub code: Option<i32>,
     /// Standard output.
     pub out: String,
@@ -54,7 +56,7 @@ pub struct Printed {
     pub err: String,
 }
 
-/// A running process. It is killed when it is dropped.
+/// A running process. It is killed on drop.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -64,7 +66,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a process. Its output is read all the while, so that it never waits for a reader.
+    /// Starts a process. Its output is read continuously, so that it never blocks on a full pipe.
     #[must_use]
     pub fn spawn(mut command: impl BorrowMut<Command>) -> Running {
         let command = command.borrow_mut();
@@ -93,7 +95,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Reads lines of standard output until `find` finds something in one.
+    /// Reads lines of standard output until `find` returns a result for one.
     #[track_caller]
     pub fn hear<R>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<R>) -> R {
         let deadline = Deadline::start();
@@ -110,29 +112,29 @@ impl Running {
         }
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) {
         signal.send_to(&self.child);
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
     }
 
-    /// Ctrl-C.
+    /// Sends SIGINT, like Ctrl-C.
     pub fn interrupt(&self) {
         self.signal(Signal::Interrupt);
     }
 
-    /// True where Ctrl-C has no effect because the program that started the tests ignores it, as shells do in the
-    /// background.
+    /// True if Ctrl-C has no effect because the program that started the tests ignores it, as shells do in
+    /// the background.
     #[must_use]
     pub fn ignores_interrupt(&self) -> bool {
         self.has_interrupt_in("SigIgn:")
     }
 
-    /// Waits until Ctrl-C does not merely kill it.
+    /// Waits until the process has a handler for Ctrl-C.
     pub fn wait_for_interrupt_handler(&self) {
         wait_until("the handler of Ctrl-C", || self.has_interrupt_in("SigCgt:"));
     }
@@ -144,13 +146,13 @@ impl Running {
         u64::from_str_radix(set.trim(), 16).unwrap() & 1 << 1 != 0
     }
 
-    /// Waits for its end, and gives everything that was printed.
+    /// Waits for its end, and returns its complete output.
     #[track_caller]
     pub fn join(self) -> Printed {
         self.join_within(PATIENCE)
     }
 
-    /// Waits for the end of a process that takes its time.
+    /// Waits for the end of a process that needs up to `patience`.
     #[track_caller]
     pub fn join_within(mut self, patience: Duration) -> Printed {
         let deadline = Deadline::after(patience);
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(printed.err, "no\n");
     }
 
-    /// Not a test: the process of the next test.
+    /// Not a test: the process that the next test starts.
     #[test]
     #[allow(clippy::print_stdout)] // its parent waits for the line
     fn child() {

@@ -3,8 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// A file or folder of recorded market data: below `TICKPATH_DATA`, or in `shared/data` beside the workspace. `None`, with
-/// a printed line, where it is absent.
+/// Returns a file or folder of recorded market data: below `TICKPATH_DATA`, or in `shared/data` beside the
+/// workspace. `None`, with a printed line, if it is absent.
 #[must_use]
 pub fn recorded(path: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

@@ -1,19 +1,20 @@
-//! SoupBinTCP 3.00, from its specification and without the codecs that tests are about.
+//! SoupBinTCP 3.00, implemented from its specification, without the codecs under test.
 
-/// A packet with its length and type.
+/// Builds a packet with its length and type.
 #[must_use]
 pub fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
     let len = u16::try_from(payload.len() + 1).unwrap();
     [&len.to_be_bytes(), &[packet_type][..], payload].concat()
 }
 
-/// A login that asks for the messages of `session`, or of the current one where it is empty, from `sequence` on.
+/// Builds a login that requests the messages of `session`, or of the current one if empty, from `sequence`
+/// on.
 #[must_use]
 pub fn login(user: &str, password: &str, session: &str, sequence: u64) -> Vec<u8> {
     packet(b'L', format!("{user:<6}{password:<10}{session:>10}{sequence:>20}").as_bytes())
 }
 
-/// The answer to a login that is accepted: the next message has the number `sequence`.
+/// Builds the acceptance of a login: the next message has the number `sequence`.
 #[must_use]
 pub fn login_accepted(session: &str, sequence: u64) -> Vec<u8> {
     packet(b'A', format!("{session:>10}{sequence:>20}").as_bytes())

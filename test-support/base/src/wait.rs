@@ -1,46 +1,46 @@
-//! Waiting with a deadline, and without a sleep that is to be long enough.
+//! Waiting with a deadline, instead of sleeping for a fixed time.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time of one wait: far longer than what is waited for ever takes on a host under load. Only a defect reaches it.
+/// Timeout of one wait: far longer than any expected wait on a host under load. Only a defect reaches it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Looks of [`wait_until`] before it pauses, and its pause.
+/// Checks of [`wait_until`] before it pauses, and the duration of its pause.
 const LOOKS: u32 = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The end of a wait, for loops that say more when they fail than what they wait for.
+/// The deadline of a wait, for loops that report more on failure than the awaited event.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// [`PATIENCE`] from now.
+    /// Returns the deadline [`PATIENCE`] from now.
     #[must_use]
     pub fn start() -> Deadline {
         Deadline::after(PATIENCE)
     }
 
-    /// Some time from now.
+    /// Returns the deadline `time` from now.
     #[must_use]
     pub fn after(time: Duration) -> Deadline {
         Deadline(Instant::now() + time)
     }
 
-    /// Whether the time is up: the test fails.
+    /// Whether the deadline has passed: the test fails.
     #[must_use]
     pub fn is_over(self) -> bool {
         Instant::now() >= self.0
     }
 
-    /// The time that is left.
+    /// Returns the remaining time.
     #[must_use]
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 }
 
-/// Calls `ask` until it finds something. For what the calls themselves bring about, as turns of agents or reads of a
-/// socket: between two calls the thread only yields.
+/// Calls `ask` until it returns a result. For results of the calls themselves, such as turns of agents or
+/// reads of a socket: between two calls the thread only yields.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.
@@ -56,13 +56,13 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// [`wait_for`] where the line of the call says enough.
+/// Like [`wait_for`], where the line of the call describes the wait well enough.
 #[track_caller]
 pub fn until<T>(ask: impl FnMut() -> Option<T>) -> T {
     wait_for("nothing came", ask)
 }
 
-/// Looks again and again, soon every millisecond, until something is so. For what other threads and processes bring about.
+/// Checks a condition repeatedly, soon every millisecond. For effects of other threads and processes.
 ///
 /// # Panics
 /// After [`PATIENCE`], with `what`.

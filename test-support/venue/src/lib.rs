@@ -1,4 +1,4 @@
-//! Venues for tests, on the loopback interface at free addresses. Only dev-dependencies name this crate.
+//! Venues for tests, on the loopback interface at free addresses. Use this crate only as a dev-dependency.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)] // a failed step of a test is a failed test
 
 mod running;

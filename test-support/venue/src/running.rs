@@ -1,4 +1,4 @@
-//! A venue on threads.
+//! A venue on running threads.
 
 use std::path::Path;
 
@@ -24,13 +24,13 @@ pub struct RunningVenue {
 }
 
 impl RunningVenue {
-    /// A venue on one thread.
+    /// Starts a venue on one thread.
     #[must_use]
     pub fn start(settings: &VenueSettings) -> RunningVenue {
         RunningVenue::of(build(settings).unwrap(), on_one_thread)
     }
 
-    /// A venue as its configuration file describes it.
+    /// Starts a venue from its configuration file.
     #[must_use]
     pub fn from_file(path: &Path) -> RunningVenue {
         let (config, settings) = ExchangeConfig::load(path).unwrap();
@@ -38,7 +38,7 @@ impl RunningVenue {
         RunningVenue::of(build(&settings).unwrap(), |agents| placement.plan(agents).unwrap())
     }
 
-    /// A venue with its agents on the threads that `plan` makes.
+    /// Starts a venue with its agents on the threads that `plan` creates.
     #[must_use]
     pub fn of(venue: Venue, plan: impl FnOnce(Vec<Box<dyn Agent>>) -> Vec<ThreadPlan>) -> RunningVenue {
         let Venue { agents, endpoints, view, admin, journal, market_recovery, .. } = venue;
@@ -50,7 +50,7 @@ impl RunningVenue {
         RunningVenue { stop, runner, threads: (journal, recovery), admin, endpoints, view }
     }
 
-    /// A command to the venue, and its outcome.
+    /// Sends a command to the venue and returns its outcome.
     pub fn command(&mut self, command: AdminCommand) -> AdminOutcome {
         let id = self.admin.submit(command).unwrap();
         let answer = wait_for("an answer to the administrator", || self.admin.poll());
@@ -58,18 +58,18 @@ impl RunningVenue {
         answer.outcome
     }
 
-    /// How often each thread has slept.
+    /// Number of sleeps of each thread.
     #[must_use]
     pub fn sleeps(&self) -> Vec<u64> {
         self.runner.iter().flat_map(Runner::counters).map(|thread| thread.cycles.sleeps.read()).collect()
     }
 
-    /// Asks it to stop, while its clients read on.
+    /// Requests the venue's stop, while its clients continue to read.
     pub fn begin_to_stop(&self) {
         self.stop.stop();
     }
 
-    /// Ends it.
+    /// Stops the venue.
     pub fn stop(&mut self) {
         self.stop.stop();
         if let Some(runner) = self.runner.take() {
@@ -89,13 +89,13 @@ impl Drop for RunningVenue {
     }
 }
 
-/// All agents on one thread, which sleeps while there is nothing to do.
+/// Puts all agents on one thread, which sleeps while idle.
 #[must_use]
 pub fn on_one_thread(agents: Vec<Box<dyn Agent>>) -> Vec<ThreadPlan> {
     vec![plan("venue", IdleStrategy::Park, agents)]
 }
 
-/// Each agent on a separate thread.
+/// Puts each agent on a separate thread.
 #[must_use]
 pub fn on_own_threads(agents: Vec<Box<dyn Agent>>, idle: IdleStrategy) -> Vec<ThreadPlan> {
     agents.into_iter().map(|agent| plan(agent.role_name(), idle, vec![agent])).collect()

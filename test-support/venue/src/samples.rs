@@ -1,4 +1,4 @@
-//! The sample configuration files of the repository.
+//! The sample configuration files in the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ pub fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs")
 }
 
-/// The text of a venue's sample file, with free ports and groups, also in its comments, and with the whole path of its
-/// instrument file.
+/// Returns the text of a venue's sample file with free ports and groups, also in its comments, and with the
+/// absolute path of its instrument file.
 #[must_use]
 pub fn sample(name: &str) -> String {
     let text = std::fs::read_to_string(configs().join(name)).unwrap();
@@ -23,7 +23,7 @@ pub fn sample(name: &str) -> String {
     text.replace(line, &path(file))
 }
 
-/// Replaces each `start`, with the digits, dots and colons after it.
+/// Replaces each `start` together with the digits, dots and colons after it.
 fn replace_after(text: &str, start: &str, mut by: impl FnMut() -> String) -> String {
     let mut parts = text.split(start);
     let mut result = parts.next().unwrap_or_default().to_owned();

@@ -17,8 +17,8 @@ use tickpath_types::Nanos;
 /// The password of every user.
 pub const PASSWORD: &str = "secret";
 
-/// A small venue in the session `TODAY`, without a journal, at free ports and groups. Its instruments are
-/// [those of tests](tickpath_test_support::instrument).
+/// Settings of a small venue in the session `TODAY`, without a journal, at free ports and groups. Its
+/// instruments are [those of tests](tickpath_test_support::instrument).
 #[must_use]
 pub fn venue_settings(symbols: &[&str], users: &[&str]) -> VenueSettings {
     let user = |name: &&str| UserSettings::new(*name, Password::plain(PASSWORD));
@@ -55,7 +55,7 @@ pub fn venue_settings(symbols: &[&str], users: &[&str]) -> VenueSettings {
     }
 }
 
-/// A venue that stamps nothing, by the system's clock.
+/// Builds a venue without time stamps, on the system's clock.
 pub fn build(settings: &VenueSettings) -> anyhow::Result<Venue> {
     let tracers = VenueTracers { order_server: NoTrace, matcher: NoTrace, publisher: NoTrace };
     Venue::build(settings, TscClock::system(), tracers)

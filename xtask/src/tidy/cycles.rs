@@ -1,7 +1,8 @@
-//! The files of a crate do not import each other in a circle, so that each can be read and tested after those it uses.
+//! Checks that the files of a crate do not import each other in a cycle, so that each can be read after those
+//! it uses.
 //!
-//! A file depends on the file that defines what it names in a `use`, wherever it is re-exported on the way. `mod` and
-//! `pub use` make no dependency, and neither does anything under `#[cfg(test)]`.
+//! A file depends on the file that defines a name in its `use`, even if the name is re-exported in between.
+//! `mod` and `pub use` make no dependency, nor does anything under `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +12,13 @@ use super::Problem;
 use super::source::{code_only, without_tests};
 use super::tree::Tree;
 
-/// Crates that have such circles still. One that has none any more must be taken from this list.
+/// Crates that still have such cycles. Remove a crate from this list once it has none.
 const NOT_YET: &[&str] =
     &["apps/deribit-front", "apps/shell", "core/gateway", "io/gateway", "protocols/deribit", "protocols/fix"];
-/// Re-exports that are followed for one name at most.
+/// Maximum number of re-exports that are followed for one name.
 const STEPS_MAX: usize = 16;
 
-/// A module's place in its crate; the root's is empty.
+/// A module's path in its crate; the root's is empty.
 type ModulePath = Vec<String>;
 
 /// The modules of a crate. Each has its own file.
@@ -29,7 +30,7 @@ struct Module {
     imports: Vec<Import>,
 }
 
-/// One name out of a `use`.
+/// One name from a `use`.
 #[derive(Debug, PartialEq, Eq)]
 struct Import {
     is_public: bool,
@@ -75,14 +76,14 @@ fn crates(tree: &Tree) -> Result<BTreeMap<String, Modules>> {
     Ok(crates)
 }
 
-/// The module that a file holds; none for a program beside the library, and for tests.
+/// Returns the module of a file; `None` for a program beside the library, and for tests.
 fn place_of(inside: &str) -> Option<ModulePath> {
     let mut place: ModulePath = inside.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
     if place.iter().any(|name| name == "tests" || name == "bin") {
         return None;
     }
     if matches!(place.last()?.as_str(), "lib" | "main" | "mod") {
-        // A program's own file names modules of the library by the crate's name.
+        // A program's own file uses the crate's name for modules of the library.
         if inside == "main.rs" {
             return None;
         }
@@ -91,7 +92,7 @@ fn place_of(inside: &str) -> Option<ModulePath> {
     Some(place)
 }
 
-/// Names that a file defines.
+/// Returns the names that a file defines.
 fn items(code: &str) -> BTreeSet<String> {
     const KINDS: [&str; 9] =
         ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules!"];
@@ -102,7 +103,7 @@ fn items(code: &str) -> BTreeSet<String> {
             .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '!'))
             .filter(|word| !word.is_empty());
         if let Some(kind) = words.find(|word| KINDS.contains(word)) {
-            // `const fn name`.
+            // Handles `const fn name`.
             let names = words
                 .skip_while(|word| kind == "const" && matches!(*word, "fn" | "unsafe") || *word == "mut");
             items.extend(names.take(1).map(str::to_owned));
@@ -111,7 +112,7 @@ fn items(code: &str) -> BTreeSet<String> {
     items
 }
 
-/// The imports of a file.
+/// Returns the imports of a file.
 fn imports(code: &str) -> Vec<Import> {
     let mut imports = Vec::new();
     let mut rest = code;
@@ -151,7 +152,7 @@ fn add_imports(branch: &str, prefix: &mut Vec<String>, is_public: bool, imports:
     }
 }
 
-/// The parts between the commas that no brace encloses.
+/// Splits at the commas outside of braces.
 fn split_branches(inner: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     inner.split(move |c| {
@@ -164,7 +165,7 @@ fn split_branches(inner: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The file that defines what `path` names in the module `place`; none for another crate's.
+/// Returns the file that defines `path`, as seen from the module `place`; `None` for another crate's.
 fn defining_file<'a>(
     modules: &'a Modules,
     place: &[String],
@@ -196,7 +197,7 @@ fn defining_file<'a>(
     })
 }
 
-/// Whether a path leads into this crate.
+/// Whether a path refers to this crate.
 fn is_local(modules: &Modules, place: &[String], path: &[String]) -> bool {
     path.first().is_some_and(|first| {
         matches!(first.as_str(), "crate" | "self" | "super")
@@ -204,7 +205,7 @@ fn is_local(modules: &Modules, place: &[String], path: &[String]) -> bool {
     })
 }
 
-/// Sets of files of which each depends on each other one, be it through others.
+/// Returns sets of files that depend on each other, directly or indirectly.
 fn circles(modules: &Modules) -> Vec<Vec<String>> {
     let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (place, module) in modules {
@@ -231,7 +232,7 @@ fn circles(modules: &Modules) -> Vec<Vec<String>> {
     circles.into_iter().collect()
 }
 
-/// The files that one depends on, be it through others.
+/// Returns the files on which one depends, directly or indirectly.
 fn reachable<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>, file: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut next: Vec<&str> = vec![file];

@@ -1,4 +1,4 @@
-//! The lock file is committed, and every package in it comes from the default registry.
+//! Checks that the lock file is committed, and that every package in it comes from the default registry.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::Problem;
 use super::tree::Tree;
 
 const LOCK_FILE: &str = "Cargo.lock";
-/// How a lock file names the default registry, whatever mirror it was read from.
+/// The name of the default registry in a lock file, independent of the mirror used.
 const DEFAULT_REGISTRY: &str = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
 
 /// Checks every lock file of the tree.

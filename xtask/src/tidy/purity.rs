@@ -1,4 +1,4 @@
-//! What Rust sources may use, by their layer: `unsafe` in few crates, the OS and clocks not in the core.
+//! Restricts Rust sources by their layer: `unsafe` in few crates, no OS and no clock in the core.
 
 use super::Problem;
 use super::source::{code_only, lines_with_word, without_tests};
@@ -6,13 +6,13 @@ use super::source::{code_only, lines_with_word, without_tests};
 /// Folders whose crates may use `unsafe`, and the counting allocator of tests.
 const UNSAFE_PLACES: [&str; 4] =
     ["core/lockfree/", "io/", "bindings/", "test-support/base/src/allocations.rs"];
-/// Layers whose sources touch neither the OS nor a clock.
+/// Layers whose sources use neither the OS nor a clock.
 const PURE_LAYERS: [&str; 2] = ["core/", "protocols/"];
-/// What such sources do not name.
+/// Names that such sources must not use.
 const IMPURE: [&str; 5] = ["std::net", "std::fs", "std::thread", "Instant::now", "SystemTime::now"];
 /// The same, for `use std::{...}`.
 const IMPURE_MODULES: [&str; 3] = ["net", "fs", "thread"];
-/// The one exception: what stands in for the time-stamp instruction on a machine that has none.
+/// The only exception: the replacement for the time stamp instruction on a machine without it.
 const CLOCK_STAND_IN: (&str, &str) = ("core/lockfree/src/cpu.rs", "Instant::now");
 
 /// Checks the Rust source at `path`.
@@ -59,7 +59,7 @@ fn impure(path: &str, code: &str) -> Vec<Problem> {
     problems
 }
 
-/// First names of the entries of a `use` group, given what follows its opening brace.
+/// Returns the first names of the entries of a `use` group, given the text after its opening brace.
 fn grouped(rest: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut depth = 0_usize;

@@ -1,6 +1,6 @@
-//! Just enough of Rust's grammar to look at code without its comments, literals and tests.
+//! Scans Rust code without its comments, literals and tests, with a minimal grammar.
 
-/// The source with comments and literals blanked out; lines stay where they are.
+/// Returns the source with comments and literals blanked out; line numbers do not change.
 pub fn code_only(source: &str) -> String {
     let mut scanner =
         Scanner { chars: source.chars().collect(), at: 0, out: String::with_capacity(source.len()) };
@@ -10,7 +10,7 @@ pub fn code_only(source: &str) -> String {
     scanner.out
 }
 
-/// Code (from [`code_only`]) with every item under a `#[cfg(test)]` blanked out.
+/// Returns code (from [`code_only`]) with every item under a `#[cfg(test)]` blanked out.
 pub fn without_tests(code: &str) -> String {
     let mut out = code.to_owned();
     let mut from = 0;
@@ -29,13 +29,13 @@ pub fn without_tests(code: &str) -> String {
     out
 }
 
-/// Lines, from 1, on which `word` stands by itself.
+/// Returns the lines, from 1, that contain `word` as a whole word.
 pub fn lines_with_word(text: &str, word: &str) -> Vec<usize> {
     let lines = text.lines().enumerate();
     lines.filter(|(_, line)| has_word(line, word)).map(|(index, _)| index + 1).collect()
 }
 
-/// Whether `word` stands in `text` with no letter, digit or underscore on either side.
+/// Whether `text` contains `word` with no letter, digit or underscore on either side.
 pub fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(start, found)| {
@@ -45,7 +45,7 @@ pub fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Where the item that starts at `from` ends: after its block, or after its semicolon.
+/// Returns the end of the item that starts at `from`: after its block, or after its semicolon.
 fn item_end(code: &str, from: usize) -> usize {
     let mut depth = 0_usize;
     for (index, c) in code[from..].char_indices() {
@@ -104,7 +104,7 @@ impl Scanner {
         self.at > 0 && (self.chars[self.at - 1].is_alphanumeric() || self.chars[self.at - 1] == '_')
     }
 
-    /// True behind the `b` or `c` of `br"..."` or `cr"..."`.
+    /// True after the `b` or `c` of `br"..."` or `cr"..."`.
     fn is_after_prefix(&self) -> bool {
         let is_start =
             self.at < 2 || !(self.chars[self.at - 2].is_alphanumeric() || self.chars[self.at - 2] == '_');

@@ -1,22 +1,22 @@
-//! Checks of any text: length, size, leftovers, addresses that do not belong into a repository.
+//! Checks of any text: length, size, leftovers, addresses that do not belong in a repository.
 
 use super::Problem;
 use super::purity::is_test;
 use super::source::{code_only, has_word};
 
-/// Longest source file; what is longer is split by concern.
+/// Maximum length of a source file in lines; split longer ones by concern.
 const SOURCE_LINES_MAX: usize = 900;
-/// Largest file of the repository, in bytes.
+/// Maximum size of a file in the repository, in bytes.
 const FILE_LEN_MAX: u64 = 5_000_000;
-/// Files that hold code, by the end of their name.
+/// Suffixes of source files.
 const SOURCES: [&str; 3] = [".rs", ".py", ".c"];
-/// Files in which work left undone is marked, by the end of their name.
+/// Suffixes of files that may contain markers of unfinished work.
 const WRITTEN: [&str; 9] = [".rs", ".py", ".pyi", ".c", ".h", ".toml", ".sh", ".yml", ".md"];
 
-// Put together from pieces, so that this file does not find itself.
+// Concatenated, so that this file does not match itself.
 const MARKER_WORDS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 const MARKER_CODE: [&str; 3] = [concat!("to", "do!"), concat!("unimple", "mented!"), concat!("#[ign", "ore")];
-/// Names of package registries: where packages come from is the user's configuration.
+/// Names of package registries: the source of packages is the user's configuration.
 const REGISTRIES: [&str; 5] = [
     concat!("crates", ".io"),
     concat!("pypi", ".org"),
@@ -77,7 +77,7 @@ fn check_markers(path: &str, text: &str) -> Vec<Problem> {
     problems
 }
 
-/// Whether `code` stands in `line` and is not the end of a longer name.
+/// Whether `line` contains `code`, not as the end of a longer name.
 fn has_call(line: &str, code: &str) -> bool {
     line.match_indices(code)
         .any(|(start, _)| !line[..start].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_'))

@@ -1,4 +1,4 @@
-//! The files that are checked: those that are committed, or would be.
+//! The files to check: those that are committed, or would be.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Folders that are never looked into where git cannot say what belongs to the tree.
+/// Folders that are skipped if git cannot list the files of the tree.
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "target"];
-/// A larger file is not text that anybody wrote.
+/// Maximum size of a text file in bytes; larger files are not written by hand.
 const TEXT_LEN_MAX: u64 = 5 << 20;
 
 /// A tree of files.
@@ -21,7 +21,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The files that git tracks at `root` and those that it would, or every file where git knows nothing.
+    /// Opens the files at `root` that git tracks or would track, or every file without git.
     pub fn open(root: &Path) -> Result<Tree> {
         let listed = |args: &[&str]| git_files(root, args);
         match (listed(&["--cached"]), listed(&["--cached", "--others", "--exclude-standard"])) {
@@ -34,14 +34,14 @@ impl Tree {
         }
     }
 
-    /// Every file below `root`, all of them taken as committed.
+    /// Opens every file below `root`; all of them count as committed.
     pub fn walk(root: &Path) -> Result<Tree> {
         let mut committed = BTreeSet::new();
         collect(root, "", &mut committed)?;
         Ok(Tree { root: root.to_owned(), files: committed.iter().cloned().collect(), committed })
     }
 
-    /// The folder that all paths are relative to.
+    /// The folder to which all paths are relative.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -62,7 +62,7 @@ impl Tree {
         Ok(metadata.len())
     }
 
-    /// The file's text; `None` when it is not text.
+    /// Returns the file's text; `None` if it is not text.
     pub fn read_text(&self, path: &str) -> Result<Option<String>> {
         if self.len(path)? > TEXT_LEN_MAX {
             return Ok(None);
@@ -72,7 +72,7 @@ impl Tree {
     }
 }
 
-/// What `git ls-files` prints; `None` where it cannot tell.
+/// Returns the output of `git ls-files`; `None` if git fails.
 fn git_files(root: &Path, args: &[&str]) -> Option<BTreeSet<String>> {
     let output = Command::new("git").current_dir(root).args(["ls-files", "-z"]).args(args).output().ok()?;
     if !output.status.success() {
@@ -105,7 +105,7 @@ pub mod temp {
 
     use super::*;
 
-    /// A tree in the system's folder for temporary files, gone when dropped.
+    /// A tree in the system's folder for temporary files, removed on drop.
     pub struct TempTree(PathBuf);
 
     impl TempTree {
@@ -131,7 +131,7 @@ pub mod temp {
             fs::write(path, text).unwrap();
         }
 
-        /// All of its files.
+        /// Returns the tree with all of its files.
         pub fn tree(&self) -> Tree {
             Tree::walk(&self.0).unwrap()
         }
@@ -171,7 +171,7 @@ mod tests {
                 .is_ok_and(|it| it.status.success())
         };
         if !git(&["init", "-q"]) {
-            return; // Without git every file is taken, as the test above checks.
+            return; // Without git every file counts, as the test above checks.
         }
         assert!(git(&["add", "old.rs"]));
         let tree = Tree::open(temp.path()).unwrap();

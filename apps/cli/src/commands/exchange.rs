@@ -301,7 +301,7 @@ fn hold_lines(endpoints: &Endpoints, interface: Ipv4Addr) -> HeldLines {
     let (lines, taken) = HeldLines::hold(&groups, interface);
     for group in taken {
         tell(format_args!(
-            "warning: another venue of this machine sends to {group} too, and readers hear both: give one of them groups of its \
+            "warning: another venue of this machine sends to {group} too, and readers receive both: give one of them groups of its \
              own under [market_data]"
         ));
     }

@@ -173,7 +173,10 @@ fn a_broken_trade_is_told_to_both_and_to_the_public() {
     assert_eq!(rig.command(command(match_id)), done(1));
     for client in [&mut anna, &mut bert] {
         let received = rig.hear_event(client);
-        assert!(matches!(received, OrderEventKind::Broken { reason: BrokenReason::Erroneous, .. }), "{received:?}");
+        assert!(
+            matches!(received, OrderEventKind::Broken { reason: BrokenReason::Erroneous, .. }),
+            "{received:?}"
+        );
     }
     assert_eq!(news(&mut rig, &mut line, &mut seen), "B");
     for match_id in [match_id, MatchId(0), MatchId(77)] {

@@ -353,7 +353,7 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
         answer["error"].as_str().unwrap().contains("ANNA, BERT, CLEO: keep them in this order"),
         "{answer}"
     );
-    assert_eq!((desk.rig.view.users.len(), desk.received.len()), (3, 0), "nothing was changed");
+    assert_eq!((desk.rig.view.users.len(), desk.heard.len()), (3, 0), "nothing was changed");
 
     let hash = hash_password("emil's").unwrap();
     let dora = user(
@@ -366,7 +366,7 @@ fn users_that_are_new_in_the_configuration_are_added_by_the_socket() {
     write_config(folder.path(), &(dora + &emil));
     let added = serde_json::json!({ "ok": true, "commands": 5, "added": ["DORA", "EMIL"] });
     assert_eq!(desk.ask(&mut console, "reload-users"), added);
-    assert_eq!(desk.received.last().unwrap().1, "reload-users: DORA, EMIL");
+    assert_eq!(desk.heard.last().unwrap().1, "reload-users: DORA, EMIL");
     assert_eq!(desk.ask(&mut console, "reload-users"), none, "once");
     let users = desk.ask(&mut console, "users");
     assert_eq!(

@@ -181,7 +181,7 @@ impl VenueConfig {
         self.ws_url()?;
         if self.transport == Transport::Fix && self.fix_uri.is_none() {
             return Err(ConfigError::value(
-                "venue.transport is \"fix\", and venue.fix_uri names no door: write tcp://host:port or tls://host:port",
+                "venue.transport is \"fix\", and venue.fix_uri names no address: write tcp://host:port or tls://host:port",
             ));
         }
         let second = Nanos::from_secs(1);

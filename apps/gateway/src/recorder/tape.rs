@@ -6,7 +6,7 @@ use std::io::Write;
 use tickpath_deribit::field::Field;
 use tickpath_deribit::method::Method;
 use tickpath_deribit::session::RequestError;
-use tickpath_gateway_core::{AdminCommand, Door, Life, Venue};
+use tickpath_gateway_core::{AdminCommand, EventSink, Life, Venue};
 use tickpath_gateway_protocol::Event;
 use tickpath_types::Nanos;
 use zerocopy::IntoBytes;
@@ -177,7 +177,7 @@ fn of_client(client: u32) -> Origin {
     Origin { client, ..Origin::default() }
 }
 
-impl<D: Door, S: Sink> Door for TapedDoor<'_, D, S> {
+impl<D: EventSink, S: Sink> EventSink for TapedDoor<'_, D, S> {
     #[inline]
     fn send(&mut self, client: u32, event: Event) {
         let write = |out: &mut Vec<u8>| out.extend_from_slice(event.as_bytes());

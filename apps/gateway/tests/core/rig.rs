@@ -8,7 +8,7 @@ use tickpath_fix::{Message, Parsed};
 use tickpath_gateway::config::GatewayConfig;
 use tickpath_gateway_core::Control;
 use tickpath_gateway_core::label::LabelMark;
-use tickpath_gateway_core::{Core, Door, Life, MARKET_STREAMS_MAX, Policy, Venue};
+use tickpath_gateway_core::{Core, EventSink, Life, MARKET_STREAMS_MAX, Policy, Venue};
 use tickpath_gateway_protocol::{
     AckStatus, Body, CancelOrder, CreateOrder, ErrorCode, Event, ModifyOrder, OrderAck, OrderStatus,
     OrderType, OrderUpdate, QuoteAck, Request, RequestBody, SessionId, Side, TimeInForce,
@@ -165,7 +165,7 @@ pub struct FakeDoor {
     pub followed: Vec<(u32, u32)>,
 }
 
-impl Door for FakeDoor {
+impl EventSink for FakeDoor {
     fn send(&mut self, client: u32, event: Event) {
         self.sent.push((client, event));
     }

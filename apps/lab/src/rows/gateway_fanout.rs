@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tickpath_gateway_io::{Client, ClientConfig, ClientId, Door, DoorEvent, monotonic};
+use tickpath_gateway_io::{Client, ClientConfig, ClientId, ClientPort, ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
 use tickpath_gateway_protocol::{Event, EventKind, TopOfBook};
 
@@ -14,7 +14,7 @@ use crate::support::gateway_clients::DoorPlace;
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     &[
         row("gateway_broadcast_instructions", "instr").note(
-            "instructions of a gateway's door for an event of market data that one client reads, counted by \
+            "instructions of a gateway's client port for an event of market data that one client reads, counted by \
              callgrind",
         ),
         row("gateway_fanout_per_client", "instr")
@@ -52,7 +52,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// The counted function, identified by this unique name.
 #[inline(never)]
-fn counted_broadcast(door: &mut Door, event: &mut Event) {
+fn counted_broadcast(door: &mut ClientPort, event: &mut Event) {
     door.broadcast(event);
 }
 
@@ -90,10 +90,10 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     Ok(words(count))
 }
 
-fn let_in(door: &mut Door) -> anyhow::Result<ClientId> {
+fn let_in(door: &mut ClientPort) -> anyhow::Result<ClientId> {
     let start = Instant::now();
     loop {
-        if let Some(DoorEvent::Login(login)) = door.poll(monotonic()) {
+        if let Some(ClientPortEvent::Login(login)) = door.poll(monotonic()) {
             return door.admit(login.id, capability::TRADING).context("there is room");
         }
         ensure!(start.elapsed() < PATIENCE, "no client connects");

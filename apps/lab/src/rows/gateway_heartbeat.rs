@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tickpath_gateway_io::{Client, DoorEvent, monotonic};
+use tickpath_gateway_io::{Client, ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
 
 use super::prelude::*;
@@ -11,7 +11,7 @@ use crate::support::gateway_clients::DoorPlace;
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[row("gateway_heartbeat", "ns")
         .note(
-            "a ping one way between a gateway's door and a client, both of which look all the time, the \
+            "a ping one way between a gateway's client port and a client, both of which look all the time, the \
              slower way, p50; three times half of the limit is its 1.5 fold",
         )
         .limit("cacheline_rtt")
@@ -34,10 +34,10 @@ fn heartbeat(context: &Context) -> anyhow::Result<Sample> {
         |stop| {
             while !stop.is_stopped() && times[0].len() < pings {
                 match door.poll(monotonic()) {
-                    Some(DoorEvent::Login(login)) => {
+                    Some(ClientPortEvent::Login(login)) => {
                         door.admit(login.id, capability::TRADING).context("there is room")?;
                     }
-                    Some(DoorEvent::Heartbeat(_, heartbeat)) => {
+                    Some(ClientPortEvent::Heartbeat(_, heartbeat)) => {
                         times[0].push(heartbeat.to_client_ns);
                         times[1].push(heartbeat.to_gateway_ns);
                     }

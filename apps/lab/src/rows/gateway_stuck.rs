@@ -1,6 +1,6 @@
 //! A gateway's clients while one of them reads nothing.
 
-use tickpath_gateway_io::{Client, ClientConfig, DoorEvent, monotonic};
+use tickpath_gateway_io::{Client, ClientConfig, ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::frame::capability;
 use tickpath_gateway_protocol::{CreateOrder, Event, OrderAck};
 
@@ -11,7 +11,7 @@ use crate::support::paced;
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[
         row("gateway_sixteen_clients", "ns").note(
-            "a request of one of fifteen clients in turn to a gateway's door and its answer, while the \
+            "a request of one of fifteen clients in turn to a gateway's client port and its answer, while the \
              sixteenth gets an event with each and reads it, p50; 20 us between trips",
         ),
         row("gateway_stuck_client", "ns")
@@ -52,10 +52,10 @@ fn echo(context: &Context, is_stuck: bool) -> anyhow::Result<(f64, u64)> {
             let mut last = None;
             while !stop.is_stopped() {
                 match door.poll(monotonic()) {
-                    Some(DoorEvent::Login(login)) => {
+                    Some(ClientPortEvent::Login(login)) => {
                         last = Some(door.admit(login.id, capability::TRADING).context("there is room")?);
                     }
-                    Some(DoorEvent::Request(client, request)) => {
+                    Some(ClientPortEvent::Request(client, request)) => {
                         let mut event = Event::of(&OrderAck {
                             client_order_id: request.header.client_order_id,
                             ..OrderAck::default()

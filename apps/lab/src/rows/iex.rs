@@ -163,7 +163,7 @@ fn apply(
     }
     let counters = arbiter.counters();
     let troubles = counters.lines[Line::A as usize].malformed + counters.gaps_opened;
-    ensure!(troubles == 0, "{troubles} segments are malformed or do not go on where the last one ended");
+    ensure!(troubles == 0, "{troubles} segments are malformed or do not continue where the last one ended");
     Ok(())
 }
 

@@ -23,8 +23,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .reference("CppTrader 14 ns"),
             row("itch_books", "ns")
                 .note(
-                    "a message of the day itch-8000 out of its file into full order-by-order books; nobody \
-                     asks for updates, and none are made",
+                    "a message of the day itch-8000 out of its file into full order-by-order books; \
+                     updates are not requested, and none are made",
                 )
                 .goal(Goal::ValueAtMost(25.0))
                 .reference("itch-book 60 ns"),

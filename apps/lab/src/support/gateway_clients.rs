@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tempfile::TempDir;
-use tickpath_gateway_io::{ClientConfig, Door, DoorConfig};
+use tickpath_gateway_io::{ClientConfig, ClientPort, ClientPortConfig};
 use tickpath_gateway_protocol::frame::Password;
 use tickpath_gateway_protocol::{Event, EventKind, OrderAck, Text};
 use tickpath_shm::{Folder, SegmentName};
@@ -27,11 +27,11 @@ impl DoorPlace {
     }
 
     /// Opens the endpoint; `adjust` changes its default configuration.
-    pub(crate) fn open(&self, adjust: impl FnOnce(&mut DoorConfig)) -> anyhow::Result<Door> {
+    pub(crate) fn open(&self, adjust: impl FnOnce(&mut ClientPortConfig)) -> anyhow::Result<ClientPort> {
         let folder = Folder::create(&self.folder.path().join("shm"))?;
-        let mut config = DoorConfig::new(&self.socket(), folder, SegmentName::new("lab")?);
+        let mut config = ClientPortConfig::new(&self.socket(), folder, SegmentName::new("lab")?);
         adjust(&mut config);
-        Ok(Door::open(config)?)
+        Ok(ClientPort::open(config)?)
     }
 
     /// Configuration of a client of the endpoint.

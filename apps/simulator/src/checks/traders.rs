@@ -303,10 +303,7 @@ fn check_end(case: &Case<'_>, life: &TraderLife, told: &Told, displayed: &[Order
         let rests = resting.remove(&order.user_ref);
         let expected = Some((order.cum_qty, order.leaves_qty()));
         case.expect(rests == expected, || {
-            format!(
-                "has {expected:?} as executed and left of order {}, the venue {rests:?}",
-                order.user_ref
-            )
+            format!("has {expected:?} as executed and left of order {}, the venue {rests:?}", order.user_ref)
         });
     }
     for user_ref in resting.keys() {

@@ -20,7 +20,7 @@ fn fall_behind(server: &Server, client: &mut Client) {
         if witness.heard.hello.unwrap().header.sequence.get() > behind {
             return;
         }
-        assert!(!deadline.is_over(), "the server does not go on");
+        assert!(!deadline.is_over(), "the server does not continue");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

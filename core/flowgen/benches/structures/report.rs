@@ -269,7 +269,7 @@ impl From<&Day> for DaySummary {
 pub fn to_markdown(conditions: &Conditions, tables: &[Table]) -> String {
     let Conditions { machine, commit, load_at_start, rounds, .. } = conditions;
     let mut text = format!(
-        "# What the books are made of\n\n\
+        "# Data structures of the books\n\n\
          `cargo bench -p tickpath-flowgen --bench structures`, {}, {rounds} interleaved rounds; {machine}; commit \
          {commit}; load {load_at_start} before.\n\n\
          Each structure takes the same day, made in memory by `tickpath_flowgen::ItchDay`: framing, decoding and full \

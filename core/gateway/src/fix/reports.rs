@@ -20,7 +20,7 @@ use crate::batch::{Batch, Held};
 use crate::book::SCALE;
 use crate::news::{GroupText, LabelText, NewsFault, OrderNews, SymbolText};
 use crate::orders::{ExternalId, Order, Terms};
-use crate::out::{Cause, Door};
+use crate::out::{Cause, EventSink};
 
 /// Text (58) of an unsolicited report.
 const NOTIFICATION: &str = "notification";
@@ -35,7 +35,7 @@ impl Core {
         stream: usize,
         received: Nanos,
         message: &Message<'_>,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         self.counters.messages += 1;
         let Some(account) = self.streams[stream].account else { return };
@@ -55,7 +55,7 @@ impl Core {
         account: u16,
         received: Nanos,
         message: &Message<'_>,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) -> Result<(), FieldError> {
         match message.msg_type() {
             MsgType::EXECUTION_REPORT => {
@@ -94,7 +94,7 @@ impl Core {
         account: u16,
         report: &ExecutionReport<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         // External orders are reported by the WebSocket.
         let Some(slot) = self.reported_order(account, report) else { return };
@@ -149,7 +149,7 @@ impl Core {
         slot: u32,
         report: &ExecutionReport<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let is_create = |purpose: &Purpose| matches!(purpose, Purpose::Create { .. });
         let is_change = |purpose: &Purpose| matches!(purpose, Purpose::Modify { .. });
@@ -165,7 +165,7 @@ impl Core {
         account: u16,
         reject: &OrderCancelReject<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let by_id = |id: Option<&str>| id.and_then(|id| self.orders.by_external_id(account, id));
         let by_label = |text: Option<&str>| text.and_then(|text| self.find_by_label(account, text));
@@ -201,7 +201,7 @@ impl Core {
         sequence: u64,
         text: &str,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         let entry = self.accounts[usize::from(account)].entry.as_mut();
         let Some(pending) = entry.and_then(|entry| entry.take(sequence as i64)) else { return };
@@ -222,7 +222,7 @@ impl Core {
         pending: &Pending,
         error: &ErrorBody<'_>,
         received: Nanos,
-        door: &mut impl Door,
+        door: &mut impl EventSink,
     ) {
         match pending.purpose {
             Purpose::Create { .. } => self.refused_create(slot, pending, error, received, door),

@@ -96,8 +96,7 @@ impl Auditor {
         assert_eq!(self.orders.len() as u64, engine.open_order_count());
         let mut resting = 0_u128;
         for ((session, user_ref), standing) in &self.orders {
-            let (executed, leaves) =
-                engine.open_qty(*session, *user_ref).expect("the session has it open");
+            let (executed, leaves) = engine.open_qty(*session, *user_ref).expect("the session has it open");
             assert_eq!((leaves.0, executed.0), (standing.leaves, standing.executed));
             if let Some(handle) = engine.find_order(*session, *user_ref) {
                 let Order { id, qty, data, .. } = engine.books().order(handle).unwrap();

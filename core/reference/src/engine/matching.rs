@@ -1,4 +1,4 @@
-//! Matching, resting, and orders that wait for a stop price.
+//! Matching, resting orders, and orders that wait for a stop price.
 
 use tickpath_types::*;
 
@@ -6,8 +6,8 @@ use super::ReferenceEngine;
 use super::requests::{is_special, may_rest, parts_of};
 use super::state::{End, Execution, Incoming, ReferenceOrder};
 
-/// Why an entry is found.
-const KNOWN: &str = "an order that waited is open";
+/// The reason why an entry exists.
+const KNOWN: &str = "a triggered order is open";
 
 impl ReferenceEngine {
     pub(super) fn work(&mut self, mut incoming: Incoming) {
@@ -45,14 +45,15 @@ impl ReferenceEngine {
         if may_rest(&incoming.order) { self.rest(incoming) } else { self.end(&mut incoming, reason) }
     }
 
-    /// Tries it on a copy of everything.
+    /// Tries the trade on a copy of the whole engine.
     pub(super) fn would_trade_minimum(&self, incoming: &Incoming) -> bool {
         let (mut copy, mut attempt) = (self.clone(), *incoming);
         copy.trade(&mut attempt);
         attempt.executed - incoming.executed >= incoming.order.min_qty.0
     }
 
-    /// The first that the order would trade with: the best price, displayed before not, the earliest.
+    /// Returns the first order to trade with: the best price, then displayed before hidden, then the
+    /// earliest.
     pub(super) fn best_against(&self, incoming: &Incoming) -> Option<usize> {
         let EnterOrder { instrument, side, .. } = incoming.order;
         let best = self.first(instrument, side.opposite())?;
@@ -186,7 +187,7 @@ impl ReferenceEngine {
         match_id
     }
 
-    /// Takes an execution off the part of a resting order that is its turn, and shows more of it.
+    /// Reduces the resting part whose turn it is by an execution, and displays more of the order.
     pub(super) fn fill(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
         open.executed += qty;
@@ -237,7 +238,7 @@ impl ReferenceEngine {
         self.delete_replaced(&mut incoming);
     }
 
-    /// Puts an order where it waits, or back where it is known.
+    /// Stores an open order; one that waited for its stop price keeps its entry number.
     pub(super) fn keep(&mut self, incoming: &Incoming, shown: u64, unseen: u64, waits: bool) {
         let Incoming { order, session, id, executed, entry, .. } = *incoming;
         let (shown_at, unseen_at) = (self.last.arrival + 1, self.last.arrival + 2);
@@ -285,7 +286,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Tells the public that an order is gone, if it knew of it.
+    /// Publishes the deletion of an order that was displayed.
     pub(super) fn delete(&mut self, gone: &ReferenceOrder) {
         if gone.shown > 0 {
             self.publish(gone.order.instrument, MarketEventKind::Deleted { order_id: gone.id });

@@ -1,4 +1,4 @@
-//! Requests of clients, and the checks that reject them.
+//! Client requests, and the checks that reject them.
 
 use tickpath_matching::CommandKind;
 use tickpath_types::*;
@@ -18,7 +18,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// False when the request has been answered, or gets no answer.
+    /// Uses up a request's number; false when the request has been answered, or gets no answer.
     pub(super) fn use_number(&mut self, user_ref: UserRefNum, client_order_id: ClientOrderId) -> bool {
         match self.sessions.get_mut(usize::from(self.command.session.0)) {
             None => {
@@ -149,7 +149,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Takes less than all off an open order, first what is not displayed.
+    /// Reduces an open order, but not to zero; hidden quantity is reduced first.
     pub(super) fn reduce(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
         let unseen = qty.min(open.unseen);
@@ -168,7 +168,7 @@ impl ReferenceEngine {
         self.delete(&gone);
     }
 
-    /// In the order of numbers.
+    /// Cancels orders in the order of their numbers.
     pub(super) fn cancel_all(
         &mut self,
         session: SessionId,
@@ -185,7 +185,7 @@ impl ReferenceEngine {
         }
     }
 
-    /// Session by session.
+    /// Cancels orders session by session.
     pub(super) fn cancel_where(&mut self, reason: CancelReason, is_meant: impl Fn(&ReferenceOrder) -> bool) {
         for session in (0..self.limits.max_sessions).map(SessionId) {
             self.cancel_all(session, false, reason, &is_meant);
@@ -196,7 +196,8 @@ impl ReferenceEngine {
         qty.0.is_multiple_of(self.instruments[&open.order.instrument].instrument.lot_size.0)
     }
 
-    /// The limit to match an order at, of which `leaves` is not executed and which replaces `old`, or why it is refused.
+    /// Returns the limit price for matching an order with `leaves` open that replaces `old`, or the reason
+    /// for its rejection.
     fn check(
         &self,
         order: &EnterOrder,
@@ -249,7 +250,7 @@ impl ReferenceEngine {
         Ok(limit)
     }
 
-    /// True for the venue's own order, for which the session's rules do not hold.
+    /// True for the venue's own order, which is exempt from the session's rules.
     fn is_forced(&self) -> bool {
         matches!(self.command.kind, CommandKind::Force(_))
     }
@@ -277,7 +278,7 @@ impl ReferenceEngine {
         if has_parts { Ok(()) } else { Err(RejectReason::BookFull) }
     }
 
-    /// An order at the market takes what the collar allows.
+    /// Returns the limit price; that of a market order is the collar.
     pub(super) fn limit_of(&self, order: &EnterOrder) -> Price {
         let instrument = &self.instruments[&order.instrument].instrument;
         match (order.price, order.side) {
@@ -300,7 +301,7 @@ pub(super) fn is_special(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
 }
 
-/// Places in the limit of special orders.
+/// Number of slots that an order uses in the limit of special orders.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special.unwrap_or_default().display_qty.0 {
         0 => 1,

@@ -2,14 +2,14 @@
 
 use tickpath_types::*;
 
-/// The last numbers that were given out, 0 when none.
+/// The last numbers assigned; 0 if none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LastNumbers {
     pub(super) market: u64,
     pub(super) order_id: u64,
-    /// Place in the order of entry.
+    /// Last position in the order of entry.
     pub(super) entry: u64,
-    /// Place in the order in which parts of orders came to their levels.
+    /// Last position in the order in which parts of orders arrived at their levels.
     pub(super) arrival: u64,
 }
 
@@ -45,26 +45,26 @@ pub(super) struct Session {
 /// An open order.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceOrder {
-    /// As it was entered.
+    /// The order as entered.
     pub order: EnterOrder,
     /// The session that entered it.
     pub session: SessionId,
-    /// Place in the order of entry.
+    /// Position in the order of entry.
     pub(super) entry: u64,
-    /// Executed quantity, with that of the orders that it replaced.
+    /// Executed quantity, including that of the orders that it replaced.
     pub executed: u64,
     /// Displayed part of the open quantity.
     pub shown: u64,
-    /// The reference that it is displayed under.
+    /// The reference number under which it is displayed.
     pub id: OrderId,
-    /// The displayed part's place in the order of arrival at its level.
+    /// The displayed part's position in the order of arrival at its level.
     pub(super) shown_at: u64,
-    /// Hidden quantity, and its place in the order of arrival at its level.
+    /// Hidden quantity, and its position in the order of arrival at its level.
     pub(super) unseen: u64,
     pub(super) unseen_at: u64,
-    /// It has a stop price that no trade has reached, or its turn after that has not come.
+    /// True while it has a stop price that no trade has reached, or waits for its turn after that.
     pub(super) waits: bool,
-    /// A trade has reached the price that it waits for.
+    /// True once a trade has reached its stop price.
     pub(super) is_reached: bool,
     pub(super) parts: u64,
 }
@@ -76,7 +76,7 @@ impl ReferenceOrder {
         self.shown + self.unseen
     }
 
-    /// The time of day at which it expires; `None` when it does not within the day.
+    /// The time of day at which it expires; `None` if it does not expire within the day.
     #[must_use]
     pub fn expires_at(&self) -> Option<Nanos> {
         let seconds = self.order.special.unwrap_or_default().expire_at;
@@ -99,7 +99,7 @@ pub(super) struct Incoming {
     pub(super) leaves: u64,
     pub(super) executed: u64,
     pub(super) replaced: Option<OrderId>,
-    /// The entry of one that waited.
+    /// Entry number of an order that waited for its stop price.
     pub(super) entry: Option<u64>,
 }
 

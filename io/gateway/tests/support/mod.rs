@@ -6,7 +6,8 @@ use std::thread;
 
 use tempfile::TempDir;
 use tickpath_gateway_io::{
-    Client, ClientConfig, ClientId, ConnectError, Door, DoorConfig, DoorEvent, LeaveReason, Login, monotonic,
+    Client, ClientConfig, ClientId, ClientPort, ClientPortConfig, ClientPortEvent, ConnectError, LeaveReason,
+    Login, monotonic,
 };
 use tickpath_gateway_protocol::frame::{Password, RefusalReason, capability};
 use tickpath_gateway_protocol::{CustomMessage, CustomRequest, Event, EventKind, Request, Text, TopOfBook};
@@ -16,7 +17,7 @@ use tickpath_types::Nanos;
 
 pub struct Site {
     pub place: TempDir,
-    pub config: DoorConfig,
+    pub config: ClientPortConfig,
 }
 
 impl Site {
@@ -26,10 +27,10 @@ impl Site {
         Site { place, config }
     }
 
-    pub fn config_at(path: &std::path::Path) -> DoorConfig {
+    pub fn config_at(path: &std::path::Path) -> ClientPortConfig {
         let folder = Folder::create(&path.join("shm")).unwrap();
         let mut config =
-            DoorConfig::new(&path.join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
+            ClientPortConfig::new(&path.join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
         config.exchange = Text::cut("deribit");
         config.clients_max = 4;
         (config.requests_max, config.events_max, config.broadcasts_max) = (64, 64, 64);
@@ -40,8 +41,8 @@ impl Site {
 
     /// Opens the port once the names are free: a process started by another test briefly inherits this one's
     /// files, and with them the locks of ended gateways.
-    pub fn open(&self) -> Door {
-        wait_for("the endpoint", || Door::open(self.config.clone()).ok())
+    pub fn open(&self) -> ClientPort {
+        wait_for("the endpoint", || ClientPort::open(self.config.clone()).ok())
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -64,7 +65,10 @@ pub fn client_config(socket: PathBuf, name: &str) -> ClientConfig {
 }
 
 /// Polls the port until `wanted` returns a value.
-pub fn until<T>(door: &mut Door, mut wanted: impl FnMut(&mut Door, Option<DoorEvent>) -> Option<T>) -> T {
+pub fn until<T>(
+    door: &mut ClientPort,
+    mut wanted: impl FnMut(&mut ClientPort, Option<ClientPortEvent>) -> Option<T>,
+) -> T {
     let deadline = Deadline::start();
     loop {
         let event = door.poll(monotonic());
@@ -80,10 +84,10 @@ pub fn until<T>(door: &mut Door, mut wanted: impl FnMut(&mut Door, Option<DoorEv
 }
 
 /// Polls the port until a caller sends a login.
-pub fn login(door: &mut Door) -> Login {
+pub fn login(door: &mut ClientPort) -> Login {
     until(door, |_, event| match event {
-        Some(DoorEvent::Login(login)) => Some(login),
-        Some(DoorEvent::Heartbeat(..)) | None => None,
+        Some(ClientPortEvent::Login(login)) => Some(login),
+        Some(ClientPortEvent::Heartbeat(..)) | None => None,
         other => panic!("{other:?}"),
     })
 }
@@ -94,7 +98,7 @@ pub fn connecting(config: ClientConfig) -> thread::JoinHandle<Result<Client, Con
 }
 
 /// Admits a client.
-pub fn let_in(door: &mut Door, config: ClientConfig) -> (Client, ClientId) {
+pub fn let_in(door: &mut ClientPort, config: ClientConfig) -> (Client, ClientId) {
     let connecting = connecting(config);
     let login = login(door);
     assert_eq!(login.hello.password.expose(), b"secret");
@@ -105,7 +109,12 @@ pub fn let_in(door: &mut Door, config: ClientConfig) -> (Client, ClientId) {
     (client, id)
 }
 
-pub fn refuse(door: &mut Door, config: ClientConfig, reason: RefusalReason, after: Nanos) -> ConnectError {
+pub fn refuse(
+    door: &mut ClientPort,
+    config: ClientConfig,
+    reason: RefusalReason,
+    after: Nanos,
+) -> ConnectError {
     let connecting = connecting(config);
     let login = login(door);
     door.refuse(login.id, reason, after);
@@ -128,17 +137,17 @@ pub fn is_quiet(client: &mut Client) -> bool {
     }
 }
 
-pub fn next_request(door: &mut Door) -> (ClientId, Request) {
+pub fn next_request(door: &mut ClientPort) -> (ClientId, Request) {
     until(door, |_, event| match event {
-        Some(DoorEvent::Request(client, request)) => Some((client, request)),
-        Some(DoorEvent::Heartbeat(..)) | None => None,
+        Some(ClientPortEvent::Request(client, request)) => Some((client, request)),
+        Some(ClientPortEvent::Heartbeat(..)) | None => None,
         other => panic!("{other:?}"),
     })
 }
 
-pub fn next_leave(door: &mut Door) -> (ClientId, LeaveReason) {
+pub fn next_leave(door: &mut ClientPort) -> (ClientId, LeaveReason) {
     until(door, |_, event| match event {
-        Some(DoorEvent::Left(client, reason)) => Some((client, reason)),
+        Some(ClientPortEvent::Left(client, reason)) => Some((client, reason)),
         _ => None,
     })
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
-use tickpath_gateway_io::{ClientId, Door, DoorConfig, DoorEvent, monotonic};
+use tickpath_gateway_io::{ClientId, ClientPort, ClientPortConfig, ClientPortEvent, monotonic};
 use tickpath_gateway_protocol::frame::{RefusalReason, capability};
 use tickpath_gateway_protocol::{
     AccountReference, AckStatus, AckType, Body, BookUpdate, CreateOrder, DownloadBegin, DownloadEnd,
@@ -75,13 +75,16 @@ impl Rehearsal {
 
     fn at(place: TempDir, manner: Manner) -> Rehearsal {
         let folder = Folder::create(&place.path().join("shm")).unwrap();
-        let mut config =
-            DoorConfig::new(&place.path().join("deribit.sock"), folder, SegmentName::new("deribit").unwrap());
+        let mut config = ClientPortConfig::new(
+            &place.path().join("deribit.sock"),
+            folder,
+            SegmentName::new("deribit").unwrap(),
+        );
         config.exchange = Text::cut("deribit");
         config.heartbeat = Nanos(50_000_000);
         // A loaded machine may be slow.
         config.pre_login.deadline = Nanos::from_secs(120);
-        let door = Door::open(config).unwrap();
+        let door = ClientPort::open(config).unwrap();
         let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let (orders, tells) = (Vec::new(), Nanos::ZERO);
         let mut venue = Venue { door, manner, requests: requests.clone(), orders, trades: 0, tells };
@@ -120,7 +123,7 @@ struct Order {
 }
 
 struct Venue {
-    door: Door,
+    door: ClientPort,
     manner: Manner,
     requests: Arc<Mutex<Vec<String>>>,
     orders: Vec<Order>,
@@ -139,7 +142,7 @@ impl Venue {
             self.door.broadcast(&mut event);
         }
         match self.door.poll(now) {
-            Some(DoorEvent::Login(login)) => {
+            Some(ClientPortEvent::Login(login)) => {
                 let hello = &login.hello;
                 let is_known = hello.user.as_str() == USER && hello.password.expose() == PASSWORD.as_bytes();
                 if !is_known {
@@ -149,7 +152,7 @@ impl Venue {
                 }
                 true
             }
-            Some(DoorEvent::Request(client, request)) => {
+            Some(ClientPortEvent::Request(client, request)) => {
                 self.take(client, &request);
                 true
             }

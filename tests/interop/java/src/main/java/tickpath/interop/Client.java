@@ -220,7 +220,7 @@ public final class Client {
             again.canceled(order.userRef(), 1, 'U');
             Steps.equal("messages", all.size() + 2, fromStart.messages().size());
             fromStart.logout();
-            return "numbers go on";
+            return "numbers continue";
         });
         return fromStart.messages();
     }
@@ -276,7 +276,7 @@ public final class Client {
             resume(connect("TEST02"), session, 1, ofTaker);
             return ofMaker.size() + " and " + ofTaker.size() + " messages, none twice";
         });
-        steps.run("numbers go on behind them", () -> {
+        steps.run("numbers continue after them", () -> {
             Trader trader = new Trader(again, "TEST01", lastUserRef);
             trader.send(Ouch.accountQuery());
             trader.nextUserRefIs(lastUserRef + 1);

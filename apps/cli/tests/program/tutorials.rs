@@ -1,0 +1,169 @@
+//! The commands of the tutorials: each page runs from its beginning to its end, as a reader would run it.
+//!
+//! A block of a page that is fenced as `console` has commands after `$ ` and their output. A line `...` stands for any
+//! lines, and a word with a digit for any word. Commands of a `console background` block run on; they are interrupted
+//! before a `console stop` block and at the end.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tickpath_net::free_multicast_group;
+use tickpath_test_support::Running;
+
+use crate::support::repository;
+
+#[test]
+fn first_trade() {
+    run_page("first-trade");
+}
+
+#[test]
+fn recorded_day() {
+    run_page("recorded-day");
+}
+
+#[test]
+fn latency_report() {
+    run_page("latency-report");
+}
+
+#[test]
+fn class_exchange() {
+    run_page("class-exchange");
+}
+
+/// A command of a page, with its expected output.
+struct Step {
+    kind: String,
+    command: String,
+    output: Vec<String>,
+}
+
+fn run_page(name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let addresses = copy_configs(folder.path());
+    let page = std::fs::read_to_string(repository().join(format!("docs/tutorials/{name}.md"))).unwrap();
+    let mut background: Vec<Running> = Vec::new();
+    let steps = steps(&page);
+    assert!(!steps.is_empty());
+    for step in steps {
+        let mut command = bash(folder.path(), &moved(&step.command, &addresses));
+        if step.kind == "stop" {
+            background.drain(..).for_each(stop);
+        }
+        if step.kind == "background" {
+            let mut running = Running::spawn(command);
+            let expected = step.output.iter().filter(|line| *line != "...");
+            expected.for_each(|line| running.hear(line, |heard| is_line(line, heard).then_some(())));
+            background.push(running);
+            continue;
+        }
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{name}: $ {}\n{text}", step.command);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let expected: Vec<&str> = step.output.iter().map(String::as_str).collect();
+        assert!(
+            is_output(&expected, &lines),
+            "{name}: $ {}\n{text}\nis not\n{}",
+            step.command,
+            expected.join("\n")
+        );
+    }
+    background.drain(..).for_each(stop);
+}
+
+fn stop(running: Running) {
+    running.interrupt();
+    let printed = running.join();
+    assert_eq!(printed.code, Some(0), "{}\n{}", printed.out, printed.err);
+}
+
+/// The sample configurations with addresses that are free, by those of the samples.
+fn copy_configs(folder: &Path) -> BTreeMap<String, String> {
+    std::fs::create_dir(folder.join("configs")).unwrap();
+    let mut addresses = BTreeMap::new();
+    for entry in std::fs::read_dir(repository().join("configs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for word in text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')) {
+            if word.parse::<std::net::SocketAddrV4>().is_ok() && !addresses.contains_key(word) {
+                addresses.insert(word.to_owned(), free_address(word));
+            }
+        }
+        std::fs::write(folder.join("configs").join(path.file_name().unwrap()), moved(&text, &addresses))
+            .unwrap();
+    }
+    addresses
+}
+
+fn free_address(like: &str) -> String {
+    match like.starts_with("239.") {
+        true => free_multicast_group().unwrap().to_string(),
+        false => TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string(),
+    }
+}
+
+fn moved(text: &str, addresses: &BTreeMap<String, String>) -> String {
+    addresses.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+fn bash(folder: &Path, command: &str) -> Command {
+    let programs = Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    // A command that runs on takes the shell's place, so that a signal reaches it.
+    let is_one = !command.contains([';', '|', '>']);
+    let line = if is_one { format!("exec {command}") } else { command.to_owned() };
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &line]).current_dir(folder).env("PATH", path).stdin(Stdio::null());
+    bash
+}
+
+fn steps(page: &str) -> Vec<Step> {
+    let (mut steps, mut kind) = (Vec::<Step>::new(), None);
+    for line in page.lines() {
+        if let Some(info) = line.strip_prefix("```") {
+            kind = info.strip_prefix("console").map(|kind| kind.trim().to_owned());
+        } else if let Some(kind) = &kind {
+            match line.strip_prefix("$ ") {
+                Some(command) => {
+                    steps.push(Step { kind: kind.clone(), command: command.to_owned(), output: Vec::new() });
+                }
+                None => steps.last_mut().expect("a block begins with a command").output.push(line.to_owned()),
+            }
+        }
+    }
+    steps
+}
+
+/// Whether lines are the expected ones, of which `...` stands for any.
+fn is_output(expected: &[&str], lines: &[&str]) -> bool {
+    match (expected, lines) {
+        ([], lines) => lines.is_empty(),
+        (["...", rest @ ..], _) => (0..=lines.len()).any(|skipped| is_output(rest, &lines[skipped..])),
+        ([first, rest @ ..], [line, others @ ..]) => is_line(first, line) && is_output(rest, others),
+        (_, []) => false,
+    }
+}
+
+fn is_line(expected: &str, line: &str) -> bool {
+    let (expected, found): (Vec<&str>, Vec<&str>) =
+        (expected.split_whitespace().collect(), line.split_whitespace().collect());
+    let is_word =
+        |(word, other): (&&str, &&str)| word == other || word.contains(|c: char| c.is_ascii_digit());
+    expected.len() == found.len() && expected.iter().zip(&found).all(is_word)
+}
+
+#[test]
+fn expected_output_has_gaps_and_words_that_vary() {
+    assert!(is_output(&["...", "a 1 b", "..."], &["x", "a 27 b", "y", "z"]));
+    assert!(is_output(&["a", "..."], &["a"]) && is_output(&[], &[]));
+    assert!(
+        !is_output(&["a 1 b"], &["a 27 c"]) && !is_output(&["a"], &["a", "b"]) && !is_output(&["a"], &[])
+    );
+}
