@@ -38,7 +38,7 @@
 //! let report = joiner.report();
 //! assert_eq!(report.row("tick_to_trade").unwrap().summary.count, 1);
 //! assert!(report.proofs[0].holds() && report.proofs[0].messages == 1);
-//! assert!(report.to_string().contains("market data read to order written"));
+//! assert!(report.to_string().contains("tick_to_trade               T7 to T12 "));
 //! ```
 //!
 //! Negative times occur across cores and sockets (a reader returns before the writer does): they are counted

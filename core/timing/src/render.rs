@@ -192,11 +192,11 @@ mod tests {
             (bar.find('#').expect("a mark"), bar.matches('#').count())
         };
         assert_eq!(bar_of(0, 1_000), (0, 10));
-        assert_eq!(bar_of(1_000, 3_000), (10, 30));
-        assert_eq!(bar_of(2_000, 1), (20, 1));
-        assert_eq!(bar_of(4_000, 0), (39, 1));
-        assert_eq!(bar_of(2_000, -1_500), (20, 1));
-        assert_eq!(bar_of(-500, 100_000), (0, 40));
+        assert_eq!(bar_of(1_000, 3_000), (10, 28));
+        assert_eq!(bar_of(2_000, 1), (19, 1));
+        assert_eq!(bar_of(4_000, 0), (37, 1));
+        assert_eq!(bar_of(2_000, -1_500), (19, 1));
+        assert_eq!(bar_of(-500, 100_000), (0, 38));
     }
 
     #[test]

@@ -240,9 +240,9 @@ fn the_median_trade_is_told_step_by_step() {
     for line in [
         "2 market data messages, 2 commands and 2 order requests in 2700ns.",
         "  session 2, order 42, triggered by market data message 5, command 4: 1.550 us in all, hop by hop",
-        "  T12w_T1   write begins to order server's read       0.870 |   #####################              |",
+        "  T12w_T1   write begins to order server's read       0.870 |   ######################             |",
         "Market data out: matcher to engine",
-        "  T6_T7    send returned to feed handler's read                  1    -0.070",
+        "  T6_T7    send returned to feed handler's read          1    -0.070",
         "before the writer's call did: T6_T7 1 T12_T1 1",
         "tick_to_trade: hops add up to the span for each of 1 order requests (1130 ticks).",
         "Stamps missing: T7 1 T8 1 T9 1",
