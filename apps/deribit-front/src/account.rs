@@ -448,7 +448,7 @@ impl Account {
         (profit, changed)
     }
 
-    /// Adds an option trade with the given dollar value to the value at opening.
+    /// Updates the cost basis of an option position, in dollars; a closing trade reduces it pro rata.
     fn note_usd_value(&mut self, place: usize, before: i64, (side, qty): (Side, Qty), value: Money) {
         let known = self.usd_values.entry(place).or_default();
         let is_closing = before != 0 && (before > 0) != (side == Side::Buy);

@@ -21,7 +21,7 @@ const DATAGRAM_MAX: usize = 65_536;
 pub(crate) struct RecoveryServers {
     /// The server for datagram requests.
     pub(crate) requests: Option<SocketAddrV4>,
-    /// The server for the connection, and its waiting times.
+    /// Address of the recovery server, and the delays of reconnecting.
     pub(crate) connection: Option<(SocketAddrV4, ReconnectConfig)>,
     pub(crate) groups: [Option<SocketAddrV4>; RECOVERY_GROUPS_MAX],
     /// The interface of the groups.

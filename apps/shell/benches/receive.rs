@@ -108,7 +108,7 @@ impl Place {
         (total.as_nanos() / u128::from(rounds * ROUND)) as u64
     }
 
-    /// Measures from the command to the send, and the bare write.
+    /// Measures the time from a command to its send, and the time of the write alone.
     fn send(&self, count: u64) {
         let mut shell = Shell::new(self.link(), None, false, Interrupt::default());
         shell.execute("connect").unwrap();

@@ -223,8 +223,8 @@ impl Shell {
         }
     }
 
-    /// A warning if ending the shell now has consequences: it entered orders that rested, and the venue
-    /// cancels the open ones with the connection.
+    /// Returns a warning if ending the shell would cancel orders: it has entered resting orders, and the
+    /// venue cancels the open ones on disconnect.
     pub(crate) fn parting_word(&self) -> Option<&'static str> {
         let link = self.link();
         // A connection lost since then has already cancelled them.

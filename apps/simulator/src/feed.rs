@@ -49,8 +49,8 @@ impl Feed {
         self.life.is_some()
     }
 
-    /// Returns true while messages are missing, or books of existing instruments cannot be trusted. An
-    /// instrument that may be added but never was has no snapshot to recover from.
+    /// Returns true while messages are missing, or books of existing instruments cannot be trusted.
+    /// Instruments that are not listed yet are ignored: there is no snapshot of them.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         self.life.as_ref().is_none_or(|life| life.recorder.is_behind(published, instruments))
     }
@@ -128,8 +128,8 @@ impl Recorder {
         }
     }
 
-    /// Returns true while messages are missing, or books of existing instruments cannot be trusted. An
-    /// instrument that may be added but never was has no snapshot to recover from.
+    /// Returns true while messages are missing, or books of existing instruments cannot be trusted.
+    /// Instruments that are not listed yet are ignored: there is no snapshot of them.
     pub(crate) fn is_behind(&self, published: u64, instruments: u16) -> bool {
         let absent = u64::from(self.max_instrument.0.saturating_sub(instruments));
         let counters = &self.view.counters;

@@ -42,7 +42,7 @@ pub struct OrderCounters {
     pub unknown: u64,
     /// Events about a dead order, and second acceptances.
     pub late: u64,
-    /// Executions beyond the open quantity; the position follows the venue.
+    /// Executions beyond the open quantity; the position includes them, as the venue's does.
     pub overfilled: u64,
     /// Orders given up after a lost connection or with their original, and accepted by the venue after all:
     /// they are open again.
@@ -104,7 +104,7 @@ impl OrderManager {
         Ok(requests::enter(order, self.free_user_ref()?, self.client_order_id))
     }
 
-    /// Adds a sent order to the books; it must be the one that `prepare_enter` just returned.
+    /// Records a sent order; it must be the one that `prepare_enter` just returned.
     pub fn record_enter(&mut self, sent: &EnterOrder) {
         self.insert(OwnOrder::sent(sent), sent.qty);
     }

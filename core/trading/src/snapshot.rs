@@ -37,7 +37,7 @@ impl TraderView {
     /// Returns the engine's state; at most a tenth of a second old, exact once it has closed.
     ///
     /// # Errors
-    /// [`Busy`] while the engine updates it: keep the older one. Never after it has closed.
+    /// [`Busy`] while the engine updates the snapshot: use the previous one. Never after the engine has closed.
     pub fn snapshot(&self) -> Result<TraderSnapshot, Busy> {
         let mut positions = vec![Position::default(); self.snapshot.row_count()];
         let head = self.snapshot.try_read(&mut positions)?;

@@ -134,7 +134,7 @@ impl<R: Read> EventReader for ItchReader<R> {
     }
 }
 
-/// The error of a framing failure at an offset.
+/// Converts a framing error at an offset into a read error.
 pub(crate) fn malformed(error: FramingError, offset: u64) -> ReadError {
     let what = match error {
         FramingError::UnknownType { message_type, .. } => {

@@ -50,7 +50,7 @@ impl ItchBlock<'_> {
 }
 
 impl ItchBlocks<Input> {
-    /// Reads an open file, whose format should be [`Format::Itch`](crate::Format::Itch).
+    /// Creates a reader of blocks over an open file of [`Format::Itch`](crate::Format::Itch), which is not checked.
     #[must_use]
     pub fn of(file: RecordingFile) -> Self {
         ItchBlocks::new(file.input)

@@ -196,7 +196,7 @@ pub enum Expiry {
     Silence,
 }
 
-/// Id of the replies to test requests; their responses are ignored.
+/// Request id of the calls that answer the venue's test requests; their responses are ignored.
 const ALIVE: &str = "alive";
 /// Minimum token lifetime to assume, in seconds, to avoid continual renewals.
 const TOKEN_LIFE_MIN_S: u64 = 10;

@@ -76,7 +76,7 @@ pub enum RecordKind {
     Answers = 14,
     /// A venue message about the session only; the bytes of replies are left out, as they hold tokens.
     Session = 15,
-    /// A client was notified that an instrument is followed from now on.
+    /// The gateway notified a client that it now publishes the market data of an instrument.
     Follow = 16,
 }
 

@@ -48,8 +48,9 @@ const SESSION: &str = "LAB";
 pub(super) const COMMANDS: usize = 5_000_000;
 /// Acknowledgements of a full round.
 const ACKNOWLEDGEMENTS: usize = 1_000;
-/// Bytes of a new order as a command, and of its record.
+/// Stand-in for the command of a new order.
 const PAYLOAD: [u8; 76] = [0x5a; 76];
+/// Length of its journal record, in bytes.
 const RECORD_LEN: usize = 104;
 /// Time allowed for preparing the next segment.
 const PREPARATION: Nanos = Nanos::from_secs(1);

@@ -74,7 +74,7 @@ impl Packet<'_> {
     /// Writes the packet at the start of `out` and returns its length, header included.
     ///
     /// # Errors
-    /// [`BufferTooShort`]; a payload longer than [`PAYLOAD_LEN_MAX`] fits no buffer.
+    /// [`BufferTooShort`] if `out` is too short, and always if the payload exceeds [`PAYLOAD_LEN_MAX`].
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, BufferTooShort> {
         match self {
             Packet::Debug(payload) | Packet::SequencedData(payload) | Packet::UnsequencedData(payload) => {

@@ -20,7 +20,8 @@ const TAKEN: &str = "a session of another key is logged on as this SenderCompID"
 /// Logout text for a session whose client logged on again.
 const TAKEN_OVER: &str = "another Logon has this SenderCompID (49): this session is over";
 
-/// Creates clocks that reject timestamps possibly used before the start; signatures are valid for a minute.
+/// Creates a guard per key against replayed Logons. It rejects timestamps whose signatures have expired; the records
+/// of earlier Logons raise it to the last accepted one.
 pub(super) fn clocks(settings: &FrontSettings, now_us: u64) -> Vec<LogonClock> {
     let first = (now_us / 1_000).saturating_sub(SIGNATURE_VALID_MS);
     vec![LogonClock::after(first); settings.keys.len()]

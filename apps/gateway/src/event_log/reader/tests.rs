@@ -165,7 +165,7 @@ fn a_length_that_is_damaged_is_no_torn_end() {
             "{bit}: {found:?}"
         );
     }
-    // No record follows the last one: it may be torn.
+    // No valid record follows the last one, so damage in it is taken for a torn write.
     let mut damaged = bytes.clone();
     damaged[ends[2] + 5] ^= 1;
     assert!(matches!(read(&damaged), Ok((_, 0, Tail::Torn { .. }))));

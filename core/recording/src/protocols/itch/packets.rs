@@ -112,7 +112,7 @@ enum ItchFlow {
     Waiting(Vec<Waiting>),
     /// The session and line of the latest packet.
     Line(Option<(SessionName, Place)>),
-    /// Snapshots of a session of MoldUDP64, under its name and with separate numbers.
+    /// Snapshots of a MoldUDP64 session, with the same session name and separate sequence numbers.
     Snapshots,
     /// A stream of SoupBinTCP and its channel.
     Stream(Box<SoupStream>, usize),
