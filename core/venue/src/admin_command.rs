@@ -1,10 +1,12 @@
 //! Commands of the administrator to a running venue, and their outcomes.
 
+use tickpath_matching::CommandKind;
 use tickpath_types::{
     AddInstrumentError, BrokenReason, Instrument, InstrumentId, MatchId, Price, SessionId, TradingState,
 };
 
 use crate::day::{BandWidth, Phase};
+use crate::log_command::LogCommandKind;
 use crate::user_limits::LimitsChange;
 
 /// A command of the administrator to a running venue.
@@ -139,6 +141,30 @@ pub enum AdminRefusal {
 }
 
 impl AdminCommand {
+    /// The log command that carries it out alone, without any further state of the venue.
+    pub(crate) fn log_command(&self) -> Option<LogCommandKind> {
+        let kind = match *self {
+            AdminCommand::SetTradingState { instrument, state } => {
+                CommandKind::SetTradingState { instrument, state }
+            }
+            AdminCommand::SuspendInstrument { instrument } => CommandKind::SuspendInstrument { instrument },
+            AdminCommand::BreakTrade { match_id, reason } => CommandKind::BreakTrade { match_id, reason },
+            AdminCommand::Kill(None) => CommandKind::KillVenue { is_killed: true },
+            AdminCommand::Unkill(None) => CommandKind::KillVenue { is_killed: false },
+            AdminCommand::Phase { .. }
+            | AdminCommand::SetPriceBand { .. }
+            | AdminCommand::AddInstrument(_)
+            | AdminCommand::SetLimits { .. }
+            | AdminCommand::AllowInstrument { .. }
+            | AdminCommand::Kill(Some(_))
+            | AdminCommand::Unkill(Some(_))
+            | AdminCommand::Disconnect(_)
+            | AdminCommand::Unlock(_)
+            | AdminCommand::Drain => return None,
+        };
+        Some(kind.into())
+    }
+
     /// The instrument that must exist for the command, if it names one.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {

@@ -271,6 +271,13 @@ impl InternalCommands {
         if command.instrument().is_some_and(|id| self.instruments.get(id).is_none()) {
             return Err(AdminOutcome::Refused(AdminRefusal::NoInstrument));
         }
+        if matches!(command, AdminCommand::SetTradingState { .. }) && !self.day.has_started() {
+            return Err(AdminOutcome::Refused(AdminRefusal::DayNotStarted));
+        }
+        if let Some(kind) = command.log_command() {
+            sequencer.add(Arrival::internal(SessionId::default(), kind));
+            return Ok(());
+        }
         let emit = &mut |kind: CommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         match command {
             AdminCommand::Phase { phase, instrument } => {
@@ -284,20 +291,6 @@ impl InternalCommands {
             AdminCommand::AddInstrument(instrument) => {
                 self.add_instrument(instrument, emit).map_err(AdminOutcome::Refused)?;
             }
-            AdminCommand::SetTradingState { .. } if !self.day.has_started() => {
-                return Err(AdminOutcome::Refused(AdminRefusal::DayNotStarted));
-            }
-            AdminCommand::SetTradingState { instrument, state } => {
-                emit(CommandKind::SetTradingState { instrument, state });
-            }
-            AdminCommand::SuspendInstrument { instrument } => {
-                emit(CommandKind::SuspendInstrument { instrument });
-            }
-            AdminCommand::BreakTrade { match_id, reason } => {
-                emit(CommandKind::BreakTrade { match_id, reason });
-            }
-            AdminCommand::Kill(None) => emit(CommandKind::KillVenue { is_killed: true }),
-            AdminCommand::Unkill(None) => emit(CommandKind::KillVenue { is_killed: false }),
             AdminCommand::Drain => {
                 self.is_draining = true;
                 users.drain();
@@ -311,6 +304,8 @@ impl InternalCommands {
                 let place = users.place_of(session).ok_or(AdminOutcome::UnknownUser)?;
                 self.execute_for_user(command, place, &mut users[place], sequencer);
             }
+            // Done by its log command.
+            _ => {}
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ fn bytes_come_back_over_tls() {
 
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&files.ca).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -7,7 +7,7 @@ use std::net::{SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

@@ -1,5 +1,8 @@
 //! Phrases that a reader has to decode, in comments, strings and documents.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use super::Problem;
 
 /// Phrases that no text uses, in lower case. `|` separates the alternatives of a word.
@@ -78,11 +81,30 @@ fn spoken(path: &str, line: &str) -> String {
 fn found(text: &str) -> Option<String> {
     let text = text.to_lowercase();
     let words = words(&text);
-    let phrases = PHRASES.iter().map(|phrase| phrase.split(' ').collect::<Vec<_>>());
-    let phrase = phrases
-        .into_iter()
-        .find_map(|phrase| words.windows(phrase.len()).find(|window| is_phrase(window, &phrase)).map(joined));
-    phrase.or_else(|| opening(&text))
+    let starting_at = |place: usize| {
+        let rest = &words[place..];
+        let phrase = phrases().get(rest[0].0)?.iter().find(|phrase| is_phrase(rest, phrase))?;
+        Some(joined(&rest[..phrase.len()]))
+    };
+    (0..words.len()).find_map(starting_at).or_else(|| opening(&text))
+}
+
+/// The words of a phrase, each with its alternatives.
+type Phrase = Vec<Vec<&'static str>>;
+
+/// The phrases by each alternative of their first word, since few words of a text begin one.
+fn phrases() -> &'static HashMap<&'static str, Vec<Phrase>> {
+    static BY_FIRST_WORD: OnceLock<HashMap<&'static str, Vec<Phrase>>> = OnceLock::new();
+    BY_FIRST_WORD.get_or_init(|| {
+        let mut all: HashMap<&str, Vec<Phrase>> = HashMap::new();
+        for phrase in PHRASES {
+            let phrase: Phrase = phrase.split(' ').map(|word| word.split('|').collect()).collect();
+            for first in phrase[0].clone() {
+                all.entry(first).or_default().push(phrase.clone());
+            }
+        }
+        all
+    })
 }
 
 /// A word, and whether one space and nothing else is before it.
@@ -94,17 +116,18 @@ fn words(text: &str) -> Vec<Word<'_>> {
     let mut end = 0;
     for word in text.split(|c| !is_part(c)).filter(|word| !word.is_empty()) {
         let start = word.as_ptr() as usize - text.as_ptr() as usize;
-        words.push((word, &text[end..start] == " "));
+        words.push((word.trim_matches('\''), &text[end..start] == " "));
         end = start + word.len();
     }
     words
 }
 
-fn is_phrase(words: &[Word<'_>], phrase: &[&str]) -> bool {
+/// Whether words begin with a phrase, with one space between its words.
+fn is_phrase(words: &[Word<'_>], phrase: &Phrase) -> bool {
+    let Some(words) = words.get(..phrase.len()) else { return false };
     let is_together = words.iter().skip(1).all(|(_, is_next)| *is_next);
     let mut pairs = words.iter().zip(phrase);
-    is_together
-        && pairs.all(|((word, _), pattern)| pattern.split('|').any(|it| it == word.trim_matches('\'')))
+    is_together && pairs.all(|((word, _), known)| known.contains(word))
 }
 
 fn joined(words: &[Word<'_>]) -> String {

@@ -123,7 +123,7 @@ fn each_mistake_has_one_line_that_says_what_to_do() {
         (account("scope = 'trade:write'"), &["accounts.A1.scope", "trade:write is no word of it"]),
         (account("scope = 'trade:read trade:read_write'"), &["accounts.A1.scope", "says trade twice"]),
         (account("scope = 'account:read trade:none'"), &["accounts.A1.scope", "trade:read to watch"]),
-        (account("scope = 'account:read'"), &["accounts.A1.scope", "without a word on trade"]),
+        (account("scope = 'account:read'"), &["accounts.A1.scope", "without a trade scope"]),
         (account("scope = 'expires:0'"), &["expires:0 is no word of it"]),
         (account("grant = 'password'"), &["unknown variant `password`", "client_signature"]),
         (BASE.replace("accounts = 'A1'", "risk_manager = true"), &["risk manager of no account"]),

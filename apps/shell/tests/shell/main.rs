@@ -433,12 +433,12 @@ fn changes_and_cancels_whose_answer_was_lost_are_looked_up() {
     said(&mut shell, "buy BTC-PERPETUAL 10 50000");
     venue.fail_once(Fault::LoseAnswer(Method::CancelAll));
     let text = said(&mut shell, "cancel_all");
-    assert!(text.starts_with("0 orders cancelled\n") && text.contains("is not counted"), "{text}");
+    assert!(text.starts_with("0 orders cancelled\n") && text.contains("are not counted"), "{text}");
     assert_eq!(said(&mut shell, "orders"), "no open orders");
     said(&mut shell, "buy BTC-PERPETUAL 10 50000 label=grid");
     venue.fail_once(Fault::LoseAnswer(Method::CancelByLabel));
     let text = said(&mut shell, "cancel label=grid");
-    assert!(text.starts_with("0 orders cancelled\n") && text.contains("is not counted"), "{text}");
+    assert!(text.starts_with("0 orders cancelled\n") && text.contains("are not counted"), "{text}");
     // Queries are repeated automatically.
     venue.fail_once(Fault::LoseAnswer(Method::GetPositions));
     assert!(said(&mut shell, "positions").contains("BTC-PERPETUAL"));
