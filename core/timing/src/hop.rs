@@ -127,7 +127,7 @@ functions! {
     Match "match" "match one command",
     Features "features" "compute the strategy's features",
     Strategy "strategy" "the strategy decides",
-    Risk "risk" "pre-trade risk checks of one order",
+    Risk "risk" "pre-trade checks of one order",
     OrderEncode "order_encode" "encode one order",
     MarketEncode "market_encode" "encode one market data message",
     ResponseEncode "response_encode" "encode one response",

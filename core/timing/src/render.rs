@@ -8,8 +8,8 @@ use crate::{EntryCounts, Group, Proof, Report, Row, Span, Step, TradeStory};
 const BAR_WIDTH: usize = 38;
 /// Explanation of the tables below it.
 const LEGEND: &str = "\
-    count: messages with both stamps, of functions those sampled. p50: half of the messages were faster; p99:\n\
-    99 of 100. Times are in microseconds. T7_T8 is the time from hop T7 to hop T8 of one message.";
+    count: messages with both stamps, of functions those sampled. p50: half of the messages were\n\
+    faster; p99: 99 of 100. Times are in microseconds. T7_T8 is the time from hop T7 to hop T8";
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,7 +129,7 @@ impl fmt::Display for TradeStory {
         if let Some(command) = self.command {
             write!(f, ", command {}", command.0)?;
         }
-        writeln!(f, ": {} us in all, hop by hop", micros(self.total_ns))?;
+        writeln!(f, ": {} us in all", micros(self.total_ns))?;
         for step in &self.steps {
             let bar = bar(step, self.total_ns);
             writeln!(

@@ -239,7 +239,7 @@ fn the_median_trade_is_told_step_by_step() {
     let text = report.to_string();
     for line in [
         "2 market data messages, 2 commands and 2 order requests in 2700ns.",
-        "  session 2, order 42, triggered by market data message 5, command 4: 1.550 us in all, hop by hop",
+        "  session 2, order 42, triggered by market data message 5, command 4: 1.550 us in all",
         "  T12w_T1   write begins to order server's read       0.870 |   ######################             |",
         "Market data out: matcher to engine",
         "  T6_T7    send returned to feed handler's read          1    -0.070",
