@@ -8,11 +8,14 @@ use crate::row::{Goal, Row, RowSpec};
 
 /// Longest line of the text below the table.
 const TEXT_WIDTH: usize = 100;
-const COLUMNS: usize = 10;
-const HEADINGS: [&str; COLUMNS] =
-    ["row", "value", "limit", "unit", "ratio", "goal", "reached", "spread", "limit's row", "reference"];
+const COLUMNS: usize = 8;
+const HEADINGS: [&str; COLUMNS] = ["row", "value", "limit", "unit", "ratio", "goal", "reached", "spread"];
 /// Columns of numbers, which are right-aligned; their unit has a separate column.
-const NUMBERS: [usize; 3] = [1, 2, 4];
+const NUMBERS: [usize; 4] = [1, 2, 4, 7];
+/// Explains the columns.
+const LEGEND: &str = "Values and limits are medians over the rounds. ratio: value / limit of the same round, the median. goal: x1.5 is 1.5 times \
+     the limit, +200 is 200 more than the limit, control is the greatest ratio of the limit to itself, others are values. spread: greatest \
+     less least round, in % of the value.";
 
 impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,14 +24,16 @@ impl fmt::Display for BenchReport {
         let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
             lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
         });
+        writeln!(f, "{}\n", wrapped(&verdict(self), TEXT_WIDTH).join("\n"))?;
         for line in &lines {
             let padded: Vec<String> = line.iter().zip(widths).enumerate().map(padded).collect();
             writeln!(f, "{}", padded.join("  ").trim_end())?;
         }
-        writeln!(f)?;
+        writeln!(f, "\n{}\n", wrapped(LEGEND, TEXT_WIDTH).join("\n"))?;
         let indent = widths[0] + 2;
-        let mut notes = self.rows.iter().filter(|row| !row.note.is_empty());
-        notes.try_for_each(|row| described(f, row.spec.name, &row.full_note(), indent))?;
+        let described_rows = self.rows.iter().map(|row| (row.spec.name, row.description()));
+        let mut notes = described_rows.filter(|(_, text)| !text.is_empty());
+        notes.try_for_each(|(name, text)| described(f, name, &text, indent))?;
         if !self.days.is_empty() {
             writeln!(f, "\nstandard days")?;
             self.days.iter().try_for_each(|day| described(f, &day.name, &day.to_string(), indent))?;
@@ -37,6 +42,26 @@ impl fmt::Display for BenchReport {
         writeln!(f, "{}", wrapped(&conditions(self), TEXT_WIDTH).join("\n"))?;
         write!(f, "{}", self.host.host)
     }
+}
+
+/// One line with the result, and one with the share of the time that the host took.
+fn verdict(report: &BenchReport) -> String {
+    let names = |has: fn(&Row) -> bool| {
+        let names = report.rows.iter().filter(|row| has(row)).map(|row| row.spec.name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let count = |has: fn(&Row) -> bool| report.rows.iter().filter(|row| has(row)).count();
+    let failed = names(|row| row.failure.is_some());
+    let missed = names(|row| row.failure.is_none() && row.reached() == Some(false));
+    let reached = count(|row| row.reached() == Some(true));
+    let judged = count(|row| row.reached().is_some());
+    let answers = match failed.is_empty() {
+        true => "PASS: every answer is right".to_owned(),
+        false => format!("FAIL: wrong answer or failed measurement: {failed}"),
+    };
+    let not = if missed.is_empty() { String::new() } else { format!(", not {missed}") };
+    let goals = format!("{reached} of {judged} rows with a goal reach it{not}");
+    format!("{answers}; {goals}. The host took {:.1}% of the time.", report.host.steal_percent())
 }
 
 fn conditions(report: &BenchReport) -> String {
@@ -54,12 +79,10 @@ fn conditions(report: &BenchReport) -> String {
         Effort::Smoke => "SMOKE: just enough to see that it works. ",
     };
     format!(
-        "{effort}Commit {}, {}; the host took {:.1}% of the time. Values and limits are medians over {} interleaved rounds, the ratio is the median of that of value \
-             and limit in each round, the spread is the least and the greatest round; threads were {cores} and \
-             spun while they waited; time is that of the {}; a thread that only spun saw, {}.",
+        "{effort}Commit {}, {}; {} interleaved rounds. Threads were {cores} and spun while they waited. Time is that of the {}; a \
+             thread that only spun saw, {}.",
         report.commit.as_deref().unwrap_or("not known"),
         report.date(),
-        host.steal_percent(),
         report.rounds,
         host.clock,
         host.jitter
@@ -108,6 +131,15 @@ impl Row {
         note
     }
 
+    /// The note, the limit's row, and figures that others published.
+    fn description(&self) -> String {
+        let limit = self.spec.limit.map(|row| format!("limit: {row}"));
+        let reference = Some(self.spec.reference).filter(|text| !text.is_empty());
+        let reference = reference.map(|text| format!("elsewhere: {text}"));
+        let parts = [Some(self.full_note()).filter(|note| !note.is_empty()), limit, reference];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
     /// One line about the values so far.
     pub(crate) fn first_look(&self) -> String {
         let RowSpec { name, unit, .. } = self.spec;
@@ -124,38 +156,31 @@ impl Row {
 
 fn cells(row: &Row) -> [String; COLUMNS] {
     let dash = || "-".to_owned();
-    let RowSpec { name, unit, limit, goal, reference, .. } = row.spec;
-    let shown = goal.map(|goal| match goal {
-        Goal::RatioAtMost(bound) => format!("<= {bound} x limit"),
-        Goal::RatioAtLeast(bound) => format!(">= {bound} x limit"),
-        Goal::RatioWithinAgain => match row.again_spread() {
-            Some([_, greatest]) => format!("<= {greatest:.2} x limit"),
-            None => "<= limit again".to_owned(),
-        },
-        Goal::ValueAtMost(bound) => format!("<= {bound} {unit}"),
-        Goal::AboveLimitAtMost(bound) => format!("<= +{bound} {unit}"),
-        Goal::ValueAtLeast(bound) => format!(">= {bound} {unit}"),
+    let goal = row.spec.goal.map(|goal| match goal {
+        Goal::RatioAtMost(bound) => format!("<= x{bound}"),
+        Goal::RatioAtLeast(bound) => format!(">= x{bound}"),
+        Goal::RatioWithinAgain => "<= control".to_owned(),
+        Goal::ValueAtMost(bound) => format!("<= {bound}"),
+        Goal::AboveLimitAtMost(bound) => format!("<= +{bound}"),
+        Goal::ValueAtLeast(bound) => format!(">= {bound}"),
     });
-    let reached = match (row.reached(), goal) {
+    let reached = match row.reached() {
         _ if row.failure.is_some() => "FAILED",
-        (Some(true), _) => "yes",
-        (Some(false), _) => "NO",
-        (None, Some(_)) => "not judged",
-        (None, None) => "-",
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "-",
     };
-    let spread = row.spread().map(|[least, greatest]| format!("{} - {}", figure(least), figure(greatest)));
-    let text = |text: &str| if text.is_empty() { dash() } else { text.to_owned() };
+    let spread = row.spread().zip(row.value()).filter(|(_, value)| *value != 0.0);
+    let spread = spread.map(|([least, greatest], value)| format!("{:.0}%", 100.0 * (greatest - least) / value));
     [
-        name.to_owned(),
+        row.spec.name.to_owned(),
         row.value().map_or_else(dash, figure),
         row.limit().map_or_else(dash, figure),
-        unit.to_owned(),
+        row.spec.unit.to_owned(),
         row.ratio().map_or_else(dash, |ratio| format!("{ratio:.2}")),
-        shown.unwrap_or_else(dash),
+        goal.unwrap_or_else(dash),
         reached.to_owned(),
         spread.unwrap_or_else(dash),
-        text(limit.unwrap_or_default()),
-        text(reference),
     ]
 }
 
@@ -204,20 +229,10 @@ mod tests {
                 row("stamp", "ns").limit("tsc_read").goal(Goal::RatioAtMost(1.6)).reference("another 50 ns"),
             )
         };
-        let expected = [
-            "stamp",
-            "15.0",
-            "10.0",
-            "ns",
-            "1.50",
-            "<= 1.6 x limit",
-            "yes",
-            "14.0 - 16.0",
-            "tsc_read",
-            "another 50 ns",
-        ];
+        let expected = ["stamp", "15.0", "10.0", "ns", "1.50", "<= x1.6", "yes", "13%"];
         assert_eq!(cells(&row), expected);
         assert_eq!(row.first_look(), "stamp 15.0 ns, tsc_read x 1.50");
+        assert_eq!(row.description(), "limit: tsc_read; elsewhere: another 50 ns");
         let mut failed = row;
         failed.fail("the answer was wrong".to_owned());
         let cells = cells(&failed);

@@ -21,6 +21,10 @@ const RECORDINGS_SHOWN: usize = 8;
 
 impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_sum = self.files.len() + self.failures.len() > 1;
+        if is_sum {
+            write_verdict_of_all(self, f)?;
+        }
         for (index, file) in self.files.iter().enumerate() {
             if index > 0 {
                 writeln!(f)?;
@@ -36,23 +40,23 @@ impl fmt::Display for ReplayReport {
             let count = self.left_out.len();
             write!(f, "\nSTOPPED: {count} file(s) were not begun, the first {}", self.left_out[0].display())?;
         }
-        if self.files.len() + self.failures.len() > 1 {
-            write_sum(self, f)?;
-        }
-        Ok(())
+        if is_sum { write_sum(self, f) } else { Ok(()) }
+    }
+}
+
+fn write_verdict_of_all(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let count = report.files.len() + report.failures.len();
+    let trusted = report.files.iter().filter(|file| file.is_trustworthy()).count();
+    match trusted == count {
+        true => writeln!(f, "PASS: all {count} files can be trusted\n"),
+        false => writeln!(f, "FAIL: {trusted} of {count} files can be trusted\n"),
     }
 }
 
 fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let count = report.files.len() + report.failures.len();
-    let trusted = report.files.iter().filter(|file| file.is_trustworthy()).count();
     write!(f, "\n\nSum of {count} files: {} messages, ", thousands(report.messages()))?;
-    write!(f, "{} orders left; ", thousands(report.integrity().orders_left))?;
-    if trusted == count {
-        write!(f, "all can be trusted")
-    } else {
-        write!(f, "{trusted} of {count} can be trusted")
-    }?;
+    write!(f, "{} orders left", thousands(report.integrity().orders_left))?;
     for symbol in report.absent_symbols() {
         write!(f, "\nThere is no symbol {symbol} in any of them.")?;
     }
@@ -62,22 +66,22 @@ fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_verdict(self, f)?;
         write_head(self, f)?;
+        for symbol in &self.absent_symbols {
+            write!(f, "\nThere is no symbol {symbol} in the recording.")?;
+        }
+        write_exports(&self.exported, f)?;
+        write_statistics(self, f)?;
+        write_tops(&self.tops, self.price_decimals, f)?;
+        write_definitions(self, f)?;
+        write_checks(self, f)?;
         if let Some(capture) = &self.capture {
             write_capture(capture, &self.frames.unwrap_or_default(), f)?;
         }
         write_types(&self.by_type, self.messages, f)?;
-        write_costs(self, f)?;
         write_integrity(self, f)?;
-        write_checks(self, f)?;
-        write_statistics(self, f)?;
-        write_tops(&self.tops, self.price_decimals, f)?;
-        write_definitions(self, f)?;
-        write_exports(&self.exported, f)?;
-        for symbol in &self.absent_symbols {
-            write!(f, "\nThere is no symbol {symbol} in the recording.")?;
-        }
-        write_verdict(self, f)
+        write_costs(self, f)
     }
 }
 
@@ -88,7 +92,7 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     } else {
         format!("{} symbols", thousands(report.symbol_count as u64))
     };
-    write!(f, "{}: {title}, {symbols}", report.path.display())?;
+    write!(f, "\n{}: {title}, {symbols}", report.path.display())?;
     if let Some((first, last)) = report.span {
         write!(f, "\n{first} to {last}")?;
     }
@@ -272,11 +276,11 @@ fn write_checks(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         let result = if model.difference.is_none() { "equal" } else { "DIFFERENT" };
         write!(
             f,
-            "\n\nCheck: {result} to the plain twin after every message in best prices, and in all orders of all"
+            "\n\nCheck: {result} to the reference model after every message in best prices, and in all orders of"
         )?;
         write!(
             f,
-            "\n  books at {} comparison(s), every {} messages and at the end; state {:016x}",
+            "\n  all books at {} comparison(s), every {} messages and at the end; state {:016x}",
             model.comparisons,
             thousands(model.every),
             model.state_hash
@@ -305,21 +309,18 @@ fn write_statistics(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     write!(
         f,
-        "\n\n{:<10} {:>11} {:>10} {:>10} {:>13} {:>11} {:>11} {:>11} {:>20}",
-        "Symbol", "messages", "adds", "executions", "volume", "low", "high", "last", "spread: ticks x tick"
+        "\n\n{:<10} {:>10} {:>10} {:>10} {:>14} {:>10} {:>11} {:>8} {:>8}",
+        "Symbol", "last", "low", "high", "volume", "executions", "messages", "tick", "spread/t"
     )?;
     let shown = report.shown_count;
     for (symbol, statistics) in report.statistics.iter().take(shown) {
         write_symbol(symbol, statistics, report.price_decimals, f)?;
     }
-    match report.statistics.len().saturating_sub(shown) {
-        0 => Ok(()),
-        left => write!(
-            f,
-            "\n... and {} more: choose with --symbols, or all of them in --json",
-            thousands(left as u64)
-        ),
+    if let left @ 1.. = report.statistics.len().saturating_sub(shown) {
+        let left = thousands(left as u64);
+        write!(f, "\n... and {left} more: choose with --symbols, or all of them in --json")?;
     }
+    write!(f, "\n  spread/t: average spread in ticks")
 }
 
 fn write_symbol(
@@ -333,17 +334,16 @@ fn write_symbol(
     let tick = scaled(i64::try_from(statistics.tick).unwrap_or(i64::MAX));
     let spread = statistics
         .spread_average_ticks_ppm()
-        .map_or("-".to_owned(), |ppm| format!("{}.{:03} x {tick}", ppm / 1_000_000, ppm / 1_000 % 1_000));
+        .map_or("-".to_owned(), |ppm| format!("{}.{:03}", ppm / 1_000_000, ppm / 1_000 % 1_000));
     write!(
         f,
-        "\n{symbol:<10} {:>11} {:>10} {:>10} {:>13} {:>11} {:>11} {:>11} {spread:>20}",
-        thousands(statistics.messages),
-        thousands(statistics.adds),
-        thousands(statistics.executions),
-        thousands(u64::try_from(statistics.volume).unwrap_or(u64::MAX)),
+        "\n{symbol:<10} {:>10} {:>10} {:>10} {:>14} {:>10} {:>11} {tick:>8} {spread:>8}",
+        price(statistics.last),
         price(statistics.low),
         price(statistics.high),
-        price(statistics.last),
+        thousands(u64::try_from(statistics.volume).unwrap_or(u64::MAX)),
+        thousands(statistics.executions),
+        thousands(statistics.messages),
     )
 }
 
@@ -417,21 +417,20 @@ fn write_exports(exported: &ExportedRows, f: &mut fmt::Formatter<'_>) -> fmt::Re
 }
 
 fn write_verdict(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match report.reliability() {
+    f.write_str(match report.reliability() {
         Reliability::Complete if report.is_end_seen => {
-            write!(f, "\n\nNothing contradicts the recording, and nothing is missing from it.")
+            "PASS: nothing contradicts the recording, and nothing is missing from it"
         }
         Reliability::Complete => {
-            write!(f, "\n\nNothing contradicts the recording, and nothing is seen to be missing")?;
-            write!(f, ": no message ends the session.")
+            "PASS: nothing contradicts the recording, and nothing is seen to be missing; no message ends the session"
         }
         Reliability::Partial => {
-            write!(f, "\n\nNothing contradicts the recording, but it is reliable only in part:")
+            "PASS: nothing contradicts the recording, but it is reliable only in part:"
         }
-        Reliability::Contradicted => write!(f, "\n\nNOT TO BE TRUSTED:"),
-    }?;
-    for words in report.contradictions.iter().chain(&report.reservations) {
-        write!(f, "\n  {words}")?;
+        Reliability::Contradicted => "FAIL: the recording cannot be trusted:",
+    })?;
+    for reason in report.contradictions.iter().chain(&report.reservations) {
+        write!(f, "\n  {reason}")?;
     }
     Ok(())
 }

@@ -126,7 +126,7 @@ impl Sum {
         self.seeds += 1;
         let outcome = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, fault_level).run()));
         let Ok(outcome) = outcome else {
-            return self.failed.push((seed, vec!["panicked, as told above".to_owned()]));
+            return self.failed.push((seed, vec!["panicked, see the message above".to_owned()]));
         };
         let Outcome { violations, faults, consequences, observed } = outcome;
         for (sum, counts) in [(&mut self.faults, faults), (&mut self.consequences, consequences)] {
@@ -144,6 +144,10 @@ impl Sum {
     }
 
     fn report(&self, elapsed: Duration, fault_level: FaultLevel) -> anyhow::Result<()> {
+        say(match self.failed.len() {
+            0 => "PASS: no violation".to_owned(),
+            failed => format!("FAIL: {failed} of {} seeds found a violation", thousands(self.seeds)),
+        })?;
         for (seed, violations) in &self.failed {
             say(format!("seed {seed}:"))?;
             for violation in violations.iter().take(TOLD_MAX) {
@@ -165,12 +169,8 @@ impl Sum {
         say(format!("hash of all final states: {:016x}", self.state_hash))?;
         say(format!("faults: {}", thousands(self.faults.values().sum::<u64>())))?;
         tell_counts(&self.faults)?;
-        say("what followed from them:".to_owned())?;
+        say("consequences:".to_owned())?;
         tell_counts(&self.consequences)?;
-        match self.failed.len() {
-            0 => say("no violation")?,
-            failed => say(format!("{failed} of {} seeds found a violation", self.seeds))?,
-        }
         Ok(())
     }
 

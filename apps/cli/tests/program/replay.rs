@@ -17,7 +17,7 @@ fn a_file_that_contradicts_itself_fails_and_its_decoding_does_not() {
     let books = run(&["replay", &file, "--check", "--depth", "1"]);
     assert_eq!(books.code, Some(1), "{}", books.err);
     assert!(
-        books.out.contains("12,012 messages") && books.out.contains("NOT TO BE TRUSTED"),
+        books.out.contains("12,012 messages") && books.out.contains("FAIL: "),
         "{}",
         books.out
     );
@@ -46,7 +46,7 @@ fn captures_that_are_whole_cut_damaged_or_of_something_else() {
     std::fs::write(path("cut.pcap"), &bytes[..bytes.len() / 2]).unwrap();
     let cut = run(&["replay", &path("cut.pcap")]);
     assert_eq!(cut.code, Some(1));
-    assert!(cut.out.contains("NOT TO BE TRUSTED:\n  cut short at byte"), "{}", cut.out);
+    assert!(cut.out.contains("FAIL: the recording cannot be trusted:\n  cut short at byte"), "{}", cut.out);
     let packed = run(&[&["generate", "xdp", "--output", &path("day.pcap.gz")][..], &small].concat());
     assert_eq!(packed.code, Some(0), "{}", packed.err);
     let mut damaged = std::fs::read(path("day.pcap.gz")).unwrap();

@@ -2,10 +2,11 @@
 //!
 //! A block of a page that is fenced as `console` has commands after `$ ` and their output. A line `...` stands for any
 //! lines, and a word with a digit for any word. Commands of a `console background` block run on; they are interrupted
-//! before a `console stop` block and at the end.
+//! before a `console stop` block and at the end. Any other block with a path after its language is that file.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -34,7 +35,24 @@ fn class_exchange() {
     run_page("class-exchange");
 }
 
-/// A command of a page, with its expected output.
+#[test]
+fn own_strategy() {
+    // The folder stays, so that cargo compiles the crates once.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-strategy");
+    let project = folder.join("tickpath");
+    let _ = std::fs::remove_dir_all(&project);
+    std::fs::create_dir_all(&project).unwrap();
+    for name in ["Cargo.toml", "apps", "core", "io", "protocols", "test-support"] {
+        symlink(repository().join(name), project.join(name)).unwrap();
+    }
+    let addresses = copy_configs(&project);
+    // The versions that the project uses: they are on this machine.
+    std::fs::create_dir_all(folder.join("my-strategy")).unwrap();
+    std::fs::copy(repository().join("Cargo.lock"), folder.join("my-strategy/Cargo.lock")).unwrap();
+    run_steps("own-strategy", &folder, &addresses);
+}
+
+/// A command of a page, with its expected output; or a file's path, with its lines.
 struct Step {
     kind: String,
     command: String,
@@ -44,12 +62,22 @@ struct Step {
 fn run_page(name: &str) {
     let folder = tempfile::tempdir().unwrap();
     let addresses = copy_configs(folder.path());
+    run_steps(name, folder.path(), &addresses);
+}
+
+fn run_steps(name: &str, folder: &Path, addresses: &BTreeMap<String, String>) {
     let page = std::fs::read_to_string(repository().join(format!("docs/tutorials/{name}.md"))).unwrap();
     let mut background: Vec<Running> = Vec::new();
     let steps = steps(&page);
     assert!(!steps.is_empty());
     for step in steps {
-        let mut command = bash(folder.path(), &moved(&step.command, &addresses));
+        if step.kind == FILE {
+            let path = folder.join(&step.command);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, step.output.join("\n")).unwrap();
+            continue;
+        }
+        let mut command = bash(folder, &moved(&step.command, addresses));
         if step.kind == "stop" {
             background.drain(..).for_each(stop);
         }
@@ -117,18 +145,30 @@ fn bash(folder: &Path, command: &str) -> Command {
     let programs = Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     // A command that runs on takes the shell's place, so that a signal reaches it.
-    let is_one = !command.contains([';', '|', '>']);
-    let line = if is_one { format!("exec {command}") } else { command.to_owned() };
+    let (before, last) = command.rsplit_once("&& ").unwrap_or(("", command));
+    let and = if before.is_empty() { "" } else { "&& " };
+    let exec = if command.contains([';', '|', '>']) { "" } else { "exec " };
     let mut bash = Command::new("bash");
-    bash.args(["-c", &line]).current_dir(folder).env("PATH", path).stdin(Stdio::null());
+    bash.args(["-c", &format!("{before}{and}{exec}{last}")]).current_dir(folder).stdin(Stdio::null());
+    // Cargo compiles what the reader optimises as fast as it can.
+    bash.env("PATH", path).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_NET_OFFLINE", "true");
     bash
 }
+
+/// The kind of a step that is a file.
+const FILE: &str = "file";
 
 fn steps(page: &str) -> Vec<Step> {
     let (mut steps, mut kind) = (Vec::<Step>::new(), None);
     for line in page.lines() {
         if let Some(info) = line.strip_prefix("```") {
             kind = info.strip_prefix("console").map(|kind| kind.trim().to_owned());
+            if let (None, Some((_, path))) = (&kind, info.split_once(' ')) {
+                kind = Some(FILE.to_owned());
+                steps.push(Step { kind: FILE.to_owned(), command: path.to_owned(), output: Vec::new() });
+            }
+        } else if kind.as_deref() == Some(FILE) {
+            steps.last_mut().expect("the file's step").output.push(line.to_owned());
         } else if let Some(kind) = &kind {
             match line.strip_prefix("$ ") {
                 Some(command) => {
