@@ -500,7 +500,7 @@ impl DeribitServer {
             self.forget(oldest, now);
         }
         if self.clients.len() - self.pre_login.len() > self.max_connections {
-            let Some(oldest) = self.anonymous.oldest_of_crowd() else {
+            let Some(oldest) = self.anonymous.oldest_of_busiest() else {
                 self.counters.refused.add(1);
                 return self.forget(key, now);
             };

@@ -111,7 +111,7 @@ impl<T> Clients<T> {
     /// Handles the first request of a connection.
     fn enter(&mut self, now: Nanos, index: usize) {
         let (id, peer) = (self.list[index].id, *self.list[index].tcp.peer_address().ip());
-        if let Some(rival) = self.served.rival(peer) {
+        if let Some(rival) = self.served.fair_share_victim(peer) {
             self.dismiss(rival);
         }
         if self.served.is_full() {

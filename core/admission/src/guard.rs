@@ -5,7 +5,7 @@ use tickpath_types::Nanos;
 use crate::TrustedPeers;
 
 /// Consecutive attempts that are checked without delay, to allow for typing errors.
-const PROMPT_ATTEMPTS: u32 = 3;
+const UNDELAYED_ATTEMPTS: u32 = 3;
 /// Maximum number of doublings of the delay.
 const DOUBLINGS_MAX: u32 = 5;
 
@@ -79,7 +79,7 @@ impl<P: Copy + Eq> LoginGuard<P> {
         let before = record.attempts;
         record.attempts = before.saturating_add(1);
         record.latest = now;
-        let Some(doublings) = before.checked_sub(PROMPT_ATTEMPTS) else { return Nanos::ZERO };
+        let Some(doublings) = before.checked_sub(UNDELAYED_ATTEMPTS) else { return Nanos::ZERO };
         if self.is_trusted(user, peer) {
             return delay;
         }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_are_put_off_longer_and_longer_and_forgiven_after_a_while() {
+    fn delays_increase_and_are_forgiven_after_a_while() {
         let mut guard = LoginGuard::new(POLICY, 2);
         let expected = [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 3_200];
         assert_eq!(delays(&mut guard, NOW, ANNA, 1, 10), expected);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_another_user_nor_another_peer_waits() {
+    fn other_users_and_peers_are_not_delayed() {
         let mut guard = LoginGuard::new(POLICY, 2);
         delays(&mut guard, NOW, ANNA, 1, 14);
         assert_eq!(guard.delay(NOW, BERT, 1), Nanos::ZERO, "the same peer");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_password_was_right_nobody_makes_the_user_wait_long() {
+    fn trusted_peers_have_short_delays() {
         let mut guard = LoginGuard::new(POLICY, 2);
         guard.delay(NOW, ANNA, 1);
         guard.record_success(0, 1);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_bound_the_oldest_pair_gives_way() {
+    fn at_the_bound_the_oldest_pair_is_replaced() {
         let mut guard = LoginGuard::new(POLICY, 2);
         for peer in 1..=3 {
             delays(&mut guard, NOW + Nanos(peer.into()), None, peer, 5);

@@ -30,17 +30,17 @@ impl Default for PreLoginLimits {
 pub struct PreLogin<P> {
     limits: PreLoginLimits,
     /// In order of arrival.
-    waiting: Vec<Waiting<P>>,
+    waiting: Vec<PendingConnection<P>>,
     /// The peers of these connections.
     peers: Vec<Peer<P>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting<P> {
+struct PendingConnection<P> {
     key: u64,
     peer: P,
     deadline: Nanos,
-    claim: Claim,
+    progress: LoginProgress,
     /// The user in its login, or `None` for an unknown name; the outer `None` means that no login has
     /// arrived.
     user: Option<Option<usize>>,
@@ -57,11 +57,11 @@ struct Peer<P> {
 
 /// Progress of a login; connections with the least progress are closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
+enum LoginProgress {
     Silent,
     /// Its login has arrived and is not answered yet.
-    Asked,
-    /// Like `Asked`, and the user's password was right from this peer before. Only another trusted connection
+    Received,
+    /// Like `Received`, and the user's password was right from this peer before. Only another trusted connection
     /// replaces it.
     Trusted,
 }
@@ -92,7 +92,7 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// oldest before newer ones.
     #[must_use]
     pub fn victim(&self, peer: P) -> Option<u64> {
-        let crowd = if self.count_of(peer) >= self.limits.per_address {
+        let busiest = if self.count_of(peer) >= self.limits.per_address {
             peer
         } else if self.is_full() {
             let untrusted = self.largest(|peer| peer.count - peer.trusted);
@@ -100,24 +100,24 @@ impl<P: Copy + Eq> PreLogin<P> {
         } else {
             return None;
         };
-        let crowd = self.peers.iter().find(|known| known.peer == crowd)?;
-        let is_candidate = |waiting: &&Waiting<P>| {
-            waiting.peer == crowd.peer && (crowd.count == crowd.trusted || waiting.claim != Claim::Trusted)
+        let busiest = self.peers.iter().find(|known| known.peer == busiest)?;
+        let is_candidate = |waiting: &&PendingConnection<P>| {
+            waiting.peer == busiest.peer && (busiest.count == busiest.trusted || waiting.progress != LoginProgress::Trusted)
         };
         let candidates = || self.waiting.iter().filter(is_candidate);
-        let may_be_flooded = crowd.logins > self.limits.per_address / 2;
+        let may_be_flooded = busiest.logins > self.limits.per_address / 2;
         let newest = may_be_flooded.then(|| candidates().rfind(|waiting| self.is_flooded(waiting))).flatten();
-        newest.or_else(|| candidates().min_by_key(|waiting| waiting.claim)).map(|waiting| waiting.key)
+        newest.or_else(|| candidates().min_by_key(|waiting| waiting.progress)).map(|waiting| waiting.key)
     }
 
     /// True if logins of this one's user and peer exceed half of the peer's maximum.
-    fn is_flooded(&self, waiting: &Waiting<P>) -> bool {
+    fn is_flooded(&self, waiting: &PendingConnection<P>) -> bool {
         waiting
             .user
             .is_some_and(|user| self.logins_of(user, waiting.peer).count() > self.limits.per_address / 2)
     }
 
-    fn logins_of(&self, user: Option<usize>, peer: P) -> impl Iterator<Item = &Waiting<P>> {
+    fn logins_of(&self, user: Option<usize>, peer: P) -> impl Iterator<Item = &PendingConnection<P>> {
         self.waiting.iter().filter(move |waiting| waiting.peer == peer && waiting.user == Some(user))
     }
 
@@ -125,16 +125,16 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// the oldest client of the peer with the most clients, if that has at least two more than `peer`. `None`
     /// if there is capacity, or if the endpoint must refuse this client.
     #[must_use]
-    pub fn rival(&self, peer: P) -> Option<u64> {
-        let (crowd, count) = self.crowd().filter(|_| self.is_full())?;
-        let mut clients = self.waiting.iter().filter(|waiting| waiting.peer == crowd);
+    pub fn fair_share_victim(&self, peer: P) -> Option<u64> {
+        let (busiest, count) = self.busiest().filter(|_| self.is_full())?;
+        let mut clients = self.waiting.iter().filter(|waiting| waiting.peer == busiest);
         if count > self.count_of(peer) + 1 { clients.next().map(|waiting| waiting.key) } else { None }
     }
 
     /// Returns the oldest connection of the peer with the most connections.
     #[must_use]
-    pub fn oldest_of_crowd(&self) -> Option<u64> {
-        self.crowd().and_then(|(crowd, _)| self.oldest_of(crowd))
+    pub fn oldest_of_busiest(&self) -> Option<u64> {
+        self.busiest().and_then(|(busiest, _)| self.oldest_of(busiest))
     }
 
     /// Returns the oldest connection of this peer.
@@ -150,7 +150,7 @@ impl<P: Copy + Eq> PreLogin<P> {
     }
 
     /// Returns the peer with the most connections; the first of several.
-    fn crowd(&self) -> Option<(P, usize)> {
+    fn busiest(&self) -> Option<(P, usize)> {
         self.largest(|peer| peer.count)
     }
 
@@ -166,7 +166,7 @@ impl<P: Copy + Eq> PreLogin<P> {
     pub fn admit(&mut self, now: Nanos, key: u64, peer: P) {
         assert!(self.waiting.len() < self.limits.connections, "the victim was removed before");
         let deadline = now + self.limits.deadline;
-        self.waiting.push(Waiting { key, peer, deadline, claim: Claim::Silent, user: None });
+        self.waiting.push(PendingConnection { key, peer, deadline, progress: LoginProgress::Silent, user: None });
         match self.peers.iter_mut().find(|known| known.peer == peer) {
             Some(known) => known.count += 1,
             None => self.peers.push(Peer { peer, count: 1, logins: 0, trusted: 0 }),
@@ -175,7 +175,7 @@ impl<P: Copy + Eq> PreLogin<P> {
 
     /// Postpones the answer to a connection until `answered_at`; its deadline begins there.
     pub fn postpone(&mut self, key: u64, answered_at: Nanos) {
-        self.claim(key, Claim::Asked, None, answered_at);
+        self.set_progress(key, LoginProgress::Received, None, answered_at);
     }
 
     /// Like `postpone`, for a connection whose login has arrived, of a user or of an unknown name. With
@@ -188,21 +188,21 @@ impl<P: Copy + Eq> PreLogin<P> {
             return;
         };
         let others = self.logins_of(user, peer).filter(|other| other.key != key);
-        let trusted = others.filter(|other| other.claim == Claim::Trusted).count();
+        let trusted = others.filter(|other| other.progress == LoginProgress::Trusted).count();
         let is_trusted = is_trusted && trusted < self.limits.per_address.div_ceil(2);
-        let claim = if is_trusted { Claim::Trusted } else { Claim::Asked };
-        self.claim(key, claim, Some(user), answered_at);
+        let progress = if is_trusted { LoginProgress::Trusted } else { LoginProgress::Received };
+        self.set_progress(key, progress, Some(user), answered_at);
     }
 
-    fn claim(&mut self, key: u64, claim: Claim, user: Option<Option<usize>>, answered_at: Nanos) {
+    fn set_progress(&mut self, key: u64, progress: LoginProgress, user: Option<Option<usize>>, answered_at: Nanos) {
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key == key) else { return };
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.peer == waiting.peer) {
             peer.logins -= usize::from(waiting.user.is_some());
             peer.logins += usize::from(user.is_some());
-            peer.trusted -= usize::from(waiting.claim == Claim::Trusted);
-            peer.trusted += usize::from(claim == Claim::Trusted);
+            peer.trusted -= usize::from(waiting.progress == LoginProgress::Trusted);
+            peer.trusted += usize::from(progress == LoginProgress::Trusted);
         }
-        waiting.claim = claim;
+        waiting.progress = progress;
         waiting.user = user;
         waiting.deadline = answered_at + self.limits.deadline;
     }
@@ -210,12 +210,12 @@ impl<P: Copy + Eq> PreLogin<P> {
     /// Removes a connection that has logged in or is closed; true if it had not logged in before.
     pub fn remove(&mut self, key: u64) -> bool {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.key == key) else { return false };
-        let Waiting { peer, claim, user, .. } = self.waiting.remove(place);
+        let PendingConnection { peer, progress, user, .. } = self.waiting.remove(place);
         if let Some(place) = self.peers.iter().position(|known| known.peer == peer) {
             let known = &mut self.peers[place];
             known.count -= 1;
             known.logins -= usize::from(user.is_some());
-            known.trusted -= usize::from(claim == Claim::Trusted);
+            known.trusted -= usize::from(progress == LoginProgress::Trusted);
             if known.count == 0 {
                 self.peers.remove(place);
             }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_at_its_limit_loses_its_own_oldest() {
+    fn an_address_at_its_limit_evicts_its_oldest() {
         let mut waiting = PreLogin::new(LIMITS);
         assert_eq!(arrive(&mut waiting, 100, 'b'), None);
         let closed: Vec<_> = (0..8).map(|key| arrive(&mut waiting, key, 'a')).collect();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_endpoint_closes_the_oldest_of_the_address_that_has_the_most() {
+    fn a_full_endpoint_evicts_from_the_busiest_address() {
         let mut waiting = PreLogin::new(LIMITS);
         for (key, peer) in [(1, 'b'), (2, 'a'), (3, 'a'), (4, 'a'), (5, 'c'), (6, 'c')] {
             assert_eq!(arrive(&mut waiting, key, peer), None);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_that_came_stays_longer_than_silence() {
+    fn received_logins_outlast_silent_connections() {
         let mut waiting = PreLogin::new(LIMITS);
         (0..4).for_each(|key| assert_eq!(arrive(&mut waiting, key, 'a'), None));
         waiting.postpone_login(0, None, NOW + Nanos::from_secs(3), false);
@@ -310,16 +310,16 @@ mod tests {
         assert_eq!(waiting.expired(end + Nanos::from_secs(3)), Some(0));
         waiting.postpone(1, NOW);
         assert!(!waiting.remove(1), "it is closed");
-        let mut asked = PreLogin::new(LIMITS);
+        let mut received = PreLogin::new(LIMITS);
         (0..4).for_each(|key| {
-            arrive(&mut asked, key, 'a');
-            asked.postpone_login(key, Some(key as usize), NOW, key == 0);
+            arrive(&mut received, key, 'a');
+            received.postpone_login(key, Some(key as usize), NOW, key == 0);
         });
-        assert_eq!(asked.victim('a'), Some(1), "where all have asked the oldest that is not trusted");
+        assert_eq!(received.victim('a'), Some(1), "where all have asked the oldest that is not trusted");
     }
 
     #[test]
-    fn a_trusted_login_stays_while_there_are_others() {
+    fn trusted_logins_are_evicted_last() {
         let mut waiting = PreLogin::new(LIMITS);
         arrive(&mut waiting, 1, 'a');
         waiting.postpone_login(1, Some(0), NOW, true);
@@ -345,7 +345,7 @@ mod tests {
 
     /// An attacker guesses passwords at the client's own address.
     #[test]
-    fn of_a_flood_of_one_users_logins_the_newest_give_way() {
+    fn a_login_flood_of_one_user_evicts_its_newest() {
         for is_trusted in [false, true] {
             let mut waiting = PreLogin::new(LIMITS);
             arrive(&mut waiting, 1, 'a');
@@ -370,18 +370,18 @@ mod tests {
     }
 
     #[test]
-    fn who_has_two_more_gives_way() {
+    fn the_busiest_peer_yields_to_smaller_ones() {
         let mut clients = PreLogin::new(PreLoginLimits { per_address: 6, ..LIMITS });
         for (key, peer) in [(1, 'b'), (2, 'a'), (3, 'a'), (4, 'a'), (5, 'b')] {
-            assert_eq!((arrive(&mut clients, key, peer), clients.rival('c')), (None, None));
+            assert_eq!((arrive(&mut clients, key, peer), clients.fair_share_victim('c')), (None, None));
         }
         arrive(&mut clients, 6, 'c');
-        assert_eq!(clients.oldest_of_crowd(), Some(2));
-        assert_eq!(['a', 'b', 'c', 'd'].map(|peer| clients.rival(peer)), [None, None, Some(2), Some(2)]);
+        assert_eq!(clients.oldest_of_busiest(), Some(2));
+        assert_eq!(['a', 'b', 'c', 'd'].map(|peer| clients.fair_share_victim(peer)), [None, None, Some(2), Some(2)]);
     }
 
     #[test]
-    fn what_leaves_leaves_no_trace() {
+    fn removed_connections_leave_no_state() {
         let mut waiting = PreLogin::new(LIMITS);
         for key in 0..1_000 {
             arrive(&mut waiting, key, char::from(b'a' + (key % 26) as u8));

@@ -84,7 +84,7 @@ impl<P: Copy + Eq> TrustedPeers<P> {
     ///
     /// # Errors
     /// [`TrustedPeersDamaged`] if the text is damaged; no pairs are loaded.
-    pub fn take_text(
+    pub fn load_text(
         &mut self,
         text: &[u8],
         user: impl Fn(&str) -> Option<usize>,
@@ -145,40 +145,40 @@ mod tests {
     }
 
     #[test]
-    fn pairs_come_back_from_their_text_in_their_order() {
+    fn pairs_are_loaded_from_text_in_order() {
         let before = trusted();
         let mut after = TrustedPeers::new(2);
-        after.take_text(text(&before).as_bytes(), place).unwrap();
+        after.load_text(text(&before).as_bytes(), place).unwrap();
         assert_eq!(text(&after), text(&before));
         assert!(!after.take_changed(), "nothing to be written");
         assert!(after.record(0, 21) && after.take_changed() && !after.take_changed());
         assert_eq!([5, 6, 7].map(|peer| after.contains(0, peer)), [true, false, true], "the oldest gave way");
         let mut other = TrustedPeers::<u32>::new(2);
-        other.take_text(text(&before).as_bytes(), |name| place(name).filter(|user| *user == 1)).unwrap();
+        other.load_text(text(&before).as_bytes(), |name| place(name).filter(|user| *user == 1)).unwrap();
         assert!(other.contains(1, 7) && !other.contains(0, 5), "a user that has gone");
     }
 
     #[test]
-    fn every_change_of_the_text_shows() {
-        let good = text(&trusted()).into_bytes();
+    fn any_change_of_the_text_is_detected() {
+        let valid = text(&trusted()).into_bytes();
         let is_damaged = |text: &[u8]| {
             let mut trusted = TrustedPeers::<u32>::new(2);
-            let is_damaged = trusted.take_text(text, place) == Err(TrustedPeersDamaged);
+            let is_damaged = trusted.load_text(text, place) == Err(TrustedPeersDamaged);
             assert!(!is_damaged || !trusted.contains(1, 7));
             is_damaged
         };
-        assert!(!is_damaged(&good));
-        assert!((0..good.len()).all(|len| is_damaged(&good[..len])));
-        assert!((0..8 * good.len()).all(|bit| {
-            let mut bad = good.clone();
+        assert!(!is_damaged(&valid));
+        assert!((0..valid.len()).all(|len| is_damaged(&valid[..len])));
+        assert!((0..8 * valid.len()).all(|bit| {
+            let mut bad = valid.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             is_damaged(&bad)
         }));
-        assert!(is_damaged(&[&good[..], b"x\n"].concat()));
+        assert!(is_damaged(&[&valid[..], b"x\n"].concat()));
     }
 
     #[test]
-    fn the_text_is_bounded_and_has_every_user_before_any_has_a_second_line() {
+    fn the_text_is_bounded_and_lists_each_user_first() {
         let mut trusted = TrustedPeers::new(PAIRS_MAX - 1);
         (0..PAIRS_MAX - 1).for_each(|user| {
             trusted.record(user, u128::MAX);

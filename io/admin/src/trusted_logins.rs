@@ -36,7 +36,7 @@ impl TrustedLogins {
     ) -> Option<String> {
         match text {
             Ok(None) => should_be.then(|| "is missing".to_owned()),
-            Ok(Some(text)) => known.take_text(&text, place).err().map(|error| format!("is {error}")),
+            Ok(Some(text)) => known.load_text(&text, place).err().map(|error| format!("is {error}")),
             Err(error) => Some(format!("cannot be read: {error}")),
         }
     }

@@ -91,7 +91,7 @@ impl TicksServer {
     }
 
     fn admit(&mut self, socket: Socket, peer: Ipv4Addr, now: Nanos) {
-        let is_full = self.subscribed.is_full() && self.subscribed.rival(peer).is_none();
+        let is_full = self.subscribed.is_full() && self.subscribed.fair_share_victim(peer).is_none();
         self.counters.refused_full += u64::from(is_full);
         if self.served() >= self.settings.clients_max + REFUSED_MAX {
             return;
@@ -235,7 +235,7 @@ impl TicksServer {
         let peer = client.peer;
         if granted.is_some() && self.pre_login.remove(at as u64) {
             // If all places are taken, the oldest client of the address with the most clients is closed.
-            if let Some(rival) = self.subscribed.rival(peer) {
+            if let Some(rival) = self.subscribed.fair_share_victim(peer) {
                 self.counters.evicted += 1;
                 self.close(rival as usize);
             }

@@ -129,7 +129,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         is_open: bool,
     ) -> (Stage, Option<u64>) {
         let may_enter = is_current(login, self.market_session) && is_open;
-        let rival = self.served.rival(peer).filter(|_| may_enter);
+        let rival = self.served.fair_share_victim(peer).filter(|_| may_enter);
         if let Some(rival) = rival {
             self.served.remove(rival);
         }
