@@ -150,9 +150,9 @@ fn main() {
     let messages = generate(&small);
     let (mut fast, mut index) = new::<FastBooks>(&small);
     apply(&mut fast, &mut index, &messages);
-    let (mut plain, mut index) = new::<ReferenceBooks>(&small);
-    apply(&mut plain, &mut index, &messages);
-    assert_eq!(fast.state_hash(), plain.state_hash());
+    let (mut reference, mut index) = new::<ReferenceBooks>(&small);
+    apply(&mut reference, &mut index, &messages);
+    assert_eq!(fast.state_hash(), reference.state_hash());
     if std::env::args().any(|argument| argument == "--bench") {
         measure(&Load { instruments: 500, open_orders: 200_000, messages: 2_000_000 }, 3);
         measure(&Load { instruments: 8_000, open_orders: 1_000_000, messages: 2_000_000 }, 2);

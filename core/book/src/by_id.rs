@@ -8,7 +8,7 @@ use crate::{AddError, BookLimits, Level, Order, QueuePosition};
 /// Prefetch request for a waiting message: an open order, or the place of a new one. All fields are guesses:
 /// wrong values change nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Coming {
+pub struct PrefetchRequest {
     /// The order's id.
     pub id: OrderId,
     /// Its instrument.
@@ -19,15 +19,15 @@ pub struct Coming {
     pub price: Price,
 }
 
-impl Coming {
+impl PrefetchRequest {
     /// An empty request.
-    pub const NOTHING: Coming =
-        Coming { id: OrderId(0), instrument: InstrumentId(0), side: Side::Buy, price: Price(0) };
+    pub const EMPTY: PrefetchRequest =
+        PrefetchRequest { id: OrderId(0), instrument: InstrumentId(0), side: Side::Buy, price: Price(0) };
 }
 
-/// Prefetch result for a [`Coming`].
+/// Prefetch result for a [`PrefetchRequest`].
 #[derive(Clone, Copy, Debug)]
-pub struct Announced {
+pub struct PrefetchTicket {
     pub(crate) id: u64,
     /// The bucket in which the order is looked up first.
     pub(crate) home: u32,
@@ -35,9 +35,9 @@ pub struct Announced {
     pub(crate) level: u32,
 }
 
-impl Announced {
+impl PrefetchTicket {
     /// An empty result.
-    pub const NOTHING: Announced = Announced { id: 0, home: 0, level: 0 };
+    pub const EMPTY: PrefetchTicket = PrefetchTicket { id: 0, home: 0, level: 0 };
 }
 
 /// Order-by-order books in price-time priority by instrument, with orders found by id: the target of a feed.
@@ -118,17 +118,17 @@ pub trait BooksById {
 
     /// As [`BooksById::prefetch`]; also returns the input of [`BooksById::look_ahead`].
     #[inline]
-    fn announce(&self, coming: &Coming) -> Announced {
-        let _ = coming;
-        Announced::NOTHING
+    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+        let _ = request;
+        PrefetchTicket::EMPTY
     }
 
     /// Prefetches the next lines, the levels of orders and their neighbours, once the lines of
-    /// [`BooksById::announce`] have arrived. For messages that wait together; a hint without effect on the
+    /// [`BooksById::start_prefetch`] have arrived. For messages that wait together; a hint without effect on the
     /// books. The results are of no use afterwards.
     #[inline]
-    fn look_ahead(&self, announced: &mut [Announced]) {
-        let _ = announced;
+    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
+        let _ = tickets;
     }
 
     /// Digest of all levels and queues: equal for equal books, whatever their implementation and history.

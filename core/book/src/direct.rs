@@ -9,7 +9,7 @@ use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::record::{LevelRecord, NIL, OrderRecord, key, side_index};
-use crate::{AddError, Announced, BookLimits, BooksById, Coming, Level, Order, QueuePosition};
+use crate::{AddError, PrefetchTicket, BookLimits, BooksById, PrefetchRequest, Level, Order, QueuePosition};
 use levels::Levels;
 use table::OrderTable;
 
@@ -17,7 +17,7 @@ use table::OrderTable;
 /// these numbers itself, and a level at the place that follows from its side and its price.
 ///
 /// So a message determines the memory that it needs, which can be prefetched for many waiting messages, see
-/// [`BooksById::announce`]; and no message depends on a free list that an earlier one changed.
+/// [`BooksById::start_prefetch`]; and no message depends on a free list that an earlier one changed.
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has 256 cells
 /// for levels, a ring for equidistant prices, with one bit each to mark the open ones. Prices that are 256
@@ -249,18 +249,18 @@ impl BooksById for DirectBooks {
     }
 
     #[inline(always)]
-    fn announce(&self, coming: &Coming) -> Announced {
-        let home = self.orders.prefetch(coming.id.0);
-        let side = side_index(coming.instrument, coming.side);
-        let level = self.levels.likely_cell(side, key(coming.side, coming.price));
-        Announced { id: coming.id.0, home, level }
+    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+        let home = self.orders.prefetch(request.id.0);
+        let side = side_index(request.instrument, request.side);
+        let level = self.levels.likely_cell(side, key(request.side, request.price));
+        PrefetchTicket { id: request.id.0, home, level }
     }
 
     // Out of line, so that the loop has all CPU registers.
     #[inline(never)]
-    fn look_ahead(&self, announced: &mut [Announced]) {
+    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
         // Branchless loops: new and open orders arrive in an order that a CPU cannot predict.
-        for Announced { id, home, level } in &mut *announced {
+        for PrefetchTicket { id, home, level } in &mut *tickets {
             let slot = self.orders.peek(*home, *id);
             let own = self.orders.get(slot);
             // A removed order is unlinked from its neighbours.
@@ -271,7 +271,7 @@ impl BooksById for DirectBooks {
             *level = select_unpredictable(is_new, *level, NIL);
         }
         // A new order is appended to its level's tail: the write delays nothing, but a CPU holds only a few.
-        for Announced { level, .. } in announced {
+        for PrefetchTicket { level, .. } in tickets {
             self.orders.prefetch_slot(self.levels.tail_of_any(*level));
         }
     }

@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 
-use crate::grid::{CELLS, Grids, LEVELS_LOOKED_AT, distance};
+use crate::grid::{CELLS, Grids, LEVELS_EXAMINED, distance};
 use crate::ladder::{Ladder, Ladders};
 use crate::record::{LevelRecord, NIL, OrderRecord, key, merged, side_index};
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
@@ -60,14 +60,14 @@ const _: () = assert!(size_of::<BookSide>() == 64);
 
 impl BookSide {
     const EMPTY: BookSide =
-        BookSide { window: Window::NOWHERE, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
+        BookSide { window: Window::UNPLACED, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
 }
 
 /// Records initialised at a time where memory is touched at its first use: one or two pages.
 const EXTENSION: usize = 128;
 
 /// First and end of up to `count` new records, with `len` now and at most `max` besides the null record.
-fn further(len: usize, count: usize, max: u32) -> (u32, u32) {
+fn extension_bounds(len: usize, count: usize, max: u32) -> (u32, u32) {
     let end = len.saturating_add(count).min(max as usize + 1);
     (len as u32, end as u32)
 }
@@ -163,7 +163,7 @@ impl<T: Copy> FastBooks<T> {
     #[cold]
     #[inline(never)]
     fn extend_orders(&mut self, count: usize) -> u32 {
-        let (first, end) = further(self.orders.len(), count, self.limits.max_orders);
+        let (first, end) = extension_bounds(self.orders.len(), count, self.limits.max_orders);
         let behind = self.free_order;
         let free = |slot| OrderRecord { next: next_free(slot, end, behind), ..OrderRecord::FREE };
         self.orders.extend((first..end).map(free));
@@ -176,7 +176,7 @@ impl<T: Copy> FastBooks<T> {
     #[cold]
     #[inline(never)]
     fn extend_levels(&mut self, count: usize) -> u32 {
-        let (first, end) = further(self.levels.len(), count, self.limits.max_levels);
+        let (first, end) = extension_bounds(self.levels.len(), count, self.limits.max_levels);
         let behind = self.free_level;
         let free = |slot| LevelRecord { head: next_free(slot, end, behind), ..FREE };
         self.levels.extend((first..end).map(free));
@@ -230,10 +230,10 @@ impl<T: Copy> FastBooks<T> {
     #[inline(never)]
     fn place_window(&mut self, side: u32) {
         let old = self.sides[side as usize].window;
-        let mut top = ArrayVec::<i64, LEVELS_LOOKED_AT>::new();
-        top.extend(self.level_indices(side).take(LEVELS_LOOKED_AT).map(|level| self.level(level).key));
+        let mut top = ArrayVec::<i64, LEVELS_EXAMINED>::new();
+        top.extend(self.level_indices(side).take(LEVELS_EXAMINED).map(|level| self.level(level).key));
         let Some(best) = top.first().copied() else {
-            self.sides[side as usize].window = Window::NOWHERE;
+            self.sides[side as usize].window = Window::UNPLACED;
             return;
         };
         for cell in old.iter() {
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn books_whose_memory_comes_into_use_hold_as_much_as_others() {
+    fn books_with_lazy_memory_have_the_same_capacity() {
         for max in [0, 1, EXTENSION as u32 - 1, EXTENSION as u32, 3 * EXTENSION as u32 + 1] {
             let limits = BookLimits::new(InstrumentId(0), max);
             let (mut growing, mut touched) = (FastBooks::untouched(limits), FastBooks::new(limits));
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_touched_without_a_change_to_what_is_there() {
+    fn prefaulting_changes_no_order() {
         let limits = BookLimits::new(InstrumentId(0), 500);
         let mut books = FastBooks::untouched(limits);
         let handles: Vec<_> = (1..=200).map(|id| books.add(order(id)).unwrap()).collect();

@@ -177,7 +177,7 @@ impl OpenCells {
 pub(crate) const USUAL_DISTANCE: u64 = 100;
 
 /// Number of levels that determine the distance between neighbouring prices.
-pub(crate) const LEVELS_LOOKED_AT: usize = 16;
+pub(crate) const LEVELS_EXAMINED: usize = 16;
 
 /// The smallest distance between keys that puts most of these, a side's best ones, into neighbouring cells.
 pub(crate) fn distance(keys: &[i64]) -> u64 {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_could_not_be_compared_are_off_every_grid() {
+    fn incomparable_keys_are_off_every_grid() {
         for size in [1, 3, 100, 1 << 50] {
             let grid = Grid::through(0, size).unwrap();
             for key in [i64::MIN, i64::MIN + 1, -(1 << 62) - (1 << 52), (1 << 62) + (1 << 52), i64::MAX] {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_are_kept_apart_up_to_the_bound() {
+    fn grids_are_distinct_up_to_the_bound() {
         let mut grids = Grids::new();
         let numbers: Vec<_> = (1..GRIDS_MAX as u64).map(|size| grids.through(0, size)).collect();
         assert!(numbers.iter().enumerate().all(|(place, number)| usize::from(*number) == place + 1));

@@ -3,7 +3,7 @@
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{
-    AddError, Announced, BookLimits, BooksById, Coming, Hint, InsertError, Level, Order, OrderBooks,
+    AddError, PrefetchTicket, BookLimits, BooksById, PrefetchRequest, Hint, InsertError, Level, Order, OrderBooks,
     OrderHandle, OrderIndex, QueuePosition,
 };
 
@@ -120,17 +120,17 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     }
 
     #[inline]
-    fn announce(&self, coming: &Coming) -> Announced {
-        let Coming { id, instrument, side, price } = *coming;
+    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+        let PrefetchRequest { id, instrument, side, price } = *request;
         let (home, hint) = (self.index.prefetch(id.0), self.books.hint(instrument, side, price));
-        Announced { id: id.0, home, level: hint.place }
+        PrefetchTicket { id: id.0, home, level: hint.place }
     }
 
     #[inline]
-    fn look_ahead(&self, announced: &mut [Announced]) {
-        for group in announced.chunks(LOOK_AHEAD_LEN) {
+    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
+        for group in tickets.chunks(LOOK_AHEAD_LEN) {
             let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
-            for (hint, &Announced { id, home, level }) in hints.iter_mut().zip(group) {
+            for (hint, &PrefetchTicket { id, home, level }) in hints.iter_mut().zip(group) {
                 hint.place = level;
                 hint.slot = self.index.peek(home, id).map_or(0, OrderHandle::slot);
             }

@@ -269,7 +269,7 @@ mod tests {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut ladders = Ladders::new(2, LEVELS);
         let mut fast = [Ladder::EMPTY; 2];
-        let mut plain = [BTreeMap::new(), BTreeMap::new()];
+        let mut reference = [BTreeMap::new(), BTreeMap::new()];
         for step in 0..40_000_u32 {
             let side = random.next_u32() as usize % 2;
             // The first half fills up to the bound, the second drains, so that arrays split and join.
@@ -277,25 +277,25 @@ mod tests {
             let key = i64::from(random.next_u32() % spread);
             match ladders.find(fast[side], key) {
                 Ok((level, _)) => {
-                    assert_eq!(plain[side].remove(&key), Some(level));
+                    assert_eq!(reference[side].remove(&key), Some(level));
                     ladders.remove(&mut fast[side], key);
                 }
-                Err(place) if plain.iter().map(BTreeMap::len).sum::<usize>() < LEVELS => {
+                Err(place) if reference.iter().map(BTreeMap::len).sum::<usize>() < LEVELS => {
                     ladders.insert(&mut fast[side], place, key, step);
-                    assert_eq!(plain[side].insert(key, step), None);
+                    assert_eq!(reference[side].insert(key, step), None);
                 }
-                Err(_) => assert!(!plain[side].contains_key(&key)),
+                Err(_) => assert!(!reference[side].contains_key(&key)),
             }
-            assert_eq!(ladders.iter(fast[side]).next(), plain[side].values().next_back().copied());
+            assert_eq!(ladders.iter(fast[side]).next(), reference[side].values().next_back().copied());
             if step % 64 == 0 {
-                assert!(ladders.iter(fast[side]).eq(plain[side].values().rev().copied()));
+                assert!(ladders.iter(fast[side]).eq(reference[side].values().rev().copied()));
             }
         }
     }
 
     /// The worst distribution: fills arrays, then leaves as few levels as possible in each.
     #[test]
-    fn the_pool_suffices_when_arrays_are_left_as_empty_as_they_may_be() {
+    fn the_pool_suffices_for_the_emptiest_arrays() {
         const LEVELS: i64 = 640;
         let mut ladders = Ladders::new(1, LEVELS as usize);
         let mut ladder = Ladder::EMPTY;

@@ -53,7 +53,7 @@ mod record;
 mod table;
 
 pub use books::{OrderBooks, state_hash};
-pub use by_id::{Announced, BooksById, Coming};
+pub use by_id::{PrefetchTicket, BooksById, PrefetchRequest};
 pub use direct::DirectBooks;
 pub use fast::FastBooks;
 pub use index::{InsertError, OrderIndex};

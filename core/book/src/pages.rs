@@ -132,16 +132,16 @@ impl PageIndex {
     /// True when an id that is not present could be inserted.
     #[inline]
     #[must_use]
-    pub fn has_room(&self, id: u64) -> bool {
+    pub fn has_capacity(&self, id: u64) -> bool {
         let block = (id.wrapping_sub(self.base) >> BLOCK_SHIFT) as usize;
         let is_plain =
             self.block_pages.get(block).is_some_and(|pages| pages + 2 <= self.limits.max_pages_per_block);
-        (is_plain && self.free.len() >= 2) || self.has_room_at_bound(id)
+        (is_plain && self.free.len() >= 2) || self.has_capacity_at_bound(id)
     }
 
     #[cold]
-    fn has_room_at_bound(&self, id: u64) -> bool {
-        self.path(id).is_some_and(|path| self.room(path.block) >= self.missing_pages(path))
+    fn has_capacity_at_bound(&self, id: u64) -> bool {
+        self.path(id).is_some_and(|path| self.free_pages(path.block) >= self.missing_pages(path))
     }
 
     /// The first open order with an id of at least `from`.
@@ -201,7 +201,7 @@ impl PageIndex {
     }
 
     /// Number of pages that a block may still take.
-    fn room(&self, block: usize) -> u32 {
+    fn free_pages(&self, block: usize) -> u32 {
         (self.limits.max_pages_per_block - self.block_pages[block]).min(self.free.len() as u32)
     }
 
@@ -224,7 +224,7 @@ impl PageIndex {
 
     #[cold]
     fn take_leaf(&mut self, path: Path) -> Option<u32> {
-        if self.room(path.block) < self.missing_pages(path) {
+        if self.free_pages(path.block) < self.missing_pages(path) {
             return None;
         }
         if self.root[path.root] == NIL {
@@ -247,13 +247,13 @@ impl PageIndex {
     fn release(&mut self, path: Path, leaf: u32) {
         self.used[leaf as usize] -= 1;
         if self.used[leaf as usize] == 0 {
-            self.give_back(path, leaf);
+            self.release_pages(path, leaf);
         }
     }
 
     /// Returns an empty leaf to the pool, and its directory if that is empty too. Both are all `NIL` again.
     #[cold]
-    fn give_back(&mut self, path: Path, leaf: u32) {
+    fn release_pages(&mut self, path: Path, leaf: u32) {
         let directory = self.root[path.root];
         self.pages[entry(directory, path.directory)] = NIL;
         self.used[directory as usize] -= 1;

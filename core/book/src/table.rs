@@ -155,9 +155,9 @@ impl<B: Buckets> Table<B> {
     #[inline(never)]
     fn find_displaced(&self, id: u64) -> Option<Spot> {
         let home = self.home(id);
-        let mut unseen = self.buckets.bucket(home).state() / Self::DISPLACED;
+        let mut displaced = self.buckets.bucket(home).state() / Self::DISPLACED;
         let mut number = home;
-        while unseen > 0 {
+        while displaced > 0 {
             number = (number + 1) & self.mask;
             let bucket = self.buckets.bucket(number);
             let used = bucket.state() & Self::USED;
@@ -166,7 +166,7 @@ impl<B: Buckets> Table<B> {
                 return Some(Spot::lowest(number, bits));
             }
             let from_home = |place: &u32| used >> place & 1 == 1 && self.home(bucket.id(*place)) == home;
-            unseen = unseen.saturating_sub((0..Self::LEN).filter(from_home).count() as u32);
+            displaced = displaced.saturating_sub((0..Self::LEN).filter(from_home).count() as u32);
         }
         None
     }

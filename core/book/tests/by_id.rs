@@ -5,7 +5,7 @@ use crate::prices::Prices;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{AddError, BookLimits, BooksById, Coming, DirectBooks, FastBooks, Indexed, Order};
+use tickpath_book::{AddError, BookLimits, BooksById, PrefetchRequest, DirectBooks, FastBooks, Indexed, Order};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -50,7 +50,7 @@ impl Ids {
 fn run<B: BooksById>(shape: Shape) {
     let Shape { seed, steps, limits, prices, ids, add_percent } = shape;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (mut fast, mut plain) = (B::new(limits), Indexed::<ReferenceBooks>::new(limits));
+    let (mut fast, mut reference) = (B::new(limits), Indexed::<ReferenceBooks>::new(limits));
     let mut open: Vec<Order<()>> = Vec::new();
     let mut last = 0;
     for step in 0..steps {
@@ -65,69 +65,69 @@ fn run<B: BooksById>(shape: Shape) {
         let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
         let id = ids.draw(&mut last, &mut random);
         // A hint changes nothing, whatever it names.
-        let mut announced =
-            [fast.announce(&Coming { id, instrument, side, price }), fast.announce(&Coming::NOTHING)];
-        fast.look_ahead(&mut announced);
+        let mut tickets =
+            [fast.start_prefetch(&PrefetchRequest { id, instrument, side, price }), fast.start_prefetch(&PrefetchRequest::EMPTY)];
+        fast.look_ahead(&mut tickets);
         if is_add {
             let order = Order { id, instrument, side, price, qty, data: () };
             let result = fast.add(order);
-            assert_eq!(result, plain.add(order), "{order:?}");
+            assert_eq!(result, reference.add(order), "{order:?}");
             if result.is_ok() {
                 open.push(order);
             }
-            assert_eq!(fast.find(id), plain.find(id));
-            assert_eq!(fast.best(instrument, side), plain.best(instrument, side));
+            assert_eq!(fast.find(id), reference.find(id));
+            assert_eq!(fast.best(instrument, side), reference.best(instrument, side));
             continue;
         }
         let Order { id, instrument, side, .. } = open[chosen];
-        let order = plain.find(id).expect("only open orders are listed");
+        let order = reference.find(id).expect("only open orders are listed");
         assert_eq!(fast.find(id), Some(order));
-        assert_eq!(fast.queue_position(id), plain.queue_position(id));
+        assert_eq!(fast.queue_position(id), reference.queue_position(id));
         match action {
             // In another book than the named one, or in none.
             0 => {
-                let elsewhere = InstrumentId(instrument.0 + 1);
+                let other_instrument = InstrumentId(instrument.0 + 1);
                 let unknown = OrderId(id.0 ^ 1 << 63);
-                for (instrument, id) in [(elsewhere, id), (instrument, unknown)] {
-                    if plain.find(id).is_some_and(|order| order.instrument == instrument) {
+                for (instrument, id) in [(other_instrument, id), (instrument, unknown)] {
+                    if reference.find(id).is_some_and(|order| order.instrument == instrument) {
                         continue;
                     }
-                    assert_eq!(fast.remove(instrument, id), plain.remove(instrument, id));
+                    assert_eq!(fast.remove(instrument, id), reference.remove(instrument, id));
                     let zero = Qty::ZERO;
-                    assert_eq!(fast.reduce(instrument, id, zero), plain.reduce(instrument, id, zero));
-                    assert_eq!(fast.increase(instrument, id, zero), plain.increase(instrument, id, zero));
+                    assert_eq!(fast.reduce(instrument, id, zero), reference.reduce(instrument, id, zero));
+                    assert_eq!(fast.increase(instrument, id, zero), reference.increase(instrument, id, zero));
                 }
             }
             1..=3 => {
                 let by = Qty(qty.0.min(order.qty.0));
                 let more = Qty(qty.0 % 7);
-                assert_eq!(fast.increase(instrument, id, more), plain.increase(instrument, id, more));
+                assert_eq!(fast.increase(instrument, id, more), reference.increase(instrument, id, more));
                 let left = fast.reduce(instrument, id, by);
-                assert_eq!(left, plain.reduce(instrument, id, by));
+                assert_eq!(left, reference.reduce(instrument, id, by));
                 if left == Some(Qty::ZERO) {
                     open.swap_remove(chosen);
                 }
             }
             _ => {
-                assert_eq!(fast.remove(instrument, id), plain.remove(instrument, id));
+                assert_eq!(fast.remove(instrument, id), reference.remove(instrument, id));
                 assert_eq!(fast.find(id), None);
                 open.swap_remove(chosen);
             }
         }
         for side in Side::BOTH {
-            assert_eq!(fast.best(instrument, side), plain.best(instrument, side));
+            assert_eq!(fast.best(instrument, side), reference.best(instrument, side));
         }
-        assert_eq!(fast.front(instrument, side), plain.front(instrument, side));
-        assert_eq!(fast.would_trade(instrument, side, price), plain.would_trade(instrument, side, price));
-        assert_eq!(fast.order_count(), plain.order_count());
+        assert_eq!(fast.front(instrument, side), reference.front(instrument, side));
+        assert_eq!(fast.would_trade(instrument, side, price), reference.would_trade(instrument, side, price));
+        assert_eq!(fast.order_count(), reference.order_count());
         if step % 250 == 0 {
-            assert_eq!(fast.state_hash(), plain.state_hash());
-            assert_eq!(fast.level_count(), plain.level_count());
+            assert_eq!(fast.state_hash(), reference.state_hash());
+            assert_eq!(fast.level_count(), reference.level_count());
         }
     }
-    assert_eq!(fast.state_hash(), plain.state_hash());
+    assert_eq!(fast.state_hash(), reference.state_hash());
     for order in open {
-        assert_eq!(fast.remove(order.instrument, order.id), plain.remove(order.instrument, order.id));
+        assert_eq!(fast.remove(order.instrument, order.id), reference.remove(order.instrument, order.id));
     }
     assert_eq!((fast.order_count(), fast.level_count()), (0, 0));
 }
@@ -144,7 +144,7 @@ const USUAL: Shape = Shape {
 };
 
 #[test]
-fn books_do_as_their_plain_twin_does_with_ids_of_any_kind() {
+fn books_match_the_reference_with_all_kinds_of_ids() {
     let all = [Ids::Ascending(1), Ids::Ascending(7), Ids::Few(300), Ids::Any];
     let apart = [Ids::Multiples(1 << 10), Ids::Multiples(1 << 33), Ids::Multiples(1 << 7), Ids::Multiples(2)];
     for (seed, ids) in (1..).zip(all.into_iter().chain(apart)) {
@@ -154,7 +154,7 @@ fn books_do_as_their_plain_twin_does_with_ids_of_any_kind() {
 }
 
 #[test]
-fn books_do_as_their_plain_twin_does_with_prices_of_any_kind() {
+fn books_match_the_reference_with_all_kinds_of_prices() {
     let all =
         [Prices::UpTo(30), Prices::UpTo(5_000), Prices::Wander(1), Prices::Wander(7), Prices::Wander(2_500)];
     for (seed, prices) in (20..).zip(all) {
@@ -164,7 +164,7 @@ fn books_do_as_their_plain_twin_does_with_prices_of_any_kind() {
 }
 
 #[test]
-fn books_do_as_their_plain_twin_does_at_the_bounds() {
+fn books_match_the_reference_at_the_bounds() {
     for (seed, max_orders, max_levels) in
         [(40, 50, 50), (41, 60, 12), (42, 4, 2), (43, 1, 1), (44, 0, 0), (45, 9, 0)]
     {
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn books_do_as_their_plain_twin_does_in_any_shape(
+    fn books_match_the_reference_in_any_shape(
         seed: u64, max_orders in 1..200_u32, max_levels in 1..100_u32, prices in 1..2_000_u32, step: u64,
         add_percent in 30..90_u32,
     ) {
@@ -196,7 +196,7 @@ fn bid(id: u64, price: i64) -> Order<()> {
 
 /// Two levels 256 prices apart would have the same cell: the better one has it, also when it comes second.
 #[test]
-fn prices_that_share_a_place_keep_their_order() {
+fn prices_that_share_a_cell_stay_sorted() {
     let far = 256 * 100;
     for prices in [[0, far, 2 * far], [2 * far, far, 0], [far, 2 * far, 0], [0, 5 * far, far]] {
         let mut books = DirectBooks::new(LIMITS);
@@ -225,7 +225,7 @@ fn prices_that_share_a_place_keep_their_order() {
 }
 
 #[test]
-fn an_id_that_is_taken_is_refused_and_nothing_changes() {
+fn a_duplicate_id_is_rejected_without_effect() {
     let mut books = DirectBooks::new(LIMITS);
     let near = 0..300;
     let far = (1..60).map(|id| id << 33);

@@ -101,7 +101,7 @@ fn orders_leave_from_anywhere<B: OrderBooks<u32>>() {
     }
 }
 
-fn the_users_data_stays_with_the_order<B: OrderBooks<u32>>() {
+fn user_data_stays_with_the_order<B: OrderBooks<u32>>() {
     let mut books: B = books();
     let handle = books.add(order(3, Side::Sell, 5, 7)).unwrap();
     assert_eq!(books.order(handle).unwrap().data, 21);
@@ -122,7 +122,7 @@ fn every_price_has_its_order<B: OrderBooks<u32>>() {
     assert_eq!(of(Side::Buy), [i64::MAX, 1, 0, -1, i64::MIN]);
 }
 
-fn what_is_available_is_counted_to_the_limit<B: OrderBooks<u32>>() {
+fn available_quantity_is_counted_to_the_limit<B: OrderBooks<u32>>() {
     let mut books: B = books();
     for (id, qty, price) in [(1, 10, 100), (2, 20, 101), (3, u64::MAX, 102)] {
         books.add(order(id, Side::Sell, qty, price)).unwrap();
@@ -135,7 +135,7 @@ fn what_is_available_is_counted_to_the_limit<B: OrderBooks<u32>>() {
     assert_eq!(available(102, u64::MAX), u64::MAX);
 }
 
-fn books_do_not_mix<B: OrderBooks<u32>>() {
+fn books_are_independent<B: OrderBooks<u32>>() {
     let mut books: B = books();
     books.add(order(1, Side::Buy, 10, 100)).unwrap();
     let other = Order { instrument: InstrumentId(3), ..order(2, Side::Buy, 20, 100) };
@@ -150,7 +150,7 @@ fn books_do_not_mix<B: OrderBooks<u32>>() {
     }
 }
 
-fn bounds_refuse_and_change_nothing<B: OrderBooks<u32>>() {
+fn rejections_at_the_bounds_have_no_effect<B: OrderBooks<u32>>() {
     let limits = BookLimits { max_instrument: ALPHA, max_orders: 3, max_levels: 2 };
     let mut books = B::new(limits);
     let first = books.add(order(1, Side::Buy, 1, 100)).unwrap();
@@ -177,7 +177,7 @@ fn bounds_refuse_and_change_nothing<B: OrderBooks<u32>>() {
     books.add(order(5, Side::Buy, 1, 100)).unwrap();
 }
 
-fn nothing_fits_where_nothing_may<B: OrderBooks<u32>>() {
+fn zero_limits_reject_every_order<B: OrderBooks<u32>>() {
     let mut books = B::new(BookLimits::new(InstrumentId(0), 0));
     let order = Order { instrument: InstrumentId(0), ..order(1, Side::Buy, 1, 1) };
     assert_eq!(books.add(order), Err(AddError::BookFull(0)));
@@ -185,7 +185,7 @@ fn nothing_fits_where_nothing_may<B: OrderBooks<u32>>() {
     assert_eq!(books.add(order), Err(AddError::LevelsFull(0)));
 }
 
-fn the_hash_sees_everything<B: OrderBooks<u32>>() {
+fn the_hash_covers_the_whole_state<B: OrderBooks<u32>>() {
     let build = |orders: &[Order<u32>]| {
         let mut books: B = books();
         for order in orders {
@@ -209,7 +209,7 @@ fn the_hash_sees_everything<B: OrderBooks<u32>>() {
     assert!(others.iter().all(|other| *other != hash));
 }
 
-fn dead_handles_are_refused<B: OrderBooks<u32>>() {
+fn handles_of_removed_orders_are_refused<B: OrderBooks<u32>>() {
     let mut books: B = books();
     let handle = books.add(order(1, Side::Buy, 10, 100)).unwrap();
     books.remove(handle);
@@ -220,7 +220,7 @@ fn dead_handles_are_refused<B: OrderBooks<u32>>() {
     books.remove(handle);
 }
 
-fn more_is_not_taken_than_there_is<B: OrderBooks<u32>>() {
+fn reducing_beyond_the_quantity_panics<B: OrderBooks<u32>>() {
     let mut books: B = books();
     let handle = books.add(order(1, Side::Buy, 10, 100)).unwrap();
     books.reduce(handle, Qty(11));
@@ -236,25 +236,25 @@ macro_rules! conformance {
                 a_reduced_order_keeps_its_place,
                 an_increased_order_keeps_its_place,
                 orders_leave_from_anywhere,
-                the_users_data_stays_with_the_order,
+                user_data_stays_with_the_order,
                 every_price_has_its_order,
-                what_is_available_is_counted_to_the_limit,
-                books_do_not_mix,
-                bounds_refuse_and_change_nothing,
-                nothing_fits_where_nothing_may,
-                the_hash_sees_everything,
+                available_quantity_is_counted_to_the_limit,
+                books_are_independent,
+                rejections_at_the_bounds_have_no_effect,
+                zero_limits_reject_every_order,
+                the_hash_covers_the_whole_state,
             );
 
             #[test]
             #[should_panic(expected = "the handle names an open order")]
-            fn dead_handles_are_refused() {
-                super::dead_handles_are_refused::<$books>();
+            fn handles_of_removed_orders_are_refused() {
+                super::handles_of_removed_orders_are_refused::<$books>();
             }
 
             #[test]
             #[should_panic(expected = "reduced by at most what it has")]
-            fn more_is_not_taken_than_there_is() {
-                super::more_is_not_taken_than_there_is::<$books>();
+            fn reducing_beyond_the_quantity_panics() {
+                super::reducing_beyond_the_quantity_panics::<$books>();
             }
         }
     )*};
@@ -268,5 +268,5 @@ macro_rules! conformance {
 
 conformance! {
     fast: FastBooks<u32>;
-    plain: ReferenceBooks<u32>;
+    reference: ReferenceBooks<u32>;
 }

@@ -4,4 +4,4 @@
 mod by_id;
 mod conformance;
 mod prices;
-mod twins;
+mod reference;

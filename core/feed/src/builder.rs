@@ -9,7 +9,7 @@ use tickpath_nasdaq::itch50::{
 use tickpath_types::{InstrumentId, Sequence, Symbol, UpdateKind};
 
 use crate::instruments::{Change, Instruments, UpdateListener};
-use crate::look_ahead::{coming_of, handle_in_groups, new_order_of};
+use crate::look_ahead::{prefetch_request, handle_in_groups, new_order_of};
 use crate::message_books::MessageBooks;
 
 /// Builds order-by-order books from ITCH messages in sequence, and tracks whether each book can be trusted.
@@ -53,7 +53,7 @@ impl<B: BooksById> BookBuilder<B> {
             messages,
             &[] as &[u8],
             BookBuilder::books,
-            |_, message| coming_of(message),
+            |_, message| prefetch_request(message),
             |message| new_order_of(message),
             |builder, messages| {
                 builder.handle_all(sequence, messages, out);
@@ -108,7 +108,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
 
     #[inline]
     fn prefetch(&self, message: &[u8]) {
-        self.instruments.prefetch(&coming_of(message));
+        self.instruments.prefetch(&prefetch_request(message));
     }
 
     #[inline]

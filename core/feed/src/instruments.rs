@@ -1,6 +1,6 @@
 //! The books of a feed's instruments and their health, for any protocol.
 
-use tickpath_book::{AddError, BooksById, Coming, Order};
+use tickpath_book::{AddError, BooksById, PrefetchRequest, Order};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, OrderId, Price, PriceLevel, Qty, SIDE_NOT_STATED,
     Sequence, Side, SuspectReason, Symbol, TradingState, UpdateKind,
@@ -559,8 +559,8 @@ impl<B: BooksById> Instruments<B> {
 
     /// Prefetches the memory that a later message needs; a hint.
     #[inline]
-    pub fn prefetch(&self, coming: &Coming) {
-        self.books.announce(coming);
+    pub fn prefetch(&self, request: &PrefetchRequest) {
+        self.books.start_prefetch(request);
     }
 
     /// Prefetches the orders that trade next, at the front of the best levels, and their index entries. Each
@@ -572,8 +572,8 @@ impl<B: BooksById> Instruments<B> {
             self.refreshed = id;
             for side in Side::BOTH {
                 if let Some(Order { id, instrument, side, price, .. }) = self.books.front(id, side) {
-                    let announced = self.books.announce(&Coming { id, instrument, side, price });
-                    self.books.look_ahead(&mut [announced]);
+                    let ticket = self.books.start_prefetch(&PrefetchRequest { id, instrument, side, price });
+                    self.books.look_ahead(&mut [ticket]);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::{Announced, BooksById, Coming};
+use tickpath_book::{PrefetchTicket, BooksById, PrefetchRequest};
 use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
 use tickpath_types::{InstrumentId, OrderId, Price, Side};
 
@@ -23,27 +23,27 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     messages: impl IntoIterator<Item = M>,
     none: M,
     books: impl Fn(&T) -> &B,
-    look: impl Fn(&T, &mut M) -> Coming,
+    look: impl Fn(&T, &mut M) -> PrefetchRequest,
     new_order: impl Fn(&M) -> Option<OrderId>,
     mut apply: impl FnMut(&mut T, &[M]),
 ) -> u64 {
     let mut messages = messages.into_iter();
     let mut group = [none; LOOK_AHEAD_LEN];
-    let mut announced = [Announced::NOTHING; LOOK_AHEAD_LEN];
+    let mut tickets = [PrefetchTicket::EMPTY; LOOK_AHEAD_LEN];
     let mut total = 0;
     loop {
         let is_large = books(target).order_count() >= OPEN_ORDERS_MIN;
         let mut count = 0;
-        for ((place, announced), message) in group.iter_mut().zip(&mut announced).zip(&mut messages) {
+        for ((place, ticket), message) in group.iter_mut().zip(&mut tickets).zip(&mut messages) {
             *place = message;
-            let coming = look(target, place);
+            let request = look(target, place);
             if is_large {
-                *announced = books(target).announce(&coming);
+                *ticket = books(target).start_prefetch(&request);
                 if let Some(id) = new_order(place) {
                     books(target).prefetch(id);
                 }
             } else {
-                books(target).prefetch(coming.id);
+                books(target).prefetch(request.id);
             }
             count += 1;
         }
@@ -51,7 +51,7 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
             return total;
         }
         if is_large {
-            books(target).look_ahead(&mut announced[..count]);
+            books(target).look_ahead(&mut tickets[..count]);
         }
         apply(target, &group[..count]);
         total += count as u64;
@@ -63,11 +63,11 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
 /// No branch depends on the content, since a CPU cannot predict the order of message types. Each message is
 /// read both as an add and as an order message: an add's reference finds no order, so the other fields count.
 #[inline(always)]
-pub(crate) fn coming_of(message: &[u8]) -> Coming {
-    let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
+pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
+    let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
     let add = rest.first_chunk();
     let add = select_unpredictable(add.is_some(), add.unwrap_or(&NO_ADD), &NO_ADD);
-    Coming {
+    PrefetchRequest {
         id: OrderId(u64::from_be_bytes(part(head, ORDER_REF))),
         instrument: InstrumentId(u16::from_be_bytes(part(head, 1))),
         side: Side::BOTH[usize::from(add[0] != b'B')],

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use tickpath_book::{
-    AddError, Announced, BookLimits, BooksById, Coming, DirectBooks, Level, Order, QueuePosition,
+    AddError, PrefetchTicket, BookLimits, BooksById, PrefetchRequest, DirectBooks, Level, Order, QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, OrderReplace, market_event_message};
@@ -18,7 +18,7 @@ use zerocopy::IntoBytes;
 struct Noting {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
-    announced: RefCell<Vec<OrderId>>,
+    prefetched: RefCell<Vec<OrderId>>,
     /// Minimum order count that they report.
     claimed: u32,
 }
@@ -26,7 +26,7 @@ struct Noting {
 impl BooksById for Noting {
     fn new(limits: BookLimits) -> Noting {
         let books = DirectBooks::new(limits);
-        Noting { books, fronts: RefCell::default(), announced: RefCell::default(), claimed: 0 }
+        Noting { books, fronts: RefCell::default(), prefetched: RefCell::default(), claimed: 0 }
     }
     fn limits(&self) -> BookLimits {
         self.books.limits()
@@ -69,15 +69,15 @@ impl BooksById for Noting {
         self.books.queue_position(id)
     }
     fn prefetch(&self, id: OrderId) {
-        self.announced.borrow_mut().push(id);
+        self.prefetched.borrow_mut().push(id);
         self.books.prefetch(id);
     }
-    fn announce(&self, coming: &Coming) -> Announced {
-        self.announced.borrow_mut().push(coming.id);
-        self.books.announce(coming)
+    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+        self.prefetched.borrow_mut().push(request.id);
+        self.books.start_prefetch(request)
     }
-    fn look_ahead(&self, announced: &mut [Announced]) {
-        self.books.look_ahead(announced);
+    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
+        self.books.look_ahead(tickets);
     }
 }
 
@@ -158,7 +158,7 @@ fn refreshing_goes_round_all_instruments_and_changes_nothing() {
         let firsts = visited
             .iter()
             .map(|(id, side)| OrderId(100 * u64::from(id.0) + u64::from(*side == Side::BOTH[1])));
-        assert_eq!(builder.books().announced.take(), firsts.collect::<Vec<_>>());
+        assert_eq!(builder.books().prefetched.take(), firsts.collect::<Vec<_>>());
         assert_eq!(state(&builder), before);
     }
 }
@@ -173,7 +173,7 @@ fn there_may_be_nothing_to_refresh() {
     let mut without_orders = BookBuilder::new(books);
     without_orders.instruments_mut().refresh_fronts();
     assert_eq!(without_orders.books().fronts.take().len(), 4);
-    assert!(without_orders.books().announced.take().is_empty());
+    assert!(without_orders.books().prefetched.take().is_empty());
 }
 
 #[test]
@@ -193,14 +193,14 @@ fn a_batch_announces_what_leaves_and_in_large_books_what_comes() {
     for claimed in [0, 1 << 16] {
         let mut builder = builder(3);
         builder.instruments_mut().books_mut().claimed = claimed;
-        builder.books().announced.take();
+        builder.books().prefetched.take();
         let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(100));
         let (old, new) = (OrderId(300), OrderId(400));
         let replace = OrderReplace::new(InstrumentId(3), 0_u16, Nanos(1), old, new, 5_u32, 999_900_u32);
         builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut Unheard);
-        let announced = builder.books().announced.take();
+        let prefetched = builder.books().prefetched.take();
         let expected = [OrderId(100), old, new];
-        assert_eq!(announced, if claimed == 0 { &expected[..2] } else { &expected });
+        assert_eq!(prefetched, if claimed == 0 { &expected[..2] } else { &expected });
         assert!(builder.books().find(new).is_some() && builder.books().find(old).is_none());
     }
 }

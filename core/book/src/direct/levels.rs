@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 use tickpath_types::{InstrumentId, Price, Side};
 
 use crate::BookLimits;
-use crate::grid::{CELLS, Grids, LEVELS_LOOKED_AT, OpenCells, USUAL_DISTANCE, distance};
+use crate::grid::{CELLS, Grids, LEVELS_EXAMINED, OpenCells, USUAL_DISTANCE, distance};
 use crate::ladder::{Ladder, Ladders};
 use crate::record::{LevelRecord, NIL, OrderRecord, Outside, key, merged};
 
@@ -51,7 +51,7 @@ impl BookSide {
 
     /// Makes level `index`, which has an order, the best if its key is. Keys are equal only without a best.
     #[inline(always)]
-    fn offer(&mut self, index: u32, key: i64) {
+    fn update_best(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
         self.best_key = select_unpredictable(is_best, key, self.best_key);
         self.best = select_unpredictable(is_best, index, self.best);
@@ -89,10 +89,10 @@ impl Levels {
         let max_levels = limits.max_levels as usize;
         let instruments = 0..=limits.max_instrument.0;
         let mut grids = Grids::new();
-        let usual = Side::BOTH.map(|side| grids.through(key(side, Price(0)), USUAL_DISTANCE));
+        let default_grids = Side::BOTH.map(|side| grids.through(key(side, Price(0)), USUAL_DISTANCE));
         let sides: Vec<_> = instruments
             .clone()
-            .flat_map(|_| usual)
+            .flat_map(|_| default_grids)
             .map(|grid| BookSide { grid, ..BookSide::EMPTY })
             .collect();
         let first_cell = (max_levels + 1).next_multiple_of(CELLS);
@@ -183,10 +183,10 @@ impl Levels {
         let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
         let level = self.get(index);
         // No branch depends on whether the level is open: no CPU could predict that.
-        let in_the_way = u64::from(level.outside.count(place.wrap));
+        let outside_levels = u64::from(level.outside.count(place.wrap));
         let other_key = (level.key ^ key).cast_unsigned();
-        let obstacle = select_unpredictable(level.order_count == 0, in_the_way, other_key);
-        (place.is_on_grid & (obstacle == 0) & (self.count < self.max_levels)).then_some(index)
+        let conflict = select_unpredictable(level.order_count == 0, outside_levels, other_key);
+        (place.is_on_grid & (conflict == 0) & (self.count < self.max_levels)).then_some(index)
     }
 
     /// Records an order added to a level in a cell.
@@ -195,7 +195,7 @@ impl Levels {
         self.count += u32::from(opens);
         let book = &mut self.sides[side as usize];
         book.open.set(index as usize % CELLS, true);
-        book.offer(index, key);
+        book.update_best(index, key);
     }
 
     /// Records an order removed from a level in a cell, with the number of orders left there.
@@ -220,7 +220,7 @@ impl Levels {
         if cell.is_on_grid && level.order_count > 0 && level.key == key {
             return cell.index;
         }
-        if self.is_time_for_another_grid(side) && self.change_grid(side, orders) {
+        if self.should_change_grid(side) && self.change_grid(side, orders) {
             return self.find_or_open(side, key, orders);
         }
         let known = self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level);
@@ -239,7 +239,7 @@ impl Levels {
                 let level = self.take_from_pool(side, key);
                 self.put_outside(side, level);
                 self.count += 1;
-                self.sides[side as usize].offer(level, key);
+                self.sides[side as usize].update_best(level, key);
                 level
             }
         }
@@ -271,7 +271,7 @@ impl Levels {
         if self.side(side).best == level {
             self.sides[side as usize].best = cell.index;
         }
-        self.give_to_pool(level);
+        self.return_to_pool(level);
         cell.index
     }
 
@@ -283,7 +283,7 @@ impl Levels {
         index
     }
 
-    fn give_to_pool(&mut self, index: u32) {
+    fn return_to_pool(&mut self, index: u32) {
         self.get_mut(index).head = self.free;
         self.free = index;
     }
@@ -330,7 +330,7 @@ impl Levels {
     fn close_outside(&mut self, index: u32) {
         let side = self.get(index).side_index();
         self.take_inside(side, index);
-        self.give_to_pool(index);
+        self.return_to_pool(index);
         self.count -= 1;
         if self.side(side).best == index {
             self.find_best_of_all(side);
@@ -409,7 +409,7 @@ impl Levels {
     }
 
     /// Counts an order at a level outside. True when enough orders pay for moving the side to another grid.
-    fn is_time_for_another_grid(&mut self, side: u32) -> bool {
+    fn should_change_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);
         let adds = book.outside_adds;
@@ -430,8 +430,8 @@ impl Levels {
     #[cold]
     fn change_grid(&mut self, side: u32, orders: &mut [OrderRecord]) -> bool {
         let all: ArrayVec<u32, { MOVES_MAX as usize }> = self.of_side(side).collect();
-        let keys: ArrayVec<i64, LEVELS_LOOKED_AT> =
-            all.iter().take(LEVELS_LOOKED_AT).map(|level| self.get(*level).key).collect();
+        let keys: ArrayVec<i64, LEVELS_EXAMINED> =
+            all.iter().take(LEVELS_EXAMINED).map(|level| self.get(*level).key).collect();
         let Some(best) = keys.first() else { return false };
         let number = self.grids.through(*best, distance(&keys));
         if number == Grids::NONE || number == self.side(side).grid {
@@ -473,7 +473,7 @@ impl Levels {
         }
         self.move_level(level, cell.index, orders);
         self.sides[side as usize].open.set(cell.index as usize % CELLS, true);
-        self.give_to_pool(level);
+        self.return_to_pool(level);
     }
 
     fn move_level(&mut self, from: u32, to: u32, orders: &mut [OrderRecord]) {

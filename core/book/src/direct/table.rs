@@ -161,7 +161,7 @@ mod tests {
     /// Many more ids than a bucket has places are added and removed, in every order of those present. Among
     /// them is the id of a free place of the neighbouring bucket.
     #[test]
-    fn ids_of_one_bucket_are_found_wherever_they_lie() {
+    fn ids_of_one_bucket_are_found_in_any_bucket() {
         for home in [4, 5, 127] {
             let mut table = OrderTable::of_orders(64);
             let mut ids = ids_of(&table, home, 14);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spot_for_an_id_needs_room_in_its_own_bucket() {
+    fn an_id_needs_a_free_spot_in_its_own_bucket() {
         let mut table = OrderTable::of_orders(6);
         let ids = ids_of(&table, 2, 6);
         for (count, id) in ids.iter().enumerate() {

@@ -26,7 +26,7 @@ pub(super) struct Window {
 
 impl Window {
     /// A window without any price that a venue uses.
-    pub(super) const NOWHERE: Window = Window {
+    pub(super) const UNPLACED: Window = Window {
         open: OpenCells::NONE,
         base: i64::MIN,
         grid: Grids::NONE,
@@ -47,9 +47,9 @@ impl Window {
             let grid = Some(grids.through(0, distance)).filter(|grid| *grid != Grids::NONE)?;
             let is_led_from_outside = false;
             let outside_adds_left = OUTSIDE_ADDS_MAX;
-            Some(Window { base, grid, is_led_from_outside, outside_adds_left, ..Window::NOWHERE })
+            Some(Window { base, grid, is_led_from_outside, outside_adds_left, ..Window::UNPLACED })
         };
-        place().unwrap_or(Window { outside_adds_left: OUTSIDE_ADDS_MAX, ..Window::NOWHERE })
+        place().unwrap_or(Window { outside_adds_left: OUTSIDE_ADDS_MAX, ..Window::UNPLACED })
     }
 
     /// Counts an order at a level outside; true when the window should move.
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_holds_its_best_and_what_is_worse_than_its_bound_stays_outside() {
+    fn a_window_holds_its_best_and_excludes_levels_below_its_bound() {
         let mut grids = Grids::new();
         let window = Window::around(10_000, 100, i64::MIN, &mut grids);
         assert_eq!(window.cell(&grids, 10_000), 191);
@@ -110,10 +110,10 @@ mod tests {
         let bounded = Window::around(10_000, 100, 9_650, &mut grids);
         assert_eq!((bounded.cell(&grids, 10_000), bounded.key(&grids, 0)), (3, 9_700));
         for (best, size) in [(i64::MAX, 100), (i64::MIN, 100), (0, 1 << 60), (i64::MAX - 100, 1)] {
-            let nowhere = Window::around(best, size, i64::MIN, &mut grids);
-            let inside = nowhere.cell(&grids, best) < CELLS as u64;
+            let unplaced = Window::around(best, size, i64::MIN, &mut grids);
+            let inside = unplaced.cell(&grids, best) < CELLS as u64;
             // If it fits at all, its last price is within the range of prices.
-            assert!(!inside || nowhere.key(&grids, CELLS - 1) >= best, "{best} {size}");
+            assert!(!inside || unplaced.key(&grids, CELLS - 1) >= best, "{best} {size}");
         }
     }
 }

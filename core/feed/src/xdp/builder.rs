@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use tickpath_book::{BooksById, Coming};
+use tickpath_book::{BooksById, PrefetchRequest};
 use tickpath_nyse::{DeliveryFlag, Header, Packet, ReplaceOrder, SendTime, decode};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Sequence, Side};
 use zerocopy::FromBytes;
@@ -62,9 +62,9 @@ impl<B: BooksById> BookBuilder<B> {
             (Message::NONE, InstrumentId(0)),
             |builder| builder.state.instruments.books(),
             |builder, (message, instrument)| {
-                let coming = builder.coming_of(message.bytes);
-                *instrument = coming.instrument;
-                coming
+                let request = builder.prefetch_request(message.bytes);
+                *instrument = request.instrument;
+                request
             },
             |(message, _)| new_order_of(message.bytes),
             |builder, messages| builder.apply_all(messages, out),
@@ -84,17 +84,17 @@ impl<B: BooksById> BookBuilder<B> {
     /// Returns the subject of an order message; nothing for others. Free of branches on the type, which a CPU
     /// cannot predict: each message is read both as an add and as a message about an existing order.
     #[inline(always)]
-    fn coming_of(&self, message: &[u8]) -> Coming {
-        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return Coming::NOTHING };
+    fn prefetch_request(&self, message: &[u8]) -> PrefetchRequest {
+        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
         let message_type = u16::from_le_bytes(part(head, 2));
         if message_type.wrapping_sub(ORDERS_FIRST) > ORDERS_LAST - ORDERS_FIRST {
-            return Coming::NOTHING;
+            return PrefetchRequest::EMPTY;
         }
         let more = rest.first_chunk();
         let more = select_unpredictable(more.is_some(), more.unwrap_or(&NO_MORE), &NO_MORE);
         let instrument = self.state.symbols.find(u32::from_le_bytes(part(head, 8)));
         let price = self.state.row(instrument).scale.price(u32::from_le_bytes(part(more, 0)));
-        Coming {
+        PrefetchRequest {
             id: OrderId(u64::from_le_bytes(part(head, 16))),
             instrument,
             side: Side::BOTH[usize::from(more[8] != b'B')],

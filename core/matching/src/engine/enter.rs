@@ -187,7 +187,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                 return Some(listing.limit_of(order.price, order.side));
             }
         } else if self.orders.books.order_count() >= self.orders.limits.max_open_orders
-            || !self.orders.index.has_room(order_key(session, order.user_ref))
+            || !self.orders.index.has_capacity(order_key(session, order.user_ref))
         {
             return None;
         }

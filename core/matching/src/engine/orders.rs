@@ -216,7 +216,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             _ => 0,
         };
         let parts = if needs_entry(order) { parts_of(order) } else { 0 };
-        self.index.has_room(order_key(session, order.user_ref))
+        self.index.has_capacity(order_key(session, order.user_ref))
             && self.specials.has_room(parts.saturating_sub(freed))
     }
 

@@ -29,7 +29,7 @@ fn run(shape: Shape) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(shape.seed);
     let mut below = |bound: u32| random.next_u32() % bound;
     let mut fast: FastBooks<u64> = FastBooks::new(shape.limits);
-    let mut plain: ReferenceBooks<u64> = ReferenceBooks::new(shape.limits);
+    let mut reference: ReferenceBooks<u64> = ReferenceBooks::new(shape.limits);
     let mut open: Vec<(OrderHandle, OrderHandle)> = Vec::new();
     for step in 0..shape.steps {
         if below(100) < shape.add_percent || open.is_empty() {
@@ -42,54 +42,54 @@ fn run(shape: Shape) {
                 qty: Qty(u64::from(below(50))),
                 data: u64::from(step) * 3,
             };
-            match (fast.add(order), plain.add(order)) {
-                (Ok(fast), Ok(plain)) => open.push((fast, plain)),
-                (fast, plain) => assert_eq!(fast.err(), plain.err()),
+            match (fast.add(order), reference.add(order)) {
+                (Ok(fast), Ok(reference)) => open.push((fast, reference)),
+                (fast, reference) => assert_eq!(fast.err(), reference.err()),
             }
             continue;
         }
         let chosen = below(open.len() as u32) as usize;
-        let (in_fast, in_plain) = open[chosen];
-        assert_eq!(fast.queue_position(in_fast), plain.queue_position(in_plain));
-        let order = plain.order(in_plain).expect("only open orders are listed");
+        let (in_fast, in_reference) = open[chosen];
+        assert_eq!(fast.queue_position(in_fast), reference.queue_position(in_reference));
+        let order = reference.order(in_reference).expect("only open orders are listed");
         assert_eq!(fast.order(in_fast), Some(order));
         let qty = Qty(u64::from(below(order.qty.0 as u32 + 1)));
-        let is_gone = match below(3) {
+        let is_removed = match below(3) {
             0 => {
-                assert_eq!(fast.reduce(in_fast, qty), plain.reduce(in_plain, qty));
+                assert_eq!(fast.reduce(in_fast, qty), reference.reduce(in_reference, qty));
                 qty == order.qty
             }
             1 => {
                 *fast.data_mut(in_fast) += 1;
-                *plain.data_mut(in_plain) += 1;
+                *reference.data_mut(in_reference) += 1;
                 false
             }
             _ => {
-                assert_eq!(fast.remove(in_fast), plain.remove(in_plain));
+                assert_eq!(fast.remove(in_fast), reference.remove(in_reference));
                 true
             }
         };
-        if is_gone {
+        if is_removed {
             open.swap_remove(chosen);
         }
         let side = Side::BOTH[below(2) as usize];
-        assert_eq!(fast.best(order.instrument, side), plain.best(order.instrument, side));
+        assert_eq!(fast.best(order.instrument, side), reference.best(order.instrument, side));
         if step % 500 == 0 {
-            assert_eq!(fast.state_hash(), plain.state_hash());
-            assert_eq!((fast.order_count(), fast.level_count()), (plain.order_count(), plain.level_count()));
+            assert_eq!(fast.state_hash(), reference.state_hash());
+            assert_eq!((fast.order_count(), fast.level_count()), (reference.order_count(), reference.level_count()));
             let limit = shape.prices.draw(step, &mut below);
             assert_eq!(
                 fast.available(order.instrument, side, limit, Qty(1_000)),
-                plain.available(order.instrument, side, limit, Qty(1_000))
+                reference.available(order.instrument, side, limit, Qty(1_000))
             );
         }
     }
     let with_data = |hasher: &mut Xxh3, order: &Order<u64>| hasher.update(&order.data.to_le_bytes());
-    assert_eq!(tickpath_book::state_hash(&fast, with_data), tickpath_book::state_hash(&plain, with_data));
+    assert_eq!(tickpath_book::state_hash(&fast, with_data), tickpath_book::state_hash(&reference, with_data));
 }
 
 #[test]
-fn the_fast_books_do_as_the_plain_ones_do() {
+fn fast_books_match_the_reference() {
     let limits = BookLimits::new(InstrumentId(4), 400);
     for (seed, prices, add_percent) in [(1, 20, 55), (2, 300, 60), (3, 5, 50), (4, 4_000, 80)] {
         run(Shape { seed, steps: 20_000, limits, prices: Prices::UpTo(prices), add_percent });
@@ -97,7 +97,7 @@ fn the_fast_books_do_as_the_plain_ones_do() {
 }
 
 #[test]
-fn the_fast_books_do_as_the_plain_ones_do_while_prices_wander() {
+fn fast_books_match_the_reference_while_prices_wander() {
     let limits = BookLimits::new(InstrumentId(1), 600);
     for (seed, tick) in [(11, 100), (12, 1), (13, 2_500), (14, 7)] {
         run(Shape { seed, steps: 30_000, limits, prices: Prices::Wander(tick), add_percent: 53 });
@@ -108,7 +108,7 @@ fn the_fast_books_do_as_the_plain_ones_do_while_prices_wander() {
 }
 
 #[test]
-fn the_fast_books_do_as_the_plain_ones_do_at_the_bounds() {
+fn fast_books_match_the_reference_at_the_bounds() {
     let limits = BookLimits { max_instrument: InstrumentId(1), max_orders: 60, max_levels: 20 };
     run(Shape { seed: 5, steps: 20_000, limits, prices: Prices::UpTo(40), add_percent: 70 });
 }
@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_fast_books_do_as_the_plain_ones_do_in_any_shape(
+    fn fast_books_match_the_reference_in_any_shape(
         seed: u64, max_orders in 1..200_u32, max_levels in 1..100_u32, prices in 1..200_u32, add_percent in 30..90_u32,
     ) {
         let limits = BookLimits { max_instrument: InstrumentId(2), max_orders, max_levels };
@@ -127,18 +127,18 @@ proptest! {
 
 /// The common methods of both kinds of index.
 trait Index {
-    fn has_room(&self, id: u64) -> bool;
+    fn has_capacity(&self, id: u64) -> bool;
     fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError>;
     fn find(&self, id: u64) -> Option<OrderHandle>;
     fn remove(&mut self, id: u64) -> Option<OrderHandle>;
 }
 
 macro_rules! index {
-    ($($Type:ty: |$index:ident, $id:ident| $has_room:expr;)*) => { $(
+    ($($Type:ty: |$index:ident, $id:ident| $has_capacity:expr;)*) => { $(
         impl Index for $Type {
-            fn has_room(&self, $id: u64) -> bool {
+            fn has_capacity(&self, $id: u64) -> bool {
                 let $index = self;
-                $has_room
+                $has_capacity
             }
 
             fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
@@ -157,14 +157,14 @@ macro_rules! index {
 }
 
 index! {
-    PageIndex: |index, id| index.has_room(id);
+    PageIndex: |index, id| index.has_capacity(id);
     OrderIndex: |_index, _id| true; // sized for the maximum number of orders
 }
 
 /// Random ids round a moving front, some far off, against a hash map, which is returned.
 fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, OrderHandle> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut plain: BTreeMap<u64, OrderHandle> = BTreeMap::new();
+    let mut reference: BTreeMap<u64, OrderHandle> = BTreeMap::new();
     let mut front = 1 << 33;
     for step in 1..30_000_u32 {
         front += random.next_u64() % 3;
@@ -172,24 +172,24 @@ fn run_index(seed: u64, index: &mut impl Index, spread: u64) -> BTreeMap<u64, Or
         let id = if far { random.next_u64() } else { front - random.next_u64() % spread };
         let handle = OrderHandle::new(step).expect("steps count from 1");
         if random.next_u32() % 100 < 55 {
-            let (had_room, was_there) = (index.has_room(id), plain.contains_key(&id));
+            let (had_capacity, was_present) = (index.has_capacity(id), reference.contains_key(&id));
             match index.insert(id, handle) {
-                Ok(()) => assert_eq!((plain.insert(id, handle), had_room), (None, true)),
-                Err(InsertError::Duplicate(_)) => assert!(was_there),
-                Err(_) => assert!(!had_room && !was_there),
+                Ok(()) => assert_eq!((reference.insert(id, handle), had_capacity), (None, true)),
+                Err(InsertError::Duplicate(_)) => assert!(was_present),
+                Err(_) => assert!(!had_capacity && !was_present),
             }
         } else {
             // An id near the front, or the oldest present one, so that pages are returned.
-            let oldest = plain.keys().next().copied();
+            let oldest = reference.keys().next().copied();
             let id = if random.next_u32() % 2 == 0 { id } else { oldest.unwrap_or(id) };
-            assert_eq!(index.remove(id), plain.remove(&id));
+            assert_eq!(index.remove(id), reference.remove(&id));
         }
-        assert_eq!(index.find(id), plain.get(&id).copied());
+        assert_eq!(index.find(id), reference.get(&id).copied());
     }
-    for (id, handle) in &plain {
+    for (id, handle) in &reference {
         assert_eq!(index.find(*id), Some(*handle));
     }
-    plain
+    reference
 }
 
 #[test]
@@ -201,15 +201,15 @@ fn an_index_is_a_map() {
         }
         let mut paged =
             PageIndex::untouched(PageLimits { blocks: 3, max_pages: 12, max_pages_per_block: 9 }, 0);
-        let plain = run_index(seed, &mut paged, spread);
+        let reference = run_index(seed, &mut paged, spread);
         let mut from = 0;
         let walked = std::iter::from_fn(|| {
             let (id, handle) = paged.first_from(from)?;
             from = id + 1;
             Some((id, handle))
         });
-        assert!(walked.eq(plain.iter().map(|(id, handle)| (*id, *handle))));
-        for id in plain.keys() {
+        assert!(walked.eq(reference.iter().map(|(id, handle)| (*id, *handle))));
+        for id in reference.keys() {
             assert!(paged.remove(*id).is_some());
         }
         assert_eq!(paged.page_count(), 0, "everything goes back to the pool");
@@ -225,9 +225,9 @@ fn pages_are_refused_at_their_bounds() {
     for id in [0, page, 5, page + 5] {
         assert_eq!(index.insert(id, handle), Ok(()));
     }
-    assert!(!index.has_room(2 * page));
+    assert!(!index.has_capacity(2 * page));
     assert_eq!(index.insert(2 * page, handle), Err(InsertError::IndexFull(2 * page)));
-    assert!(index.has_room(6), "its page is there");
+    assert!(index.has_capacity(6), "its page is there");
     assert_eq!(index.insert(5, handle), Err(InsertError::Duplicate(5)));
     // The other block can still take only the remaining two.
     let block = 1 << 32;
