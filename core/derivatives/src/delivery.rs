@@ -30,8 +30,8 @@ impl TimeMean {
         while self.samples.len() >= self.samples_max
             || self.samples.front().is_some_and(|(sampled_ms, _)| *sampled_ms < since)
         {
-            let Some((_, gone)) = self.samples.pop_front() else { break };
-            self.sum -= i128::from(gone);
+            let Some((_, removed)) = self.samples.pop_front() else { break };
+            self.sum -= i128::from(removed);
         }
         self.samples.push_back((at_ms, price));
         self.sum += i128::from(price);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_forgets_what_is_old() {
+    fn old_samples_leave_the_mean() {
         let mut mean = TimeMean::new(1_000, 4);
         assert_eq!(mean.mean_since(0), None);
         for (at, price) in [(0, 10), (500, 20), (1_000, 30)] {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn options_pay_what_the_index_is_beyond_the_strike() {
+    fn options_pay_the_intrinsic_value() {
         let inverse = Contract { amount_decimals: 1, ..Contract::plain(Style::InverseOption) };
         let (strike, above) = (money("60000"), money("80000"));
         assert_eq!(inverse.payoff(Qty(20), strike, true, above), money("0.5"));

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_hours_cost_the_rate_and_nothing_is_lost() {
+    fn eight_hours_of_funding_cost_the_rate() {
         let perpetual = Contract { amount_step: 10, ..Contract::plain(Style::Inverse) };
         let (mut meter, index) = (FundingMeter::default(), Price(500_000_000));
         let (mut long, mut short) = (Position::default(), Position::default());

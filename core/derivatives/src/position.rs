@@ -94,12 +94,12 @@ impl Position {
     /// Closes the whole position at expiry at a total `value`, not below 0. Returns the profit since the last
     /// settlement, without funding.
     pub fn deliver(&mut self, style: Style, value: Money) -> Money {
-        let won = match self.size {
+        let profit = match self.size {
             0 => Money::ZERO,
             size => gain(style, size > 0, self.entry_value, value),
         };
         (self.size, self.entry_value, self.open_value) = (0, Money::ZERO, Money::ZERO);
-        std::mem::take(&mut self.realized) + won
+        std::mem::take(&mut self.realized) + profit
     }
 
     /// Profit of closing at a price; zero if the price is not above 0.
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_turns_round() {
+    fn a_position_reverses() {
         let linear = Contract::plain(Style::Linear);
         let mut position = Position::default();
         assert_eq!(position.trade(&linear, Side::Buy, Qty(4), Price(100_0000)), Money::ZERO);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_wins_another_loses_to_the_last_digit() {
+    fn profits_and_losses_cancel_exactly() {
         for style in [Style::Inverse, Style::Linear, Style::InverseOption] {
             let contract = Contract { amount_step: 10, amount_decimals: 1, ..Contract::plain(style) };
             let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
