@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_enough() {
+    fn the_list_has_enough_faults() {
         assert!(Fault::ALL.len() >= 34);
     }
 }

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use crate::Fault;
 
 /// A fault that is limited by a number is active for one number in this many.
-const SHOWS_EVERY: u64 = 16;
+const ACTIVE_EVERY: u64 = 16;
 
 thread_local! {
-    static CHOSEN: Cell<Option<Fault>> = const { Cell::new(None) };
+    static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
 /// Keeps a fault planted until it is dropped.
@@ -18,13 +18,13 @@ pub struct Planted(());
 
 /// Plants a fault in all code that this thread runs, and replaces the previous fault.
 pub fn plant(fault: Fault) -> Planted {
-    CHOSEN.set(Some(fault));
+    PLANTED.set(Some(fault));
     Planted(())
 }
 
 impl Drop for Planted {
     fn drop(&mut self) {
-        CHOSEN.set(None);
+        PLANTED.set(None);
     }
 }
 
@@ -32,7 +32,7 @@ impl Drop for Planted {
 #[doc(hidden)]
 #[must_use]
 pub fn is_active(fault: Fault, number: Option<u64>) -> bool {
-    CHOSEN.get() == Some(fault) && number.is_none_or(|number| number % SHOWS_EVERY == SHOWS_EVERY - 1)
+    PLANTED.get() == Some(fault) && number.is_none_or(|number| number % ACTIVE_EVERY == ACTIVE_EVERY - 1)
 }
 
 #[cfg(test)]
@@ -40,12 +40,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_fault_is_there_by_itself() {
+    fn no_fault_is_active_by_default() {
         assert!(!Fault::ALL.iter().any(|fault| is_active(*fault, None)));
     }
 
     #[test]
-    fn each_form_shows_its_fault_while_it_is_planted() {
+    fn each_form_is_active_while_planted() {
         let run = |number: u64| {
             let events = vec![];
             let price = 10;
