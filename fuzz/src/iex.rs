@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::iex::BookBuilder;
-use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_iex::gap_fill::Request;
 use tickpath_iex::{Feed, Header, Listener, Message, Segment, SegmentBuilder, decode, message_len_min, snap};
 use tickpath_reference::ReferenceBooks;
@@ -84,8 +84,8 @@ pub fn iex_books(data: &[u8]) {
             messages.push(message);
             rest = after;
         }
-        fast.handle_messages(Sequence(1), messages.iter().copied(), &mut BooksAlone);
-        plain.handle_messages(Sequence(1), messages.iter().copied(), &mut BooksAlone);
+        fast.handle_messages(Sequence(1), messages.iter().copied(), &mut IgnoreUpdates);
+        plain.handle_messages(Sequence(1), messages.iter().copied(), &mut IgnoreUpdates);
         assert_eq!(fast.books().state_hash(), plain.books().state_hash());
         assert_eq!(fast.counters(), plain.counters());
     }

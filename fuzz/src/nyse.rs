@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel, Packets};
-use tickpath_feed::{BooksAlone, Framing, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, Framing, MessageBooks};
 use tickpath_nyse::{
     Listener, Message, PACKET_LEN_MAX, Packet, PacketBuilder, decode, message_len, message_len_min,
 };
@@ -13,7 +13,7 @@ pub fn xdp(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(3), 16);
     let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
     message(data);
-    builder.handle_message_on(Channel(0), Sequence(1), data, &mut BooksAlone);
+    builder.handle_message_on(Channel(0), Sequence(1), data, &mut IgnoreUpdates);
     let header = Packets::header(data, 1);
     let Ok(packet) = Packet::parse(data) else {
         assert!(Packets::messages(data).is_none());
@@ -39,11 +39,11 @@ pub fn xdp(data: &[u8]) {
     // Twice: the second time many orders rest already. Applying one message after the other gives the same
     // result.
     let mut alone = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
-    alone.handle_message_on(Channel(0), Sequence(1), data, &mut BooksAlone);
+    alone.handle_message_on(Channel(0), Sequence(1), data, &mut IgnoreUpdates);
     for _ in 0..2 {
-        builder.handle_packet(Channel(0), &packet, &mut BooksAlone);
+        builder.handle_packet(Channel(0), &packet, &mut IgnoreUpdates);
         for (number, bytes) in &messages {
-            alone.handle_message_on(Channel(0), Sequence(u64::from(*number)), bytes, &mut BooksAlone);
+            alone.handle_message_on(Channel(0), Sequence(u64::from(*number)), bytes, &mut IgnoreUpdates);
         }
     }
     let (together, alone_is) = (builder.instruments(), alone.instruments());

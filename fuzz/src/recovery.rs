@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{COPY_HEADER_LEN, Copy};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, SnapshotHealer, SnapshotOutcome, SnapshotScope};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, SnapshotRecovery, SnapshotOutcome, SnapshotScope};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::soupbintcp::{
     BufferTooShort, CONTROL_LEN_MAX, ClientEvent, ClientSession, LoginRequest,
@@ -24,7 +24,7 @@ const NEXT: Sequence = Sequence(10);
 
 /// Books that lost everything before [`NEXT`], and their recovery.
 struct Listener<B> {
-    healer: SnapshotHealer,
+    recovery: SnapshotRecovery,
     builder: BookBuilder<B>,
     next: Sequence,
 }
@@ -32,27 +32,27 @@ struct Listener<B> {
 impl<B: BooksById> Listener<B> {
     fn new(books: B) -> Self {
         let mut builder = BookBuilder::new(books);
-        let mut healer = SnapshotHealer::new(InstrumentId(INSTRUMENTS), HELD_MAX);
-        builder.handle_lost(&mut BooksAlone);
-        healer.handle_lost(NEXT);
-        Listener { healer, builder, next: NEXT }
+        let mut recovery = SnapshotRecovery::new(InstrumentId(INSTRUMENTS), HELD_MAX);
+        builder.handle_lost(&mut IgnoreUpdates);
+        recovery.handle_lost(NEXT);
+        Listener { recovery, builder, next: NEXT }
     }
 
     fn take_live(&mut self, message: &[u8]) {
-        self.healer.handle_message(self.next, message, &mut self.builder, &mut BooksAlone);
+        self.recovery.handle_message(self.next, message, &mut self.builder, &mut IgnoreUpdates);
         self.next = self.next.next();
         self.check();
     }
 
     fn take(&mut self, scope: SnapshotScope, message: &[u8]) -> Option<SnapshotOutcome> {
-        let before = self.healer.waiting();
-        let outcome = self.healer.handle_snapshot(scope, message, &mut self.builder, &mut BooksAlone);
-        let healed = match outcome {
-            Some(SnapshotOutcome::Healed(count)) => count,
+        let before = self.recovery.waiting();
+        let outcome = self.recovery.handle_snapshot(scope, message, &mut self.builder, &mut IgnoreUpdates);
+        let recovered = match outcome {
+            Some(SnapshotOutcome::Recovered(count)) => count,
             _ => 0,
         };
-        assert_eq!(self.healer.waiting() + healed, before, "{outcome:?}");
-        assert!(scope != SnapshotScope::Market || healed == 0 || healed == before, "all or none");
+        assert_eq!(self.recovery.waiting() + recovered, before, "{outcome:?}");
+        assert!(scope != SnapshotScope::Market || recovered == 0 || recovered == before, "all or none");
         self.check();
         outcome
     }
@@ -62,8 +62,8 @@ impl<B: BooksById> Listener<B> {
         let is_stale =
             |id| self.builder.instrument(InstrumentId(id)).expect("a book").health >= BookHealth::Stale;
         let stale = (1..=INSTRUMENTS).filter(|id| is_stale(*id)).count();
-        assert!(stale >= self.healer.waiting() as usize);
-        assert_eq!(self.healer.needs_snapshot(), self.healer.waiting() > 0);
+        assert!(stale >= self.recovery.waiting() as usize);
+        assert_eq!(self.recovery.needs_snapshot(), self.recovery.waiting() > 0);
     }
 }
 
@@ -92,8 +92,8 @@ fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
             at += used;
             match event {
                 ClientEvent::LoginAccepted { .. } => {
-                    fast.healer.begin(scope);
-                    plain.healer.begin(scope);
+                    fast.recovery.begin(scope);
+                    plain.recovery.begin(scope);
                 }
                 ClientEvent::Message { message, .. } => {
                     if let Some(end) = end_of(message) {
@@ -114,7 +114,7 @@ fn read_snapshots(data: &[u8]) -> Vec<SnapshotOutcome> {
         }
         received.drain(..at);
     }
-    fast.healer.abandon();
+    fast.recovery.abandon();
     fast.check();
     outcomes
 }
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn seeds_heal_books_and_are_too_old() {
-        use SnapshotOutcome::{Healed, TooOld};
+        use SnapshotOutcome::{Recovered, TooOld};
         let outcomes: Vec<_> = crate::seeds::glimpse().iter().map(|seed| read_snapshots(seed)).collect();
-        assert_eq!(outcomes, [vec![Healed(3)], vec![Healed(1), Healed(1)], vec![TooOld], vec![Healed(1)]]);
+        assert_eq!(outcomes, [vec![Recovered(3)], vec![Recovered(1), Recovered(1)], vec![TooOld], vec![Recovered(1)]]);
     }
 }

@@ -275,7 +275,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             to.far_ahead[index].set(line.far_ahead);
             to.wrong_session[index].set(line.wrong_session);
         }
-        to.foreign_sessions.set(from.foreign_sessions);
+        to.foreign_sessions.set(from.other_sessions);
         to.messages.set(channel.arbiter().next_sequence().0 - 1);
         to.gaps_opened.set(from.gaps_opened);
         to.gaps_healed_by_line.set(from.gaps_healed_by_line);
@@ -291,7 +291,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         }
         let sockets = sockets.counters();
         to.packets[2].set(sockets.answers);
-        to.foreign_answers.set(sockets.unasked);
+        to.foreign_answers.set(sockets.unsolicited);
         if let Some(healer) = channel.snapshots() {
             to.snapshots.publish(healer, &sockets);
         }

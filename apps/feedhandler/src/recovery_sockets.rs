@@ -91,7 +91,7 @@ impl<N: Network> RecoverySockets<N> {
                 self.counters.answers += 1;
                 take(&self.buffer[..received.len]);
             } else {
-                self.counters.unasked += 1;
+                self.counters.unsolicited += 1;
             }
         }
         count
@@ -199,7 +199,7 @@ impl<N: Network> RecoverySockets<N> {
         while count < R::MESSAGES_PER_TURN {
             progress = client.handle_bytes(now, tcp.received(), target);
             match progress {
-                StreamProgress::Taken(len) => tcp.consume(len),
+                StreamProgress::Consumed(len) => tcp.consume(len),
                 StreamProgress::Accepted(len) => {
                     tcp.consume(len);
                     is_accepted = true;
@@ -220,7 +220,7 @@ impl<N: Network> RecoverySockets<N> {
             StreamProgress::Finished => connection.finish(now),
             StreamProgress::NotYet => connection.retry(now),
             StreamProgress::WaitUntil(until) => connection.wait_until(until),
-            StreamProgress::Taken(_) | StreamProgress::Accepted(_) | StreamProgress::Incomplete
+            StreamProgress::Consumed(_) | StreamProgress::Accepted(_) | StreamProgress::Incomplete
                 if is_sent && !is_cut_off && !client.is_silent(now) => {}
             _ => {
                 connection.fail(now);

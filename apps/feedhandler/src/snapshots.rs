@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 
 use tickpath_agent::Counter;
-use tickpath_feed::{SnapshotHealer, SocketCounters};
+use tickpath_feed::{SnapshotRecovery, SocketCounters};
 use tickpath_net::ReconnectConfig;
 use tickpath_types::Nanos;
 
@@ -65,10 +65,10 @@ pub struct SnapshotCounters {
 
 impl SnapshotCounters {
     /// Publishes the counters.
-    pub(crate) fn publish(&self, healer: &SnapshotHealer, sockets: &SocketCounters) {
+    pub(crate) fn publish(&self, healer: &SnapshotRecovery, sockets: &SocketCounters) {
         let counters = healer.counters();
         self.waiting.set(healer.waiting().into());
-        self.healed.set(counters.healed);
+        self.healed.set(counters.recovered);
         self.connections.set(sockets.connections);
         self.failures.set(sockets.failures);
         self.channel_joins.set(sockets.joins);

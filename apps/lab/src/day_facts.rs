@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use tickpath_book::{BooksById, DirectBooks};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::itch50::{AddOrder, AddOrderMpid, OrderReplace};
 use tickpath_types::Sequence;
 
@@ -26,7 +26,7 @@ pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayFacts>
     let mut refs = References::default();
     let mut facts = DayFacts::default();
     for (message, sequence) in itch_books::frames(file).zip(1..) {
-        builder.handle_message(Sequence(sequence), message, &mut BooksAlone);
+        builder.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
         let live = builder.books().order_count();
         refs.see(message)?;
         if live > facts.live_max {

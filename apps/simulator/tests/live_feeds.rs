@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 
 use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BooksAlone, MessageBooks, iex, xdp};
+use tickpath_feed::{IgnoreUpdates, MessageBooks, iex, xdp};
 use tickpath_feedhandler::live::{ChannelSection, ChannelStatus, LiveConfig, LiveHandler, ProtocolName};
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_iex::gap_fill::Request;
@@ -183,7 +183,7 @@ fn xdp_messages_that_both_lines_lose_come_from_the_request_server() {
         let limits = BookLimits::new(InstrumentId(16), 4_096);
         let mut books = xdp::BookBuilder::new(Indexed::<ReferenceBooks>::new(limits), EPOCH);
         for (message, sequence) in messages.iter().zip(1..) {
-            books.handle_message(Sequence(sequence), message, &mut BooksAlone);
+            books.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
         }
         let end = messages.len() as u64 + 1;
         let mut heartbeat = PacketBuilder::new([0; 64], end as u32);
@@ -250,7 +250,7 @@ fn iex_messages_that_both_lines_lose_come_from_gap_fill() {
         let limits = BookLimits::new(InstrumentId(16), 4_096);
         let mut books = iex::BookBuilder::new(Feed::Deep10, Indexed::<ReferenceBooks>::new(limits));
         for (message, sequence) in messages.iter().zip(1..) {
-            books.handle_message(Sequence(sequence), message, &mut BooksAlone);
+            books.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
         }
         let end = messages.len() as u64 + 1;
         let packet = |first| segment(&messages, first, 10, Nanos(first));

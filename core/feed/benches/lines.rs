@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, Line, MessageBooks, MoldUdp64,
+    ArbiterConfig, BookBuilder, IgnoreUpdates, Channel, ChannelConfig, Line, MessageBooks, MoldUdp64,
     UpdateListener,
 };
 use tickpath_flowgen::{ItchDay, ItchDayConfig};
@@ -34,13 +34,13 @@ fn limits(config: &ItchDayConfig) -> BookLimits {
 /// Returns the day in full packets, and the hash of the resulting books.
 fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
-    let mut twin = BookBuilder::new(DirectBooks::new(limits(&config)));
+    let mut reference = BookBuilder::new(DirectBooks::new(limits(&config)));
     let mut packets = vec![];
     let mut day = ItchDay::new(config).unwrap();
-    let mut room = [0; MESSAGE_LEN_MAX];
-    while let Some(len) = day.next_message(&mut room) {
-        let message = &room[..len];
-        twin.handle_message(Sequence(1), message, &mut BooksAlone);
+    let mut buffer = [0; MESSAGE_LEN_MAX];
+    while let Some(len) = day.next_message(&mut buffer) {
+        let message = &buffer[..len];
+        reference.handle_message(Sequence(1), message, &mut IgnoreUpdates);
         if !builder.has_room_for(message.len()) {
             packets.push(builder.finish().to_vec());
             builder.start_next();
@@ -48,7 +48,7 @@ fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
         builder.push(message).unwrap();
     }
     packets.push(builder.finish().to_vec());
-    (packets, twin.books().state_hash())
+    (packets, reference.books().state_hash())
 }
 
 /// Returns the nanoseconds per message.
@@ -74,10 +74,10 @@ fn main() {
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let config = ItchDayConfig::itch_8000().scaled(if is_bench { 20 } else { 2_000 });
     let (packets, hash) = packets(config);
-    let (mut alone, mut told) = (f64::INFINITY, f64::INFINITY);
+    let (mut without_updates, mut with_updates) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..if is_bench { 7 } else { 1 } {
-        alone = alone.min(pass(&packets, &config, hash, &mut BooksAlone));
-        told = told.min(pass(&packets, &config, hash, &mut Updates(0)));
+        without_updates = without_updates.min(pass(&packets, &config, hash, &mut IgnoreUpdates));
+        with_updates = with_updates.min(pass(&packets, &config, hash, &mut Updates(0)));
     }
-    println!("lines: {told:.1} ns a message with updates, {alone:.1} ns for the books alone");
+    println!("lines: {with_updates:.1} ns a message with updates, {without_updates:.1} ns for the books alone");
 }

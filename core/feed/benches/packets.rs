@@ -59,7 +59,7 @@ fn instruments() -> Vec<Instrument> {
 fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let instruments = instruments();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
-    let mut crowd = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
+    let mut background_flow = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
     let mut packet = PacketBuilder::new(vec![0; 60_000], Session::BLANK, Sequence(1));
     let (mut packets, mut messages) = (Vec::new(), 0);
     let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {
@@ -67,7 +67,7 @@ fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
         state: TradingState::Trading,
     });
     let flow = (0..actions)
-        .map(|_| CommandKind::Order(crowd.poll(Nanos::MAX).expect("the flow is endless").request));
+        .map(|_| CommandKind::Order(background_flow.poll(Nanos::MAX).expect("the flow is endless").request));
     for (kind, sequence) in opening.chain(flow).zip(1..) {
         let mut events: Vec<MarketEvent> = vec![];
         let command =

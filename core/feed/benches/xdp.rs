@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
-use tickpath_feed::{self as feed, BooksAlone, MessageBooks};
+use tickpath_feed::{self as feed, IgnoreUpdates, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nyse::{Messages, Packet};
@@ -70,7 +70,7 @@ fn pass<B: BooksById>(config: &ItchDayConfig, capture: &[u8], messages: u64) -> 
     let mut builder = BookBuilder::new(B::new(limits), MIDNIGHT);
     let start = Instant::now();
     let walk = Walk { rest: &black_box(capture)[24..], channel: Channel(0), next: [1; 17], messages: None };
-    let count = builder.handle_batch(walk, &mut BooksAlone);
+    let count = builder.handle_batch(walk, &mut IgnoreUpdates);
     let elapsed = start.elapsed();
     assert_eq!((count, builder.instruments().contradictions()), (messages, 0));
     (elapsed.as_nanos() as f64 / messages as f64, builder.instruments().books().state_hash())
@@ -94,7 +94,7 @@ fn itch_pass(config: &ItchDayConfig, file: &[u8]) -> f64 {
     let mut builder = feed::BookBuilder::new(DirectBooks::new(limits));
     let start = Instant::now();
     let frames = Frames::new(black_box(file), Lengths::Prefixed).map_while(Result::ok);
-    let count = builder.handle_batch(Sequence(1), frames, &mut BooksAlone);
+    let count = builder.handle_batch(Sequence(1), frames, &mut IgnoreUpdates);
     assert_eq!(count, config.messages);
     start.elapsed().as_nanos() as f64 / count as f64
 }

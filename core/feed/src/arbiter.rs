@@ -6,12 +6,12 @@ use tickpath_types::{Nanos, Sequence};
 
 use crate::counters::{ArbiterCounters, LineCounters};
 use crate::framing::{Framing, MoldUdp64, PacketHeader, PacketKind};
-use crate::hold::HoldBuffer;
+use crate::reorder_buffer::ReorderBuffer;
 use crate::line::{Line, MAX_AHEAD};
-use crate::marks::Marks;
+use crate::skew::SkewTracker;
 
 /// Consecutive packets of one other session, on either line, that prove that the publisher changed session.
-pub const FOREIGN_PACKETS: u32 = 3;
+pub const SESSION_CHANGE_PACKETS: u32 = 3;
 /// Minimum silence of the present session before the arbiter returns to the session that it left. Without it,
 /// two publishers on one group would make the arbiter alternate between their sessions.
 pub const RETURN_AFTER: Nanos = Nanos::from_secs(3);
@@ -41,10 +41,10 @@ pub trait MessageListener<S = Session> {
     fn on_lost(&mut self, first: Sequence, count: u64);
     /// The publisher ended the session; every message of it was delivered or reported lost.
     fn on_end_of_session(&mut self) {}
-    /// The lines have changed to another session: [`FOREIGN_PACKETS`] of it came in a row. No more messages
+    /// The lines have changed to another session: [`SESSION_CHANGE_PACKETS`] of it came in a row. No more messages
     /// of the present session are to be expected, and state built from it is obsolete. The arbiter drops
-    /// packets of the other session until it is [reset](Arbiter::start_anew).
-    fn on_foreign_session(&mut self, session: S) {
+    /// packets of the other session until it is [reset](Arbiter::reset).
+    fn on_session_change(&mut self, session: S) {
         let _ = session;
     }
     /// The numbering restarts within the same session. The publisher announced it, or [`JUMP_BACK_PACKETS`]
@@ -103,9 +103,9 @@ struct Gap {
     /// Requests made since part of the missing messages last came.
     requests: u32,
     /// A request was made since the gap opened. Until it is filled, the books shown predate it.
-    is_asked: bool,
+    is_requested: bool,
     /// One past the last message of the latest request.
-    asked_end: u64,
+    requested_end: u64,
 }
 
 /// State that is reset when the numbering restarts.
@@ -123,11 +123,11 @@ struct Numbering {
 
 /// Consecutive packets of one other session.
 #[derive(Clone, Copy)]
-struct ForeignRun<S> {
+struct OtherSessionRun<S> {
     session: S,
     count: u32,
     since: Nanos,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Joins lines A and B of one multicast channel, and the answers of its retransmission server, into one
@@ -142,17 +142,17 @@ pub struct Arbiter<F: Framing = MoldUdp64> {
     next: u64,
     /// One past the highest sequence that is known to exist.
     end: u64,
-    held: HoldBuffer<F::Room>,
+    reorder_buffer: ReorderBuffer<F::Storage>,
     gap: Option<Gap>,
     /// True in the normal case: no gap, no end of session, and no line still before a restart.
-    is_plain: bool,
+    is_fast_path: bool,
     request_due: bool,
     /// Packets of another session since the last of this one.
-    foreign: Option<ForeignRun<F::Session>>,
+    other_session: Option<OtherSessionRun<F::Session>>,
     /// The previous session.
-    left: Option<F::Session>,
+    previous_session: Option<F::Session>,
     numbering: Numbering,
-    marks: Marks,
+    skew_tracker: SkewTracker,
     counters: ArbiterCounters,
 }
 
@@ -165,23 +165,23 @@ impl<F: Framing> Arbiter<F> {
             session: None,
             next: 1,
             end: 1,
-            held: HoldBuffer::new(config.hold_messages),
+            reorder_buffer: ReorderBuffer::new(config.hold_messages),
             gap: None,
-            is_plain: false,
+            is_fast_path: false,
             request_due: false,
-            foreign: None,
-            left: None,
+            other_session: None,
+            previous_session: None,
             numbering: Numbering::default(),
-            marks: Marks::new(config.compare_lines),
+            skew_tracker: SkewTracker::new(config.compare_lines),
             counters: ArbiterCounters::default(),
         }
     }
 
     /// Forgets the session and its numbers and follows the next other session from its first message on.
     /// Returns to the same session only after [`RETURN_AFTER`]. The counters keep their values.
-    pub fn start_anew(&mut self) {
-        self.left = self.session.take();
-        self.foreign = None;
+    pub fn reset(&mut self) {
+        self.previous_session = self.session.take();
+        self.other_session = None;
         self.restart_numbers();
         self.counters.lines.iter_mut().for_each(|line| line.restart(true));
     }
@@ -202,66 +202,66 @@ impl<F: Framing> Arbiter<F> {
             return;
         };
         let is_ours = self.session == Some(header.session);
-        if header.starts_anew && is_ours && self.is_restart(line, &header) {
+        if header.is_reset && is_ours && self.is_restart(line, &header) {
             self.counters.restarts += 1;
             self.restart(line, &header, out);
         }
         let is_duplicate = header.end() <= self.next && header.kind == PacketKind::Messages && is_ours;
         failpoint!(DuplicatesDelivered: is_duplicate = false);
         if is_duplicate {
-            self.take_copies(now, line, &header, datagram, out);
+            self.handle_duplicate(now, line, &header, datagram, out);
             return;
         }
         let Some(messages) = F::messages(datagram) else {
             self.line(line).malformed += 1;
             return;
         };
-        if is_ours && self.goes_on(line, &header) {
-            self.foreign = None;
+        if is_ours && self.is_in_sequence(line, &header) {
+            self.other_session = None;
             self.note_line(now, line, &header, datagram);
-            self.take_next(line, &header, messages, out);
+            self.deliver_next(line, &header, messages, out);
             return;
         }
-        if header.kind == PacketKind::Aside {
-            self.counters.aside += 1;
+        if header.kind == PacketKind::OutOfBand {
+            self.counters.out_of_band += 1;
             return;
         }
         if !is_ours {
-            if self.session.is_some() || self.left == Some(header.session) {
-                self.take_foreign(now, line, header.session, out);
+            if self.session.is_some() || self.previous_session == Some(header.session) {
+                self.handle_other_session(now, line, header.session, out);
                 return;
             }
             self.session = Some(header.session);
             self.numbering.started_ns = header.sent_ns;
         }
-        self.foreign = None;
+        self.other_session = None;
         let (first, next) = (header.first, self.next);
-        if self.is_out_of_place(line, first) {
+        if self.is_out_of_range(line, first) {
             return;
         }
         match header.kind {
             PacketKind::Messages => {
                 self.note_line(now, line, &header, datagram);
                 self.end = self.end.max(header.end());
-                self.take_apart(line, first, messages, out);
+                self.handle_each(line, first, messages, out);
             }
-            PacketKind::Heartbeat | PacketKind::EndOfSession | PacketKind::Aside => {
+            PacketKind::Heartbeat | PacketKind::EndOfSession | PacketKind::OutOfBand => {
                 self.count_line(line, &header);
                 self.end = self.end.max(first);
                 if header.kind == PacketKind::EndOfSession {
                     self.numbering.end_of_session = Some(first);
                 }
             }
-            PacketKind::Unavailable => self.take_unavailable(line, &header, out),
+            PacketKind::Unavailable => self.handle_unavailable(line, &header, out),
         }
-        self.settle(now, line, next, out);
+        self.advance(now, line, next, out);
     }
 
     /// Returns true for a packet whose numbers predate a restart or are too far ahead, and counts it.
     #[inline]
-    fn is_out_of_place(&mut self, line: Line, first: u64) -> bool {
+    fn is_out_of_range(&mut self, line: Line, first: u64) -> bool {
         let next = self.next;
-        if self.line(line).is_elsewhere() && self.line(line).is_left_behind(first, next) {
+        if self.line(line).is_before_restart() && self.line(line).is_left_behind(first, next) {
             self.counters.left_behind += 1;
             return true;
         }
@@ -277,14 +277,14 @@ impl<F: Framing> Arbiter<F> {
         let count = missing_end - self.next;
         if gap.requests < self.config.max_requests && count <= self.config.max_gap_messages {
             let doublings = gap.requests.min(WAIT_DOUBLINGS_MAX);
-            (gap.requests, gap.is_asked) = (gap.requests + 1, true);
+            (gap.requests, gap.is_requested) = (gap.requests + 1, true);
             gap.act_at = now + Nanos(self.config.request_timeout.0.saturating_mul(1 << doublings));
             self.gap = Some(gap);
             self.request_due = true;
             return;
         }
         self.give_up(count, out);
-        self.settle(now, Line::Recovery, missing_end, out);
+        self.advance(now, Line::Recovery, missing_end, out);
     }
 
     /// Handles a refusal by the retransmission server: the missing messages are lost.
@@ -292,7 +292,7 @@ impl<F: Framing> Arbiter<F> {
         if self.gap.is_some() {
             let missing_end = self.missing_end();
             self.give_up(missing_end - self.next, out);
-            self.settle(now, Line::Recovery, missing_end, out);
+            self.advance(now, Line::Recovery, missing_end, out);
         }
     }
 
@@ -307,7 +307,7 @@ impl<F: Framing> Arbiter<F> {
         let count = u16::try_from(missing).unwrap_or(u16::MAX).min(self.config.max_request_messages);
         self.counters.requests += 1;
         if let Some(gap) = &mut self.gap {
-            gap.asked_end = self.next + u64::from(count);
+            gap.requested_end = self.next + u64::from(count);
         }
         Some(F::request(session, Sequence(self.next), count))
     }
@@ -334,7 +334,7 @@ impl<F: Framing> Arbiter<F> {
     /// of a long gap is not yet requested.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
-        self.gap.is_some_and(|gap| gap.is_asked)
+        self.gap.is_some_and(|gap| gap.is_requested)
     }
 
     /// True while messages are missing.
@@ -361,7 +361,7 @@ impl<F: Framing> Arbiter<F> {
     }
 
     #[cold]
-    fn take_foreign(
+    fn handle_other_session(
         &mut self,
         now: Nanos,
         line: Line,
@@ -372,19 +372,19 @@ impl<F: Framing> Arbiter<F> {
         if line == Line::Recovery {
             return;
         }
-        let before = self.foreign.filter(|run| run.session == session);
-        let mut run = before.unwrap_or(ForeignRun { session, count: 0, since: now, is_told: false });
+        let before = self.other_session.filter(|run| run.session == session);
+        let mut run = before.unwrap_or(OtherSessionRun { session, count: 0, since: now, is_reported: false });
         run.count = run.count.saturating_add(1);
-        let is_back = self.left == Some(session);
-        if run.count >= FOREIGN_PACKETS
+        let is_back = self.previous_session == Some(session);
+        if run.count >= SESSION_CHANGE_PACKETS
             && (!is_back || now.since(run.since) >= RETURN_AFTER)
-            && !std::mem::replace(&mut run.is_told, true)
+            && !std::mem::replace(&mut run.is_reported, true)
         {
-            self.counters.foreign_sessions += 1;
-            self.left = self.left.filter(|_| !is_back);
-            out.on_foreign_session(session);
+            self.counters.other_sessions += 1;
+            self.previous_session = self.previous_session.filter(|_| !is_back);
+            out.on_session_change(session);
         }
-        self.foreign = Some(run);
+        self.other_session = Some(run);
     }
 
     /// Returns true if a packet that begins the numbering restarts it. A duplicate of the first packet does
@@ -413,16 +413,16 @@ impl<F: Framing> Arbiter<F> {
 
     fn restart_numbers(&mut self) {
         (self.next, self.end) = (1, 1);
-        self.held.clear();
-        (self.gap, self.is_plain) = (None, false);
+        self.reorder_buffer.clear();
+        (self.gap, self.is_fast_path) = (None, false);
         self.request_due = false;
         self.numbering = Numbering::default();
-        self.marks.clear();
+        self.skew_tracker.clear();
     }
 
     /// Handles a packet that brings nothing new, by its header alone.
     #[inline]
-    fn take_copies(
+    fn handle_duplicate(
         &mut self,
         now: Nanos,
         line: Line,
@@ -430,16 +430,16 @@ impl<F: Framing> Arbiter<F> {
         datagram: &[u8],
         out: &mut impl MessageListener<F::Session>,
     ) {
-        self.foreign = None;
+        self.other_session = None;
         self.count_line(line, header);
         self.line(line).duplicate_messages += header.count;
         if line == Line::Recovery {
             return;
         }
-        if let Some(copy) = self.marks.compare(now, line, header, F::body(datagram)) {
-            self.line(line).skew.record(copy.behind);
-            if copy.differs {
-                self.disagree(header.first, datagram, out);
+        if let Some(duplicate) = self.skew_tracker.compare(now, line, header, F::body(datagram)) {
+            self.line(line).skew.record(duplicate.behind);
+            if duplicate.differs {
+                self.report_disagreement(header.first, datagram, out);
             }
         }
         if self.line(line).back_run >= u64::from(JUMP_BACK_PACKETS) {
@@ -450,7 +450,7 @@ impl<F: Framing> Arbiter<F> {
     }
 
     #[cold]
-    fn disagree(&mut self, first: u64, datagram: &[u8], out: &mut impl MessageListener<F::Session>) {
+    fn report_disagreement(&mut self, first: u64, datagram: &[u8], out: &mut impl MessageListener<F::Session>) {
         self.counters.disagreements += 1;
         if let Some(messages) = F::messages(datagram) {
             out.on_disagreement(Sequence(first), messages);
@@ -459,7 +459,7 @@ impl<F: Framing> Arbiter<F> {
 
     /// Handles a notice that the publisher no longer has these messages: those that are next count as lost.
     #[cold]
-    fn take_unavailable(
+    fn handle_unavailable(
         &mut self,
         line: Line,
         header: &PacketHeader<F::Session>,
@@ -482,23 +482,23 @@ impl<F: Framing> Arbiter<F> {
 
     /// Returns the end (exclusive) of the run of missing messages that begins at `next`.
     fn missing_end(&mut self) -> u64 {
-        self.held.first_held(self.next, self.end).unwrap_or(self.end)
+        self.reorder_buffer.first_held(self.next, self.end).unwrap_or(self.end)
     }
 
     /// Returns true for the usual case: no gap is open, and a packet of a line overlaps or follows `next`.
     #[inline(always)]
-    fn goes_on(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
+    fn is_in_sequence(&self, line: Line, header: &PacketHeader<F::Session>) -> bool {
         failpoint!(DuplicatesDelivered => return false);
         failpoint!(HeldMessagesSwapped => return false);
-        self.is_plain
+        self.is_fast_path
             && header.first <= self.next
             && header.kind == PacketKind::Messages
             && line != Line::Recovery
     }
 
-    /// Delivers the new messages of a packet that is [in sequence](Self::goes_on).
+    /// Delivers the new messages of a packet that is [in sequence](Self::is_in_sequence).
     #[inline(always)]
-    fn take_next<'a>(
+    fn deliver_next<'a>(
         &mut self,
         line: Line,
         header: &PacketHeader<F::Session>,
@@ -517,7 +517,7 @@ impl<F: Framing> Arbiter<F> {
     }
 
     /// Handles the messages of a packet one by one: each is delivered, held, or dropped as a duplicate.
-    fn take_apart<'a>(
+    fn handle_each<'a>(
         &mut self,
         line: Line,
         first: u64,
@@ -526,7 +526,7 @@ impl<F: Framing> Arbiter<F> {
     ) {
         for (sequence, message) in (first..).zip(messages) {
             if sequence == self.next {
-                let is_first = self.held.take(sequence).is_none();
+                let is_first = self.reorder_buffer.take(sequence).is_none();
                 out.on_message(Sequence(sequence), message);
                 self.next += 1;
                 let line = self.line(line);
@@ -534,11 +534,11 @@ impl<F: Framing> Arbiter<F> {
             } else if sequence < self.next {
                 self.line(line).duplicate_messages += 1;
                 failpoint!(DuplicatesDelivered => out.on_message(Sequence(sequence), message));
-            } else if self.held.hold(self.next, sequence, message) {
+            } else if self.reorder_buffer.hold(self.next, sequence, message) {
                 self.line(line).first_messages += 1;
             } else {
                 self.counters.not_held += 1;
-                if self.held.peek(sequence).is_some_and(|held| held != message) {
+                if self.reorder_buffer.peek(sequence).is_some_and(|held| held != message) {
                     self.counters.disagreements += 1;
                     out.on_disagreement(Sequence(sequence), std::iter::once(message));
                 }
@@ -547,7 +547,7 @@ impl<F: Framing> Arbiter<F> {
     }
 
     /// Delivers held messages that are next in sequence, then opens, keeps or closes the gap.
-    fn settle(
+    fn advance(
         &mut self,
         now: Nanos,
         line: Line,
@@ -555,9 +555,9 @@ impl<F: Framing> Arbiter<F> {
         out: &mut impl MessageListener<F::Session>,
     ) {
         self.deliver_held(now, line, before_packet, out);
-        self.is_plain = self.gap.is_none()
+        self.is_fast_path = self.gap.is_none()
             && self.numbering.end_of_session.is_none()
-            && !self.counters.lines.iter().any(LineCounters::is_elsewhere);
+            && !self.counters.lines.iter().any(LineCounters::is_before_restart);
     }
 
     fn deliver_held(
@@ -570,7 +570,7 @@ impl<F: Framing> Arbiter<F> {
         loop {
             let next = self.next;
             failpoint!(HeldMessagesSwapped: next = next ^ 1);
-            let Some(message) = self.held.take(next) else { break };
+            let Some(message) = self.reorder_buffer.take(next) else { break };
             out.on_message(Sequence(self.next), message);
             self.next += 1;
         }
@@ -587,12 +587,12 @@ impl<F: Framing> Arbiter<F> {
             None => {
                 self.counters.gaps_opened += 1;
                 let act_at = now + self.config.reorder_wait;
-                self.gap = Some(Gap { opened: now, act_at, requests: 0, is_asked: false, asked_end: 0 });
+                self.gap = Some(Gap { opened: now, act_at, requests: 0, is_requested: false, requested_end: 0 });
             }
             // The gap has moved. After a complete answer, request the rest at once; wait for the rest of a
             // partial one. After progress on a line, give the other line time to bring the rest.
             Some(gap) if self.next > before_packet => {
-                let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.asked_end;
+                let is_answered = F::ANSWERS_ARE_ONE_PACKET || self.next >= gap.requested_end;
                 let wait = match line {
                     Line::Recovery if is_answered => Nanos::ZERO,
                     Line::Recovery => self.config.request_timeout,
@@ -627,7 +627,7 @@ impl<F: Framing> Arbiter<F> {
         self.count_line(line, header);
         if line != Line::Recovery {
             self.numbering.newest_ns = self.numbering.newest_ns.max(header.sent_ns);
-            self.marks.note(now, line, header, F::body(datagram));
+            self.skew_tracker.note(now, line, header, F::body(datagram));
         }
     }
 
@@ -640,6 +640,6 @@ impl<F: Framing> Arbiter<F> {
             line.next_sequence = end;
             return;
         }
-        line.count_step(first, end, known_end);
+        line.count_jump(first, end, known_end);
     }
 }

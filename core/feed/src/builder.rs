@@ -133,7 +133,7 @@ struct Apply<'a, B, L> {
 macro_rules! add {
     ($self:ident, $message:ident) => {
         let Some(side) = $message.side.side() else {
-            return $self.instruments.refuse($message.stock_locate.get());
+            return $self.instruments.count_refused($message.stock_locate.get());
         };
         let change = Change {
             instrument: $message.stock_locate.get(),

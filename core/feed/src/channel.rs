@@ -7,7 +7,7 @@ use crate::arbiter::{Arbiter, ArbiterConfig, MessageListener};
 use crate::counters::ArbiterCounters;
 use crate::deferred::Deferred;
 use crate::framing::{Framing, MoldUdp64};
-use crate::heal::SnapshotHealer;
+use crate::snapshot_recovery::SnapshotRecovery;
 use crate::instruments::UpdateListener;
 use crate::line::Line;
 use crate::message_books::MessageBooks;
@@ -60,7 +60,7 @@ pub struct ChannelCounters {
 ///
 /// Packets and time enter through `handle_*`, updates leave through the listener, and requests through
 /// `poll_*`. The channel performs no IO and reads no clock. A snapshot client checks
-/// [`needs_snapshot`](Self::needs_snapshot) and feeds [`healer`](Self::healer).
+/// [`needs_snapshot`](Self::needs_snapshot) and feeds [`recovery`](Self::recovery).
 pub struct Channel<B, F: Framing = MoldUdp64> {
     arbiter: Arbiter<F>,
     content: Content<B, F>,
@@ -70,11 +70,11 @@ pub struct Channel<B, F: Framing = MoldUdp64> {
 struct Content<B, F: Framing> {
     config: ChannelConfig,
     books: B,
-    healer: Option<SnapshotHealer<F::Room>>,
+    recovery: Option<SnapshotRecovery<F::Storage>>,
     /// Deferred messages of a short packet.
-    deferred: Deferred<F::Room>,
+    deferred: Deferred<F::Storage>,
     /// The session to which the lines have changed.
-    foreign: Option<F::Session>,
+    new_session: Option<F::Session>,
     /// Automatic resyncs so far, by book.
     resyncs: Box<[u8]>,
     suspected: u64,
@@ -86,15 +86,15 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
     #[must_use]
     pub fn new(config: &ChannelConfig, books: B) -> Channel<B, F> {
         let last = books.instruments().ids().last().unwrap_or_default();
-        let healer = config.hold_snapshot.map(|held_max| SnapshotHealer::new(last, held_max));
+        let recovery = config.hold_snapshot.map(|held_max| SnapshotRecovery::new(last, held_max));
         Channel {
             arbiter: Arbiter::new(config.arbiter),
             content: Content {
                 config: *config,
                 books,
-                healer,
+                recovery,
                 deferred: Deferred::new(),
-                foreign: None,
+                new_session: None,
                 resyncs: vec![0; usize::from(last.0) + 1].into_boxed_slice(),
                 suspected: 0,
                 counters: ChannelCounters::default(),
@@ -124,7 +124,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         let delivery = if defers { Delivery::First } else { Delivery::All };
         let Channel { arbiter, content } = self;
         arbiter.handle_packet(now, line, datagram, &mut Deliver { content, delivery, out });
-        self.settle(out);
+        self.check_changes(out);
     }
 
     /// Applies the next deferred message; returns false if there is none.
@@ -148,28 +148,28 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         out: &mut impl UpdateListener,
     ) {
         Deliver { content: &mut self.content, delivery: Delivery::All, out }.on_messages(first, messages);
-        self.settle(out);
+        self.check_changes(out);
     }
 
     /// Advances the arbiter's time.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_timeout(now, &mut Deliver { content, delivery: Delivery::All, out });
-        self.settle(out);
+        self.check_changes(out);
     }
 
     /// Handles a refusal by the server: the missing messages are lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
         arbiter.handle_refused(now, &mut Deliver { content, delivery: Delivery::All, out });
-        self.settle(out);
+        self.check_changes(out);
     }
 
     /// Returns the session to which the lines have changed, once, if the channel does not follow it.
     #[inline(always)]
     pub fn poll_session_change(&mut self) -> Option<F::Session> {
-        let session = self.content.foreign?;
-        self.content.foreign = None;
+        let session = self.content.new_session?;
+        self.content.new_session = None;
         Some(session)
     }
 
@@ -189,13 +189,13 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
     #[inline]
     #[must_use]
     pub fn needs_snapshot(&self) -> bool {
-        self.content.healer.as_ref().is_some_and(SnapshotHealer::needs_snapshot)
+        self.content.recovery.as_ref().is_some_and(SnapshotRecovery::needs_snapshot)
     }
 
     /// Returns the snapshot recovery and the books that it loads; `None` where there are no snapshots.
-    pub fn healer(&mut self) -> Option<(&mut SnapshotHealer<F::Room>, &mut B)> {
-        let Content { healer, books, .. } = &mut self.content;
-        healer.as_mut().map(|healer| (healer, books))
+    pub fn recovery(&mut self) -> Option<(&mut SnapshotRecovery<F::Storage>, &mut B)> {
+        let Content { recovery, books, .. } = &mut self.content;
+        recovery.as_mut().map(|recovery| (recovery, books))
     }
 
     /// Starts a resync of one book on request; the book is suspect until it has recovered. Returns false
@@ -203,8 +203,8 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
     pub fn resync(&mut self, id: InstrumentId, out: &mut impl UpdateListener) -> bool {
         let next = self.arbiter.next_sequence();
         let content = &mut self.content;
-        let Some(healer) = &mut content.healer else { return false };
-        if healer.resync(id, next) {
+        let Some(recovery) = &mut content.recovery else { return false };
+        if recovery.resync(id, next) {
             content.counters.resyncs_asked += 1;
             content.resyncs[usize::from(id.0)] = 0;
             let instruments = content.books.instruments_mut();
@@ -212,7 +212,7 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
             instruments.report_status(id, out);
             return true;
         }
-        healer.is_waiting(id)
+        recovery.is_waiting(id)
     }
 
     /// The books.
@@ -247,8 +247,8 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
 
     /// Returns the snapshot recovery; `None` where there are no snapshots.
     #[must_use]
-    pub const fn snapshots(&self) -> Option<&SnapshotHealer<F::Room>> {
-        self.content.healer.as_ref()
+    pub const fn snapshots(&self) -> Option<&SnapshotRecovery<F::Storage>> {
+        self.content.recovery.as_ref()
     }
 
     /// Returns the channel's other counters.
@@ -259,20 +259,20 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
 
     /// Runs after each input: follows a session change, reports gap recovery, and resyncs suspect books.
     #[inline]
-    fn settle(&mut self, out: &mut impl UpdateListener) {
+    fn check_changes(&mut self, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = &*self;
         let instruments = content.books.instruments();
-        if content.foreign.is_some()
+        if content.new_session.is_some()
             || instruments.is_recovering() != arbiter.is_recovering()
             || instruments.suspected() != content.suspected
         {
-            self.settle_changes(out);
+            self.apply_changes(out);
         }
     }
 
     #[cold]
-    fn settle_changes(&mut self, out: &mut impl UpdateListener) {
-        if self.content.foreign.is_some() && self.content.config.follow_sessions {
+    fn apply_changes(&mut self, out: &mut impl UpdateListener) {
+        if self.content.new_session.is_some() && self.content.config.follow_sessions {
             self.follow(out);
         }
         let is_recovering = self.arbiter.is_recovering();
@@ -283,16 +283,16 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
             && self.content.config.resync_suspects
         {
             let next = self.arbiter.next_sequence();
-            self.content.heal_suspects(next);
+            self.content.start_resyncs(next);
         }
     }
 
     /// Follows the lines to another session with empty books.
     #[cold]
     pub fn follow(&mut self, out: &mut impl UpdateListener) {
-        self.content.foreign = None;
+        self.content.new_session = None;
         self.content.counters.session_changes += 1;
-        self.arbiter.start_anew();
+        self.arbiter.reset();
         self.content.restart(out);
     }
 }
@@ -306,17 +306,17 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
     }
 
     #[cold]
-    fn apply_healing(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        if let Some(healer) = &mut self.healer {
-            healer.handle_message(sequence, message, &mut self.books, out);
+    fn apply_in_recovery(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.handle_message(sequence, message, &mut self.books, out);
         }
     }
 
     /// Applies the next message to its book, or passes it to snapshot recovery.
     #[inline]
     fn apply(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        match &self.healer {
-            Some(healer) if healer.is_active() => self.apply_healing(sequence, message, out),
+        match &self.recovery {
+            Some(recovery) if recovery.is_active() => self.apply_in_recovery(sequence, message, out),
             _ => {
                 out.on_apply(sequence);
                 self.books.handle_message(sequence, message, out);
@@ -328,15 +328,15 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
     fn restart(&mut self, out: &mut impl UpdateListener) {
         self.books.handle_restart(out);
         self.resyncs.fill(0);
-        if let Some(healer) = &mut self.healer {
-            healer.restart();
+        if let Some(recovery) = &mut self.recovery {
+            recovery.restart();
         }
     }
 
     /// Starts a resync of every suspect book that has attempts left.
     #[cold]
-    fn heal_suspects(&mut self, next: Sequence) {
-        let Some(healer) = &mut self.healer else { return };
+    fn start_resyncs(&mut self, next: Sequence) {
+        let Some(recovery) = &mut self.recovery else { return };
         let instruments = self.books.instruments();
         for id in instruments.ids() {
             let Some(state) = instruments.instrument(id) else { continue };
@@ -344,7 +344,7 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
             if state.health == BookHealth::Suspect
                 && state.reason != Some(SuspectReason::OtherSymbol)
                 && *resyncs < RESYNCS_MAX
-                && healer.resync(id, next)
+                && recovery.resync(id, next)
             {
                 *resyncs += 1;
                 self.counters.resyncs += 1;
@@ -352,10 +352,10 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
         }
     }
 
-    fn lose(&mut self, next: Sequence, out: &mut impl UpdateListener) {
+    fn handle_lost(&mut self, next: Sequence, out: &mut impl UpdateListener) {
         self.books.handle_lost(out);
-        if let Some(healer) = &mut self.healer {
-            healer.handle_lost(next);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.handle_lost(next);
         }
     }
 }
@@ -398,8 +398,8 @@ impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session>
 
     #[inline]
     fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
-        let is_together = !L::WANTS_MESSAGES && self.delivery == Delivery::All;
-        if !is_together || self.content.healer.as_ref().is_some_and(SnapshotHealer::is_active) {
+        let is_batch = !L::WANTS_MESSAGES && self.delivery == Delivery::All;
+        if !is_batch || self.content.recovery.as_ref().is_some_and(SnapshotRecovery::is_active) {
             let mut sequence = first;
             for message in messages {
                 self.on_message(sequence, message);
@@ -412,7 +412,7 @@ impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session>
 
     #[cold]
     fn on_lost(&mut self, first: Sequence, count: u64) {
-        self.content.lose(Sequence(first.0 + count), self.out);
+        self.content.handle_lost(Sequence(first.0 + count), self.out);
     }
 
     #[cold]
@@ -421,8 +421,8 @@ impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session>
     }
 
     #[cold]
-    fn on_foreign_session(&mut self, session: F::Session) {
-        self.content.foreign = Some(session);
+    fn on_session_change(&mut self, session: F::Session) {
+        self.content.new_session = Some(session);
         if !self.content.config.follow_sessions {
             self.content.books.handle_lost(self.out);
         }

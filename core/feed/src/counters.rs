@@ -40,7 +40,7 @@ pub struct LineCounters {
 
 impl LineCounters {
     /// Counts a datagram that does not begin where the previous one ended; all before `known_end` exists.
-    pub(crate) fn count_step(&mut self, first: u64, end: u64, known_end: u64) {
+    pub(crate) fn count_jump(&mut self, first: u64, end: u64, known_end: u64) {
         if first > self.next_sequence {
             if self.next_sequence != 0 {
                 self.missed_messages += first - self.next_sequence;
@@ -49,10 +49,10 @@ impl LineCounters {
             self.backward += 1;
             let is_old = end <= known_end;
             // A new message on the other line means that this line only repeats itself.
-            let goes_on = first >= self.back_next
+            let continues = first >= self.back_next
                 && first - self.back_next <= MAX_AHEAD
                 && known_end == self.back_known_end;
-            self.back_run = if is_old && goes_on { self.back_run + 1 } else { u64::from(is_old) };
+            self.back_run = if is_old && continues { self.back_run + 1 } else { u64::from(is_old) };
             (self.back_next, self.back_known_end) = (end, known_end);
         }
         self.next_sequence = self.next_sequence.max(end);
@@ -65,7 +65,7 @@ impl LineCounters {
     }
 
     /// Returns true while the line is not known to have reached the numbers of the latest restart.
-    pub(crate) const fn is_elsewhere(&self) -> bool {
+    pub(crate) const fn is_before_restart(&self) -> bool {
         self.left_behind != 0
     }
 
@@ -153,7 +153,7 @@ pub struct ArbiterCounters {
     /// Messages dropped because they were beyond the reorder buffer's window or already held.
     pub not_held: u64,
     /// Session changes of the lines.
-    pub foreign_sessions: u64,
+    pub other_sessions: u64,
     /// Restarts of the numbering at 1 within a session that the publisher announced.
     pub restarts: u64,
     /// Unannounced sequence resets: the lines continued with earlier numbers.
@@ -165,7 +165,7 @@ pub struct ArbiterCounters {
     /// Messages that the publisher reported as no longer available.
     pub unavailable: u64,
     /// Out-of-band packets, which are not part of the numbered stream.
-    pub aside: u64,
+    pub out_of_band: u64,
     /// Longest time from the opening of a gap to its close.
     pub longest_gap: Nanos,
 }

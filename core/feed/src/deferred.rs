@@ -1,20 +1,20 @@
 //! Messages of a packet that are deferred to a later duty cycle.
 
-use crate::hold::{HeldMessage, MessageRoom};
+use crate::reorder_buffer::{BufferedMessage, MessageStorage};
 
 /// Largest packet, in messages, that can be deferred. A larger one is a burst, where throughput matters.
 pub const DEFERRED_MAX: usize = 8;
 
 /// A short queue of messages, in sequence.
 pub(crate) struct Deferred<R> {
-    messages: [HeldMessage<R>; DEFERRED_MAX],
+    messages: [BufferedMessage<R>; DEFERRED_MAX],
     next: usize,
     end: usize,
 }
 
-impl<R: MessageRoom> Deferred<R> {
+impl<R: MessageStorage> Deferred<R> {
     pub(crate) const fn new() -> Deferred<R> {
-        Deferred { messages: [HeldMessage::NONE; DEFERRED_MAX], next: 0, end: 0 }
+        Deferred { messages: [BufferedMessage::NONE; DEFERRED_MAX], next: 0, end: 0 }
     }
 
     #[inline]
@@ -35,7 +35,7 @@ impl<R: MessageRoom> Deferred<R> {
 
     /// Removes and returns the oldest message.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<HeldMessage<R>> {
+    pub(crate) fn pop(&mut self) -> Option<BufferedMessage<R>> {
         if self.is_empty() {
             return None;
         }

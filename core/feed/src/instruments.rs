@@ -41,9 +41,9 @@ pub trait UpdateListener {
 
 /// A listener that ignores updates, for callers that need only the books.
 #[derive(Clone, Copy, Debug)]
-pub struct BooksAlone;
+pub struct IgnoreUpdates;
 
-impl UpdateListener for BooksAlone {
+impl UpdateListener for IgnoreUpdates {
     const WANTS_UPDATES: bool = false;
 
     #[inline]
@@ -179,7 +179,7 @@ pub struct Instruments<B> {
 }
 
 /// The number of no instrument; its state covers all instruments without a book.
-const NOBODY: InstrumentId = InstrumentId(0);
+const NO_INSTRUMENT: InstrumentId = InstrumentId(0);
 
 /// Instruments whose fronts one call refreshes.
 const FRONTS_PER_CALL: usize = 8;
@@ -310,21 +310,21 @@ impl<B: BooksById> Instruments<B> {
     }
 
     /// Returns false after a message about an instrument without a book (beyond the limit, or never mapped).
-    /// True again after [`set_whole`](Self::set_whole) or [`restart`](Self::restart).
+    /// True again after [`set_complete`](Self::set_complete) or [`restart`](Self::restart).
     #[must_use]
-    pub const fn is_whole(&self) -> bool {
-        matches!(self.states[NOBODY.0 as usize].health, BookHealth::Live)
+    pub const fn is_complete(&self) -> bool {
+        matches!(self.states[NO_INSTRUMENT.0 as usize].health, BookHealth::Live)
     }
 
     /// Notes a message about an instrument without a book.
     #[cold]
     pub(crate) fn note_bookless(&mut self) {
-        self.suspect(NOBODY, SuspectReason::Refused);
+        self.suspect(NO_INSTRUMENT, SuspectReason::Refused);
     }
 
     /// Notes that a snapshot has named every instrument, so that none is known to lack a book.
-    pub fn set_whole(&mut self) {
-        self.set_health(NOBODY, BookHealth::Live, None);
+    pub fn set_complete(&mut self) {
+        self.set_health(NO_INSTRUMENT, BookHealth::Live, None);
     }
 
     /// Sets the health of an instrument's book and the reason. A book under another symbol than expected
@@ -348,7 +348,7 @@ impl<B: BooksById> Instruments<B> {
             self.set_health(id, BookHealth::Live, None);
             self.report_status(id, out);
         }
-        self.set_whole();
+        self.set_complete();
         self.worsened = None;
     }
 
@@ -430,7 +430,7 @@ impl<B: BooksById> Instruments<B> {
         }
         match self.states.get_mut(usize::from(id.0)) {
             Some(state) => state.symbol = Some(symbol),
-            None => self.refuse(id),
+            None => self.count_refused(id),
         }
         if self.other_symbol(id).is_some() {
             self.counters.other_symbols += 1;
@@ -455,10 +455,10 @@ impl<B: BooksById> Instruments<B> {
         self.worsen(id, BookHealth::Suspect, Some(reason));
     }
 
-    /// Reduces the health of a book. Numbers without a book share one: see [`is_whole`](Self::is_whole).
+    /// Reduces the health of a book. Numbers without a book share one: see [`is_complete`](Self::is_complete).
     #[cold]
     fn worsen(&mut self, id: InstrumentId, health: BookHealth, reason: Option<SuspectReason>) {
-        let id = if usize::from(id.0) < self.states.len() { id } else { NOBODY };
+        let id = if usize::from(id.0) < self.states.len() { id } else { NO_INSTRUMENT };
         let state = &mut self.states[usize::from(id.0)];
         if state.health < health {
             (state.health, state.reason) = (health, reason);
@@ -544,7 +544,7 @@ impl<B: BooksById> Instruments<B> {
 
     contradictions! {
         /// Counts a value that no order can have, or an order beyond the books' limits.
-        pub refuse: refused, Refused;
+        pub count_refused: refused, Refused;
         /// Counts a message about a number without a symbol mapping. A book with that number is suspect.
         pub count_unmapped: unmapped, UnmappedIndex;
         /// Counts a gap in the instrument's own numbering.
@@ -596,7 +596,7 @@ impl<B: BooksById> Instruments<B> {
         match self.books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
             Ok(()) => {}
             Err(AddError::DuplicateId(_)) => self.count_duplicate(instrument),
-            Err(_) => self.refuse(instrument),
+            Err(_) => self.count_refused(instrument),
         }
         crosses
     }

@@ -2,7 +2,7 @@
 //!
 //! [`Arbiter`] joins lines A and B and the retransmission server's answers into one gap-free sequence of
 //! messages. [`BookBuilder`] turns that sequence into order-by-order books and updates, and tracks whether
-//! each book can be trusted. [`SnapshotHealer`] recovers books from snapshots when messages are lost for
+//! each book can be trusted. [`SnapshotRecovery`] recovers books from snapshots when messages are lost for
 //! good. Each protocol's [`RecoveryClient`] requests messages and snapshots from its servers: [`itch`],
 //! [`iex`], [`xdp`]. [`LossModel`] decides which packets a test loses. None performs IO or reads a clock.
 //!
@@ -39,32 +39,32 @@ mod channel;
 mod counters;
 mod deferred;
 mod framing;
-mod heal;
-mod hold;
+mod snapshot_recovery;
+mod reorder_buffer;
 pub mod iex;
 mod instruments;
 pub mod itch;
 mod line;
 mod look_ahead;
 mod loss;
-mod marks;
+mod skew;
 mod message_books;
 mod numbering;
 mod recovery;
 pub mod xdp;
 
 pub use arbiter::{
-    Arbiter, ArbiterConfig, FOREIGN_PACKETS, JUMP_BACK_PACKETS, MessageListener, RETURN_AFTER,
+    Arbiter, ArbiterConfig, SESSION_CHANGE_PACKETS, JUMP_BACK_PACKETS, MessageListener, RETURN_AFTER,
 };
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
 pub use deferred::DEFERRED_MAX;
 pub use framing::{Framing, IexRequest, IexStream, IexTp, MoldUdp64, PacketHeader, PacketKind};
-pub use heal::{HealerCounters, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope};
-pub use hold::{MAX_HELD_MESSAGE, MessageRoom};
+pub use snapshot_recovery::{SnapshotRecoveryCounters, SNAPSHOT_AHEAD_MAX, SnapshotRecovery, SnapshotOutcome, SnapshotScope};
+pub use reorder_buffer::{MAX_BUFFERED_MESSAGE, MessageStorage};
 pub use instruments::{
-    BooksAlone, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, UpdateListener,
+    IgnoreUpdates, BuilderCounters, Change, InstrumentState, Instruments, OtherSymbol, UpdateListener,
 };
 pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;

@@ -15,7 +15,7 @@ pub const LOOK_AHEAD_LEN: usize = 32;
 const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
 /// Applies queued messages in groups of [`LOOK_AHEAD_LEN`], and prefetches the memory that a group needs
-/// before it is applied. `look` returns the order that a message refers to, `new_order` the order that
+/// before it is applied. `request_of` returns the order that a message refers to, `new_order` the order that
 /// replaces it, if any. Returns the number of messages.
 #[inline(always)]
 pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
@@ -23,7 +23,7 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
     messages: impl IntoIterator<Item = M>,
     none: M,
     books: impl Fn(&T) -> &B,
-    look: impl Fn(&T, &mut M) -> PrefetchRequest,
+    request_of: impl Fn(&T, &mut M) -> PrefetchRequest,
     new_order: impl Fn(&M) -> Option<OrderId>,
     mut apply: impl FnMut(&mut T, &[M]),
 ) -> u64 {
@@ -36,7 +36,7 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
         let mut count = 0;
         for ((place, ticket), message) in group.iter_mut().zip(&mut tickets).zip(&mut messages) {
             *place = message;
-            let request = look(target, place);
+            let request = request_of(target, place);
             if is_large {
                 *ticket = books(target).start_prefetch(&request);
                 if let Some(id) = new_order(place) {

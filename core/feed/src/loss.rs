@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_do_not_come_in_step_with_sequences_or_seeds() {
+    fn losses_are_independent_of_sequences_and_seeds() {
         let model = |seed| LossModel::new(&LossConfig { seed, loss_ppm: 500_000, common_ppm: 0 });
         let (first, second) = (model(1), model(2));
         let same = (0..PACKETS).filter(|s| first.drops(0, *s) == second.drops(0, *s)).count();

@@ -6,7 +6,7 @@ use tickpath_types::{InstrumentId, Sequence};
 use crate::instruments::{BuilderCounters, InstrumentState, Instruments, UpdateListener};
 
 /// Books that take the messages of one protocol in sequence, as a [`Channel`](crate::Channel) and a
-/// [`SnapshotHealer`](crate::SnapshotHealer) need them.
+/// [`SnapshotRecovery`](crate::SnapshotRecovery) need them.
 pub trait MessageBooks {
     /// Type of the books.
     type Books: BooksById;

@@ -38,7 +38,7 @@ pub struct SocketCounters {
     /// The server's answers to requests by datagram.
     pub answers: u64,
     /// Datagrams to the request socket from addresses other than the server's.
-    pub unasked: u64,
+    pub unsolicited: u64,
     /// Datagrams to the groups from unauthorised addresses.
     pub unauthorised: u64,
     /// Connections started.
@@ -79,7 +79,7 @@ pub struct SocketNeeds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamProgress {
     /// Number of bytes consumed, more than 0.
-    Taken(usize),
+    Consumed(usize),
     /// Number of bytes consumed, and the server accepts the client: waits start again from the shortest.
     Accepted(usize),
     /// The bytes are not a whole message yet.
@@ -179,8 +179,8 @@ pub struct Recovering<'a, B, F: Framing, L> {
 impl<B: MessageBooks, F: Framing, L> Recovering<'_, B, F, L> {
     /// Discards the snapshot that is being read.
     pub(crate) fn abandon_snapshot(&mut self) {
-        if let Some((healer, _)) = self.channel.healer() {
-            healer.abandon();
+        if let Some((recovery, _)) = self.channel.recovery() {
+            recovery.abandon();
         }
     }
 }

@@ -179,7 +179,7 @@ fn damaged_messages_of_any_length_are_counted_and_make_the_book_suspect() {
 }
 
 #[test]
-fn the_book_of_another_symbol_than_is_expected_is_suspect_for_good() {
+fn a_book_with_an_unexpected_symbol_stays_suspect() {
     let [alpha, bravo, gamma] = ["ALPHA", "BRAVO", "GAMMA"].map(|symbol| Symbol::new(symbol).unwrap());
     let books = Indexed::<ReferenceBooks>::new(BookLimits::new(InstrumentId(3), 8));
     let mut builder = BookBuilder::new(books).expecting(&[alpha, bravo]);

@@ -15,24 +15,24 @@ use tickpath_types::{
 use zerocopy::IntoBytes;
 
 /// Books that record the orders and fronts that are accessed.
-struct Noting {
+struct RecordingBooks {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     prefetched: RefCell<Vec<OrderId>>,
     /// Minimum order count that they report.
-    claimed: u32,
+    order_count_min: u32,
 }
 
-impl BooksById for Noting {
-    fn new(limits: BookLimits) -> Noting {
+impl BooksById for RecordingBooks {
+    fn new(limits: BookLimits) -> RecordingBooks {
         let books = DirectBooks::new(limits);
-        Noting { books, fronts: RefCell::default(), prefetched: RefCell::default(), claimed: 0 }
+        RecordingBooks { books, fronts: RefCell::default(), prefetched: RefCell::default(), order_count_min: 0 }
     }
     fn limits(&self) -> BookLimits {
         self.books.limits()
     }
     fn order_count(&self) -> u32 {
-        self.books.order_count().max(self.claimed)
+        self.books.order_count().max(self.order_count_min)
     }
     fn level_count(&self) -> u32 {
         self.books.level_count()
@@ -81,9 +81,9 @@ impl BooksById for Noting {
     }
 }
 
-struct Unheard;
+struct DiscardUpdates;
 
-impl UpdateListener for Unheard {
+impl UpdateListener for DiscardUpdates {
     fn on_update(&mut self, _: &MarketUpdate) {}
 }
 
@@ -92,8 +92,8 @@ fn listed(id: u16) -> Instrument {
 }
 
 /// Creates two orders at each best price of every instrument: those of instrument 3 are 300 and 301.
-fn builder(instrument_count: u16) -> BookBuilder<Noting> {
-    let books = Noting::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
+fn builder(instrument_count: u16) -> BookBuilder<RecordingBooks> {
+    let books = RecordingBooks::new(BookLimits::new(InstrumentId(instrument_count), 1_024));
     let mut builder = BookBuilder::new(books);
     for id in 1..=instrument_count {
         for number in 0..4 {
@@ -104,14 +104,14 @@ fn builder(instrument_count: u16) -> BookBuilder<Noting> {
             let (sequence, instrument) = (Sequence(order_id.0), InstrumentId(id));
             let event = MarketEvent { sequence, command: sequence, ts: Nanos(1), instrument, kind };
             let message = market_event_message(&event, Some(&listed(id))).unwrap();
-            builder.handle_message(sequence, &message, &mut Unheard);
+            builder.handle_message(sequence, &message, &mut DiscardUpdates);
         }
     }
     builder.books().fronts.take();
     builder
 }
 
-fn state(builder: &BookBuilder<Noting>) -> (u64, BuilderCounters) {
+fn state(builder: &BookBuilder<RecordingBooks>) -> (u64, BuilderCounters) {
     (builder.books().state_hash(), *builder.counters())
 }
 
@@ -138,7 +138,7 @@ fn a_prefetch_takes_any_bytes() {
 }
 
 #[test]
-fn refreshing_goes_round_all_instruments_and_changes_nothing() {
+fn refresh_covers_all_instruments_and_changes_nothing() {
     for count in [1, 3, 8, 9, 20] {
         let mut builder = builder(count);
         let before = state(&builder);
@@ -152,8 +152,8 @@ fn refreshing_goes_round_all_instruments_and_changes_nothing() {
             );
             visited.extend(fronts);
         }
-        let in_turn = (1..=count).cycle().flat_map(|id| Side::BOTH.map(|side| (InstrumentId(id), side)));
-        assert_eq!(visited, in_turn.take(visited.len()).collect::<Vec<_>>());
+        let expected = (1..=count).cycle().flat_map(|id| Side::BOTH.map(|side| (InstrumentId(id), side)));
+        assert_eq!(visited, expected.take(visited.len()).collect::<Vec<_>>());
         assert!(visited.len() >= 4 * usize::from(count), "all of {count}, and again");
         let firsts = visited
             .iter()
@@ -169,7 +169,7 @@ fn there_may_be_nothing_to_refresh() {
     without_instruments.instruments_mut().refresh_fronts();
     assert!(without_instruments.books().fronts.take().is_empty());
 
-    let books = Noting::new(BookLimits::new(InstrumentId(2), 8));
+    let books = RecordingBooks::new(BookLimits::new(InstrumentId(2), 8));
     let mut without_orders = BookBuilder::new(books);
     without_orders.instruments_mut().refresh_fronts();
     assert_eq!(without_orders.books().fronts.take().len(), 4);
@@ -177,8 +177,8 @@ fn there_may_be_nothing_to_refresh() {
 }
 
 #[test]
-fn the_greatest_number_of_instruments_goes_round_too() {
-    let books = Noting::new(BookLimits::new(InstrumentId(u16::MAX), 1));
+fn refresh_covers_the_maximum_number_of_instruments() {
+    let books = RecordingBooks::new(BookLimits::new(InstrumentId(u16::MAX), 1));
     let mut builder = BookBuilder::new(books);
     let mut visited = Vec::new();
     while visited.len() <= 2 * usize::from(u16::MAX) {
@@ -189,18 +189,18 @@ fn the_greatest_number_of_instruments_goes_round_too() {
 }
 
 #[test]
-fn a_batch_announces_what_leaves_and_in_large_books_what_comes() {
-    for claimed in [0, 1 << 16] {
+fn a_batch_prefetches_old_orders_and_in_large_books_new_ones() {
+    for order_count_min in [0, 1 << 16] {
         let mut builder = builder(3);
-        builder.instruments_mut().books_mut().claimed = claimed;
+        builder.instruments_mut().books_mut().order_count_min = order_count_min;
         builder.books().prefetched.take();
         let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(100));
         let (old, new) = (OrderId(300), OrderId(400));
         let replace = OrderReplace::new(InstrumentId(3), 0_u16, Nanos(1), old, new, 5_u32, 999_900_u32);
-        builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut Unheard);
+        builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut DiscardUpdates);
         let prefetched = builder.books().prefetched.take();
         let expected = [OrderId(100), old, new];
-        assert_eq!(prefetched, if claimed == 0 { &expected[..2] } else { &expected });
+        assert_eq!(prefetched, if order_count_min == 0 { &expected[..2] } else { &expected });
         assert!(builder.books().find(new).is_some() && builder.books().find(old).is_none());
     }
 }

@@ -4,7 +4,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, IexStream, IexTp,
+    Arbiter, ArbiterConfig, BookBuilder, IgnoreUpdates, Channel, ChannelConfig, IexStream, IexTp,
     JUMP_BACK_PACKETS, Line, MessageBooks, MessageListener, MoldUdp64, UpdateListener,
 };
 use tickpath_iex::{Feed, SegmentBuilder};
@@ -69,7 +69,7 @@ fn messages(range: std::ops::Range<u64>) -> Vec<Out> {
 }
 
 #[test]
-fn how_far_a_line_is_behind_is_measured_packet_by_packet() {
+fn skew_is_measured_by_packet() {
     let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(10), Line::A, &mold(1..3, "a"), &mut seen);
     arbiter.handle_packet(at(13), Line::B, &mold(1..3, "a"), &mut seen);
@@ -85,7 +85,7 @@ fn how_far_a_line_is_behind_is_measured_packet_by_packet() {
 }
 
 #[test]
-fn lines_that_disagree_are_told_of_and_the_first_copy_counts() {
+fn disagreements_are_reported_and_the_first_message_counts() {
     let config = ArbiterConfig { compare_lines: true, ..ArbiterConfig::default() };
     let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(config), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &mold(1..4, "one"), &mut seen);
@@ -100,7 +100,7 @@ fn lines_that_disagree_are_told_of_and_the_first_copy_counts() {
 }
 
 #[test]
-fn what_is_held_is_compared_without_being_asked() {
+fn held_messages_are_always_compared() {
     let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &mold(1..2, "x"), &mut seen);
     arbiter.handle_packet(at(2), Line::A, &mold(3..5, "one"), &mut seen);
@@ -119,7 +119,7 @@ fn what_is_held_is_compared_without_being_asked() {
 }
 
 #[test]
-fn lines_that_go_on_further_back_begin_anew_and_late_copies_do_not() {
+fn a_jump_back_is_a_restart_and_late_duplicates_are_not() {
     let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
     for first in (1..200).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
@@ -148,7 +148,7 @@ fn lines_that_go_on_further_back_begin_anew_and_late_copies_do_not() {
 }
 
 #[test]
-fn one_line_that_repeats_itself_while_the_other_goes_on_is_no_jump() {
+fn one_repeating_line_is_no_jump() {
     let (mut arbiter, mut seen) = (Arbiter::<MoldUdp64>::new(ArbiterConfig::default()), Seen::default());
     for first in (1..400).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &mold(first..first + 2, "a"), &mut seen);
@@ -173,7 +173,7 @@ fn a_packet_out_of_place_is_no_jump() {
 }
 
 #[test]
-fn numbers_that_start_again_are_told_from_old_copies_by_when_they_were_sent() {
+fn send_times_distinguish_restarts_from_duplicates() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &segment(1..3, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::A, &segment(3..5, 101), &mut seen);
@@ -196,7 +196,7 @@ fn numbers_that_start_again_are_told_from_old_copies_by_when_they_were_sent() {
 }
 
 #[test]
-fn a_line_that_has_not_come_to_the_new_numbers_brings_nothing_of_the_old_ones() {
+fn a_line_before_the_restart_is_ignored() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     arbiter.handle_packet(at(1), Line::A, &segment(1..5, 100), &mut seen);
     arbiter.handle_packet(at(2), Line::B, &segment(1..5, 100), &mut seen);
@@ -225,7 +225,7 @@ fn a_line_that_has_not_come_to_the_new_numbers_brings_nothing_of_the_old_ones() 
 }
 
 #[test]
-fn a_start_that_was_lost_on_both_lines_is_seen_by_what_follows() {
+fn a_restart_lost_on_both_lines_is_detected() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     for first in (1..100).step_by(2) {
         arbiter.handle_packet(at(first), Line::A, &segment(first..first + 2, 100), &mut seen);
@@ -276,7 +276,7 @@ fn itch_packet(name: &str, first: u64, messages: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn the_books_of_lines_that_disagree_are_suspect_and_say_why() {
+fn disagreements_make_books_suspect_with_a_reason() {
     let (mut channel, mut updates) = (channel(true), Updates::default());
     let directory = itch(1, MarketEventKind::Directory);
     let one = itch_packet("DAY", 1, &[directory.clone(), add(1, 10)]);
@@ -285,12 +285,12 @@ fn the_books_of_lines_that_disagree_are_suspect_and_say_why() {
     channel.handle_packet(at(2), Line::B, &other, &mut updates);
     let state = channel.books().instrument(InstrumentId(1)).unwrap();
     assert_eq!((state.health, state.reason), (BookHealth::Suspect, Some(SuspectReason::LinesDisagree)));
-    let told: Vec<_> = updates.0.iter().filter_map(MarketUpdate::reason).collect();
-    assert_eq!(told, [SuspectReason::LinesDisagree], "once");
+    let reasons: Vec<_> = updates.0.iter().filter_map(MarketUpdate::reason).collect();
+    assert_eq!(reasons, [SuspectReason::LinesDisagree], "once");
 }
 
 #[test]
-fn books_begin_anew_with_another_session() {
+fn another_session_resets_the_books() {
     let (mut channel, mut updates) = (channel(false), Updates::default());
     let directory = itch(1, MarketEventKind::Directory);
     channel.handle_packet(
@@ -315,7 +315,7 @@ fn books_begin_anew_with_another_session() {
 }
 
 #[test]
-fn books_begin_anew_with_numbers_that_have_been() {
+fn a_jump_back_resets_the_books() {
     let mut channel = channel(false);
     let directory = itch(1, MarketEventKind::Directory);
     let mut messages = vec![directory];
@@ -323,7 +323,7 @@ fn books_begin_anew_with_numbers_that_have_been() {
     let send = |channel: &mut Channel<BookBuilder<DirectBooks>>, now: u64, numbers: std::ops::Range<u64>| {
         for number in numbers {
             let packet = itch_packet("DAY", number, std::slice::from_ref(&messages[number as usize - 1]));
-            channel.handle_packet(at(now + number), Line::A, &packet, &mut BooksAlone);
+            channel.handle_packet(at(now + number), Line::A, &packet, &mut IgnoreUpdates);
         }
     };
     let health = |channel: &Channel<BookBuilder<DirectBooks>>| {
@@ -335,7 +335,7 @@ fn books_begin_anew_with_numbers_that_have_been() {
     assert_eq!(health(&channel), (0, BookHealth::Live), "what was built is of the past");
     // The messages that showed the restart cannot be requested, and later ones do not replace them.
     send(&mut channel, 200, 17..18);
-    channel.handle_timeout(Nanos::from_secs(1), &mut BooksAlone);
+    channel.handle_timeout(Nanos::from_secs(1), &mut IgnoreUpdates);
     assert_eq!(health(&channel), (1, BookHealth::Stale));
     // A restart seen from its first message on leaves no gap to request.
     send(&mut channel, 2_000_000, 1..JUMP_BACK_PACKETS as u64 + 1);

@@ -37,13 +37,13 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
         })
         .collect();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
-    let mut crowd = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
+    let mut background_flow = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
     let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {
         instrument: instrument.id,
         state: TradingState::Trading,
     });
     let flow = (0..actions)
-        .map(|_| CommandKind::Order(crowd.poll(Nanos::MAX).expect("the flow is endless").request));
+        .map(|_| CommandKind::Order(background_flow.poll(Nanos::MAX).expect("the flow is endless").request));
     let mut events: Vec<MarketEvent> = vec![];
     for (kind, sequence) in opening.chain(flow).zip(1..) {
         let sequence = Sequence(sequence);
@@ -60,10 +60,10 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| messages(300));
 
 /// The result of messages.
-type End = (Vec<MarketUpdate>, BuilderCounters, u64);
+type Outcome = (Vec<MarketUpdate>, BuilderCounters, u64);
 
 /// Returns updates, counters and books after the messages, applied in groups of this size.
-fn taken<B: BooksById>(messages: &[Vec<u8>], group: usize) -> End {
+fn result_of<B: BooksById>(messages: &[Vec<u8>], group: usize) -> Outcome {
     let mut builder = BookBuilder::new(B::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 17)));
     let mut updates = Updates::default();
     let slices: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
@@ -84,11 +84,11 @@ fn taken<B: BooksById>(messages: &[Vec<u8>], group: usize) -> End {
 #[test]
 fn a_market_ends_the_same_in_groups_of_any_size() {
     let messages = messages(6_000);
-    let one_by_one = taken::<Indexed<ReferenceBooks>>(&messages, 1);
+    let one_by_one = result_of::<Indexed<ReferenceBooks>>(&messages, 1);
     assert!(one_by_one.0.len() > 5_000 && one_by_one.1.unknown_order == 0);
     for group in [1, 2, 31, 32, 33, messages.len()] {
-        assert_eq!(taken::<DirectBooks>(&messages, group), one_by_one, "{group}");
-        assert_eq!(taken::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
+        assert_eq!(result_of::<DirectBooks>(&messages, group), one_by_one, "{group}");
+        assert_eq!(result_of::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
     }
 }
 
@@ -115,10 +115,10 @@ fn large_books_end_the_same() {
             OrderReplace::new(locate, 0_u16, Nanos(id), 6_000 + id, 2 * ORDERS + id, 50, 880_000_u32);
         messages.push(replaced.as_bytes().to_vec());
     }
-    let one_by_one = taken::<Indexed<FastBooks>>(&messages, 1);
+    let one_by_one = result_of::<Indexed<FastBooks>>(&messages, 1);
     for group in [32, messages.len()] {
-        assert_eq!(taken::<DirectBooks>(&messages, group), one_by_one, "{group}");
-        assert_eq!(taken::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
+        assert_eq!(result_of::<DirectBooks>(&messages, group), one_by_one, "{group}");
+        assert_eq!(result_of::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
     }
 }
 
@@ -135,6 +135,6 @@ proptest! {
                 None => message.truncate(at / 2),
             }
         }
-        prop_assert_eq!(taken::<DirectBooks>(&messages, 64), taken::<Indexed<ReferenceBooks>>(&messages, 1));
+        prop_assert_eq!(result_of::<DirectBooks>(&messages, 64), result_of::<Indexed<ReferenceBooks>>(&messages, 1));
     }
 }

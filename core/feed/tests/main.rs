@@ -3,7 +3,7 @@
 
 mod arbiter;
 mod builder;
-mod heal;
+mod snapshot_recovery;
 mod hints;
 #[path = "iex/main.rs"]
 mod iex;

@@ -5,7 +5,7 @@ use tickpath_feed::iex::{self, IexRecovery};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::xdp::{self, RequestSource, XdpRecovery};
 use tickpath_feed::{
-    ArbiterConfig, BookBuilder, BooksAlone, Channel, ChannelConfig, Framing, IexTp, Line, MessageBooks,
+    ArbiterConfig, BookBuilder, IgnoreUpdates, Channel, ChannelConfig, Framing, IexTp, Line, MessageBooks,
     MoldUdp64, Recovering, RecoveryClient, RecoveryInput, SocketCounters, SocketNeeds, StreamProgress,
 };
 use tickpath_iex::snap::{self, ErrorCode, Frame};
@@ -37,9 +37,9 @@ fn channel<B: MessageBooks, F: Framing>(max_requests: u32, books: B) -> Channel<
 
 /// Shows a channel that the messages 1 to 4 exist, and lets their wait expire.
 fn lose<B: MessageBooks, F: Framing>(channel: &mut Channel<B, F>, heartbeat: impl Fn(u32) -> Vec<u8>) {
-    channel.handle_packet(Nanos(1), Line::A, &heartbeat(1), &mut BooksAlone);
-    channel.handle_packet(Nanos(2), Line::A, &heartbeat(5), &mut BooksAlone);
-    channel.handle_timeout(START, &mut BooksAlone);
+    channel.handle_packet(Nanos(1), Line::A, &heartbeat(1), &mut IgnoreUpdates);
+    channel.handle_packet(Nanos(2), Line::A, &heartbeat(5), &mut IgnoreUpdates);
+    channel.handle_timeout(START, &mut IgnoreUpdates);
 }
 
 fn soup(kind: u8, payload: &[u8]) -> Vec<u8> {
@@ -55,7 +55,7 @@ fn itch_snapshots_come_from_the_server_and_the_group_in_turns() {
     });
     let mut client = ItchRecovery::new(LoginRequest::new("FEED", "").unwrap(), true, true);
     assert_eq!(client.needs(), NONE);
-    let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
+    let target = &mut Recovering { channel: &mut channel, out: &mut IgnoreUpdates };
     client.begin_turn(START, target);
     assert_eq!(client.needs(), CONNECTION);
     client.handle_disconnected(START, target);
@@ -77,8 +77,8 @@ fn itch_snapshots_come_from_the_server_and_the_group_in_turns() {
     assert!(!client.is_silent(after(4_019)) && client.is_silent(after(4_020)));
     let accepted = soup(b'A', format!("{:>10}{:>20}", "DAY1", 1).as_bytes());
     let end = soup(b'S', EndOfSnapshot::of(Sequence(5)).as_bytes());
-    let taken = StreamProgress::Taken(accepted.len());
-    assert_eq!(client.handle_bytes(after(2_021), &accepted, target), taken);
+    let consumed = StreamProgress::Consumed(accepted.len());
+    assert_eq!(client.handle_bytes(after(2_021), &accepted, target), consumed);
     assert_eq!(client.handle_bytes(after(2_021), &end[..4], target), StreamProgress::Incomplete);
     assert_eq!(client.handle_bytes(after(2_021), &end, target), StreamProgress::Finished);
     client.end_turn(after(2_021), target);
@@ -87,7 +87,7 @@ fn itch_snapshots_come_from_the_server_and_the_group_in_turns() {
 }
 
 #[test]
-fn iex_asks_for_a_snapshot_that_covers_what_is_missing() {
+fn iex_requests_a_snapshot_that_covers_the_gap() {
     let mut channel = channel::<_, IexTp>(0, iex::BookBuilder::new(Feed::Deep10, books()));
     let (protocol, session) = (Feed::Deep10.protocol_id(), 7);
     lose(&mut channel, |sequence| {
@@ -95,7 +95,7 @@ fn iex_asks_for_a_snapshot_that_covers_what_is_missing() {
         SegmentBuilder::resuming([0; 64], protocol, 1, session, sequence, 0).finish(Nanos(9)).to_vec()
     });
     let mut client = IexRecovery::new(Alpha::new("token").unwrap());
-    let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
+    let target = &mut Recovering { channel: &mut channel, out: &mut IgnoreUpdates };
     client.begin_turn(START, target);
     assert_eq!(client.needs(), CONNECTION);
     client.handle_connected(START, target);
@@ -126,12 +126,12 @@ fn xdp_answers_heartbeats_and_gives_up_messages_that_are_refused() {
     let mut client = XdpRecovery::new(RequestSource { source_id, product_id: 11, channel_id: 1 });
     assert_eq!(client.needs(), SocketNeeds { connection: true, groups: [true, false] });
     client.handle_request(channel.poll_request().unwrap());
-    let target = &mut Recovering { channel: &mut channel, out: &mut BooksAlone };
+    let target = &mut Recovering { channel: &mut channel, out: &mut IgnoreUpdates };
     client.begin_turn(START, target);
     client.handle_connected(START, target);
     let heartbeat = packet(1).finish(DeliveryFlag::HEARTBEAT, SendTime::default()).to_vec();
-    let taken = StreamProgress::Taken(heartbeat.len());
-    assert_eq!(client.handle_bytes(START, &heartbeat, target), taken);
+    let consumed = StreamProgress::Consumed(heartbeat.len());
+    assert_eq!(client.handle_bytes(START, &heartbeat, target), consumed);
     let mut sent = vec![];
     loop {
         let mut buffer = [0; 256];
@@ -154,7 +154,7 @@ fn xdp_answers_heartbeats_and_gives_up_messages_that_are_refused() {
     let response = RequestResponse::new(2, 1, 4, source_id, 11, 1, RequestStatus::BAD_SOURCE);
     refusal.push(&response).unwrap();
     let refusal = refusal.finish(DeliveryFlag::ORIGINAL, SendTime::default()).to_vec();
-    assert_eq!(client.handle_bytes(START, &refusal, target), StreamProgress::Taken(refusal.len()));
+    assert_eq!(client.handle_bytes(START, &refusal, target), StreamProgress::Consumed(refusal.len()));
     assert_eq!(client.counters(&SocketCounters::default()).refusals, 1);
     client.begin_turn(START, target);
     assert!(client.needs().groups[XdpRecovery::REFRESH_GROUP], "only a refresh recovers the books");

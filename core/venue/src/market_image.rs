@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{
     AddOrder, LuldAuctionCollar, NetOrderImbalance, StockDirectory, StockTradingAction, SystemEvent,
@@ -123,7 +123,7 @@ impl MarketImage {
         if !matches!(message.first(), Some(&AddOrder::TYPE)) {
             self.note(message);
         }
-        self.books.handle_message(sequence, message, &mut BooksAlone);
+        self.books.handle_message(sequence, message, &mut IgnoreUpdates);
     }
 
     fn note(&mut self, message: &[u8]) {

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
 use tickpath_exchange::{MarketRecoverySettings, PreLoginLimits, RateLimit, SnapshotSettings, VenueSettings};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{Kind, Packet};
@@ -58,7 +58,7 @@ fn books<'a>(messages: impl IntoIterator<Item = &'a Vec<u8>>) -> u64 {
     let limits = BookLimits::new(InstrumentId(2), 1_024);
     let mut builder = BookBuilder::new(Indexed::<FastBooks<()>>::new(limits));
     for message in messages {
-        builder.handle_message(Sequence(1), message, &mut BooksAlone);
+        builder.handle_message(Sequence(1), message, &mut IgnoreUpdates);
     }
     let counters = builder.counters();
     assert_eq!(
@@ -533,7 +533,7 @@ fn plain_books_agree_with_the_snapshot() {
     let limits = BookLimits::new(InstrumentId(2), 1_024);
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks<()>>::new(limits));
     for message in &snapshot {
-        builder.handle_message(Sequence(1), message, &mut BooksAlone);
+        builder.handle_message(Sequence(1), message, &mut IgnoreUpdates);
     }
     assert_eq!(builder.books().state_hash(), books(&snapshot));
     rig.close();

@@ -3,8 +3,8 @@
 use tickpath_agent::WaitSet;
 use tickpath_book::BooksById;
 use tickpath_feed::{
-    ArbiterCounters, BuilderCounters, ChannelCounters, Framing, HealerCounters, Instruments, MessageBooks,
-    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotHealer,
+    ArbiterCounters, BuilderCounters, ChannelCounters, Framing, SnapshotRecoveryCounters, Instruments, MessageBooks,
+    Recovering, RecoveryClient, RecoveryCounters, RecoveryInput, SnapshotRecovery,
 };
 use tickpath_net::{Network, RecvBatch};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Price, Qty, Side, SuspectReason, Symbol};
@@ -30,7 +30,7 @@ pub struct ChannelStatus {
     /// Counters of sessions and resynchronised books.
     pub channel: ChannelCounters,
     /// Counters of snapshot recovery.
-    pub healer: HealerCounters,
+    pub healer: SnapshotRecoveryCounters,
     /// Counters of requests and servers.
     pub recovery: RecoveryCounters,
     /// Sequence of the next message.
@@ -141,7 +141,7 @@ pub(super) struct LiveChannel<B, F: Framing, R, N: Network> {
 impl<B, F, R, N> LiveFeed for LiveChannel<B, F, R, N>
 where
     B: MessageBooks + Send,
-    F: Framing<Session: Send, Room: Send> + Send,
+    F: Framing<Session: Send, Storage: Send> + Send,
     R: RecoveryClient<Request = F::Request> + Send,
     R: for<'a, 's> RecoveryInput<Recovering<'a, B, F, Sink<'s>>>,
     N: Network,
@@ -205,7 +205,7 @@ where
             builder: *instruments.counters(),
             channel: *channel.counters(),
             healer: healer.map(|healer| *healer.counters()).unwrap_or_default(),
-            waiting: healer.map_or(0, SnapshotHealer::waiting),
+            waiting: healer.map_or(0, SnapshotRecovery::waiting),
             next_sequence: channel.arbiter().next_sequence().0,
             received: lines.lines[0].packets + lines.lines[1].packets,
             updates: self.output.updates,
@@ -245,7 +245,7 @@ where
 
 /// Counts the named instruments by the health of their books, and records whether others have no book.
 fn count_health<B: BooksById>(instruments: &Instruments<B>, status: &mut ChannelStatus) {
-    status.bookless = u64::from(!instruments.is_whole());
+    status.bookless = u64::from(!instruments.is_complete());
     for state in instruments.ids().filter_map(|id| instruments.instrument(id)) {
         if state.symbol.is_some() {
             status.instruments += 1;

@@ -101,7 +101,7 @@ impl<N: Network> Opening<'_, N> {
     ) -> anyhow::Result<Box<dyn LiveFeed>>
     where
         B: MessageBooks + Send + 'static,
-        F: Framing<Session: Send, Room: Send> + Send + 'static,
+        F: Framing<Session: Send, Storage: Send> + Send + 'static,
         R: RecoveryClient<Request = F::Request> + Send + 'static,
         R: for<'a, 's> RecoveryInput<Recovering<'a, B, F, Sink<'s>>>,
     {

@@ -92,7 +92,7 @@ fn channel_json(report: &ChannelReport) -> Value {
             "left_behind": lines.left_behind,
         },
         "disagreements": lines.disagreements,
-        "aside": lines.aside,
+        "aside": lines.out_of_band,
         "unauthorised": status.strangers,
         "truncated": status.truncated,
         "kernel_drops": status.kernel_drops,
@@ -103,7 +103,7 @@ fn channel_json(report: &ChannelReport) -> Value {
         "recovery": counts!(
             recovery; requests, refusals, answers, strangers, connections, failures, snapshot_requests, snapshots;
             "books_waiting": status.waiting,
-            "books_healed": healer.healed,
+            "books_healed": healer.recovered,
             "snapshots_too_old": healer.too_old,
             "snapshots_too_far_ahead": healer.too_far_ahead,
             "snapshots_abandoned": healer.abandoned,
@@ -271,7 +271,7 @@ pub fn summary(report: &ChannelReport) -> String {
         "  recovery  {} requests, {} refused, {} books recovered by snapshots, {} wait, {} requested again",
         recovery.requests,
         recovery.refusals,
-        status.healer.healed,
+        status.healer.recovered,
         status.waiting,
         status.channel.resyncs + status.channel.resyncs_asked,
     );

@@ -75,7 +75,7 @@ fn a_venue_that_starts_anew_makes_the_books_stale() {
     let (feed, _, updates) = channel.close();
     assert_eq!(feed.worst_health(), BookHealth::Stale);
     assert_eq!(updates.last().unwrap().health(), BookHealth::Stale, "and traders are notified");
-    assert_eq!((feed.arbiter.foreign_sessions, feed.arbiter.lines[1].wrong_session), (1, 1));
+    assert_eq!((feed.arbiter.other_sessions, feed.arbiter.lines[1].wrong_session), (1, 1));
 }
 
 #[test]

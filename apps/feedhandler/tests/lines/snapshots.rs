@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_feedhandler::SnapshotSources;
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{AddOrder, Message};
@@ -25,7 +25,7 @@ fn states(recording: &Recording, next: u64) -> Vec<Vec<Vec<u8>>> {
     let mut builder = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
     let mut states = vec![vec![]; 3];
     for message in &recording.messages[..next as usize - 1] {
-        builder.handle_message(Sequence(1), message, &mut BooksAlone);
+        builder.handle_message(Sequence(1), message, &mut IgnoreUpdates);
         let id = match Message::parse(message).unwrap() {
             Message::StockDirectory(directory) => directory.stock_locate.get(),
             Message::StockTradingAction(action) => action.stock_locate.get(),

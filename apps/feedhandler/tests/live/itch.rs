@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, OrderBooks};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_feedhandler::live::{LiveConfig, ProtocolName, ResyncOutcome};
 use tickpath_matching::Owner;
 use tickpath_matching::workload::{Workload, WorkloadConfig};
@@ -204,7 +204,7 @@ impl Glimpse {
         let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
         self.snapshot.clear();
         for message in messages {
-            books.handle_message(Sequence(1), message, &mut BooksAlone);
+            books.handle_message(Sequence(1), message, &mut IgnoreUpdates);
             if matches!(
                 Message::parse(message),
                 Ok(Message::StockDirectory(_) | Message::StockTradingAction(_))
@@ -277,7 +277,7 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     messages.push(unknown);
     glimpse.take(&messages);
     let status = rig.until("the healed book", || glimpse.serve(), all_live);
-    assert_eq!((status.channel.resyncs, status.healer.healed), (1, 1));
+    assert_eq!((status.channel.resyncs, status.healer.recovered), (1, 1));
     let told = rig.told();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("about an order that does not rest"), "{told:?}");
@@ -286,7 +286,7 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
     let served = glimpse.served;
     assert_eq!(rig.resync("NOWHERE"), ResyncOutcome::Unknown);
     assert_eq!(rig.resync(&recording.symbols[0]), ResyncOutcome::Begun);
-    let status = rig.until("the book asked for", || glimpse.serve(), |status| status.healer.healed == 2);
+    let status = rig.until("the book asked for", || glimpse.serve(), |status| status.healer.recovered == 2);
     assert!(all_live(&status) && glimpse.served > served && status.channel.resyncs_asked == 1);
 
     // Other processes read the same data in shared memory.
@@ -304,6 +304,6 @@ fn a_book_that_is_contradicted_says_why_once_and_is_read_anew() {
 fn books_of(messages: &[Vec<u8>]) -> BookBuilder<Indexed<ReferenceBooks>> {
     let limits = BookLimits::new(InstrumentId(INSTRUMENTS), 4_096);
     let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits));
-    messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut BooksAlone));
+    messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut IgnoreUpdates));
     books
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_reference::ReferenceBooks;
@@ -95,7 +95,7 @@ fn day(orders: u64, qty: u64) -> Vec<Vec<u8>> {
 fn state_hash(messages: &[Vec<u8>]) -> u64 {
     let mut books =
         BookBuilder::new(Indexed::<ReferenceBooks>::new(BookLimits::new(InstrumentId(16), 4_096)));
-    messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut BooksAlone));
+    messages.iter().for_each(|message| books.handle_message(Sequence(1), message, &mut IgnoreUpdates));
     books.books().state_hash()
 }
 

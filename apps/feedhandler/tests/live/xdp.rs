@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::xdp::BookBuilder;
-use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_net::{MulticastSender, SendStatus, free_multicast_group};
@@ -43,7 +43,7 @@ fn books(messages: &[Vec<u8>]) -> BookBuilder<Indexed<ReferenceBooks>> {
     let limits = BookLimits::new(InstrumentId(16), 4_096);
     let mut books = BookBuilder::new(Indexed::<ReferenceBooks>::new(limits), MIDNIGHT);
     for (message, sequence) in messages.iter().zip(1..) {
-        books.handle_message(Sequence(sequence), message, &mut BooksAlone);
+        books.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
     }
     books
 }
@@ -247,7 +247,7 @@ fn what_both_lines_lose_comes_by_the_request_server_and_a_book_is_refreshed_on_c
     let twin = books(&day.messages);
     let symbol = twin.instruments().instrument(InstrumentId(1)).unwrap().symbol.unwrap();
     assert_eq!(rig.resync(symbol.as_str()), ResyncOutcome::Begun);
-    let status = rig.until("the refresh", || server.serve(), |status| status.healer.healed == 1);
+    let status = rig.until("the refresh", || server.serve(), |status| status.healer.recovered == 1);
     assert!(all_live(&status) && !server.refreshed.is_empty(), "{status:#?}");
     let (status, _) = rig.close();
     assert_eq!(status.state_hash, twin.instruments().books().state_hash());

@@ -8,7 +8,7 @@ use tickpath_agent::Agent;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_exchange::{Publisher, PublisherCounters};
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BookBuilder, BooksAlone, Line, LossConfig, LossModel, MessageBooks,
+    Arbiter, ArbiterConfig, BookBuilder, IgnoreUpdates, Line, LossConfig, LossModel, MessageBooks,
     MessageListener,
 };
 use tickpath_lockfree::spsc;
@@ -75,11 +75,11 @@ struct Feed {
 
 impl MessageListener for Feed {
     fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
-        self.books.handle_message(sequence, message, &mut BooksAlone);
+        self.books.handle_message(sequence, message, &mut IgnoreUpdates);
     }
 
     fn on_lost(&mut self, _: Sequence, _: u64) {
-        self.books.handle_lost(&mut BooksAlone);
+        self.books.handle_lost(&mut IgnoreUpdates);
     }
 }
 

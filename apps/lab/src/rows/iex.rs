@@ -8,7 +8,7 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::{Packets, decompress};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{
-    Arbiter, ArbiterConfig, BooksAlone, BuilderCounters, IexStream, IexTp, Line, MessageBooks,
+    Arbiter, ArbiterConfig, IgnoreUpdates, BuilderCounters, IexStream, IexTp, Line, MessageBooks,
     MessageListener,
 };
 use tickpath_iex::{Feed, Segment};
@@ -118,7 +118,7 @@ impl Capture {
             let mut books = empty::<DirectBooks>();
             let ticks = context.timed(|| {
                 for (message, sequence) in messages.iter().zip(1..) {
-                    books.handle_message(Sequence(sequence), message, &mut BooksAlone);
+                    books.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
                 }
                 Ok(())
             })?;
@@ -139,15 +139,15 @@ struct Books<'a, B>(&'a mut BookBuilder<B>);
 impl<B: BooksById> MessageListener<IexStream> for Books<'_, B> {
     #[inline(always)]
     fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
-        self.0.handle_message(sequence, message, &mut BooksAlone);
+        self.0.handle_message(sequence, message, &mut IgnoreUpdates);
     }
 
     fn on_lost(&mut self, _: Sequence, _: u64) {
-        self.0.handle_lost(&mut BooksAlone);
+        self.0.handle_lost(&mut IgnoreUpdates);
     }
 
     fn on_restart(&mut self) {
-        self.0.handle_restart(&mut BooksAlone);
+        self.0.handle_restart(&mut IgnoreUpdates);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tickpath_book::DirectBooks;
-use tickpath_feed::{BookBuilder, BooksAlone};
+use tickpath_feed::{BookBuilder, IgnoreUpdates};
 use tickpath_nasdaq::itch50::{self, Checksum};
 
 use super::prelude::*;
@@ -72,7 +72,7 @@ fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
     let elapsed = context.timed(|| {
-        itch_books::apply(&mut builder, &day.file.bytes, &mut BooksAlone);
+        itch_books::apply(&mut builder, &day.file.bytes, &mut IgnoreUpdates);
         Ok(())
     })?;
     itch_books::check(&builder, &day.standard)?;

@@ -3,7 +3,7 @@
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_capture::Packets;
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
-use tickpath_feed::{self as feed, BooksAlone, MessageBooks};
+use tickpath_feed::{self as feed, IgnoreUpdates, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nyse::{Messages, Packet};
@@ -103,7 +103,7 @@ impl Capture {
         while packets.fill()? {
             let walk =
                 Walk { packets: packets.block(), rows: &mut rows, channel: Channel(0), messages: None };
-            count += builder.handle_batch(walk, &mut BooksAlone);
+            count += builder.handle_batch(walk, &mut IgnoreUpdates);
         }
         ensure!(count == self.messages, "{count} messages of {} were in their rows", self.messages);
         Ok(())
@@ -172,7 +172,7 @@ fn itch_levels(flow: &ItchDayConfig) -> anyhow::Result<u64> {
         if ts >= CLOSE.0 {
             break;
         }
-        builder.handle_message(sequence, &message[..len], &mut BooksAlone);
+        builder.handle_message(sequence, &message[..len], &mut IgnoreUpdates);
         sequence = sequence.next();
     }
     Ok(levels_hash(builder.instruments().books()))

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_feed::iex::BookBuilder;
-use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_iex::gap_fill::{Range, Request};
 use tickpath_iex::snap::{ErrorCode, Frame, SnapshotRequest, encode, next_frame};
 use tickpath_iex::wire::Alpha;
@@ -213,12 +213,12 @@ fn a_snapshot_leads_to_the_books_of_all_messages() {
         let books = || BookBuilder::new(feed, DirectBooks::new(BookLimits::new(InstrumentId(8), 4_096)));
         let (mut all, mut snapshot) = (books(), books());
         for (sequence, message) in (1..).zip(&messages) {
-            all.handle_message(Sequence(sequence), message, &mut BooksAlone);
+            all.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
         }
         let (last, parts) = ask_snapshot(&mut stream, SESSION, 0).unwrap();
         assert_eq!(last, COUNT as u64);
         for message in &parts {
-            snapshot.handle_message(Sequence(last), message, &mut BooksAlone);
+            snapshot.handle_message(Sequence(last), message, &mut IgnoreUpdates);
         }
         assert_eq!(levels(&snapshot), levels(&all));
         assert_eq!(snapshot.counters().unknown_order + snapshot.counters().malformed, 0);

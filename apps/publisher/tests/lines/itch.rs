@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::UdpSocket;
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::moldudp64::{Packet, Request, Session};
@@ -82,7 +82,7 @@ fn a_snapshot_by_glimpse_leads_to_the_books_of_all_messages() {
     let books = || BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(64), 4_096)));
     let (mut all, mut snapshot) = (books(), books());
     for (sequence, message) in (1..).zip(&messages) {
-        all.handle_message(Sequence(sequence), message, &mut BooksAlone);
+        all.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);
     }
 
     let mut stream = connect(publisher.address("glimpse"));
@@ -95,7 +95,7 @@ fn a_snapshot_by_glimpse_leads_to_the_books_of_all_messages() {
             (b'S', Some(b'G')) => {
                 end = EndOfSnapshot::ref_from_bytes(&packet[1..]).ok().and_then(EndOfSnapshot::sequence)
             }
-            (b'S', Some(_)) => snapshot.handle_message(Sequence(1), &packet[1..], &mut BooksAlone),
+            (b'S', Some(_)) => snapshot.handle_message(Sequence(1), &packet[1..], &mut IgnoreUpdates),
             (b'A' | b'H', _) => {}
             other => panic!("{other:?}"),
         }

@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use tickpath_agent::{Agent, TscClock};
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_capture::{Packets, RecordingFile};
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, iex, xdp};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, iex, xdp};
 use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler};
 use tickpath_iex::{Feed, Segment};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
@@ -100,7 +100,7 @@ fn assert_healed(heard: &Heard) {
 fn iex_twin(feed: Feed, count: usize) -> iex::BookBuilder<DirectBooks> {
     let mut twin = iex::BookBuilder::new(feed, DirectBooks::new(LIMITS));
     for (sequence, message) in (1..).zip(iex_messages(feed, count)) {
-        twin.handle_message(Sequence(sequence), &message, &mut BooksAlone);
+        twin.handle_message(Sequence(sequence), &message, &mut IgnoreUpdates);
     }
     twin
 }
@@ -138,7 +138,7 @@ fn itch_twin(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
     let mut twin = BookBuilder::new(DirectBooks::new(LIMITS));
     let mut next = 1;
     for message in Frames::new(&bytes, Lengths::Prefixed) {
-        twin.handle_message(Sequence(next), message.unwrap(), &mut BooksAlone);
+        twin.handle_message(Sequence(next), message.unwrap(), &mut IgnoreUpdates);
         next += 1;
     }
     (next, twin)
@@ -168,7 +168,7 @@ fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refr
     while let Some(packet) = packets.next_packet().unwrap() {
         let packet = Packet::parse(packet.payload).unwrap();
         if packet.sequence() == next {
-            twin.handle_packet(xdp::Channel(0), &packet, &mut BooksAlone);
+            twin.handle_packet(xdp::Channel(0), &packet, &mut IgnoreUpdates);
             next += u32::from(packet.message_count());
         }
     }

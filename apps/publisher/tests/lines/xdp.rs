@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks};
 use tickpath_capture::{Packets, RecordingFile};
-use tickpath_feed::{BooksAlone, MessageBooks, xdp};
+use tickpath_feed::{IgnoreUpdates, MessageBooks, xdp};
 use tickpath_net::MulticastReceiver;
 use tickpath_nyse::{
     DeliveryFlag, HEADER_LEN, HeartbeatResponse, Message, Packet, PacketBuilder, RefreshRequest,
@@ -190,7 +190,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
     let books = || xdp::BookBuilder::new(DirectBooks::new(limits), Nanos::ZERO);
     let (mut all, mut refreshed) = (books(), books());
     for (sequence, message) in &feed.messages {
-        all.handle_message(Sequence((*sequence).into()), message, &mut BooksAlone);
+        all.handle_message(Sequence((*sequence).into()), message, &mut IgnoreUpdates);
     }
     let (mut symbols, mut flags) = (0, Vec::new());
     while flags.last() != Some(&DeliveryFlag::REFRESH_END) || symbols < 12 {
@@ -208,7 +208,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
                         assert_eq!(header.last_seq_num.get(), feed.messages.len() as u32);
                     }
                 }
-                _ => refreshed.handle_message(Sequence(1), message, &mut BooksAlone),
+                _ => refreshed.handle_message(Sequence(1), message, &mut IgnoreUpdates),
             }
         }
     }

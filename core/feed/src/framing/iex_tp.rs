@@ -38,7 +38,7 @@ pub struct IexRequest {
 impl Framing for IexTp {
     type Session = IexStream;
     type Request = IexRequest;
-    type Room = [u8; MESSAGE_LEN_MAX + 16];
+    type Storage = [u8; MESSAGE_LEN_MAX + 16];
     const ANSWERS_ARE_ONE_PACKET: bool = false;
 
     #[inline]
@@ -53,8 +53,8 @@ impl Framing for IexTp {
         let first = u64::try_from(header.first_sequence.get()).ok()?;
         first.checked_add(count)?;
         let kind = if count == 0 { PacketKind::Heartbeat } else { PacketKind::Messages };
-        let starts_anew = first == 1 && header.stream_offset.get() == 0;
-        Some(PacketHeader { session, kind, first, count, sent_ns: header.send_time.get().0, starts_anew })
+        let is_reset = first == 1 && header.stream_offset.get() == 0;
+        Some(PacketHeader { session, kind, first, count, sent_ns: header.send_time.get().0, is_reset })
     }
 
     #[inline]

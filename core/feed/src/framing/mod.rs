@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use tickpath_types::Sequence;
 
-use crate::hold::MessageRoom;
+use crate::reorder_buffer::MessageStorage;
 
 mod iex_tp;
 mod moldudp64;
@@ -24,7 +24,7 @@ pub enum PacketKind {
     /// Reports that the publisher no longer has these messages: they are lost for good.
     Unavailable,
     /// Out-of-band: not part of the numbered stream, such as a snapshot's packet. An arbiter drops it.
-    Aside,
+    OutOfBand,
 }
 
 /// The contents of a packet header.
@@ -42,7 +42,7 @@ pub struct PacketHeader<S> {
     /// protocol does not state it.
     pub sent_ns: u64,
     /// True if it begins the numbering: the first packet of a session or after a restart.
-    pub starts_anew: bool,
+    pub is_reset: bool,
 }
 
 impl<S> PacketHeader<S> {
@@ -60,7 +60,7 @@ pub trait Framing {
     /// A request for lost messages.
     type Request: Copy + Debug;
     /// Storage for the longest message that can be held.
-    type Room: MessageRoom;
+    type Storage: MessageStorage;
     /// True if one packet answers a request, with the messages that fit; false for as many packets as needed.
     const ANSWERS_ARE_ONE_PACKET: bool;
 

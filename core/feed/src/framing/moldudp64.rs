@@ -5,7 +5,7 @@ use tickpath_types::Sequence;
 use zerocopy::FromBytes;
 
 use super::{Framing, PacketHeader, PacketKind};
-use crate::hold::MAX_HELD_MESSAGE;
+use crate::reorder_buffer::MAX_BUFFERED_MESSAGE;
 
 /// MoldUDP64: the packets that carry ITCH.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct MoldUdp64;
 impl Framing for MoldUdp64 {
     type Session = Session;
     type Request = Request;
-    type Room = [u8; MAX_HELD_MESSAGE];
+    type Storage = [u8; MAX_BUFFERED_MESSAGE];
     const ANSWERS_ARE_ONE_PACKET: bool = true;
 
     #[inline(always)]
@@ -27,7 +27,7 @@ impl Framing for MoldUdp64 {
         };
         let first = header.sequence.get();
         first.checked_add(count)?;
-        Some(PacketHeader { session: header.session, kind, first, count, sent_ns: 0, starts_anew: false })
+        Some(PacketHeader { session: header.session, kind, first, count, sent_ns: 0, is_reset: false })
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use tickpath_iex::{
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side, TradingState, UpdateKind};
 
-use super::state::{Held, PRICE_MAX, State, Transition};
+use super::state::{TransitionListener, PRICE_MAX, State, Transition};
 use crate::instruments::{Change, UpdateListener};
 
 /// The id of the order that represents a level of DEEP, or with price 0 a side of TOPS.
@@ -36,12 +36,12 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     #[inline(always)]
     fn report(&mut self, change: &Change) {
         let State { instruments, transitions, .. } = &mut *self.state;
-        instruments.report(change, &mut Held { transitions, out: self.out });
+        instruments.report(change, &mut TransitionListener { transitions, out: self.out });
     }
 
     fn report_state(&mut self, id: InstrumentId, ts: Nanos) {
         let State { instruments, transitions, .. } = &mut *self.state;
-        instruments.report_state(id, ts, &mut Held { transitions, out: self.out });
+        instruments.report_state(id, ts, &mut TransitionListener { transitions, out: self.out });
     }
 
     /// Sets the size of the order that represents a level, and returns the effect; `None` if nothing changes.
@@ -64,7 +64,7 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
             Some(old) => {
                 let by = Qty(qty.0 - old.qty.0);
                 if books.increase(instrument, id, by).is_none() {
-                    self.state.instruments.refuse(instrument);
+                    self.state.instruments.count_refused(instrument);
                 }
                 return Some((UpdateKind::Add, by));
             }
@@ -73,14 +73,14 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
             books.remove(instrument, id);
         }
         if !qty.is_zero() && books.add(order).is_err() {
-            self.state.instruments.refuse(instrument);
+            self.state.instruments.count_refused(instrument);
         }
         Some(change)
     }
 
     /// Begins, continues or ends the change of a DEEP book. Returns true at the end of one of several levels.
     #[inline(always)]
-    fn pass_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
+    fn update_transition(&mut self, id: InstrumentId, is_complete: bool) -> bool {
         let place = usize::from(id.0);
         match (self.state.transitions[place].is_open, is_complete) {
             (false, true) | (true, false) => false,
@@ -97,9 +97,9 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
     }
 
     /// Derives the trading state from the statuses of the listing market and IEX; reports a change.
-    fn settle_status(&mut self, id: InstrumentId, timestamp: wire::Timestamp) {
+    fn update_trading(&mut self, id: InstrumentId, timestamp: wire::Timestamp) {
         let status = self.state.statuses[usize::from(id.0)];
-        let trading = if status.is_halted_here { Some(TradingState::Halted) } else { status.told };
+        let trading = if status.is_halted_here { Some(TradingState::Halted) } else { status.listing_state };
         if self.state.instruments.instrument(id).is_some_and(|state| state.trading != trading) {
             let ts = self.ts(timestamp);
             self.state.instruments.note_trading(id, trading);
@@ -128,8 +128,8 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     fn on_trading_status(&mut self, message: &TradingStatus) {
         if let Some(id) = self.id_of(message.symbol) {
-            self.state.statuses[usize::from(id.0)].told = message.status.state();
-            self.settle_status(id, message.timestamp);
+            self.state.statuses[usize::from(id.0)].listing_state = message.status.state();
+            self.update_trading(id, message.timestamp);
         }
     }
 
@@ -137,7 +137,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         if let Some(id) = self.id_of(message.symbol) {
             let is_halted_here = message.halt == OperationalHalt::HALTED;
             self.state.statuses[usize::from(id.0)].is_halted_here = is_halted_here;
-            self.settle_status(id, message.timestamp);
+            self.update_trading(id, message.timestamp);
         }
     }
 
@@ -147,9 +147,9 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         self.state.statuses[usize::from(instrument.0)].has_book = true;
         let (side, price) = (message.side(), message.price.get());
         let is_complete = message.event_flags.is_complete();
-        let had_several = self.pass_transition(instrument, is_complete);
+        let had_several = self.update_transition(instrument, is_complete);
         if price.0 <= 0 || price > PRICE_MAX {
-            self.state.instruments.refuse(instrument);
+            self.state.instruments.count_refused(instrument);
             return;
         }
         let (id, qty) = (level_id(instrument, side, price), message.size.get());
@@ -189,7 +189,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let Some(instrument) = self.id_of(message.symbol) else { return };
         let (ts, price, qty) = (self.ts(message.timestamp), message.price.get(), message.size.get());
         let State { instruments, transitions, .. } = &mut *self.state;
-        instruments.report_trade(instrument, ts, (price, qty), &mut Held { transitions, out: self.out });
+        instruments.report_trade(instrument, ts, (price, qty), &mut TransitionListener { transitions, out: self.out });
     }
 
     #[inline]
@@ -197,7 +197,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let Some(instrument) = self.id_of(message.symbol) else { return };
         self.state.statuses[usize::from(instrument.0)].has_book = true;
         let Some(side) = message.side.side() else {
-            self.state.instruments.refuse(instrument);
+            self.state.instruments.count_refused(instrument);
             return;
         };
         let (ts, kind, order_id) = (self.ts(message.timestamp), UpdateKind::Add, message.order_id.get());
@@ -255,7 +255,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let (ts, order_id) = (self.ts(message.timestamp), message.order_id.get());
         let (qty, price) = (message.size.get(), Some(message.price.get()));
         let State { instruments, transitions, .. } = &mut *self.state;
-        instruments.execute(instrument, ts, order_id, qty, price, &mut Held { transitions, out: self.out });
+        instruments.execute(instrument, ts, order_id, qty, price, &mut TransitionListener { transitions, out: self.out });
     }
 
     /// Clears the book; its inconsistencies are gone with its orders, so it is live.

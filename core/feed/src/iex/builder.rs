@@ -5,7 +5,7 @@ use tickpath_iex::{Feed, decode};
 use tickpath_types::{BookHealth, InstrumentId, Nanos, Sequence, Side, Symbol};
 
 use super::apply::Apply;
-use super::state::{AT_REST, Held, State, Status, UNTOLD, symbol_of};
+use super::state::{NO_TRANSITION, TransitionListener, State, Status, UNKNOWN_STATUS, symbol_of};
 use crate::instruments::{BuilderCounters, Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
 
@@ -49,7 +49,7 @@ impl<B: BooksById> BookBuilder<B> {
         self
     }
 
-    /// Applies the message of `sequence` and reports its effect. `waiting` is a next message, if any.
+    /// Applies the message of `sequence` and reports its effect. `next_message` is a next message, if any.
     ///
     /// DEEP+ does not mark the end of a change, but all messages of one event for a symbol have one
     /// timestamp. While the next message belongs to the event, updates keep the previous best prices, and the
@@ -59,11 +59,11 @@ impl<B: BooksById> BookBuilder<B> {
         &mut self,
         sequence: Sequence,
         message: &[u8],
-        waiting: Option<&[u8]>,
+        next_message: Option<&[u8]>,
         out: &mut impl UpdateListener,
     ) {
         if self.feed == Feed::DeepPlus10 {
-            self.handle_part(sequence, message, waiting, out);
+            self.handle_part(sequence, message, next_message, out);
         } else {
             self.apply(sequence, message, out);
         }
@@ -74,7 +74,7 @@ impl<B: BooksById> BookBuilder<B> {
         &mut self,
         sequence: Sequence,
         message: &[u8],
-        waiting: Option<&[u8]>,
+        next_message: Option<&[u8]>,
         out: &mut impl UpdateListener,
     ) {
         let id = self.state.named_by(message);
@@ -82,23 +82,23 @@ impl<B: BooksById> BookBuilder<B> {
             // The book is still empty.
             return self.apply(sequence, message, out);
         }
-        let goes_on = waiting.is_some_and(|waiting| is_same_event(message, waiting));
+        let continues = next_message.is_some_and(|next_message| is_same_event(message, next_message));
         let transition = &mut self.state.transitions[usize::from(id.0)];
-        let was_open = std::mem::replace(&mut transition.is_open, goes_on);
-        if goes_on && !was_open {
+        let was_open = std::mem::replace(&mut transition.is_open, continues);
+        if continues && !was_open {
             self.state.transitions[usize::from(id.0)].best =
                 Side::BOTH.map(|side| self.state.best_now(id, side));
         }
-        let untold =
+        let unreported =
             |counters: &BuilderCounters| counters.unknown_order + counters.refused + counters.malformed;
         let before = *self.state.instruments.counters();
         self.apply(sequence, message, out);
-        if was_open && !goes_on {
+        if was_open && !continues {
             if self.state.instruments.counters().crossed == before.crossed {
                 self.state.instruments.check_crossed(id);
                 self.state.instruments.end_message(out);
             }
-            if untold(self.state.instruments.counters()) != untold(&before) {
+            if unreported(self.state.instruments.counters()) != unreported(&before) {
                 // The last message may have published no update; then the earlier changes are unreported too.
                 self.state.instruments.report_status(id, out);
             }
@@ -118,21 +118,21 @@ impl<B: BooksById> BookBuilder<B> {
             self.handle_malformed(message, out);
         }
         let State { instruments, transitions, .. } = &mut self.state;
-        instruments.end_message(&mut Held { transitions, out });
+        instruments.end_message(&mut TransitionListener { transitions, out });
     }
 
     #[cold]
     fn handle_malformed(&mut self, message: &[u8], out: &mut impl UpdateListener) {
         let id = self.state.named_by(message);
         let State { instruments, transitions, .. } = &mut self.state;
-        instruments.handle_malformed(id, &mut Held { transitions, out });
+        instruments.handle_malformed(id, &mut TransitionListener { transitions, out });
     }
 
     /// Resets an instrument: its book is empty and live, and all its other state is cleared.
     pub fn restart(&mut self, id: InstrumentId, out: &mut impl UpdateListener) {
         if let Some(status) = self.state.statuses.get_mut(usize::from(id.0)) {
             let has_book = status.has_book;
-            *status = Status { has_book, ..UNTOLD };
+            *status = Status { has_book, ..UNKNOWN_STATUS };
             self.state.empty(id);
             self.state.instruments.set_health(id, BookHealth::Live, None);
             self.state.instruments.note_trading(id, None);
@@ -195,7 +195,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
 
     fn handle_lost(&mut self, out: &mut impl UpdateListener) {
         // The messages that close the transitions may be lost.
-        self.state.transitions.fill(AT_REST);
+        self.state.transitions.fill(NO_TRANSITION);
         self.state.instruments.handle_lost(out);
     }
 

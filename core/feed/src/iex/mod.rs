@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};
-//! use tickpath_feed::{BooksAlone, MessageBooks, iex};
+//! use tickpath_feed::{IgnoreUpdates, MessageBooks, iex};
 //! use tickpath_iex::{Feed, PriceLevelUpdate, wire::Ticker};
 //! use tickpath_types::{InstrumentId, Nanos, Price, Sequence, Side, Symbol};
 //! use zerocopy::IntoBytes;
@@ -16,8 +16,8 @@
 //!     let ticker = Ticker::new("ZIEXT").unwrap();
 //!     PriceLevelUpdate::of(Side::Buy, is_complete, Nanos(7), ticker, size, price)
 //! };
-//! builder.handle_message(Sequence(1), level(true, 400, 199_600).as_bytes(), &mut BooksAlone);
-//! builder.handle_message(Sequence(2), level(true, 100, 199_700).as_bytes(), &mut BooksAlone);
+//! builder.handle_message(Sequence(1), level(true, 400, 199_600).as_bytes(), &mut IgnoreUpdates);
+//! builder.handle_message(Sequence(2), level(true, 100, 199_700).as_bytes(), &mut IgnoreUpdates);
 //!
 //! let id = builder.find(Symbol::new("ZIEXT").unwrap()).unwrap();
 //! assert_eq!(builder.books().best_price(id, Side::Buy), Some(Price(199_700)));

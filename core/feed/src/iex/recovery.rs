@@ -6,7 +6,7 @@ use tickpath_iex::wire::Alpha;
 use tickpath_types::{Nanos, Sequence};
 
 use crate::framing::{IexRequest, IexTp};
-use crate::heal::SnapshotOutcome;
+use crate::snapshot_recovery::SnapshotOutcome;
 use crate::instruments::UpdateListener;
 use crate::message_books::MessageBooks;
 use crate::recovery::{
@@ -73,7 +73,7 @@ impl RecoveryClient for IexRecovery {
     }
 
     fn counters(&self, sockets: &SocketCounters) -> RecoveryCounters {
-        let SocketCounters { answers, unasked: strangers, connections, failures, .. } = *sockets;
+        let SocketCounters { answers, unsolicited: strangers, connections, failures, .. } = *sockets;
         RecoveryCounters { answers, strangers, connections, failures, ..self.counters }
     }
 }
@@ -94,7 +94,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
     fn poll_transmit(&mut self, _: Nanos, target: &mut Target<'_, B, L>, buffer: &mut [u8]) -> usize {
         let stream = target.channel.arbiter().session();
         let Some(stream) = stream.filter(|_| std::mem::take(&mut self.is_request_due)) else { return 0 };
-        let floor = target.channel.snapshots().map_or(0, |healer| healer.floor().0);
+        let floor = target.channel.snapshots().map_or(0, |recovery| recovery.floor().0);
         self.counters.snapshot_requests += 1;
         let request = SnapshotRequest {
             token: self.token,
@@ -113,16 +113,16 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
             Err(_) => return StreamProgress::Failed,
         };
         self.deadline = now + SILENCE_MAX;
-        let Some((healer, books)) = target.channel.healer() else { return StreamProgress::Failed };
+        let Some((recovery, books)) = target.channel.recovery() else { return StreamProgress::Failed };
         match frame {
-            Frame::Start { .. } => healer.begin_all(books),
+            Frame::Start { .. } => recovery.begin_all(books),
             Frame::Data { message, .. } => {
                 let id = books.instrument_of(message);
-                healer.load(id, message, books);
+                recovery.load(id, message, books);
             }
             Frame::End { sequence } => {
-                return match healer.end(Some(sequence.next()), books, target.out) {
-                    SnapshotOutcome::Healed(_) => {
+                return match recovery.end(Some(sequence.next()), books, target.out) {
+                    SnapshotOutcome::Recovered(_) => {
                         self.counters.snapshots += 1;
                         StreamProgress::Finished
                     }
@@ -131,7 +131,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
                 };
             }
             Frame::Error(ErrorCode::NOT_YET) => {
-                healer.abandon();
+                recovery.abandon();
                 return StreamProgress::NotYet;
             }
             Frame::Error(_) => {
@@ -140,7 +140,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Iex
             }
             _ => {}
         }
-        StreamProgress::Taken(used)
+        StreamProgress::Consumed(used)
     }
 
     fn handle_disconnected(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {

@@ -21,17 +21,17 @@ pub(super) struct Transition {
 #[derive(Clone, Copy)]
 pub(super) struct Status {
     /// The state at the listing market; `None` before the first message with it.
-    pub(super) told: Option<TradingState>,
+    pub(super) listing_state: Option<TradingState>,
     /// True if IEX itself halted it.
     pub(super) is_halted_here: bool,
     /// True if its book may contain orders; other books are not accessed.
     pub(super) has_book: bool,
 }
 
-pub(super) const AT_REST: Transition =
+pub(super) const NO_TRANSITION: Transition =
     Transition { is_open: false, best: [PriceLevel { price: 0, qty: 0 }; 2] };
 
-pub(super) const UNTOLD: Status = Status { told: None, is_halted_here: false, has_book: false };
+pub(super) const UNKNOWN_STATUS: Status = Status { listing_state: None, is_halted_here: false, has_book: false };
 
 /// The symbols, books and counters of one feed.
 pub(super) struct State<B> {
@@ -55,8 +55,8 @@ impl<B: BooksById> State<B> {
         State {
             instruments: Instruments::new(books),
             symbols: Numbering::new(max),
-            transitions: vec![AT_REST; count].into_boxed_slice(),
-            statuses: vec![UNTOLD; count].into_boxed_slice(),
+            transitions: vec![NO_TRANSITION; count].into_boxed_slice(),
+            statuses: vec![UNKNOWN_STATUS; count].into_boxed_slice(),
             midnight: Nanos::ZERO,
         }
     }
@@ -100,7 +100,7 @@ impl<B: BooksById> State<B> {
         let place = usize::from(id.0);
         if self.statuses.get_mut(place).is_some_and(|status| std::mem::take(&mut status.has_book)) {
             self.instruments.clear(id);
-            self.transitions[place] = AT_REST;
+            self.transitions[place] = NO_TRANSITION;
         }
     }
 
@@ -119,12 +119,12 @@ pub(super) fn symbol_of(message: &[u8]) -> Option<Symbol> {
 }
 
 /// Substitutes the previous best prices in updates of a book during a change.
-pub(super) struct Held<'a, L> {
+pub(super) struct TransitionListener<'a, L> {
     pub(super) transitions: &'a [Transition],
     pub(super) out: &'a mut L,
 }
 
-impl<L: UpdateListener> UpdateListener for Held<'_, L> {
+impl<L: UpdateListener> UpdateListener for TransitionListener<'_, L> {
     const WANTS_UPDATES: bool = L::WANTS_UPDATES;
 
     #[inline]

@@ -5,7 +5,7 @@ use tickpath_nasdaq::soupbintcp::{ClientEvent, ClientSession, LoginRequest};
 use tickpath_types::{Nanos, Sequence};
 
 use crate::framing::MoldUdp64;
-use crate::heal::{SnapshotOutcome, SnapshotScope};
+use crate::snapshot_recovery::{SnapshotOutcome, SnapshotScope};
 use crate::instruments::UpdateListener;
 use crate::message_books::MessageBooks;
 use crate::recovery::{
@@ -15,7 +15,7 @@ use crate::recovery::{
 /// Time without a snapshot message after which the client disconnects. Heartbeats do not extend it.
 const SILENCE_MAX: Nanos = Nanos::from_secs(2);
 /// Time in the snapshot group before the next attempt at the server.
-const GROUP_TURN: Nanos = Nanos::from_secs(10);
+const GROUP_DURATION: Nanos = Nanos::from_secs(10);
 /// Time from a failure to the next attempt.
 const RETRY_WAIT: Nanos = Nanos::from_millis(20);
 
@@ -55,15 +55,15 @@ pub struct ItchRecovery {
     state: State,
     request: Option<Request>,
     requests: u64,
-    has_healed: bool,
+    has_recovered: bool,
 }
 
 impl ItchRecovery {
     /// Creates a client with a GLIMPSE server, a snapshot group, both, or neither. `login` is for the server.
     #[must_use]
     pub const fn new(login: LoginRequest, has_glimpse: bool, has_group: bool) -> ItchRecovery {
-        let (state, request, requests, has_healed) = (State::Idle, None, 0, false);
-        ItchRecovery { login, has_glimpse, has_group, state, request, requests, has_healed }
+        let (state, request, requests, has_recovered) = (State::Idle, None, 0, false);
+        ItchRecovery { login, has_glimpse, has_group, state, request, requests, has_recovered }
     }
 
     fn stop(&mut self, target: &mut Target<'_, impl MessageBooks, impl UpdateListener>) {
@@ -77,7 +77,7 @@ impl ItchRecovery {
     fn start(&mut self, now: Nanos, wanted: Source) {
         self.state = match (wanted, self.has_glimpse, self.has_group) {
             (Source::Glimpse, true, _) | (_, true, false) => State::Connecting,
-            (_, _, true) => State::InGroup { next: None, until: now + GROUP_TURN },
+            (_, _, true) => State::InGroup { next: None, until: now + GROUP_DURATION },
             (_, false, false) => State::Idle,
         };
     }
@@ -119,11 +119,11 @@ impl RecoveryClient for ItchRecovery {
         RecoveryCounters {
             requests: self.requests,
             answers: sockets.answers,
-            strangers: sockets.unasked,
+            strangers: sockets.unsolicited,
             connections: sockets.connections,
             failures: sockets.failures,
             snapshot_requests: sockets.connections + sockets.joins,
-            snapshots: u64::from(self.has_healed),
+            snapshots: u64::from(self.has_recovered),
             ..RecoveryCounters::default()
         }
     }
@@ -143,8 +143,8 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
     }
 
     fn end_turn(&mut self, now: Nanos, target: &mut Target<'_, B, L>) {
-        let healed = target.channel.snapshots().map_or(0, |healer| healer.counters().healed);
-        self.has_healed |= healed > 0;
+        let recovered = target.channel.snapshots().map_or(0, |recovery| recovery.counters().recovered);
+        self.has_recovered |= recovered > 0;
         if !target.channel.needs_snapshot() {
             // The next turn may be much later, so leave the group now.
             return self.stop(target);
@@ -164,13 +164,13 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
             return;
         };
         let is_of_session = target.channel.arbiter().session() == Some(packet.session());
-        let Some((healer, books)) = target.channel.healer().filter(|_| is_of_session) else { return };
+        let Some((recovery, books)) = target.channel.recovery().filter(|_| is_of_session) else { return };
         if next.is_some_and(|next| next != packet.sequence()) {
-            healer.abandon();
+            recovery.abandon();
         }
         *next = Some(packet.next_sequence());
         for (_, message) in packet.messages() {
-            healer.handle_snapshot(SnapshotScope::Instrument, message, books, target.out);
+            recovery.handle_snapshot(SnapshotScope::Instrument, message, books, target.out);
         }
     }
 
@@ -190,8 +190,8 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
 
     fn handle_bytes(&mut self, now: Nanos, bytes: &[u8], target: &mut Target<'_, B, L>) -> StreamProgress {
         let market = target.channel.arbiter().session();
-        let (State::Reading { session, deadline }, Some((healer, books))) =
-            (&mut self.state, target.channel.healer())
+        let (State::Reading { session, deadline }, Some((recovery, books))) =
+            (&mut self.state, target.channel.recovery())
         else {
             return StreamProgress::Failed;
         };
@@ -202,13 +202,13 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
         };
         match event {
             ClientEvent::LoginAccepted { session, .. } if Some(session) == market => {
-                healer.begin(SnapshotScope::Market);
+                recovery.begin(SnapshotScope::Market);
             }
             ClientEvent::Message { message, .. } => {
                 *deadline = now + SILENCE_MAX;
-                match healer.handle_snapshot(SnapshotScope::Market, message, books, target.out) {
+                match recovery.handle_snapshot(SnapshotScope::Market, message, books, target.out) {
                     None => {}
-                    Some(SnapshotOutcome::Healed(_)) => {
+                    Some(SnapshotOutcome::Recovered(_)) => {
                         self.state = State::Idle;
                         return StreamProgress::Finished;
                     }
@@ -216,7 +216,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
                     Some(SnapshotOutcome::TooFarAhead) => return StreamProgress::Failed,
                     // The server took this snapshot too early; a later one will do.
                     Some(SnapshotOutcome::TooOld | SnapshotOutcome::Ignored) => {
-                        healer.abandon();
+                        recovery.abandon();
                         self.state = State::Waiting { until: now + RETRY_WAIT, next: Source::Glimpse };
                         return StreamProgress::Finished;
                     }
@@ -227,7 +227,7 @@ impl<B: MessageBooks, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for Itc
                 return StreamProgress::Failed;
             }
         }
-        StreamProgress::Taken(used)
+        StreamProgress::Consumed(used)
     }
 
     /// Handles a server failure: the group is next.

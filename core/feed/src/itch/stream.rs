@@ -27,7 +27,7 @@ pub struct SoupStream {
     /// The session that the books were built from.
     session: Option<Session>,
     /// The server no longer has that session: the client requests the current one.
-    is_session_gone: bool,
+    is_session_unavailable: bool,
     /// The client must request the session from its first message.
     is_incomplete: bool,
     /// The session ended in the regular way, and none of its messages is missing.
@@ -44,7 +44,7 @@ impl SoupStream {
             login,
             connection: None,
             session: None,
-            is_session_gone: false,
+            is_session_unavailable: false,
             is_incomplete: false,
             has_ended: false,
             counters: StreamCounters { next: Sequence(1), ..StreamCounters::default() },
@@ -61,7 +61,7 @@ impl SoupStream {
     ) {
         let (channel, out) = (&mut *target.channel, &mut *target.out);
         let is_other = self.session.replace(session).is_some_and(|before| before != session);
-        self.is_session_gone = false;
+        self.is_session_unavailable = false;
         if is_other {
             channel.follow(out);
             (self.counters.next, self.has_ended) = (Sequence(1), false);
@@ -113,7 +113,7 @@ impl RecoveryClient for SoupStream {
 impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for SoupStream {
     fn handle_connected(&mut self, now: Nanos, _: &mut Target<'_, B, L>) {
         let mut login = self.login;
-        if let Some(session) = self.session.filter(|_| !self.is_session_gone) {
+        if let Some(session) = self.session.filter(|_| !self.is_session_unavailable) {
             (login.session, login.sequence) = (session, self.counters.next);
         }
         self.is_incomplete = false;
@@ -152,12 +152,12 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for SoupSt
             }
             ClientEvent::LoginRejected(reason) => {
                 self.refusals += 1;
-                self.is_session_gone = reason == LoginRejectReason::SESSION_NOT_AVAILABLE;
+                self.is_session_unavailable = reason == LoginRejectReason::SESSION_NOT_AVAILABLE;
                 return StreamProgress::Failed;
             }
             ClientEvent::Heartbeat | ClientEvent::Debug(_) | ClientEvent::Unsequenced(_) => {}
         }
-        StreamProgress::Taken(used)
+        StreamProgress::Consumed(used)
     }
 
     fn handle_disconnected(&mut self, _: Nanos, target: &mut Target<'_, B, L>) {

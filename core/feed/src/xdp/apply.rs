@@ -58,18 +58,18 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
 
     /// Reports an entered order.
     #[inline(always)]
-    fn entered(&mut self, change: Option<Change>, id: InstrumentId) {
+    fn add_and_report(&mut self, change: Option<Change>, id: InstrumentId) {
         match change {
             Some(change) => {
                 self.state.add(&change);
                 self.report(&change);
             }
-            None => self.state.instruments.refuse(id),
+            None => self.state.instruments.count_refused(id),
         }
     }
 
     /// Reports a trade without a resting order.
-    fn traded(&mut self, id: InstrumentId, source_time_ns: u32, units: u32, volume: u32) {
+    fn report_trade_of(&mut self, id: InstrumentId, source_time_ns: u32, units: u32, volume: u32) {
         // Updates and books cannot represent a price with more than four decimals.
         let Some(price) = self.price(id, units) else { return };
         let (ts, qty) = (self.time(source_time_ns), Qty(u64::from(volume)));
@@ -100,7 +100,7 @@ macro_rules! add {
             price,
             qty: Qty(u64::from($message.volume.get())),
         });
-        $self.entered(change, $id);
+        $self.add_and_report(change, $id);
     };
 }
 
@@ -133,7 +133,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         let ts = self.time(message.source_time_ns.get());
         let Some(price) = price.filter(|_| !qty.is_zero()) else {
             self.state.instruments.books_mut().remove(id, key);
-            self.state.instruments.refuse(id);
+            self.state.instruments.count_refused(id);
             return;
         };
         let change =
@@ -145,7 +145,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
         } else if qty > order.qty {
             let more = Qty(qty.0 - order.qty.0);
             if self.state.instruments.books_mut().increase(id, key, more).is_none() {
-                self.state.instruments.refuse(id);
+                self.state.instruments.count_refused(id);
             }
             self.report(&change);
         } else {
@@ -184,7 +184,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
                 price,
                 qty: Qty(u64::from(message.volume.get())),
             });
-            self.entered(change, id);
+            self.add_and_report(change, id);
         }
     }
 
@@ -237,12 +237,12 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
 
     fn on_non_displayed_trade(&mut self, message: &NonDisplayedTrade) {
         let id = instrument!(self, message);
-        self.traded(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
+        self.report_trade_of(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
     }
 
     fn on_cross_trade(&mut self, message: &CrossTrade) {
         let id = instrument!(self, message);
-        self.traded(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
+        self.report_trade_of(id, message.source_time_ns.get(), message.price.get(), message.volume.get());
     }
 
     fn on_trade_cancel(&mut self, message: &TradeCancel) {

@@ -31,7 +31,7 @@ pub struct BookBuilder<B> {
 }
 
 /// The channel for books of a single channel.
-const ONLY: Channel = Channel(0);
+const SINGLE_CHANNEL: Channel = Channel(0);
 
 impl<B: BooksById> BookBuilder<B> {
     /// Creates a builder with empty books. `midnight` is that of the exchange's day, since the Unix epoch;
@@ -215,14 +215,14 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
             && header.delivery_flag == DeliveryFlag::ORIGINAL
         {
             let sent = SendTime { secs: header.send_time.get(), nanos: header.send_time_ns.get() };
-            self.begin_packet(ONLY, sent);
+            self.begin_packet(SINGLE_CHANNEL, sent);
         }
         true
     }
 
     #[inline]
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        self.handle_message_on(ONLY, sequence, message, out);
+        self.handle_message_on(SINGLE_CHANNEL, sequence, message, out);
     }
 
     #[inline]
@@ -234,7 +234,7 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     ) {
         let mut sequence = first.0 as u32;
         let numbered = messages.map(|message| {
-            let numbered = Message::new(ONLY, sequence, message);
+            let numbered = Message::new(SINGLE_CHANNEL, sequence, message);
             sequence = sequence.wrapping_add(1);
             numbered
         });

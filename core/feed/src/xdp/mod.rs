@@ -3,7 +3,7 @@
 //! ```
 //! use tickpath_book::{BookLimits, BooksById, DirectBooks};
 //! use tickpath_feed::xdp::{BookBuilder, Channel};
-//! use tickpath_feed::{BooksAlone, MessageBooks};
+//! use tickpath_feed::{IgnoreUpdates, MessageBooks};
 //! use tickpath_nyse::Packet;
 //! use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
 //! use tickpath_types::{InstrumentId, Nanos};
@@ -14,7 +14,7 @@
 //! let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos::from_secs(1_795_150_800));
 //! while let Some(packet) = day.next_packet() {
 //!     let messages = Packet::parse(packet.bytes()).unwrap();
-//!     builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+//!     builder.handle_packet(Channel(packet.channel), &messages, &mut IgnoreUpdates);
 //! }
 //! assert_eq!(builder.instruments().contradictions(), 0);
 //! assert_eq!(builder.instruments().counters().messages, day.counters().messages);

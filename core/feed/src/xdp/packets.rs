@@ -25,7 +25,7 @@ pub struct Missing {
 impl Framing for Packets {
     type Session = ();
     type Request = Missing;
-    type Room = [u8; MESSAGE_LEN_MAX];
+    type Storage = [u8; MESSAGE_LEN_MAX];
     const ANSWERS_ARE_ONE_PACKET: bool = false;
 
     #[inline]
@@ -37,7 +37,7 @@ impl Framing for Packets {
             first: widened(packet.sequence(), near),
             count: u64::from(packet.message_count()),
             sent_ns: packet.send_time().as_nanos(),
-            starts_anew: false,
+            is_reset: false,
         };
         match packet.delivery_flag() {
             DeliveryFlag::ORIGINAL | DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART
@@ -82,7 +82,7 @@ pub const fn widened(sequence: u32, near: u64) -> u64 {
 fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader<()>> {
     let flag = packet.delivery_flag();
     if flag.is_refresh() {
-        return Some(PacketHeader { kind: PacketKind::Aside, ..header });
+        return Some(PacketHeader { kind: PacketKind::OutOfBand, ..header });
     }
     if flag == DeliveryFlag::UNAVAILABLE {
         let (_, message) = packet.messages().next()?;
@@ -103,7 +103,7 @@ fn unusual(packet: &Packet<'_>, header: PacketHeader<()>) -> Option<PacketHeader
     };
     match flag {
         DeliveryFlag::SEQUENCE_RESET | DeliveryFlag::FAILOVER if is_reset() => {
-            Some(PacketHeader { first: u64::from(packet.sequence()), starts_anew: true, ..header })
+            Some(PacketHeader { first: u64::from(packet.sequence()), is_reset: true, ..header })
         }
         _ => Some(header),
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_32_bits_go_on_in_64() {
+    fn numbers_of_32_bits_are_extended_to_64() {
         let wrap = 1_u64 << 32;
         assert_eq!(widened(5, 3), 5);
         assert_eq!(widened(2, wrap - 1), wrap + 2);

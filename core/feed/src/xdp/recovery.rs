@@ -40,7 +40,7 @@ pub struct XdpRecovery {
     /// Number of the next packet to the server.
     number: u32,
     /// A request queued for the connection.
-    waiting: Option<Missing>,
+    queued: Option<Missing>,
     /// Number of the latest request for messages.
     requested: Option<u32>,
     /// Server heartbeats without an answer yet.
@@ -64,7 +64,7 @@ impl XdpRecovery {
         XdpRecovery {
             source,
             number: 1,
-            waiting: None,
+            queued: None,
             requested: None,
             heartbeats: 0,
             received_at: Nanos::ZERO,
@@ -114,7 +114,7 @@ impl RecoveryClient for XdpRecovery {
     const MESSAGES_PER_TURN: usize = 16;
 
     fn handle_request(&mut self, missing: Missing) {
-        self.waiting = Some(missing);
+        self.queued = Some(missing);
     }
 
     fn needs(&self) -> SocketNeeds {
@@ -166,7 +166,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
             self.heartbeats -= 1;
             return self.write(now, &HeartbeatResponse::new(source_id), buffer).1;
         }
-        if let Some(Missing { begin_seq_num, end_seq_num }) = self.waiting.take() {
+        if let Some(Missing { begin_seq_num, end_seq_num }) = self.queued.take() {
             let request =
                 RetransmissionRequest::new(begin_seq_num, end_seq_num, source_id, product_id, channel_id);
             let (number, len) = self.write(now, &request, buffer);
@@ -201,7 +201,7 @@ impl<B: BooksById, L: UpdateListener> RecoveryInput<Target<'_, B, L>> for XdpRec
                 }
             }
         }
-        StreamProgress::Taken(size)
+        StreamProgress::Consumed(size)
     }
 
     fn handle_disconnected(&mut self, _: Nanos, _: &mut Target<'_, B, L>) {

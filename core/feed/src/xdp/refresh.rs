@@ -8,8 +8,8 @@ use super::builder::BookBuilder;
 use super::packets::{Packets, widened};
 use crate::channel::Channel;
 use crate::framing::Framing;
-use crate::heal::{SnapshotHealer, SnapshotScope};
-use crate::instruments::{BooksAlone, UpdateListener};
+use crate::snapshot_recovery::{SnapshotRecovery, SnapshotScope};
+use crate::instruments::{IgnoreUpdates, UpdateListener};
 use crate::message_books::MessageBooks;
 
 /// Time without a packet after which a refresh request is repeated; it doubles with each repetition.
@@ -21,7 +21,7 @@ const NEXT_WAIT: Nanos = Nanos::from_millis(100);
 const SINGLE_MAX: u32 = 4;
 
 /// The snapshot recovery of a channel, which receives the refreshes.
-type Healer = SnapshotHealer<<Packets as Framing>::Room>;
+type Recovery = SnapshotRecovery<<Packets as Framing>::Storage>;
 
 /// The refresh request that was sent, and its deadline.
 #[derive(Clone, Copy)]
@@ -64,14 +64,14 @@ impl Refresh {
         now: Nanos,
         channel: &Channel<BookBuilder<B>, Packets>,
     ) -> Option<Option<u32>> {
-        let healer = channel.snapshots().filter(|healer| healer.needs_snapshot())?;
+        let recovery = channel.snapshots().filter(|recovery| recovery.needs_snapshot())?;
         match self.requested {
             Some(requested) if now < requested.deadline => return None,
             Some(_) => self.failures += 1,
             None => {}
         }
         self.requested = None;
-        let single = healer.first_waiting().filter(|_| healer.waiting() <= SINGLE_MAX);
+        let single = recovery.first_waiting().filter(|_| recovery.waiting() <= SINGLE_MAX);
         Some(single.and_then(|id| channel.books().symbol_index(id)))
     }
 
@@ -105,7 +105,7 @@ impl Refresh {
             requested.deadline = now + silence_max;
         }
         let near = channel.arbiter().next_sequence().0;
-        let Some((healer, books)) = channel.healer() else { return false };
+        let Some((recovery, books)) = channel.recovery() else { return false };
         if flag == DeliveryFlag::REFRESH_START {
             self.all = None;
         }
@@ -119,16 +119,16 @@ impl Refresh {
             let is_mapping = matches!(parsed, Ok(Message::SymbolIndexMapping(_)));
             if is_mapping {
                 // Without it, the other messages about the symbol are unreadable.
-                books.handle_message(Sequence(near), message, &mut BooksAlone);
+                books.handle_message(Sequence(near), message, &mut IgnoreUpdates);
             }
             if let Some(refresh) = header {
-                self.begin(refresh, near, message, healer, books);
+                self.begin(refresh, near, message, recovery, books);
             }
             if let Some(loading) = self.loading.filter(|_| !is_mapping) {
-                healer.load(loading.instrument, message, books);
+                recovery.load(loading.instrument, message, books);
             }
         }
-        header.is_some() && self.end_packet(now, flag, healer, books, out)
+        header.is_some() && self.end_packet(now, flag, recovery, books, out)
     }
 
     /// Handles the first message of a packet, which names its symbol.
@@ -137,7 +137,7 @@ impl Refresh {
         refresh: RefreshHeader,
         near: u64,
         message: &[u8],
-        healer: &mut Healer,
+        recovery: &mut Recovery,
         books: &mut BookBuilder<B>,
     ) {
         let (packet, packets) = (refresh.current_refresh_pkt.get(), refresh.total_refresh_pkts.get());
@@ -148,14 +148,14 @@ impl Refresh {
                 self.loading = Some(Loading { packet, ..loading });
             }
             (_, Some((last, last_symbol_seq))) if packet == 1 && instrument.0 != 0 => {
-                healer.begin(SnapshotScope::Instrument);
-                healer.begin_instrument(instrument, books);
+                recovery.begin(SnapshotScope::Instrument);
+                recovery.begin_instrument(instrument, books);
                 let end = widened(last, near) + 1;
                 self.loading = Some(Loading { instrument, packet, packets, end, last_symbol_seq });
             }
             // A packet was missed, so the symbol waits for the next refresh.
             _ => {
-                healer.abandon();
+                recovery.abandon();
                 (self.loading, self.all) = (None, None);
             }
         }
@@ -166,7 +166,7 @@ impl Refresh {
         &mut self,
         now: Nanos,
         flag: DeliveryFlag,
-        healer: &mut Healer,
+        recovery: &mut Recovery,
         books: &mut BookBuilder<B>,
         out: &mut impl UpdateListener,
     ) -> bool {
@@ -174,10 +174,10 @@ impl Refresh {
             return false;
         };
         self.loading = None;
-        if healer.is_waiting(loading.instrument) {
+        if recovery.is_waiting(loading.instrument) {
             books.set_symbol_seq(loading.instrument, loading.last_symbol_seq);
         }
-        healer.end(Some(Sequence(loading.end)), books, out);
+        recovery.end(Some(Sequence(loading.end)), books, out);
         if flag == DeliveryFlag::REFRESH_START {
             self.all = Some(loading.end);
         }
@@ -187,7 +187,7 @@ impl Refresh {
         }
         self.failures = 0;
         if let Some(end) = self.all.take().filter(|_| is_of_all && flag == DeliveryFlag::REFRESH_END) {
-            healer.end_turn(Sequence(end), books, out);
+            recovery.end_cycle(Sequence(end), books, out);
         }
         // The next request, for books that still wait, is due soon: this refresh may have been too early.
         if let Some(requested) = &mut self.requested {

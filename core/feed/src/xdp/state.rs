@@ -128,8 +128,8 @@ impl<B: BooksById> State<B> {
         let crosses = books.would_trade(instrument, side, price);
         match books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
             Ok(()) => {}
-            Err(AddError::DuplicateId(_)) => self.add_beside(change),
-            Err(_) => self.instruments.refuse(instrument),
+            Err(AddError::DuplicateId(_)) => self.add_duplicate_id(change),
+            Err(_) => self.instruments.count_refused(instrument),
         }
         if crosses {
             self.instruments.check_crossed(instrument);
@@ -138,7 +138,7 @@ impl<B: BooksById> State<B> {
 
     /// Enters an order whose number is already in the books, from another symbol or from a duplicate.
     #[cold]
-    fn add_beside(&mut self, change: &Change) {
+    fn add_duplicate_id(&mut self, change: &Change) {
         let resting = self.instruments.books().find(change.order_id);
         if resting.is_some_and(|order| order.instrument == change.instrument) {
             // This counts it as a duplicate.
@@ -163,7 +163,7 @@ impl<B: BooksById> State<B> {
         let index = message.symbol_index.get();
         let Some(scale) = PriceScale::new(message.price_scale_code) else {
             if let Some(id) = self.instrument_of(index) {
-                self.instruments.refuse(id);
+                self.instruments.count_refused(id);
             }
             return;
         };

@@ -45,7 +45,7 @@ fn lines_that_cut_differently_make_one_sequence() {
 }
 
 #[test]
-fn a_lost_tail_is_seen_by_the_heartbeat_and_asked_for() {
+fn a_heartbeat_reveals_a_lost_tail() {
     let config = ArbiterConfig { reorder_wait: Nanos(1), ..ArbiterConfig::default() };
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(config), Seen::default());
     arbiter.handle_packet(Nanos(1), Line::A, &segment(1, 2, 10), &mut seen);
@@ -60,13 +60,13 @@ fn a_lost_tail_is_seen_by_the_heartbeat_and_asked_for() {
 
 /// Several segments may answer a request: the arbiter requests the rest again only if it stays away.
 #[test]
-fn the_rest_of_an_answer_is_waited_for() {
+fn a_partial_answer_delays_the_next_request() {
     let config =
         ArbiterConfig { reorder_wait: Nanos(1), max_request_messages: 9, ..ArbiterConfig::default() };
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(config), Seen::default());
     let mut now = 10;
     arbiter.handle_packet(Nanos(now), Line::A, &segment(21, 1, 10), &mut seen);
-    let mut asks = |arbiter: &mut Arbiter<IexTp>, seen: &mut Seen, wait: u64, answer: Option<u64>| {
+    let mut request_after = |arbiter: &mut Arbiter<IexTp>, seen: &mut Seen, wait: u64, answer: Option<u64>| {
         now += wait;
         if let Some(first) = answer {
             arbiter.handle_packet(Nanos(now), Line::Recovery, &segment(first, 3, 11), seen);
@@ -74,18 +74,18 @@ fn the_rest_of_an_answer_is_waited_for() {
         arbiter.handle_timeout(Nanos(now), seen);
         arbiter.poll_request().map(|request| (request.first, request.last))
     };
-    assert_eq!(asks(&mut arbiter, &mut seen, 5, None), Some((1, 9)));
-    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(1)), None);
-    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(4)), None);
-    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(7)), Some((10, 18)), "it came whole");
-    assert_eq!(asks(&mut arbiter, &mut seen, 5, Some(10)), None);
+    assert_eq!(request_after(&mut arbiter, &mut seen, 5, None), Some((1, 9)));
+    assert_eq!(request_after(&mut arbiter, &mut seen, 5, Some(1)), None);
+    assert_eq!(request_after(&mut arbiter, &mut seen, 5, Some(4)), None);
+    assert_eq!(request_after(&mut arbiter, &mut seen, 5, Some(7)), Some((10, 18)), "it came whole");
+    assert_eq!(request_after(&mut arbiter, &mut seen, 5, Some(10)), None);
     let timeout = config.request_timeout.0;
-    assert_eq!(asks(&mut arbiter, &mut seen, timeout - 1, None), None);
-    assert_eq!(asks(&mut arbiter, &mut seen, 1, None), Some((13, 20)), "the rest stays away");
+    assert_eq!(request_after(&mut arbiter, &mut seen, timeout - 1, None), None);
+    assert_eq!(request_after(&mut arbiter, &mut seen, 1, None), Some((13, 20)), "the rest stays away");
 }
 
 #[test]
-fn numbers_that_start_again_under_the_same_session_are_told_from_an_old_copy() {
+fn a_restart_within_a_session_differs_from_a_duplicate() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     for bytes in [segment(1, 2, 10), segment(3, 4, 11), segment(1, 2, 10)] {
         arbiter.handle_packet(Nanos(1), Line::A, &bytes, &mut seen);
@@ -98,7 +98,7 @@ fn numbers_that_start_again_under_the_same_session_are_told_from_an_old_copy() {
 }
 
 #[test]
-fn what_is_no_segment_is_counted() {
+fn damaged_segments_are_counted() {
     let (mut arbiter, mut seen) = (Arbiter::<IexTp>::new(ArbiterConfig::default()), Seen::default());
     let whole = segment(1, 2, 10);
     for len in 0..whole.len() {

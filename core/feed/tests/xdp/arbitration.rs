@@ -35,25 +35,25 @@ fn packet(flag: DeliveryFlag, sequence: u32, count: u32) -> Vec<u8> {
 }
 
 #[test]
-fn headers_say_what_a_packet_is_for() {
+fn headers_state_the_packet_kind() {
     let header = |bytes: &[u8], near| Packets::header(bytes, near).unwrap();
     let original = header(&packet(DeliveryFlag::ORIGINAL, 7, 3), 5);
     assert_eq!((original.kind, original.first, original.end()), (PacketKind::Messages, 7, 10));
-    assert_eq!((original.sent_ns, original.starts_anew), (1_000_000_002, false));
+    assert_eq!((original.sent_ns, original.is_reset), (1_000_000_002, false));
     let heartbeat = header(&packet(DeliveryFlag::HEARTBEAT, 9, 0), 5);
     assert_eq!((heartbeat.kind, heartbeat.first, heartbeat.count), (PacketKind::Heartbeat, 9, 0));
-    assert_eq!(header(&packet(DeliveryFlag::REFRESH_PART, 2, 1), 5).kind, PacketKind::Aside);
-    assert!(!header(&packet(DeliveryFlag::FAILOVER, 2, 1), 5).starts_anew);
+    assert_eq!(header(&packet(DeliveryFlag::REFRESH_PART, 2, 1), 5).kind, PacketKind::OutOfBand);
+    assert!(!header(&packet(DeliveryFlag::FAILOVER, 2, 1), 5).is_reset);
     let mut builder = PacketBuilder::new([0; 100], 1);
     builder.push(&SequenceNumberReset::new(1, 2, 11, 1)).unwrap();
     for flag in [DeliveryFlag::SEQUENCE_RESET, DeliveryFlag::FAILOVER] {
         let reset = header(builder.finish(flag, SendTime::default()), 1_000_000);
-        assert_eq!((reset.first, reset.count, reset.starts_anew), (1, 1, true));
+        assert_eq!((reset.first, reset.count, reset.is_reset), (1, 1, true));
     }
     builder.start_at(0);
     builder.push(&MessageUnavailable::new(20, 29, 11, 1)).unwrap();
-    let gone = header(builder.finish(DeliveryFlag::UNAVAILABLE, SendTime::default()), 20);
-    assert_eq!((gone.kind, gone.first, gone.count), (PacketKind::Unavailable, 20, 10));
+    let unavailable = header(builder.finish(DeliveryFlag::UNAVAILABLE, SendTime::default()), 20);
+    assert_eq!((unavailable.kind, unavailable.first, unavailable.count), (PacketKind::Unavailable, 20, 10));
     // The numbers wrap.
     let next = header(&packet(DeliveryFlag::ORIGINAL, 1, 1), u64::from(u32::MAX));
     assert_eq!(next.first, (1 << 32) + 1);
@@ -69,7 +69,7 @@ fn a_request_names_the_first_and_the_last_number() {
 
 /// Messages lost on one line come on the other, and those lost on both are reported.
 #[test]
-fn two_lines_with_losses_give_one_row() {
+fn two_lines_with_losses_give_one_sequence() {
     let flow = ItchDayConfig { messages: 30_000, symbols: 20, live: 1_000, seed: 5 };
     let loss = LossConfig { seed: 9, loss_ppm: 20_000, common_ppm: 0 };
     let config = XdpDayConfig { flow, channels: 1, lines: 2, loss, ..XdpDayConfig::xdp_500() };

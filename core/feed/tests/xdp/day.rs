@@ -2,7 +2,7 @@
 
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level};
 use tickpath_feed::xdp::Channel;
-use tickpath_feed::{BookBuilder, BooksAlone, MessageBooks, xdp};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, xdp};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
 use tickpath_nyse::{CrossTrade, Imbalance, NonDisplayedTrade, Packet, SymbolClear, SymbolIndexMapping};
@@ -29,7 +29,7 @@ fn itch_levels(until: Nanos) -> Vec<Vec<Level>> {
         if ts >= until.0 {
             break;
         }
-        builder.handle_message(sequence, &message[..len], &mut BooksAlone);
+        builder.handle_message(sequence, &message[..len], &mut IgnoreUpdates);
         sequence = sequence.next();
     }
     levels(builder.instruments().books())
@@ -41,7 +41,7 @@ fn levels(books: &impl BooksById) -> Vec<Vec<Level>> {
 }
 
 #[test]
-fn its_levels_are_those_of_the_same_flow_in_itch() {
+fn levels_equal_those_of_the_same_flow_in_itch() {
     let config = XdpDayConfig { flow: FLOW, channels: 3, window_ns: 0, ..XdpDayConfig::xdp_500() };
     for hour in [10, 12, 16, 20] {
         let until = Nanos::from_secs(hour * 3_600);
@@ -49,7 +49,7 @@ fn its_levels_are_those_of_the_same_flow_in_itch() {
         let mut day = XdpDay::new(config).unwrap();
         while let Some(packet) = day.next_packet().filter(|packet| packet.ts_ns < MIDNIGHT.0 + until.0) {
             let messages = Packet::parse(packet.bytes()).unwrap();
-            builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+            builder.handle_packet(Channel(packet.channel), &messages, &mut IgnoreUpdates);
         }
         let levels = levels(builder.instruments().books());
         assert!(levels.iter().map(Vec::len).sum::<usize>() > 50, "at {hour}");
@@ -59,14 +59,14 @@ fn its_levels_are_those_of_the_same_flow_in_itch() {
 }
 
 #[test]
-fn it_ends_with_empty_books_of_which_all_are_live() {
+fn the_day_ends_with_empty_live_books() {
     let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
     let mut day = XdpDay::new(XdpDayConfig { flow: FLOW, ..XdpDayConfig::xdp_500() }).unwrap();
     let mut counts = [0_u32; 256];
     while let Some(packet) = day.next_packet() {
         let messages = Packet::parse(packet.bytes()).unwrap();
         messages.messages().for_each(|(_, message)| counts[usize::from(message[2])] += 1);
-        builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+        builder.handle_packet(Channel(packet.channel), &messages, &mut IgnoreUpdates);
     }
     let count = |message_type: u16| counts[usize::from(message_type)];
     assert_eq!([SymbolIndexMapping::TYPE, SymbolClear::TYPE].map(count), [FLOW.symbols; 2]);
@@ -88,7 +88,7 @@ fn a_missing_packet_is_noticed() {
         number += 1;
         if number % 500 != 499 {
             let messages = Packet::parse(packet.bytes()).unwrap();
-            builder.handle_packet(Channel(packet.channel), &messages, &mut BooksAlone);
+            builder.handle_packet(Channel(packet.channel), &messages, &mut IgnoreUpdates);
         }
     }
     assert!(builder.instruments().counters().symbol_gaps > 10);

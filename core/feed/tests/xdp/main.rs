@@ -3,6 +3,6 @@
 
 mod arbitration;
 mod day;
-mod stories;
+mod scenarios;
 mod support;
-mod twin;
+mod reference;

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::{BookBuilder, BooksAlone, BuilderCounters, MessageBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, BuilderCounters, MessageBooks};
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
 use tickpath_nasdaq::itch50::{self, AddOrder, AddOrderMpid, Message};
 use tickpath_reference::ReferenceBooks;
@@ -97,7 +97,7 @@ impl Reader {
         self.seen.by_type[usize::from(bytes[0])] += 1;
         self.seen.by_locate[usize::from(u16::from_be_bytes([bytes[1], bytes[2]]))] += 1;
         self.note(ts.0, &Message::parse(bytes).unwrap());
-        self.builder.handle_message(Sequence(number), bytes, &mut BooksAlone);
+        self.builder.handle_message(Sequence(number), bytes, &mut IgnoreUpdates);
         let live = self.builder.books().order_count();
         self.seen.live_max = self.seen.live_max.max(live);
         if number.is_multiple_of(1_000) && (19 * HOUR / 2..16 * HOUR).contains(&ts.0) {

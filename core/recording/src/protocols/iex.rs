@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use tickpath_book::BooksById;
-use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, MessageBooks, iex};
+use tickpath_feed::{IgnoreUpdates, LOOK_AHEAD_LEN, MessageBooks, iex};
 use tickpath_iex::{
     Feed, Fields, Header, Message, OperationalHalt, Segment, SystemEventCode as Stage, decode,
 };
@@ -302,13 +302,13 @@ impl PacketProtocol for Iex {
     }
 
     fn lose(&mut self, books: &mut BookPair<Iex>, _channel: u8, _next: u64) {
-        in_both!(books, books => books.handle_lost(&mut BooksAlone));
+        in_both!(books, books => books.handle_lost(&mut IgnoreUpdates));
     }
 
     fn restart(&mut self, books: &mut BookPair<Iex>, channel: u8) -> Vec<u16> {
         let instruments = self.forget(channel);
         for number in &instruments {
-            in_both!(books, books => books.restart(InstrumentId(*number), &mut BooksAlone));
+            in_both!(books, books => books.restart(InstrumentId(*number), &mut IgnoreUpdates));
         }
         instruments
     }

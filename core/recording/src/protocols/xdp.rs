@@ -9,7 +9,7 @@ pub(crate) use packets::packets;
 use rustc_hash::FxHashMap;
 use tickpath_book::BooksById;
 use tickpath_feed::xdp::{self, Channel, trading_state};
-use tickpath_feed::{BooksAlone, LOOK_AHEAD_LEN, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, LOOK_AHEAD_LEN, MessageBooks};
 use tickpath_nyse::{
     Fields, Message, PriceScale, PrintableFlag, SendTime, SourceTimeReference, SymbolClear,
     SymbolIndexMapping, decode,
@@ -357,7 +357,7 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cu
         of_symbol(refresh).filter(move |message| is_type(message, SymbolIndexMapping::TYPE) == wants_mappings)
     };
     for message in of(true) {
-        books.handle_message_on(channel, Sequence(0), message, &mut BooksAlone);
+        books.handle_message_on(channel, Sequence(0), message, &mut IgnoreUpdates);
     }
     let Some(id) = books.find(refresh.index) else { return false };
     books.instruments_mut().clear(id);
@@ -365,12 +365,12 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cu
     books.instruments_mut().set_health(id, BookHealth::Stale, None);
     let before = books.instruments().contradictions();
     for message in of(false) {
-        books.handle_message_on(channel, Sequence(0), message, &mut BooksAlone);
+        books.handle_message_on(channel, Sequence(0), message, &mut IgnoreUpdates);
     }
     books.set_symbol_seq(id, refresh.last_symbol_seq);
     books.instruments_mut().set_health(id, BookHealth::Live, None);
     for message in behind(held, refresh.last_symbol_seq) {
-        books.handle_message_on(channel, Sequence(0), message, &mut BooksAlone);
+        books.handle_message_on(channel, Sequence(0), message, &mut IgnoreUpdates);
     }
     books.instruments().contradictions() == before
 }

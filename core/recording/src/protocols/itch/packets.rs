@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
-use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::moldudp64::{self, HEADER_LEN, Kind};
 use tickpath_nyse::SendTime;
@@ -57,11 +57,11 @@ impl PacketProtocol for Itch {
     }
 
     fn lose(&mut self, books: &mut BookPair<Itch>, _channel: u8, _next: u64) {
-        in_both!(books, books => books.handle_lost(&mut BooksAlone));
+        in_both!(books, books => books.handle_lost(&mut IgnoreUpdates));
     }
 
     fn restart(&mut self, books: &mut BookPair<Itch>, _channel: u8) -> Vec<u16> {
-        in_both!(books, books => books.handle_restart(&mut BooksAlone));
+        in_both!(books, books => books.handle_restart(&mut IgnoreUpdates));
         (0..=u16::MAX).collect()
     }
 

@@ -3,7 +3,7 @@
 use core::net::SocketAddrV4;
 use std::borrow::Cow;
 
-use tickpath_feed::BooksAlone;
+use tickpath_feed::IgnoreUpdates;
 use tickpath_feed::xdp::{Channel, widened};
 use tickpath_nyse::{self as nyse, DeliveryFlag, HEADER_LEN, RefreshHeader, SendTime, SequenceNumberReset};
 use tickpath_types::Sequence;
@@ -79,11 +79,11 @@ impl PacketProtocol for Xdp {
 
     fn lose(&mut self, books: &mut BookPair<Xdp>, channel: u8, next: u64) {
         self.lose_symbols(channel, next as u32);
-        in_both!(books, books => books.handle_lost_on(Channel(channel), &mut BooksAlone));
+        in_both!(books, books => books.handle_lost_on(Channel(channel), &mut IgnoreUpdates));
     }
 
     fn restart(&mut self, books: &mut BookPair<Xdp>, channel: u8) -> Vec<u16> {
-        in_both!(books, books => books.handle_restart_on(Channel(channel), &mut BooksAlone));
+        in_both!(books, books => books.handle_restart_on(Channel(channel), &mut IgnoreUpdates));
         self.forget(channel).collect()
     }
 }
@@ -105,7 +105,7 @@ impl CapturedRecording<Xdp> {
     fn learn_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
         if let Some((number, name)) = self.replay.protocol.learn(channel, mapping) {
             let (pair, channel) = (&mut self.replay.pair, Channel(channel));
-            in_both!(pair, books => books.handle_message_on(channel, Sequence(0), mapping, &mut BooksAlone));
+            in_both!(pair, books => books.handle_message_on(channel, Sequence(0), mapping, &mut IgnoreUpdates));
             self.learn(selection, number, name);
         }
     }

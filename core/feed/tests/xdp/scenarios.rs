@@ -58,7 +58,7 @@ fn a_modification_keeps_the_place_unless_the_price_or_the_flag_says_otherwise() 
 }
 
 #[test]
-fn executions_take_off_what_they_say_at_their_own_price() {
+fn executions_reduce_orders_at_the_trade_price() {
     let mut feed = Feed::trading();
     feed.send(&add(2, 10, Side::Sell, 100_000, 300));
     feed.send(&execution(3, 10, 99_950, 100));
@@ -91,7 +91,7 @@ fn a_replacement_is_another_order_at_the_tail() {
 }
 
 #[test]
-fn what_no_book_can_have_makes_it_suspect() {
+fn invalid_messages_make_the_book_suspect() {
     for (message, reason) in [
         (add(2, 10, Side::Buy, 100_000, 0), SuspectReason::Refused),
         (xdp::AddOrder { side: xdp::Side(b'X'), ..add(2, 10, Side::Buy, 1, 1) }, SuspectReason::Refused),
@@ -250,7 +250,7 @@ fn the_close_empties_the_book_and_a_halt_does_not() {
 }
 
 #[test]
-fn lost_messages_make_a_channels_books_stale_until_they_are_told_anew() {
+fn lost_messages_make_the_books_stale_until_a_refresh() {
     let mut feed = Feed::trading();
     feed.send(&add(2, 10, Side::Buy, 100_000, 1));
     feed.builder.handle_lost_on(CHANNEL, &mut feed.updates);
@@ -282,7 +282,7 @@ fn lost_messages_make_a_channels_books_stale_until_they_are_told_anew() {
 }
 
 #[test]
-fn trades_beside_the_book_are_told_and_change_nothing() {
+fn off_book_trades_are_published_and_change_nothing() {
     let mut feed = Feed::trading();
     feed.send(&add(2, 10, Side::Buy, 100_000, 1));
     let conditions = [xdp::TradeCondition::NONE; 4];

@@ -4,7 +4,7 @@
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
 use tickpath_feed::{
-    BookBuilder, MessageBooks, SNAPSHOT_AHEAD_MAX, SnapshotHealer, SnapshotOutcome, SnapshotScope,
+    BookBuilder, MessageBooks, SNAPSHOT_AHEAD_MAX, SnapshotRecovery, SnapshotOutcome, SnapshotScope,
     UpdateListener,
 };
 use tickpath_matching::Owner;
@@ -81,7 +81,7 @@ impl Recording {
         let mut messages = vec![];
         for id in instruments.into_iter().map(InstrumentId) {
             let state = builder.instrument(id).unwrap();
-            let mut say = |kind| {
+            let mut push = |kind| {
                 let event = MarketEvent {
                     sequence: Sequence(1),
                     command: Sequence(1),
@@ -91,11 +91,11 @@ impl Recording {
                 };
                 messages.push(encode(&self.table, &event));
             };
-            say(MarketEventKind::Directory);
-            state.trading.into_iter().for_each(|state| say(MarketEventKind::TradingAction(state)));
+            push(MarketEventKind::Directory);
+            state.trading.into_iter().for_each(|state| push(MarketEventKind::TradingAction(state)));
             for order in Side::BOTH.into_iter().flat_map(|side| builder.books().orders(id, side)) {
                 let tickpath_book::Order { id: order_id, side, price, qty, .. } = order;
-                say(MarketEventKind::Add { order_id, side, price, qty });
+                push(MarketEventKind::Add { order_id, side, price, qty });
             }
         }
         messages
@@ -114,19 +114,19 @@ fn end(next: u64) -> Vec<u8> {
 struct Feed<'a> {
     recording: &'a Recording,
     builder: BookBuilder<Books>,
-    healer: SnapshotHealer,
+    recovery: SnapshotRecovery,
     updates: Updates,
     next: u64,
 }
 
 impl<'a> Feed<'a> {
     /// Creates a feed that read the messages before `next` and lost those up to `then`.
-    fn that_lost(recording: &'a Recording, next: u64, then: u64, held_max: usize) -> Feed<'a> {
-        let healer = SnapshotHealer::new(InstrumentId(INSTRUMENTS), held_max);
+    fn after_loss(recording: &'a Recording, next: u64, then: u64, held_max: usize) -> Feed<'a> {
+        let recovery = SnapshotRecovery::new(InstrumentId(INSTRUMENTS), held_max);
         let mut feed = Feed {
             recording,
             builder: recording.books(next),
-            healer,
+            recovery,
             updates: Updates::default(),
             next: then,
         };
@@ -137,14 +137,14 @@ impl<'a> Feed<'a> {
     fn lose(&mut self, then: u64) {
         self.next = then;
         self.builder.handle_lost(&mut self.updates);
-        self.healer.handle_lost(Sequence(then));
+        self.recovery.handle_lost(Sequence(then));
     }
 
     fn live_until(&mut self, end: u64) {
         for sequence in self.next..end {
             let message = self.recording.message(sequence);
-            if self.healer.is_active() {
-                self.healer.handle_message(Sequence(sequence), message, &mut self.builder, &mut self.updates);
+            if self.recovery.is_active() {
+                self.recovery.handle_message(Sequence(sequence), message, &mut self.builder, &mut self.updates);
             } else {
                 self.builder.handle_message(Sequence(sequence), message, &mut self.updates);
             }
@@ -152,23 +152,23 @@ impl<'a> Feed<'a> {
         self.next = end;
     }
 
-    fn say(&mut self, scope: SnapshotScope, messages: &[Vec<u8>]) -> Option<SnapshotOutcome> {
+    fn send_snapshot(&mut self, scope: SnapshotScope, messages: &[Vec<u8>]) -> Option<SnapshotOutcome> {
         let mut outcome = None;
         for message in messages {
-            outcome = self.healer.handle_snapshot(scope, message, &mut self.builder, &mut self.updates);
+            outcome = self.recovery.handle_snapshot(scope, message, &mut self.builder, &mut self.updates);
         }
         outcome
     }
 
-    fn whole(&mut self, next: u64) -> Option<SnapshotOutcome> {
-        self.healer.begin(MARKET);
-        self.say(MARKET, &self.recording.state(next, 1..=INSTRUMENTS));
-        self.say(MARKET, &[end(next)])
+    fn market_snapshot(&mut self, next: u64) -> Option<SnapshotOutcome> {
+        self.recovery.begin(MARKET);
+        self.send_snapshot(MARKET, &self.recording.state(next, 1..=INSTRUMENTS));
+        self.send_snapshot(MARKET, &[end(next)])
     }
 
-    fn one(&mut self, id: u16, next: u64) -> Option<SnapshotOutcome> {
-        self.say(INSTRUMENT, &self.recording.state(next, [id]));
-        self.say(INSTRUMENT, &[end(next)])
+    fn instrument_snapshot(&mut self, id: u16, next: u64) -> Option<SnapshotOutcome> {
+        self.send_snapshot(INSTRUMENT, &self.recording.state(next, [id]));
+        self.send_snapshot(INSTRUMENT, &[end(next)])
     }
 
     fn health(&self, id: u16) -> BookHealth {
@@ -181,150 +181,150 @@ impl<'a> Feed<'a> {
         self.live_until(end);
         assert_eq!(self.builder.books().state_hash(), self.recording.books(end).books().state_hash());
         assert!((1..=INSTRUMENTS).all(|id| self.health(id) == BookHealth::Live));
-        assert!(!self.healer.is_active());
+        assert!(!self.recovery.is_active());
         assert_eq!(self.builder.counters().unknown_order + self.builder.counters().duplicate_order, 0);
     }
 }
 
 #[test]
-fn a_snapshot_of_the_market_joins_what_was_held_wherever_it_ends() {
+fn a_market_snapshot_joins_the_held_messages() {
     let recording = Recording::new();
     // At the lost messages, within the held messages, at their end, and ahead of them.
     for snapshot in [400, 401, 450, 500, 560] {
-        let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+        let mut feed = Feed::after_loss(&recording, 300, 400, 256);
         feed.live_until(500);
-        assert!(feed.healer.needs_snapshot() && feed.health(1) == BookHealth::Stale);
-        assert_eq!(feed.whole(snapshot), Some(SnapshotOutcome::Healed(3)));
-        assert_eq!(feed.healer.is_active(), snapshot > 500, "{snapshot}");
+        assert!(feed.recovery.needs_snapshot() && feed.health(1) == BookHealth::Stale);
+        assert_eq!(feed.market_snapshot(snapshot), Some(SnapshotOutcome::Recovered(3)));
+        assert_eq!(feed.recovery.is_active(), snapshot > 500, "{snapshot}");
         feed.check();
     }
 }
 
 #[test]
-fn one_who_comes_late_needs_no_more_than_a_snapshot() {
+fn a_late_joiner_needs_only_a_snapshot() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 1, 600, 256);
+    let mut feed = Feed::after_loss(&recording, 1, 600, 256);
     feed.live_until(640);
-    assert_eq!(feed.whole(620), Some(SnapshotOutcome::Healed(3)));
+    assert_eq!(feed.market_snapshot(620), Some(SnapshotOutcome::Recovered(3)));
     feed.check();
 }
 
 #[test]
-fn instruments_heal_one_by_one_each_from_its_own_place() {
+fn instruments_recover_separately() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 1_024);
+    let mut feed = Feed::after_loss(&recording, 300, 400, 1_024);
     for (id, snapshot) in [(2, 420), (3, 480), (1, 555)] {
         feed.live_until(snapshot + 30);
         assert_eq!(feed.health(id), BookHealth::Stale);
-        assert_eq!(feed.one(id, snapshot), Some(SnapshotOutcome::Healed(1)));
+        assert_eq!(feed.instrument_snapshot(id, snapshot), Some(SnapshotOutcome::Recovered(1)));
         assert_eq!(feed.health(id), BookHealth::Live);
-        assert_eq!(feed.one(id, snapshot), Some(SnapshotOutcome::Ignored), "it needs none any more");
+        assert_eq!(feed.instrument_snapshot(id, snapshot), Some(SnapshotOutcome::Ignored), "it needs none any more");
         feed.live_until(snapshot + 50);
     }
-    assert_eq!(feed.healer.counters().healed, 3);
+    assert_eq!(feed.recovery.counters().recovered, 3);
     feed.check();
 }
 
 #[test]
-fn a_snapshot_that_ends_before_what_is_held_is_of_no_use() {
+fn a_snapshot_before_the_held_messages_is_too_old() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
-    assert_eq!(feed.whole(399), Some(SnapshotOutcome::TooOld));
-    assert_eq!(feed.one(1, 399), Some(SnapshotOutcome::TooOld));
-    assert_eq!((feed.healer.waiting(), feed.healer.counters().too_old), (3, 2));
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
+    assert_eq!(feed.market_snapshot(399), Some(SnapshotOutcome::TooOld));
+    assert_eq!(feed.instrument_snapshot(1, 399), Some(SnapshotOutcome::TooOld));
+    assert_eq!((feed.recovery.waiting(), feed.recovery.counters().too_old), (3, 2));
     assert_eq!(feed.health(1), BookHealth::Stale);
-    assert_eq!(feed.whole(400), Some(SnapshotOutcome::Healed(3)));
+    assert_eq!(feed.market_snapshot(400), Some(SnapshotOutcome::Recovered(3)));
     feed.check();
 }
 
 /// If it were accepted, the book would be live but never change again.
 #[test]
-fn a_snapshot_that_ends_too_far_ahead_of_the_lines_is_not_believed() {
+fn a_snapshot_too_far_ahead_is_rejected() {
     let recording = Recording::new();
     let state = recording.state(420, 1..=INSTRUMENTS);
-    let say_with_end = |feed: &mut Feed, scope, next: u64| {
-        feed.healer.begin(scope);
-        feed.say(scope, &state);
-        feed.say(scope, &[end(next)])
+    let send_with_end = |feed: &mut Feed, scope, next: u64| {
+        feed.recovery.begin(scope);
+        feed.send_snapshot(scope, &state);
+        feed.send_snapshot(scope, &[end(next)])
     };
     // The end of a snapshot has space for twenty digits.
     for next in [420 + SNAPSHOT_AHEAD_MAX + 1, u64::MAX] {
-        let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+        let mut feed = Feed::after_loss(&recording, 300, 400, 256);
         feed.live_until(420);
-        assert_eq!(say_with_end(&mut feed, MARKET, next), Some(SnapshotOutcome::TooFarAhead));
-        assert_eq!(say_with_end(&mut feed, INSTRUMENT, next), Some(SnapshotOutcome::TooFarAhead));
-        assert_eq!((feed.healer.waiting(), feed.healer.counters().too_far_ahead), (3, 2));
+        assert_eq!(send_with_end(&mut feed, MARKET, next), Some(SnapshotOutcome::TooFarAhead));
+        assert_eq!(send_with_end(&mut feed, INSTRUMENT, next), Some(SnapshotOutcome::TooFarAhead));
+        assert_eq!((feed.recovery.waiting(), feed.recovery.counters().too_far_ahead), (3, 2));
         assert_eq!(feed.health(1), BookHealth::Stale);
         feed.live_until(450);
-        assert_eq!(feed.whole(430), Some(SnapshotOutcome::Healed(3)));
-        assert_eq!(say_with_end(&mut feed, MARKET, next), Some(SnapshotOutcome::Ignored), "it needs none");
+        assert_eq!(feed.market_snapshot(430), Some(SnapshotOutcome::Recovered(3)));
+        assert_eq!(send_with_end(&mut feed, MARKET, next), Some(SnapshotOutcome::Ignored), "it needs none");
         feed.check();
     }
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
     feed.live_until(420);
-    let at_the_bound = say_with_end(&mut feed, MARKET, 420 + SNAPSHOT_AHEAD_MAX);
-    assert_eq!(at_the_bound, Some(SnapshotOutcome::Healed(3)));
-    assert!(feed.healer.is_active(), "until the lines have come so far");
+    let at_the_bound = send_with_end(&mut feed, MARKET, 420 + SNAPSHOT_AHEAD_MAX);
+    assert_eq!(at_the_bound, Some(SnapshotOutcome::Recovered(3)));
+    assert!(feed.recovery.is_active(), "until the lines have come so far");
 }
 
 #[test]
-fn more_messages_than_can_be_held_make_older_snapshots_useless() {
+fn dropped_messages_make_older_snapshots_too_old() {
     const HELD: usize = 50;
     let recording = Recording::new();
     let about_instruments: Vec<u64> =
         (400..700).filter(|it| recording.message(*it)[1..3] != [0, 0]).collect();
-    let mut feed = Feed::that_lost(&recording, 300, 400, HELD);
+    let mut feed = Feed::after_loss(&recording, 300, 400, HELD);
     feed.live_until(about_instruments[HELD - 1] + 1);
-    assert_eq!(feed.healer.counters().dropped, 0, "at the bound");
+    assert_eq!(feed.recovery.counters().dropped, 0, "at the bound");
     feed.live_until(about_instruments[HELD] + 1);
-    assert_eq!(feed.healer.counters().dropped, 1, "one beyond");
-    assert_eq!(feed.whole(400), Some(SnapshotOutcome::TooOld));
-    assert_eq!(feed.whole(401), Some(SnapshotOutcome::Healed(3)));
+    assert_eq!(feed.recovery.counters().dropped, 1, "one beyond");
+    assert_eq!(feed.market_snapshot(400), Some(SnapshotOutcome::TooOld));
+    assert_eq!(feed.market_snapshot(401), Some(SnapshotOutcome::Recovered(3)));
     feed.check();
 }
 
 #[test]
-fn a_snapshot_that_is_cut_off_leaves_the_book_stale_and_the_next_one_begins_anew() {
+fn an_interrupted_snapshot_leaves_the_book_stale() {
     let recording = Recording::new();
     for scope in [MARKET, INSTRUMENT] {
-        let mut feed = Feed::that_lost(&recording, 300, 400, 256);
-        feed.healer.begin(scope);
+        let mut feed = Feed::after_loss(&recording, 300, 400, 256);
+        feed.recovery.begin(scope);
         let state = recording.state(420, [1]);
-        feed.say(scope, &state[..state.len() / 2]);
+        feed.send_snapshot(scope, &state[..state.len() / 2]);
         assert_eq!(feed.health(1), BookHealth::Stale, "half a book is not trusted");
-        feed.healer.abandon();
-        assert_eq!(feed.say(scope, &state[state.len() / 2..]), None);
-        assert_eq!(feed.say(scope, &[end(420)]), Some(SnapshotOutcome::Ignored));
-        assert_eq!((feed.healer.waiting(), feed.healer.counters().abandoned), (3, 1));
-        assert_eq!(feed.whole(430), Some(SnapshotOutcome::Healed(3)));
+        feed.recovery.abandon();
+        assert_eq!(feed.send_snapshot(scope, &state[state.len() / 2..]), None);
+        assert_eq!(feed.send_snapshot(scope, &[end(420)]), Some(SnapshotOutcome::Ignored));
+        assert_eq!((feed.recovery.waiting(), feed.recovery.counters().abandoned), (3, 1));
+        assert_eq!(feed.market_snapshot(430), Some(SnapshotOutcome::Recovered(3)));
         feed.check();
     }
 }
 
 #[test]
-fn messages_lost_while_healing_begin_it_anew() {
+fn a_loss_during_recovery_restarts_it() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
     feed.live_until(450);
-    assert_eq!(feed.one(2, 440), Some(SnapshotOutcome::Healed(1)));
-    feed.healer.begin(MARKET);
-    feed.say(MARKET, &recording.state(600, [1, 2]));
+    assert_eq!(feed.instrument_snapshot(2, 440), Some(SnapshotOutcome::Recovered(1)));
+    feed.recovery.begin(MARKET);
+    feed.send_snapshot(MARKET, &recording.state(600, [1, 2]));
     feed.lose(500);
-    assert_eq!(feed.healer.waiting(), 3, "the one that was healed too");
-    feed.say(MARKET, &recording.state(600, [3]));
-    assert_eq!(feed.say(MARKET, &[end(600)]), Some(SnapshotOutcome::Ignored), "half of it was not seen");
+    assert_eq!(feed.recovery.waiting(), 3, "the one that was healed too");
+    feed.send_snapshot(MARKET, &recording.state(600, [3]));
+    assert_eq!(feed.send_snapshot(MARKET, &[end(600)]), Some(SnapshotOutcome::Ignored), "half of it was not seen");
     feed.live_until(520);
-    assert_eq!(feed.whole(510), Some(SnapshotOutcome::Healed(3)));
+    assert_eq!(feed.market_snapshot(510), Some(SnapshotOutcome::Recovered(3)));
     feed.check();
 }
 
 #[test]
-fn an_instrument_that_a_snapshot_of_the_market_does_not_name_has_an_empty_book() {
+fn an_instrument_absent_from_a_market_snapshot_is_empty() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
-    feed.healer.begin(MARKET);
-    feed.say(MARKET, &recording.state(400, [1, 2]));
-    assert_eq!(feed.say(MARKET, &[end(400)]), Some(SnapshotOutcome::Healed(3)));
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
+    feed.recovery.begin(MARKET);
+    feed.send_snapshot(MARKET, &recording.state(400, [1, 2]));
+    assert_eq!(feed.send_snapshot(MARKET, &[end(400)]), Some(SnapshotOutcome::Recovered(3)));
     assert_eq!(feed.health(3), BookHealth::Live);
     for side in Side::BOTH {
         assert_eq!(feed.builder.books().orders(InstrumentId(3), side).count(), 0);
@@ -332,7 +332,7 @@ fn an_instrument_that_a_snapshot_of_the_market_does_not_name_has_an_empty_book()
 }
 
 #[test]
-fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
+fn no_snapshot_recovers_a_book_with_an_unexpected_symbol() {
     let recording = Recording::new();
     let mut expected: Vec<Symbol> = recording.table.iter().map(|instrument| instrument.symbol).collect();
     expected[1] = Symbol::new("BRAVO").unwrap();
@@ -340,7 +340,7 @@ fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
     // Named by the lines before the loss, and named only by the snapshot.
     for next in [300, 1] {
         for scope in [MARKET, INSTRUMENT] {
-            let mut feed = Feed::that_lost(&recording, 1, 400, 256);
+            let mut feed = Feed::after_loss(&recording, 1, 400, 256);
             feed.builder = builder().expecting(&expected);
             for sequence in 1..next {
                 let message = recording.message(sequence);
@@ -350,13 +350,13 @@ fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
             feed.live_until(450);
             feed.updates.0.clear();
             match scope {
-                MARKET => _ = feed.whole(420),
-                INSTRUMENT => (1..=INSTRUMENTS).for_each(|id| _ = feed.one(id, 420)),
+                MARKET => _ = feed.market_snapshot(420),
+                INSTRUMENT => (1..=INSTRUMENTS).for_each(|id| _ = feed.instrument_snapshot(id, 420)),
             }
-            assert!(!feed.healer.needs_snapshot());
-            let told: Vec<_> = feed.updates.0.iter().map(MarketUpdate::health).collect();
+            assert!(!feed.recovery.needs_snapshot());
+            let published: Vec<_> = feed.updates.0.iter().map(MarketUpdate::health).collect();
             let expected = [BookHealth::Live, BookHealth::Suspect, BookHealth::Live];
-            assert_eq!((&told[..], healths(&feed)), (&expected[..], expected), "{next} {scope:?}");
+            assert_eq!((&published[..], healths(&feed)), (&expected[..], expected), "{next} {scope:?}");
             assert_eq!(feed.builder.counters().other_symbols, 1);
             feed.live_until(recording.len() + 1);
             assert_eq!(healths(&feed), expected);
@@ -368,104 +368,104 @@ fn no_snapshot_heals_the_book_of_another_symbol_than_is_expected() {
 const SPARE: u16 = 2;
 
 /// Creates a feed with capacity for more instruments than there are, which joins late at `then`.
-fn with_room(recording: &Recording, then: u64, held_max: usize) -> Feed<'_> {
+fn with_spare_instruments(recording: &Recording, then: u64, held_max: usize) -> Feed<'_> {
     let max_instrument = InstrumentId(INSTRUMENTS + SPARE);
     let builder = BookBuilder::new(Books::new(BookLimits::new(max_instrument, 1_024)));
-    let healer = SnapshotHealer::new(max_instrument, held_max);
-    let mut feed = Feed { recording, builder, healer, updates: Updates::default(), next: then };
+    let recovery = SnapshotRecovery::new(max_instrument, held_max);
+    let mut feed = Feed { recording, builder, recovery, updates: Updates::default(), next: then };
     feed.lose(then);
     feed
 }
 
 #[test]
-fn instruments_that_a_whole_turn_does_not_name_are_not_there() {
+fn instruments_absent_from_a_full_cycle_are_empty() {
     let recording = Recording::new();
     for snapshots in [[420, 430, 440, 450], [420; 4]] {
-        let mut feed = with_room(&recording, 400, 256);
+        let mut feed = with_spare_instruments(&recording, 400, 256);
         for (id, snapshot) in [2, 3, 1].into_iter().zip(snapshots) {
             feed.live_until(snapshot + 5);
-            assert_eq!(feed.one(id, snapshot), Some(SnapshotOutcome::Healed(1)));
+            assert_eq!(feed.instrument_snapshot(id, snapshot), Some(SnapshotOutcome::Recovered(1)));
         }
-        assert_eq!(feed.healer.waiting(), u32::from(SPARE));
-        assert_eq!(feed.one(2, snapshots[3]), Some(SnapshotOutcome::Healed(SPARE.into())));
-        assert_eq!(feed.healer.waiting(), 0);
+        assert_eq!(feed.recovery.waiting(), u32::from(SPARE));
+        assert_eq!(feed.instrument_snapshot(2, snapshots[3]), Some(SnapshotOutcome::Recovered(SPARE.into())));
+        assert_eq!(feed.recovery.waiting(), 0);
         feed.check();
     }
 }
 
 #[test]
-fn an_instrument_that_is_added_within_a_turn_has_what_it_published_since() {
+fn an_instrument_added_within_a_cycle_keeps_its_messages() {
     let recording = Recording::new();
-    let mut feed = with_room(&recording, 400, 256);
+    let mut feed = with_spare_instruments(&recording, 400, 256);
     feed.live_until(430);
-    feed.one(1, 420);
+    feed.instrument_snapshot(1, 420);
     let new = Instrument::in_cents(InstrumentId(4), Symbol::new("NEW").unwrap(), Price(1_000_000));
     let (order_id, qty) = (OrderId(1 << 40), Qty(7));
     let add = MarketEventKind::Add { order_id, side: Side::Sell, price: Price(1_000_100), qty };
     for (kind, sequence) in [MarketEventKind::Directory, add].into_iter().zip((430..).map(Sequence)) {
         let event = MarketEvent { sequence, command: Sequence(1), ts: Nanos(5), instrument: new.id, kind };
         let message = market_event_message(&event, Some(&new)).unwrap();
-        feed.healer.handle_message(sequence, &message, &mut feed.builder, &mut feed.updates);
+        feed.recovery.handle_message(sequence, &message, &mut feed.builder, &mut feed.updates);
     }
-    feed.one(2, 432);
-    feed.one(3, 432);
-    assert_eq!((feed.healer.waiting(), feed.health(4)), (2, BookHealth::Stale));
-    feed.one(1, 432);
-    assert_eq!((feed.healer.waiting(), feed.health(4)), (0, BookHealth::Live));
+    feed.instrument_snapshot(2, 432);
+    feed.instrument_snapshot(3, 432);
+    assert_eq!((feed.recovery.waiting(), feed.health(4)), (2, BookHealth::Stale));
+    feed.instrument_snapshot(1, 432);
+    assert_eq!((feed.recovery.waiting(), feed.health(4)), (0, BookHealth::Live));
     let best = feed.builder.books().best(new.id, Side::Sell).unwrap();
     assert_eq!((best.price, best.qty), (Price(1_000_100), qty));
     assert_eq!(feed.updates.0.last().map(|update| update.instrument), Some(4), "engines are notified");
 }
 
 #[test]
-fn a_turn_of_which_something_is_missed_says_nothing_of_who_is_not_there() {
+fn an_interrupted_cycle_proves_no_absence() {
     let recording = Recording::new();
-    let mut feed = with_room(&recording, 400, 256);
+    let mut feed = with_spare_instruments(&recording, 400, 256);
     feed.live_until(430);
-    feed.one(1, 420);
+    feed.instrument_snapshot(1, 420);
     // A packet between two snapshots is lost, and then one in the middle of a third.
-    feed.healer.abandon();
+    feed.recovery.abandon();
     for (id, snapshot) in [(3, 421), (1, 422)] {
-        feed.one(id, snapshot);
+        feed.instrument_snapshot(id, snapshot);
     }
     let state = recording.state(423, [2]);
-    feed.say(INSTRUMENT, &state[..state.len() / 2]);
+    feed.send_snapshot(INSTRUMENT, &state[..state.len() / 2]);
     for (id, snapshot) in [(3, 424), (1, 425), (2, 426)] {
-        feed.one(id, snapshot);
-        assert_eq!(feed.healer.waiting(), u32::from(SPARE) + u32::from(id != 2), "{id}");
+        feed.instrument_snapshot(id, snapshot);
+        assert_eq!(feed.recovery.waiting(), u32::from(SPARE) + u32::from(id != 2), "{id}");
     }
-    assert_eq!(feed.one(3, 427), Some(SnapshotOutcome::Healed(SPARE.into())));
+    assert_eq!(feed.instrument_snapshot(3, 427), Some(SnapshotOutcome::Recovered(SPARE.into())));
     feed.check();
 }
 
 #[test]
-fn a_turn_that_began_before_what_is_held_says_nothing_of_who_is_not_there() {
+fn a_cycle_before_the_held_messages_proves_no_absence() {
     let recording = Recording::new();
-    let mut feed = with_room(&recording, 400, 50);
+    let mut feed = with_spare_instruments(&recording, 400, 50);
     feed.live_until(420);
-    feed.one(1, 405);
+    feed.instrument_snapshot(1, 405);
     feed.live_until(520);
-    assert!(feed.healer.counters().dropped > 0);
-    for (id, outcome) in [(2, SnapshotOutcome::Healed(1)), (3, SnapshotOutcome::Healed(1))] {
-        assert_eq!(feed.one(id, 515), Some(outcome));
+    assert!(feed.recovery.counters().dropped > 0);
+    for (id, outcome) in [(2, SnapshotOutcome::Recovered(1)), (3, SnapshotOutcome::Recovered(1))] {
+        assert_eq!(feed.instrument_snapshot(id, 515), Some(outcome));
     }
-    assert_eq!(feed.one(1, 516), Some(SnapshotOutcome::Ignored), "an instrument may have been added at 406");
-    assert_eq!(feed.one(2, 517), Some(SnapshotOutcome::Ignored), "this turn began with the first");
-    assert_eq!(feed.one(3, 518), Some(SnapshotOutcome::Ignored));
-    assert_eq!(feed.one(1, 519), Some(SnapshotOutcome::Healed(SPARE.into())));
+    assert_eq!(feed.instrument_snapshot(1, 516), Some(SnapshotOutcome::Ignored), "an instrument may have been added at 406");
+    assert_eq!(feed.instrument_snapshot(2, 517), Some(SnapshotOutcome::Ignored), "this turn began with the first");
+    assert_eq!(feed.instrument_snapshot(3, 518), Some(SnapshotOutcome::Ignored));
+    assert_eq!(feed.instrument_snapshot(1, 519), Some(SnapshotOutcome::Recovered(SPARE.into())));
     feed.check();
 }
 
 #[test]
 fn a_snapshot_that_contradicts_itself_leaves_its_book_suspect() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
     let mut state = recording.state(400, 1..=INSTRUMENTS);
     let add = state.iter().find(|message| message[0] == b'A').unwrap().clone();
     state.push(add);
-    feed.healer.begin(MARKET);
-    feed.say(MARKET, &state);
-    feed.say(MARKET, &[end(400)]);
+    feed.recovery.begin(MARKET);
+    feed.send_snapshot(MARKET, &state);
+    feed.send_snapshot(MARKET, &[end(400)]);
     assert_eq!(
         [1, 2, 3].map(|id| feed.health(id)),
         [BookHealth::Suspect, BookHealth::Live, BookHealth::Live]
@@ -475,32 +475,32 @@ fn a_snapshot_that_contradicts_itself_leaves_its_book_suspect() {
 #[test]
 fn damaged_snapshots_do_no_harm() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
     let far = [&b"R"[..], &[0xff; 38]].concat();
     for message in
         [vec![], b"G".to_vec(), b"Gx                   ".to_vec(), b"R".to_vec(), far, vec![0xff; 200]]
     {
         for scope in [MARKET, INSTRUMENT] {
-            feed.healer.begin(scope);
-            feed.say(scope, std::slice::from_ref(&message));
+            feed.recovery.begin(scope);
+            feed.send_snapshot(scope, std::slice::from_ref(&message));
         }
     }
-    assert_eq!(feed.healer.waiting(), 3);
+    assert_eq!(feed.recovery.waiting(), 3);
     feed.live_until(410);
-    assert_eq!(feed.whole(405), Some(SnapshotOutcome::Healed(3)));
+    assert_eq!(feed.market_snapshot(405), Some(SnapshotOutcome::Recovered(3)));
     feed.check();
 }
 
 #[test]
-fn engines_hear_of_a_healed_book_once_and_of_nothing_before() {
+fn a_recovered_book_is_published_once() {
     let recording = Recording::new();
-    let mut feed = Feed::that_lost(&recording, 300, 400, 256);
+    let mut feed = Feed::after_loss(&recording, 300, 400, 256);
     feed.updates.0.clear();
     feed.live_until(450);
     assert_eq!(feed.updates.0, [], "what is held is not told");
-    feed.whole(430);
-    let told: Vec<_> = feed.updates.0.iter().map(|update| (update.instrument, update.health())).collect();
-    assert_eq!(told, [1, 2, 3].map(|id| (id, BookHealth::Live)));
+    feed.market_snapshot(430);
+    let published: Vec<_> = feed.updates.0.iter().map(|update| (update.instrument, update.health())).collect();
+    assert_eq!(published, [1, 2, 3].map(|id| (id, BookHealth::Live)));
     for update in &feed.updates.0 {
         let best = feed.builder.books().best(InstrumentId(update.instrument), Side::Buy);
         assert_eq!(update.bid.price, best.map_or(0, |level| level.price.0));
@@ -509,22 +509,22 @@ fn engines_hear_of_a_healed_book_once_and_of_nothing_before() {
 
 /// Snapshots read message by message recover no unnamed instrument until all of them have come.
 #[test]
-fn snapshots_without_turns_heal_nobody_else() {
+fn snapshots_without_cycles_recover_only_their_instruments() {
     let recording = Recording::new();
     let end = recording.len() + 1;
-    let (mut healer, mut builder): (SnapshotHealer, _) =
-        (SnapshotHealer::new(InstrumentId(INSTRUMENTS), 64), builder());
-    healer.handle_lost(Sequence(end));
+    let (mut recovery, mut builder): (SnapshotRecovery, _) =
+        (SnapshotRecovery::new(InstrumentId(INSTRUMENTS), 64), builder());
+    recovery.handle_lost(Sequence(end));
     for id in 1..INSTRUMENTS {
-        healer.begin(INSTRUMENT);
-        healer.begin_instrument(InstrumentId(id), &mut builder);
+        recovery.begin(INSTRUMENT);
+        recovery.begin_instrument(InstrumentId(id), &mut builder);
         for message in recording.state(end, [id]) {
-            healer.load(InstrumentId(id), &message, &mut builder);
+            recovery.load(InstrumentId(id), &message, &mut builder);
         }
-        let outcome = healer.end(Some(Sequence(end)), &mut builder, &mut Updates::default());
-        assert_eq!(outcome, SnapshotOutcome::Healed(1));
-        assert_eq!(healer.waiting(), u32::from(INSTRUMENTS - id));
+        let outcome = recovery.end(Some(Sequence(end)), &mut builder, &mut Updates::default());
+        assert_eq!(outcome, SnapshotOutcome::Recovered(1));
+        assert_eq!(recovery.waiting(), u32::from(INSTRUMENTS - id));
     }
-    assert_eq!(healer.end_turn(Sequence(end), &mut builder, &mut Updates::default()), 1);
-    assert!(!healer.needs_snapshot());
+    assert_eq!(recovery.end_cycle(Sequence(end), &mut builder, &mut Updates::default()), 1);
+    assert!(!recovery.needs_snapshot());
 }

@@ -28,7 +28,7 @@ fn best(update: &MarketUpdate) -> (Option<i64>, Option<i64>) {
 }
 
 #[test]
-fn a_level_is_set_not_added_to_and_goes_away_with_size_zero() {
+fn a_level_is_replaced_and_size_zero_removes_it() {
     let mut deep = Channel::trading(Feed::Deep10);
     let seen = |updates: Vec<MarketUpdate>| {
         let [update] = updates[..] else { panic!("one update: {updates:?}") };
@@ -67,8 +67,8 @@ fn a_book_that_is_crossed_while_it_trades_is_suspect_and_one_that_passes_through
     deep.send(&level(Side::Buy, true, 0, 100));
     assert_eq!((deep.health("ALPHA"), deep.builder.counters().crossed), (BookHealth::Live, 0));
     let updates = deep.send(&level(Side::Buy, true, 100, 95));
-    let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), update.reason())).collect();
-    assert_eq!(told, [(UpdateKind::Add, None), (UpdateKind::Status, Some(SuspectReason::Crossed))]);
+    let published: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), update.reason())).collect();
+    assert_eq!(published, [(UpdateKind::Add, None), (UpdateKind::Status, Some(SuspectReason::Crossed))]);
     assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
     // Each change that leaves the book crossed is counted; its health is reported once.
     assert_eq!(deep.send(&level(Side::Buy, true, 100, 96)).len(), 1);
@@ -76,7 +76,7 @@ fn a_book_that_is_crossed_while_it_trades_is_suspect_and_one_that_passes_through
 }
 
 #[test]
-fn the_state_of_trading_follows_from_both_that_may_halt() {
+fn the_trading_state_combines_both_halts() {
     let mut deep = Channel::new(Feed::Deep10);
     let states = |updates: Vec<MarketUpdate>| {
         updates.iter().map(|update| update.trading().unwrap()).collect::<Vec<_>>()
@@ -113,7 +113,7 @@ fn trades_change_no_level_and_state_no_side() {
 }
 
 #[test]
-fn a_quote_replaces_both_sides_and_heals_its_book() {
+fn a_quote_replaces_both_sides_and_recovers_its_book() {
     let mut tops = Channel::trading(Feed::Tops16);
     let quote = |bid: (u32, i64), ask: (u32, i64)| {
         QuoteUpdate::new(QuoteFlags(0), Nanos(7), ticker("ALPHA"), bid.0, bid.1, ask.1, ask.0)
@@ -151,7 +151,7 @@ fn queue(channel: &Channel) -> Vec<(u64, i64, u64)> {
 }
 
 #[test]
-fn orders_keep_or_lose_their_place_as_the_flag_says() {
+fn the_flag_decides_whether_orders_keep_priority() {
     let mut deep = Channel::trading(Feed::DeepPlus10);
     for id in [1, 2, 3] {
         deep.send(&add(id, Side::Buy, 100, 50));
@@ -187,8 +187,8 @@ fn messages_of_one_time_change_the_best_prices_together() {
     let executed = OrderExecuted::new(SaleFlags(0), Nanos(9), symbol, OrderId(1), 100, 50, 9);
     let behind = AddOrder::new(Side::Sell, Nanos(9), symbol, OrderId(3), 40, 50);
     let updates = deep.send_together(&[executed.as_bytes(), behind.as_bytes()]);
-    let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update))).collect();
-    assert_eq!(told, [(UpdateKind::Trade, (Some(50), Some(60))), (UpdateKind::Add, (None, Some(50)))]);
+    let published: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update))).collect();
+    assert_eq!(published, [(UpdateKind::Trade, (Some(50), Some(60))), (UpdateKind::Add, (None, Some(50)))]);
     // Another time, another symbol, or another kind of message begins a separate event.
     let later = AddOrder::new(Side::Buy, Nanos(10), symbol, OrderId(4), 5, 40);
     let other = AddOrder::new(Side::Buy, Nanos(11), ticker("BRAVO"), OrderId(5), 5, 41);
@@ -199,7 +199,7 @@ fn messages_of_one_time_change_the_best_prices_together() {
 }
 
 #[test]
-fn a_book_crossed_within_an_event_is_judged_behind_it() {
+fn a_book_crossed_within_an_event_is_checked_after_it() {
     for (size_taken, health) in [(100, BookHealth::Live), (99, BookHealth::Suspect)] {
         let mut deep = Channel::trading(Feed::DeepPlus10);
         deep.send(&add(1, Side::Buy, 100, 50));
@@ -213,19 +213,19 @@ fn a_book_crossed_within_an_event_is_judged_behind_it() {
 }
 
 #[test]
-fn an_event_that_ends_in_a_contradiction_is_told_all_the_same() {
+fn an_event_that_ends_in_a_contradiction_is_published() {
     let mut deep = Channel::trading(Feed::DeepPlus10);
     deep.send(&add(1, Side::Buy, 100, 50));
-    let gone = |id| OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(id));
-    deep.send(&gone(8));
+    let delete = |id| OrderDelete::new(b' ', Nanos(9), ticker("ALPHA"), OrderId(id));
+    deep.send(&delete(8));
     assert_eq!(deep.health("ALPHA"), BookHealth::Suspect);
-    let updates = deep.send_together(&[gone(1).as_bytes(), gone(7).as_bytes()]);
-    let told: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update).0)).collect();
-    assert_eq!(told, [(UpdateKind::Delete, Some(50)), (UpdateKind::Status, None)]);
+    let updates = deep.send_together(&[delete(1).as_bytes(), delete(7).as_bytes()]);
+    let published: Vec<_> = updates.iter().map(|update| (update.kind().unwrap(), best(update).0)).collect();
+    assert_eq!(published, [(UpdateKind::Delete, Some(50)), (UpdateKind::Status, None)]);
 }
 
 #[test]
-fn contradictions_are_never_silent_and_a_cleared_book_is_believed_again() {
+fn contradictions_make_the_book_suspect_until_it_is_cleared() {
     type Act = fn(&mut Channel);
     let cases: &[(SuspectReason, Act)] = &[
         (SuspectReason::UnknownOrder, |deep| {
@@ -274,7 +274,7 @@ fn levels_that_no_book_holds_are_refused() {
 }
 
 #[test]
-fn what_is_not_of_the_feed_is_counted_and_skipped() {
+fn unknown_messages_are_counted_and_skipped() {
     let mut deep = Channel::trading(Feed::Deep10);
     deep.send(&add(1, Side::Buy, 100, 50));
     deep.send_bytes(b"zzz");
@@ -300,11 +300,11 @@ fn symbols_take_books_in_their_order_and_those_beyond_the_bound_have_none() {
     }
     assert_eq!(["A", "B", "C"].map(|symbol| deep.id(symbol)), [1, 2, 3].map(InstrumentId));
     assert_eq!(deep.builder.find(Symbol::new("D").unwrap()), None);
-    assert_eq!((deep.builder.instruments().is_whole(), deep.builder.symbol_count()), (false, 3));
+    assert_eq!((deep.builder.instruments().is_complete(), deep.builder.symbol_count()), (false, 3));
 }
 
 #[test]
-fn a_numbering_that_begins_anew_and_the_end_of_the_day_empty_the_books() {
+fn a_restart_and_the_end_of_the_day_empty_the_books() {
     let mut deep = Channel::trading(Feed::Deep10);
     deep.send(&level(Side::Buy, true, 100, 100));
     deep.send(&level(Side::Sell, true, 100, 99));

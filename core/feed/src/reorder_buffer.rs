@@ -1,29 +1,29 @@
 //! Reorder buffer for messages ahead of their turn.
 
 /// Maximum length of a held ITCH message, in bytes; the longest that exists has 50.
-pub const MAX_HELD_MESSAGE: usize = 54;
+pub const MAX_BUFFERED_MESSAGE: usize = 54;
 
 /// Storage for one message: an array with the length of the protocol's longest message.
-pub trait MessageRoom: Copy + AsRef<[u8]> + AsMut<[u8]> {
+pub trait MessageStorage: Copy + AsRef<[u8]> + AsMut<[u8]> {
     /// Storage without a message.
     const EMPTY: Self;
 }
 
-impl<const N: usize> MessageRoom for [u8; N] {
+impl<const N: usize> MessageStorage for [u8; N] {
     const EMPTY: Self = [0; N];
 }
 
 /// One message, or none.
 #[derive(Clone, Copy)]
-pub(crate) struct HeldMessage<R> {
+pub(crate) struct BufferedMessage<R> {
     /// Sequence of the message, 0 when there is none.
     pub(crate) sequence: u64,
     len: u16,
     bytes: R,
 }
 
-impl<R: MessageRoom> HeldMessage<R> {
-    pub(crate) const NONE: HeldMessage<R> = HeldMessage { sequence: 0, len: 0, bytes: R::EMPTY };
+impl<R: MessageStorage> BufferedMessage<R> {
+    pub(crate) const NONE: BufferedMessage<R> = BufferedMessage { sequence: 0, len: 0, bytes: R::EMPTY };
 
     /// Stores a message; returns false and changes nothing if it is too long.
     #[inline]
@@ -44,17 +44,17 @@ impl<R: MessageRoom> HeldMessage<R> {
 ///
 /// Slot `sequence mod capacity` holds a message, so holding, finding and dropping duplicates take one access
 /// each. A message beyond the window is refused and requested again later.
-pub(crate) struct HoldBuffer<R> {
-    slots: Box<[HeldMessage<R>]>,
+pub(crate) struct ReorderBuffer<R> {
+    slots: Box<[BufferedMessage<R>]>,
     count: usize,
     /// No message before this one is held; avoids a new search of a long gap for each packet in it.
     lowest: u64,
 }
 
-impl<R: MessageRoom> HoldBuffer<R> {
+impl<R: MessageStorage> ReorderBuffer<R> {
     /// Creates a buffer of `capacity` messages, at least one.
-    pub(crate) fn new(capacity: usize) -> HoldBuffer<R> {
-        HoldBuffer { slots: vec![HeldMessage::NONE; capacity.max(1)].into(), count: 0, lowest: 0 }
+    pub(crate) fn new(capacity: usize) -> ReorderBuffer<R> {
+        ReorderBuffer { slots: vec![BufferedMessage::NONE; capacity.max(1)].into(), count: 0, lowest: 0 }
     }
 
     /// Holds `message` unless it lies beyond the window that starts at `next`, or is too long. Returns true
@@ -130,49 +130,49 @@ mod tests {
 
     #[test]
     fn the_window_is_bounded() {
-        let mut held = HoldBuffer::<[u8; MAX_HELD_MESSAGE]>::new(4);
-        assert!(held.hold(10, 13, b"d"));
-        assert!(!held.hold(10, 14, b"e"), "one beyond the window");
-        assert!(!held.hold(10, 13, b"d"), "already held");
-        assert!(!held.hold(10, 12, &[0; MAX_HELD_MESSAGE + 1]), "too long");
-        assert!(held.hold(10, 12, &[7; MAX_HELD_MESSAGE]));
-        assert_eq!(held.first_held(10, 14), Some(12));
-        assert_eq!(held.first_held(10, 12), None);
-        assert_eq!(held.take(12).map(<[u8]>::len), Some(MAX_HELD_MESSAGE));
-        assert_eq!(held.take(12), None);
-        assert_eq!(held.take(13), Some(&b"d"[..]));
-        assert_eq!(held.first_held(10, 14), None);
+        let mut buffer = ReorderBuffer::<[u8; MAX_BUFFERED_MESSAGE]>::new(4);
+        assert!(buffer.hold(10, 13, b"d"));
+        assert!(!buffer.hold(10, 14, b"e"), "one beyond the window");
+        assert!(!buffer.hold(10, 13, b"d"), "already held");
+        assert!(!buffer.hold(10, 12, &[0; MAX_BUFFERED_MESSAGE + 1]), "too long");
+        assert!(buffer.hold(10, 12, &[7; MAX_BUFFERED_MESSAGE]));
+        assert_eq!(buffer.first_held(10, 14), Some(12));
+        assert_eq!(buffer.first_held(10, 12), None);
+        assert_eq!(buffer.take(12).map(<[u8]>::len), Some(MAX_BUFFERED_MESSAGE));
+        assert_eq!(buffer.take(12), None);
+        assert_eq!(buffer.take(13), Some(&b"d"[..]));
+        assert_eq!(buffer.first_held(10, 14), None);
     }
 
     proptest! {
         /// Messages come in any order around a window that advances as messages become next or are lost.
         #[test]
-        fn the_first_message_held_is_found_whatever_came_before(
+        fn the_lowest_held_message_is_found(
             steps in prop::collection::vec((0_u64..40, 0_u8..8), 1..400)
         ) {
             const CAPACITY: u64 = 24;
-            let mut held = HoldBuffer::<[u8; 8]>::new(CAPACITY as usize);
-            let mut plain = BTreeSet::new();
+            let mut buffer = ReorderBuffer::<[u8; 8]>::new(CAPACITY as usize);
+            let mut expected = BTreeSet::new();
             let (mut next, mut end) = (1_u64, 1_u64);
             for (ahead, action) in steps {
                 let sequence = next + ahead;
                 match action {
                     0..5 if sequence > next => {
                         end = end.max(sequence + 1);
-                        let is_new = sequence < next + CAPACITY && plain.insert(sequence);
-                        prop_assert_eq!(held.hold(next, sequence, b"m"), is_new);
+                        let is_new = sequence < next + CAPACITY && expected.insert(sequence);
+                        prop_assert_eq!(buffer.hold(next, sequence, b"m"), is_new);
                     }
                     // The next message arrives directly.
                     5 | 6 => next += 1,
                     // The missing messages are lost.
-                    _ => next = plain.first().copied().unwrap_or(end),
+                    _ => next = expected.first().copied().unwrap_or(end),
                 }
-                while held.take(next).is_some() {
-                    prop_assert!(plain.remove(&next));
+                while buffer.take(next).is_some() {
+                    prop_assert!(expected.remove(&next));
                     next += 1;
                 }
                 end = end.max(next);
-                prop_assert_eq!(held.first_held(next, end), plain.first().copied());
+                prop_assert_eq!(buffer.first_held(next, end), expected.first().copied());
             }
         }
     }

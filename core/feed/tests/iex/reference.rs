@@ -6,7 +6,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::iex::BookBuilder;
-use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_iex::{
     AddOrder, Feed, ModifyFlags, OrderDelete, OrderExecuted, OrderModify, PriceLevelUpdate, SaleFlags,
 };
@@ -54,8 +54,8 @@ fn builders(feed: Feed) -> (BookBuilder<DirectBooks>, BookBuilder<Indexed<Refere
 #[test]
 fn levels_are_a_map_from_price_to_size() {
     let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(11));
-    let (mut fast, mut plain) = builders(Feed::Deep10);
-    let mut twin = Levels::new();
+    let (mut fast, mut reference) = builders(Feed::Deep10);
+    let mut expected = Levels::new();
     for step in 0..STEPS {
         let (index, side) = (random.below(3) as usize, random.side());
         // Prices near and far, so that both the slots and the arrays of the fast books are used.
@@ -66,24 +66,24 @@ fn levels_are_a_map_from_price_to_size() {
         let symbol = ticker(SYMBOLS[index]);
         let message = PriceLevelUpdate::of(side, is_complete, Nanos(1), symbol, size, price);
         let sequence = Sequence(step as u64 + 1);
-        fast.handle_message(sequence, message.as_bytes(), &mut BooksAlone);
-        plain.handle_message(sequence, message.as_bytes(), &mut BooksAlone);
+        fast.handle_message(sequence, message.as_bytes(), &mut IgnoreUpdates);
+        reference.handle_message(sequence, message.as_bytes(), &mut IgnoreUpdates);
         if size == 0 {
-            twin.remove(&(index, side, price));
+            expected.remove(&(index, side, price));
         } else {
-            twin.insert((index, side, price), u64::from(size));
+            expected.insert((index, side, price), u64::from(size));
         }
         if step % 97 == 0 {
-            assert_eq!(levels_of(&fast), twin);
+            assert_eq!(levels_of(&fast), expected);
         }
     }
-    assert!(twin.len() > 100);
-    assert_eq!((levels_of(&fast), levels_of(&plain)), (twin.clone(), twin));
-    assert_eq!(fast.books().state_hash(), plain.books().state_hash());
-    assert_eq!(fast.counters(), plain.counters());
+    assert!(expected.len() > 100);
+    assert_eq!((levels_of(&fast), levels_of(&reference)), (expected.clone(), expected));
+    assert_eq!(fast.books().state_hash(), reference.books().state_hash());
+    assert_eq!(fast.counters(), reference.counters());
 }
 
-/// An order in the plain map.
+/// An order in the reference map.
 #[derive(Clone, Copy)]
 struct Resting {
     index: usize,
@@ -95,7 +95,7 @@ struct Resting {
 #[test]
 fn orders_are_a_map_from_number_to_order() {
     let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(12));
-    let (mut fast, mut plain) = builders(Feed::DeepPlus10);
+    let (mut fast, mut reference) = builders(Feed::DeepPlus10);
     let mut orders = BTreeMap::<u64, Resting>::new();
     for step in 0..STEPS {
         let id = u64::from(random.below(400)) << 24 | 7;
@@ -136,18 +136,18 @@ fn orders_are_a_map_from_number_to_order() {
             }
         };
         let sequence = Sequence(step as u64 + 1);
-        fast.handle_message(sequence, &message, &mut BooksAlone);
-        plain.handle_message(sequence, &message, &mut BooksAlone);
+        fast.handle_message(sequence, &message, &mut IgnoreUpdates);
+        reference.handle_message(sequence, &message, &mut IgnoreUpdates);
         assert_eq!(fast.books().order_count() as usize, orders.len());
         if step % 997 == 0 {
-            assert_eq!(fast.books().state_hash(), plain.books().state_hash());
+            assert_eq!(fast.books().state_hash(), reference.books().state_hash());
         }
     }
-    let mut twin = Levels::new();
+    let mut expected = Levels::new();
     for order in orders.values() {
-        *twin.entry((order.index, order.side, order.price)).or_default() += u64::from(order.qty);
+        *expected.entry((order.index, order.side, order.price)).or_default() += u64::from(order.qty);
     }
-    assert_eq!((levels_of(&fast), levels_of(&plain)), (twin.clone(), twin));
-    assert_eq!(fast.books().state_hash(), plain.books().state_hash());
-    assert_eq!((fast.counters().unknown_order, fast.counters()), (0, plain.counters()));
+    assert_eq!((levels_of(&fast), levels_of(&reference)), (expected.clone(), expected));
+    assert_eq!(fast.books().state_hash(), reference.books().state_hash());
+    assert_eq!((fast.counters().unknown_order, fast.counters()), (0, reference.counters()));
 }

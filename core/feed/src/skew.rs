@@ -7,13 +7,13 @@ use crate::Line;
 use crate::framing::PacketHeader;
 
 /// Number of packets remembered. The skew of a line further behind than this is not counted.
-const MARKS: usize = 1 << MARKS_LOG2;
-const MARKS_LOG2: u32 = 8;
+const TRACKED_PACKETS: usize = 1 << TRACKED_PACKETS_LOG2;
+const TRACKED_PACKETS_LOG2: u32 = 8;
 /// Spreads the numbers of first messages, which come at regular distances.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Clone, Copy)]
-struct Mark {
+struct TrackedPacket {
     /// Sequence of the first message; 0 for an empty entry.
     first: u64,
     count: u32,
@@ -23,7 +23,7 @@ struct Mark {
 }
 
 /// The comparison of a duplicate packet with the first copy.
-pub(crate) struct SecondCopy {
+pub(crate) struct Duplicate {
     /// Delay after the first copy.
     pub(crate) behind: Nanos,
     /// True if its bytes differ.
@@ -31,31 +31,31 @@ pub(crate) struct SecondCopy {
 }
 
 /// The latest packets of lines A and B by the number of their first message.
-pub(crate) struct Marks {
-    marks: Box<[Mark; MARKS]>,
+pub(crate) struct SkewTracker {
+    packets: Box<[TrackedPacket; TRACKED_PACKETS]>,
     hashes: bool,
 }
 
-impl Marks {
-    pub(crate) fn new(hashes: bool) -> Marks {
-        let none = Mark { first: 0, count: 0, line: Line::A, at: Nanos::ZERO, hash: 0 };
-        Marks { marks: Box::new([none; MARKS]), hashes }
+impl SkewTracker {
+    pub(crate) fn new(hashes: bool) -> SkewTracker {
+        let none = TrackedPacket { first: 0, count: 0, line: Line::A, at: Nanos::ZERO, hash: 0 };
+        SkewTracker { packets: Box::new([none; TRACKED_PACKETS]), hashes }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.marks.iter_mut().for_each(|mark| mark.first = 0);
+        self.packets.iter_mut().for_each(|packet| packet.first = 0);
     }
 
     /// Records a packet that brought something new.
     #[inline(always)]
     pub(crate) fn note<S>(&mut self, now: Nanos, line: Line, header: &PacketHeader<S>, body: &[u8]) {
         let hash = if self.hashes { xxh3_64(body) } else { 0 };
-        let mark = &mut self.marks[place(header.first)];
-        if mark.first == header.first {
+        let packet = &mut self.packets[place(header.first)];
+        if packet.first == header.first {
             // The other line's duplicate arrived while both wait for an earlier gap to be filled.
             return;
         }
-        *mark = Mark { first: header.first, count: header.count as u32, line, at: now, hash };
+        *packet = TrackedPacket { first: header.first, count: header.count as u32, line, at: now, hash };
     }
 
     /// Compares a packet with the other line's copy, if that is remembered.
@@ -66,17 +66,17 @@ impl Marks {
         line: Line,
         header: &PacketHeader<S>,
         body: &[u8],
-    ) -> Option<SecondCopy> {
-        let mark = &mut self.marks[place(header.first)];
-        if mark.first != header.first || u64::from(mark.count) != header.count || mark.line == line {
+    ) -> Option<Duplicate> {
+        let packet = &mut self.packets[place(header.first)];
+        if packet.first != header.first || u64::from(packet.count) != header.count || packet.line == line {
             return None;
         }
-        mark.first = 0;
-        Some(SecondCopy { behind: now.since(mark.at), differs: self.hashes && mark.hash != xxh3_64(body) })
+        packet.first = 0;
+        Some(Duplicate { behind: now.since(packet.at), differs: self.hashes && packet.hash != xxh3_64(body) })
     }
 }
 
 #[inline(always)]
 fn place(first: u64) -> usize {
-    (first.wrapping_mul(SPREAD) >> (u64::BITS - MARKS_LOG2)) as usize
+    (first.wrapping_mul(SPREAD) >> (u64::BITS - TRACKED_PACKETS_LOG2)) as usize
 }

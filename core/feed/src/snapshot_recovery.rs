@@ -8,8 +8,8 @@ use tickpath_types::{BookHealth, InstrumentId, Sequence};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::builder::instrument_of;
-use crate::hold::{HeldMessage, MAX_HELD_MESSAGE, MessageRoom};
-use crate::{BooksAlone, MessageBooks, UpdateListener};
+use crate::reorder_buffer::{BufferedMessage, MAX_BUFFERED_MESSAGE, MessageStorage};
+use crate::{IgnoreUpdates, MessageBooks, UpdateListener};
 
 /// Furthest that a snapshot may end ahead of the next live message, in messages: some seconds of the busiest
 /// market. Live messages up to the end are skipped, so a corrupt end number would freeze a live book for
@@ -20,7 +20,7 @@ pub const SNAPSHOT_AHEAD_MAX: u64 = 1 << 22;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
     /// The whole market: an instrument that it does not name has an empty book. It starts with
-    /// [`begin`](SnapshotHealer::begin).
+    /// [`begin`](SnapshotRecovery::begin).
     Market,
     /// One instrument. Its directory message begins the snapshot.
     Instrument,
@@ -30,7 +30,7 @@ pub enum SnapshotScope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotOutcome {
     /// Number of books that are live again.
-    Healed(u32),
+    Recovered(u32),
     /// The snapshot ends before the first held message: a later one is needed.
     TooOld,
     /// The snapshot ends more than [`SNAPSHOT_AHEAD_MAX`] messages ahead of the live ones, so it is rejected.
@@ -39,12 +39,12 @@ pub enum SnapshotOutcome {
     Ignored,
 }
 
-/// Counters of one [`SnapshotHealer`].
+/// Counters of one [`SnapshotRecovery`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub struct HealerCounters {
+pub struct SnapshotRecoveryCounters {
     /// Books that recovered and are live again.
-    pub healed: u64,
+    pub recovered: u64,
     /// Snapshots that ended before the first held message.
     pub too_old: u64,
     /// Snapshots rejected because they ended too far ahead of the live messages.
@@ -58,7 +58,7 @@ pub struct HealerCounters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Live messages from this number on are applied.
-    From(u64),
+    LiveFrom(u64),
     /// Live messages are held until a snapshot comes.
     Waiting,
     /// Live messages are held while a snapshot is loaded; `is_suspect` after a contradiction in it.
@@ -75,7 +75,7 @@ impl Stage {
 
 /// A cycle of snapshots of one instrument each, from one instrument's snapshot to its next.
 #[derive(Clone, Copy)]
-struct Turn {
+struct Cycle {
     first: InstrumentId,
     /// The end of the cycle's first snapshot.
     end: u64,
@@ -93,10 +93,10 @@ struct Turn {
 /// ITCH snapshots enter as a whole through [`handle_snapshot`](Self::handle_snapshot). Other protocols use
 /// [`begin`](Self::begin), [`begin_instrument`](Self::begin_instrument) or [`begin_all`](Self::begin_all),
 /// then [`load`](Self::load) for each message, and [`end`](Self::end).
-pub struct SnapshotHealer<R = [u8; MAX_HELD_MESSAGE]> {
+pub struct SnapshotRecovery<R = [u8; MAX_BUFFERED_MESSAGE]> {
     stages: Box<[Stage]>,
     waiting: u32,
-    held: VecDeque<(InstrumentId, HeldMessage<R>)>,
+    held: VecDeque<(InstrumentId, BufferedMessage<R>)>,
     held_max: usize,
     /// Every message from this number on is applied or held.
     floor: u64,
@@ -109,17 +109,17 @@ pub struct SnapshotHealer<R = [u8; MAX_HELD_MESSAGE]> {
     /// The instrument of the latest snapshot.
     latest: InstrumentId,
     /// The current cycle of instrument snapshots; `None` after an interruption.
-    turn: Option<Turn>,
-    counters: HealerCounters,
+    cycle: Option<Cycle>,
+    counters: SnapshotRecoveryCounters,
 }
 
-impl<R: MessageRoom> SnapshotHealer<R> {
+impl<R: MessageStorage> SnapshotRecovery<R> {
     /// Creates the recovery of instruments up to `max_instrument`; holds `held_max` messages, at least one.
     #[must_use]
-    pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotHealer<R> {
+    pub fn new(max_instrument: InstrumentId, held_max: usize) -> SnapshotRecovery<R> {
         let held_max = held_max.max(1);
-        SnapshotHealer {
-            stages: vec![Stage::From(0); usize::from(max_instrument.0) + 1].into_boxed_slice(),
+        SnapshotRecovery {
+            stages: vec![Stage::LiveFrom(0); usize::from(max_instrument.0) + 1].into_boxed_slice(),
             waiting: 0,
             held: VecDeque::with_capacity(held_max),
             held_max,
@@ -128,8 +128,8 @@ impl<R: MessageRoom> SnapshotHealer<R> {
             ahead_until: 0,
             scope: None,
             latest: InstrumentId(0),
-            turn: None,
-            counters: HealerCounters::default(),
+            cycle: None,
+            counters: SnapshotRecoveryCounters::default(),
         }
     }
 
@@ -148,7 +148,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
 
     /// Returns the counters so far.
     #[must_use]
-    pub const fn counters(&self) -> &HealerCounters {
+    pub const fn counters(&self) -> &SnapshotRecoveryCounters {
         &self.counters
     }
 
@@ -170,12 +170,12 @@ impl<R: MessageRoom> SnapshotHealer<R> {
     /// Makes the book of one instrument wait for a snapshot that ends at `next`, the next live message, or
     /// later. Returns false if there is no such instrument or its book already waits or is ahead of `next`.
     pub fn resync(&mut self, id: InstrumentId, next: Sequence) -> bool {
-        let Some(stage @ Stage::From(_)) = self.stages.get_mut(usize::from(id.0)).filter(|_| id.0 != 0)
+        let Some(stage @ Stage::LiveFrom(_)) = self.stages.get_mut(usize::from(id.0)).filter(|_| id.0 != 0)
         else {
             return false;
         };
         // A book that is ahead of the live messages comes from a recent snapshot.
-        if matches!(stage, Stage::From(first) if *first > next.0) {
+        if matches!(stage, Stage::LiveFrom(first) if *first > next.0) {
             return false;
         }
         *stage = Stage::Waiting;
@@ -191,7 +191,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
     /// Returns true while the book of this instrument waits for a snapshot.
     #[must_use]
     pub fn is_waiting(&self, id: InstrumentId) -> bool {
-        self.stages.get(usize::from(id.0)).is_some_and(|stage| !matches!(stage, Stage::From(_)))
+        self.stages.get(usize::from(id.0)).is_some_and(|stage| !matches!(stage, Stage::LiveFrom(_)))
     }
 
     /// Returns the first instrument whose book waits for a snapshot.
@@ -204,7 +204,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
     /// Resets everything after a restart of the numbering: no book waits.
     pub fn restart(&mut self) {
         self.abandon();
-        self.stages.fill(Stage::From(0));
+        self.stages.fill(Stage::LiveFrom(0));
         self.waiting = 0;
         self.held.clear();
         (self.floor, self.next, self.ahead_until) = (0, 0, 0);
@@ -229,7 +229,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         let id = instrument.0;
         match self.stages.get(usize::from(id)).filter(|_| id != 0) {
             Some(Stage::Waiting | Stage::Loading { .. }) => self.hold(sequence.0, instrument, message),
-            Some(Stage::From(first)) if sequence.0 < *first => {}
+            Some(Stage::LiveFrom(first)) if sequence.0 < *first => {}
             _ => builder.handle_message(sequence, message, out),
         }
     }
@@ -241,7 +241,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
             self.floor = oldest.sequence + 1;
             self.counters.dropped += 1;
         }
-        let mut held = HeldMessage::NONE;
+        let mut held = BufferedMessage::NONE;
         if held.set(sequence, message) {
             self.held.push_back((instrument, held));
         } else {
@@ -260,16 +260,16 @@ impl<R: MessageRoom> SnapshotHealer<R> {
 
     /// Discards the current snapshot, after an interruption or a missed snapshot. The cycle starts over.
     pub fn abandon(&mut self) {
-        self.turn = None;
+        self.cycle = None;
         if self.scope.take().is_none() {
             return;
         }
-        let mut is_cut = false;
+        let mut is_interrupted = false;
         for stage in self.stages.iter_mut().filter(|stage| stage.is_loading()) {
             *stage = Stage::Waiting;
-            is_cut = true;
+            is_interrupted = true;
         }
-        self.counters.abandoned += u64::from(is_cut);
+        self.counters.abandoned += u64::from(is_interrupted);
     }
 
     /// Begins the snapshot of this instrument's book, and empties the book if it waits for one.
@@ -294,7 +294,7 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         if let Some(Stage::Loading { is_suspect }) = self.stages.get_mut(usize::from(instrument.0)) {
             let before = builder.instruments().contradictions();
             // A book publishes no updates until it has caught up.
-            builder.handle_message(Sequence(self.next), message, &mut BooksAlone);
+            builder.handle_message(Sequence(self.next), message, &mut IgnoreUpdates);
             *is_suspect |= builder.instruments().contradictions() != before;
         }
     }
@@ -348,20 +348,20 @@ impl<R: MessageRoom> SnapshotHealer<R> {
             return if is_needed { outcome } else { SnapshotOutcome::Ignored };
         }
         self.scope = None;
-        let healed = match scope {
+        let recovered = match scope {
             SnapshotScope::Market => {
-                builder.instruments_mut().set_whole();
+                builder.instruments_mut().set_complete();
                 self.load_unnamed(scope, builder);
-                self.join(end, builder, out)
+                self.finish_loading(end, builder, out)
             }
-            SnapshotScope::Instrument => self.join(end, builder, out) + self.turn(end, builder, out),
+            SnapshotScope::Instrument => self.finish_loading(end, builder, out) + self.advance_cycle(end, builder, out),
         };
-        if healed == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Healed(healed) }
+        if recovered == 0 { SnapshotOutcome::Ignored } else { SnapshotOutcome::Recovered(recovered) }
     }
 
     /// Ends a full cycle of snapshots, the first of which ends at `end`: instruments still unknown have empty
     /// books. Returns the number of books that recovered.
-    pub fn end_turn(
+    pub fn end_cycle(
         &mut self,
         end: Sequence,
         builder: &mut impl MessageBooks,
@@ -370,9 +370,9 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         if end.0 < self.floor {
             return 0;
         }
-        builder.instruments_mut().set_whole();
+        builder.instruments_mut().set_complete();
         self.load_unnamed(SnapshotScope::Instrument, builder);
-        self.join(end.0, builder, out)
+        self.finish_loading(end.0, builder, out)
     }
 
     /// Empties the books that the snapshots did not name. For a cycle (`Instrument`), that applies only to
@@ -391,22 +391,22 @@ impl<R: MessageRoom> SnapshotHealer<R> {
     /// Ends the snapshot of one instrument, and the cycle if it is complete. Messages of an instrument that
     /// was added since the cycle began are held.
     ///
-    /// Only ITCH snapshots come in cycles; readers of other protocols call [`end_turn`](Self::end_turn).
-    fn turn(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
+    /// Only ITCH snapshots come in cycles; readers of other protocols call [`end_cycle`](Self::end_cycle).
+    fn advance_cycle(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
         if self.latest == InstrumentId(0) {
             return 0;
         }
-        if self.turn.is_some_and(|turn| turn.first != self.latest) {
+        if self.cycle.is_some_and(|cycle| cycle.first != self.latest) {
             return 0;
         }
-        let ended = self.turn.replace(Turn { first: self.latest, end });
-        let Some(Turn { end, .. }) = ended.filter(|turn| turn.end >= self.floor) else { return 0 };
+        let ended = self.cycle.replace(Cycle { first: self.latest, end });
+        let Some(Cycle { end, .. }) = ended.filter(|cycle| cycle.end >= self.floor) else { return 0 };
         self.load_unnamed(SnapshotScope::Instrument, builder);
-        self.join(end, builder, out)
+        self.finish_loading(end, builder, out)
     }
 
     /// Applies the held messages of the loaded books, which are live from now on.
-    fn join(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
+    fn finish_loading(&mut self, end: u64, builder: &mut impl MessageBooks, out: &mut impl UpdateListener) -> u32 {
         let stages = &mut self.stages;
         for (id, stage) in stages.iter().enumerate() {
             if let Stage::Loading { is_suspect } = stage {
@@ -419,21 +419,21 @@ impl<R: MessageRoom> SnapshotHealer<R> {
         self.held.retain(|(instrument, held)| {
             let is_loaded = stages.get(usize::from(instrument.0)).is_some_and(|stage| stage.is_loading());
             if is_loaded && held.sequence >= end {
-                builder.handle_message(Sequence(held.sequence), held.message(), &mut BooksAlone);
+                builder.handle_message(Sequence(held.sequence), held.message(), &mut IgnoreUpdates);
             }
             !is_loaded
         });
-        let mut healed = 0;
+        let mut recovered = 0;
         for (id, stage) in stages.iter_mut().enumerate().filter(|(_, stage)| stage.is_loading()) {
-            *stage = Stage::From(end);
+            *stage = Stage::LiveFrom(end);
             builder.instruments().report_status(InstrumentId(id as u16), out);
-            healed += 1;
+            recovered += 1;
         }
-        self.waiting -= healed;
-        if healed > 0 {
+        self.waiting -= recovered;
+        if recovered > 0 {
             self.ahead_until = self.ahead_until.max(end);
         }
-        self.counters.healed += u64::from(healed);
-        healed
+        self.counters.recovered += u64::from(recovered);
+        recovered
     }
 }

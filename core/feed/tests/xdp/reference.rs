@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
 use tickpath_feed::xdp::{BookBuilder, Message};
-use tickpath_feed::{BooksAlone, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_nyse::PositionChange;
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Side};
@@ -27,13 +27,13 @@ struct Resting {
 
 /// One book as the specification defines it.
 #[derive(Default)]
-struct Plain {
+struct ReferenceModel {
     orders: HashMap<(u32, u64), Resting>,
     places: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Operation {
     Add { symbol: u32, id: u64, is_buy: bool, price: u32, volume: u32 },
     Modify { symbol: u32, id: u64, price: u32, volume: u32, lost: bool },
     Delete { symbol: u32, id: u64 },
@@ -41,7 +41,7 @@ enum Step {
     Replace { symbol: u32, id: u64, new_id: u64, price: u32, volume: u32 },
 }
 
-impl Plain {
+impl ReferenceModel {
     fn place(&mut self) -> u64 {
         self.places += 1;
         self.places
@@ -54,12 +54,12 @@ impl Plain {
         }
     }
 
-    fn step(&mut self, step: Step) {
-        match step {
-            Step::Add { symbol, id, is_buy, price, volume } => {
+    fn apply(&mut self, operation: Operation) {
+        match operation {
+            Operation::Add { symbol, id, is_buy, price, volume } => {
                 self.add((symbol, id), if is_buy { Side::Buy } else { Side::Sell }, price, volume);
             }
-            Step::Modify { symbol, id, price, volume, lost } => {
+            Operation::Modify { symbol, id, price, volume, lost } => {
                 let place = self.place();
                 if let Some(order) = self.orders.get_mut(&(symbol, id)) {
                     if order.price != price || lost {
@@ -71,10 +71,10 @@ impl Plain {
                     }
                 }
             }
-            Step::Delete { symbol, id } => {
+            Operation::Delete { symbol, id } => {
                 self.orders.remove(&(symbol, id));
             }
-            Step::Execute { symbol, id, volume } => {
+            Operation::Execute { symbol, id, volume } => {
                 if let Some(order) = self.orders.get_mut(&(symbol, id)) {
                     order.volume = order.volume.saturating_sub(volume);
                     if order.volume == 0 {
@@ -82,7 +82,7 @@ impl Plain {
                     }
                 }
             }
-            Step::Replace { symbol, id, new_id, price, volume } => {
+            Operation::Replace { symbol, id, new_id, price, volume } => {
                 if let Some(old) = self.orders.remove(&(symbol, id)) {
                     self.add((symbol, new_id), old.side, price, volume);
                 }
@@ -104,48 +104,48 @@ impl Plain {
     }
 }
 
-fn bytes_of(step: Step, seqs: &mut [u32; 2]) -> Vec<u8> {
+fn bytes_of(operation: Operation, seqs: &mut [u32; 2]) -> Vec<u8> {
     let mut next = |symbol: u32| {
         seqs[symbol as usize] += 1;
         seqs[symbol as usize]
     };
     let lost = |lost| if lost { PositionChange::LOST } else { PositionChange::KEPT };
-    let mut bytes = match step {
-        Step::Add { symbol, id, is_buy, price, volume } => {
+    let mut bytes = match operation {
+        Operation::Add { symbol, id, is_buy, price, volume } => {
             let side = if is_buy { Side::Buy } else { Side::Sell };
             add_of(symbol, next(symbol), id, side, price, volume).as_bytes().to_vec()
         }
-        Step::Modify { symbol, id, price, volume, lost: is_lost } => {
+        Operation::Modify { symbol, id, price, volume, lost: is_lost } => {
             modify(next(symbol), id, price, volume, lost(is_lost)).as_bytes().to_vec()
         }
-        Step::Delete { symbol, id } => delete(next(symbol), id).as_bytes().to_vec(),
-        Step::Execute { symbol, id, volume } => execution(next(symbol), id, 100, volume).as_bytes().to_vec(),
-        Step::Replace { symbol, id, new_id, price, volume } => {
+        Operation::Delete { symbol, id } => delete(next(symbol), id).as_bytes().to_vec(),
+        Operation::Execute { symbol, id, volume } => execution(next(symbol), id, 100, volume).as_bytes().to_vec(),
+        Operation::Replace { symbol, id, new_id, price, volume } => {
             replace(next(symbol), id, new_id, price, volume).as_bytes().to_vec()
         }
     };
-    let (Step::Add { symbol, .. }
-    | Step::Modify { symbol, .. }
-    | Step::Delete { symbol, .. }
-    | Step::Execute { symbol, .. }
-    | Step::Replace { symbol, .. }) = step;
+    let (Operation::Add { symbol, .. }
+    | Operation::Modify { symbol, .. }
+    | Operation::Delete { symbol, .. }
+    | Operation::Execute { symbol, .. }
+    | Operation::Replace { symbol, .. }) = operation;
     bytes[8..12].copy_from_slice(&(INDEX + symbol).to_le_bytes());
     bytes
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let (symbol, id, price, volume) = (0..2_u32, 1..40_u64, 90..110_u32, 0..30_u32);
-    let step = (symbol, id.clone(), id, price, volume, any::<bool>(), 0..12_u8).prop_map(
+    let operation = (symbol, id.clone(), id, price, volume, any::<bool>(), 0..12_u8).prop_map(
         |(symbol, id, new_id, price, volume, flag, kind)| match kind {
-            0..=4 => Step::Add { symbol, id, is_buy: flag, price, volume },
-            5..=6 => Step::Modify { symbol, id, price, volume, lost: flag },
-            7..=8 => Step::Delete { symbol, id },
-            9 => Step::Execute { symbol, id, volume },
+            0..=4 => Operation::Add { symbol, id, is_buy: flag, price, volume },
+            5..=6 => Operation::Modify { symbol, id, price, volume, lost: flag },
+            7..=8 => Operation::Delete { symbol, id },
+            9 => Operation::Execute { symbol, id, volume },
             // No venue sends one number twice in a message.
-            _ => Step::Replace { symbol, id, new_id, price, volume },
+            _ => Operation::Replace { symbol, id, new_id, price, volume },
         },
     );
-    vec(step, 0..400)
+    vec(operation, 0..400)
 }
 
 /// Mappings between the orders, and orders of every unusual kind.
@@ -200,21 +200,21 @@ fn built<B: BooksById>(messages: &[Vec<u8>], batch: usize) -> BookBuilder<B> {
     let limits = BookLimits::new(InstrumentId(2), 1_000);
     let mut builder = BookBuilder::new(B::new(limits), Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
     for batch in messages.chunks(batch) {
-        builder.handle_batch(batch.iter().map(|bytes| Message::new(CHANNEL, 1, bytes)), &mut BooksAlone);
+        builder.handle_batch(batch.iter().map(|bytes| Message::new(CHANNEL, 1, bytes)), &mut IgnoreUpdates);
     }
     builder
 }
 
 proptest! {
     #[test]
-    fn the_books_are_those_of_maps_and_lists(steps in steps(), batch in 1_usize..80) {
-        let mut plain = Plain::default();
+    fn the_books_are_those_of_maps_and_lists(operations in operations(), batch in 1_usize..80) {
+        let mut model = ReferenceModel::default();
         let mut messages: Vec<Vec<u8>> =
             [mapping(0, "ALPHA", 4), mapping(1, "BETA", 4)].map(|message| message.as_bytes().to_vec()).into();
         let mut seqs = [0; 2];
-        for step in &steps {
-            messages.push(bytes_of(*step, &mut seqs));
-            plain.step(*step);
+        for operation in &operations {
+            messages.push(bytes_of(*operation, &mut seqs));
+            model.apply(*operation);
         }
         let direct = built::<DirectBooks>(&messages, batch);
         let indexed = built::<Indexed<ReferenceBooks>>(&messages, 1);
@@ -223,7 +223,7 @@ proptest! {
                 let id = InstrumentId(symbol as u16 + 1);
                 let orders: Vec<_> = direct.instruments().books().orders(id, side)
                     .map(|order| (order.price.0, order.qty.0)).collect();
-                prop_assert_eq!(orders, plain.orders(symbol, side));
+                prop_assert_eq!(orders, model.orders(symbol, side));
             }
         }
         prop_assert_eq!(direct.instruments().books().state_hash(), indexed.instruments().books().state_hash());
