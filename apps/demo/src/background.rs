@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_flowgen::{Crowd, CrowdConfig};
+use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, InstrumentTable, MassCancel, Nanos, OrderRequest, UserRefNum};
 
@@ -45,8 +45,8 @@ pub struct BackgroundSettings {
 
 impl BackgroundSettings {
     /// Books of some hundred orders per instrument: sufficient for a maker and a taker to trade with.
-    fn crowd(&self) -> anyhow::Result<Crowd> {
-        let config = CrowdConfig {
+    fn crowd(&self) -> anyhow::Result<BackgroundFlow> {
+        let config = BackgroundFlowConfig {
             seed: self.seed,
             rate: self.rate,
             sessions: 1,
@@ -55,9 +55,9 @@ impl BackgroundSettings {
             opening_orders_per_level: 5,
             opening_rate: 5_000,
             qty_lots: 10,
-            ..CrowdConfig::default()
+            ..BackgroundFlowConfig::default()
         };
-        Crowd::new(config, self.instruments.as_slice()).context("the background flow")
+        BackgroundFlow::new(config, self.instruments.as_slice()).context("the background flow")
     }
 }
 

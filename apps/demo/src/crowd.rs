@@ -1,7 +1,7 @@
 //! The background flow as an agent: sends its schedule by its own sessions, independent of the market.
 
 use tickpath_agent::{Agent, AgentError, TscClock};
-use tickpath_flowgen::{Crowd, CrowdAction};
+use tickpath_flowgen::{BackgroundFlow, FlowRequest};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentId, Nanos, OrderEventKind};
 
@@ -19,11 +19,11 @@ struct Session {
     has_queued: bool,
 }
 
-/// Plays a [`Crowd`] against the venue in open loop: each request is sent when it is due, or as soon after as
+/// Plays a [`BackgroundFlow`] against the venue in open loop: each request is sent when it is due, or as soon after as
 /// the host allows.
 pub(crate) struct CrowdAgent {
-    crowd: Crowd,
-    next: Option<CrowdAction>,
+    crowd: BackgroundFlow,
+    next: Option<FlowRequest>,
     started: Option<Nanos>,
     sessions: Vec<Session>,
     next_session: usize,
@@ -37,7 +37,7 @@ pub(crate) struct CrowdAgent {
 
 impl CrowdAgent {
     pub(crate) fn new(
-        crowd: Crowd,
+        crowd: BackgroundFlow,
         entries: Vec<OrderEntry>,
         instruments: usize,
         stage: Stage,
@@ -174,7 +174,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    use tickpath_flowgen::CrowdConfig;
+    use tickpath_flowgen::BackgroundFlowConfig;
     use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session as SessionName};
     use tickpath_test_support::{instrument, listen};
     use tickpath_types::{Instrument, InstrumentTable, Price, Sequence};
@@ -221,8 +221,8 @@ mod tests {
         fn start() -> Busy {
             let (listener, address) = listen();
             let instruments = instruments();
-            let config = CrowdConfig { rate: CrowdConfig::RATE_MAX, sessions: 1, ..CrowdConfig::default() };
-            let crowd = Crowd::new(config, instruments.as_slice()).unwrap();
+            let config = BackgroundFlowConfig { rate: BackgroundFlowConfig::RATE_MAX, sessions: 1, ..BackgroundFlowConfig::default() };
+            let crowd = BackgroundFlow::new(config, instruments.as_slice()).unwrap();
             let entry = OrderEntry::connect(address, "CROWD1", "test", instruments, Nanos::ZERO).unwrap();
             let mut venue = Venue::accept(&listener);
             let (clock, stage, (view, writer)) = (TscClock::shared(), Stage::default(), SourceView::new(1));

@@ -14,7 +14,7 @@ use tickpath_exchange::{
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
 use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
-use tickpath_flowgen::{Crowd, CrowdConfig};
+use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
 use tickpath_nasdaq::moldudp64::Session;
@@ -403,13 +403,13 @@ fn add_source(
     let (view, writer) = SourceView::new(count);
     let entries = users.iter().map(|user| builder.log_in(user)).collect::<anyhow::Result<Vec<_>>>()?;
     let Some((recording, survey)) = recorded else {
-        let config = CrowdConfig {
+        let config = BackgroundFlowConfig {
             seed: settings.seed,
             rate: u32::try_from(settings.rate).context("rate is too high")?,
             sessions: users.len() as u16,
-            ..CrowdConfig::default()
+            ..BackgroundFlowConfig::default()
         };
-        let crowd = Crowd::new(config, builder.instruments.as_slice())?;
+        let crowd = BackgroundFlow::new(config, builder.instruments.as_slice())?;
         let agent = CrowdAgent::new(crowd, entries, count, stage.clone(), clock, writer);
         builder.agents.push(Box::new(agent));
         return Ok(SourceHandle { name: CROWD, view, sessions: users.len(), flow: None });

@@ -10,7 +10,7 @@ use tickpath_config::{
 };
 use tickpath_exchange::{AdminConfig, OrderEntryConfig, UserConfig, UserPorts, UserSettings};
 use tickpath_feedhandler::LineReader;
-use tickpath_flowgen::CrowdConfig;
+use tickpath_flowgen::BackgroundFlowConfig;
 use tickpath_monitor::Mode;
 use tickpath_trader::LimitsTable;
 use tickpath_trading::Limits;
@@ -221,7 +221,7 @@ impl DemoConfig {
     /// # Errors
     /// [`ConfigError::Value`], which says what to change.
     pub fn settings(&self) -> Result<DemoSettings, ConfigError> {
-        let rate = in_range("rate", self.rate.unwrap_or(RATE_DEFAULT), CrowdConfig::RATE_MAX.into())?;
+        let rate = in_range("rate", self.rate.unwrap_or(RATE_DEFAULT), BackgroundFlowConfig::RATE_MAX.into())?;
         let seconds = in_range("seconds", self.seconds.unwrap_or(SECONDS_DEFAULT), SECONDS_MAX)?;
         if let Some(placement) = &self.placement {
             check_placement(placement)?;

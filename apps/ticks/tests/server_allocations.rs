@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use tickpath_agent::{Agent, CountingAllocator, TscClock, counts_allocations, thread_allocations};
-use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_test_support::Deadline;
 use tickpath_ticks::message::Hello;
 use tickpath_ticks::request::encode_subscribe;
@@ -20,7 +20,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 #[test]
 fn ticks_are_made_and_sent_without_an_allocation() {
     assert!(counts_allocations());
-    let market = TickGeneratorConfig::market(MarketMood::Neutral, 50, 7);
+    let market = TickGeneratorConfig::market(MarketRegime::Neutral, 50, 7);
     let names: Vec<_> = market.symbols.iter().map(|symbol| symbol.name).collect();
     let settings = ServeSettings {
         rate: TickRate::PerSecond(200_000),

@@ -11,7 +11,7 @@ use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, BookBuilder, Line, MessageBooks, MessageListener, UpdateListener,
 };
-use tickpath_flowgen::{Crowd, CrowdConfig};
+use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_nasdaq::itch50::market_event_message;
 use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
@@ -59,7 +59,7 @@ fn instruments() -> Vec<Instrument> {
 fn packets(actions: usize) -> (Vec<Vec<u8>>, u64, u64) {
     let instruments = instruments();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
-    let mut background_flow = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
+    let mut background_flow = BackgroundFlow::new(BackgroundFlowConfig { sessions: 1, ..BackgroundFlowConfig::default() }, &instruments).unwrap();
     let mut packet = PacketBuilder::new(vec![0; 60_000], Session::BLANK, Sequence(1));
     let (mut packets, mut messages) = (Vec::new(), 0);
     let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
-use tickpath_flowgen::{Crowd, CrowdConfig};
+use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
 use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderDelete, OrderReplace, market_event_message};
 use tickpath_nasdaq::wire::Stock;
@@ -37,7 +37,7 @@ fn messages(actions: usize) -> Vec<Vec<u8>> {
         })
         .collect();
     let mut engine: Engine<FastBooks<_>> = Engine::new(&instruments, EngineLimits::default()).unwrap();
-    let mut background_flow = Crowd::new(CrowdConfig { sessions: 1, ..CrowdConfig::default() }, &instruments).unwrap();
+    let mut background_flow = BackgroundFlow::new(BackgroundFlowConfig { sessions: 1, ..BackgroundFlowConfig::default() }, &instruments).unwrap();
     let opening = instruments.iter().map(|instrument| CommandKind::OpenInstrument {
         instrument: instrument.id,
         state: TradingState::Trading,

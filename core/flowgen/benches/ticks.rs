@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tickpath_flowgen::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps};
+use tickpath_flowgen::{MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickStamps};
 use tickpath_lockfree::vectors::Width;
 use tickpath_types::Nanos;
 
@@ -28,7 +28,7 @@ fn ticks(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(TICKS));
     for symbols in [100, 1, 10, 1_000, 10_000] {
         for width in Width::available() {
-            let config = TickGeneratorConfig::market(MarketMood::Neutral, symbols, 7);
+            let config = TickGeneratorConfig::market(MarketRegime::Neutral, symbols, 7);
             let mut generator = TickGenerator::with_width(&config, width).expect("a market of ours");
             group.bench_function(format!("{symbols} symbols, {} bytes", width.bytes()), |bencher| {
                 let (mut sequence, mut sum) = (0, 0);

@@ -4,18 +4,18 @@
 //! mathematics library. Nothing here performs IO or reads a clock; the caller follows the schedule.
 //!
 //! ```
-//! use tickpath_flowgen::{Crowd, CrowdConfig};
+//! use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 //! use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Symbol};
 //!
 //! let symbol = Symbol::new("ALPHA").unwrap();
 //! let alpha = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
-//! let mut crowd = Crowd::new(CrowdConfig { seed: 7, ..CrowdConfig::default() }, &[alpha]).unwrap();
+//! let mut flow = BackgroundFlow::new(BackgroundFlowConfig { seed: 7, ..BackgroundFlowConfig::default() }, &[alpha]).unwrap();
 //! let second = Nanos::from_secs(1);
-//! let orders = std::iter::from_fn(|| crowd.poll(second)).filter(|action| action.request.is_new_order());
+//! let orders = std::iter::from_fn(|| flow.poll(second)).filter(|action| action.request.is_new_order());
 //! assert!(orders.count() > 19_000);
 //! ```
 
-mod crowd;
+mod background_flow;
 mod error;
 mod itch_day;
 mod live;
@@ -23,11 +23,11 @@ mod schedule;
 mod ticks;
 mod xdp_day;
 
-pub use crowd::{Crowd, CrowdAction, CrowdConfig};
+pub use background_flow::{BackgroundFlow, FlowRequest, BackgroundFlowConfig};
 pub use error::ConfigError;
 pub use itch_day::{ItchDay, ItchDayConfig, ItchDayCounters};
 pub use ticks::{
-    MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol, Ticks,
+    MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol, Ticks,
     tick_symbol_name,
 };
 pub use xdp_day::{XdpDay, XdpDayConfig, XdpDayCounters, XdpPacket, append_record, pcap_header, xdp_group};

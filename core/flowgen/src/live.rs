@@ -100,7 +100,7 @@ impl LiveOrders {
 
     /// Returns the session itself, or the next one with capacity for an open order and with numbers left.
     /// Capacity always exists: all sessions together can hold twice as many orders as all instruments.
-    pub fn session_with_room(&self, session: u16) -> u16 {
+    pub fn session_with_capacity(&self, session: u16) -> u16 {
         self.nearest(session, |session| session.has_numbers() && session.len < self.max_per_session)
     }
 
@@ -110,10 +110,10 @@ impl LiveOrders {
     }
 
     /// Returns the first suitable session from `session` on, cyclically, or `session` if none is suitable.
-    fn nearest(&self, session: u16, suits: impl Fn(&Session) -> bool) -> u16 {
+    fn nearest(&self, session: u16, is_suitable: impl Fn(&Session) -> bool) -> u16 {
         let count = self.sessions.len() as u16;
         let mut round = (session..count).chain(0..session);
-        round.find(|session| suits(&self.sessions[usize::from(*session)])).unwrap_or(session)
+        round.find(|session| is_suitable(&self.sessions[usize::from(*session)])).unwrap_or(session)
     }
 
     /// Takes the next number of a session, skipping numbers whose slot has an open order. Returns `None` once
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_found_until_removed_and_numbers_skip_taken_places() {
+    fn orders_are_found_until_removed_and_numbers_skip_used_slots() {
         let mut live = LiveOrders::new(1, 1, 2);
         let places = live.sessions[0].slots.len() as u32;
         let old = live.take_user_ref(0).unwrap();
@@ -201,28 +201,28 @@ mod tests {
     }
 
     #[test]
-    fn a_session_at_its_bound_passes_the_order_on() {
+    fn a_full_session_passes_the_order_on() {
         let mut live = LiveOrders::new(2, 4, 2);
         for instrument in 0..4 {
             for _ in 0..2 {
-                assert_eq!(live.session_with_room(0), 0);
+                assert_eq!(live.session_with_capacity(0), 0);
                 let user_ref = live.take_user_ref(0).unwrap();
                 live.insert(order(user_ref, instrument));
             }
         }
         assert_eq!(live.sessions[0].len, live.max_per_session);
-        assert_eq!(live.session_with_room(0), 1);
+        assert_eq!(live.session_with_capacity(0), 1);
     }
 
     #[test]
-    fn numbers_end_and_another_session_is_chosen() {
+    fn a_session_without_numbers_is_skipped() {
         let mut live = LiveOrders::new(2, 1, 2);
         live.number_from(0, UserRefNum(u32::MAX - 2));
         let last = [0; 2].map(|session| live.take_user_ref(session).map(|user_ref| user_ref.0));
         assert_eq!(last, [Some(u32::MAX - 2), Some(u32::MAX - 1)]);
         assert_eq!((live.take_user_ref(0), live.take_user_ref(0)), (None, None), "none comes twice");
-        assert_eq!((live.session_with_room(0), live.session_with_numbers(0)), (1, 1));
+        assert_eq!((live.session_with_capacity(0), live.session_with_numbers(0)), (1, 1));
         live.number_from(1, UserRefNum(u32::MAX));
-        assert_eq!((live.session_with_room(0), live.take_user_ref(1)), (0, None));
+        assert_eq!((live.session_with_capacity(0), live.take_user_ref(1)), (0, None));
     }
 }

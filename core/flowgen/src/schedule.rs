@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mean_rate_is_as_asked() {
+    fn the_mean_rate_matches_the_setting() {
         let mut schedule = Schedule::new(3, Nanos(500), 30_007);
         let due = std::iter::repeat_with(|| schedule.next());
         let count = due.take_while(|due| *due < Nanos::from_secs(10)).count();

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use tickpath_flowgen::{
-    MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol, tick_symbol_name,
+    MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickKind, TickStamps, TickSymbol, tick_symbol_name,
 };
 use tickpath_lockfree::vectors::Width;
 use tickpath_types::{Nanos, Price};
@@ -66,7 +66,7 @@ fn check(what: &str, value: f64, expected: f64, within: f64) {
 }
 
 #[test]
-fn returns_have_the_drift_and_the_volatility_of_each_mood() {
+fn returns_have_the_drift_and_volatility_of_each_regime() {
     for (drift_bp, volatility_bp) in [(0, 3_000), (5_000, 3_000), (-5_000, 4_500)] {
         let all = ticks(&alike(TickSymbol { drift_bp, volatility_bp, ..symbol() }), TICKS_EACH);
         let returns: Vec<_> = all.iter().flat_map(|ticks| returns(ticks)).collect();
@@ -88,9 +88,9 @@ fn returns_have_the_drift_and_the_volatility_of_each_mood() {
 }
 
 #[test]
-fn a_market_goes_where_its_mood_says() {
-    let end = |mood| {
-        let mut market = TickGeneratorConfig::market(mood, 200, 5);
+fn a_market_follows_its_regime() {
+    let end = |regime| {
+        let mut market = TickGeneratorConfig::market(regime, 200, 5);
         market.step = Nanos::from_secs(3_600);
         let all = ticks(&market, 1_638);
         // One year of two hundred symbols.
@@ -99,7 +99,7 @@ fn a_market_goes_where_its_mood_says() {
             (last.bid().0 as f64 / first.bid().0 as f64).ln()
         }))
     };
-    let [bull, bear, neutral] = [MarketMood::Bull, MarketMood::Bear, MarketMood::Neutral].map(end);
+    let [bull, bear, neutral] = [MarketRegime::Bull, MarketRegime::Bear, MarketRegime::Neutral].map(end);
     assert!(bull > 0.2 && bear < -0.4 && neutral.abs() < 0.25, "{bull} {bear} {neutral}");
 }
 
@@ -135,7 +135,7 @@ fn returns_do_not_depend_on_each_other() {
 }
 
 #[test]
-fn jumps_are_as_many_and_as_wide_as_asked_for() {
+fn jumps_match_the_settings() {
     let (jump_ppm, jump_bp) = (5_000, 200);
     let all = ticks(&alike(TickSymbol { jump_ppm, jump_bp, ..symbol() }), TICKS_EACH);
     let returns: Vec<_> = all.iter().flat_map(|ticks| returns(ticks)).collect();
@@ -154,7 +154,7 @@ fn jumps_are_as_many_and_as_wide_as_asked_for() {
 }
 
 #[test]
-fn spreads_quantities_and_trades_are_as_asked_for() {
+fn spreads_quantities_and_trades_match_the_settings() {
     let config = alike(symbol());
     let all: Vec<_> = ticks(&config, TICKS_EACH).into_iter().flatten().collect();
     let count = all.len() as f64;
@@ -190,7 +190,7 @@ fn spreads_quantities_and_trades_are_as_asked_for() {
 
 /// Each symbol has its own parameters, wherever it lies among the lanes.
 #[test]
-fn each_symbol_has_what_it_is_asked_for() {
+fn each_symbol_follows_its_own_settings() {
     for count in [7, 130] {
         let mut config = alike(symbol());
         config.symbols = (0..count)
@@ -244,7 +244,7 @@ fn each_symbol_has_what_it_is_asked_for() {
 
 #[test]
 fn trades_are_at_a_side_and_their_quantities_add_up() {
-    let market = TickGeneratorConfig::market(MarketMood::Neutral, 37, 3);
+    let market = TickGeneratorConfig::market(MarketRegime::Neutral, 37, 3);
     for (ticks, symbol) in ticks(&market, 2_000).iter().zip(&market.symbols) {
         let (mut last, mut volume) = ((symbol.price, 0), 0);
         for tick in ticks {
@@ -275,7 +275,7 @@ fn a_cheap_symbol_keeps_a_tick_between_bid_and_ask_down_to_its_bound() {
 #[test]
 fn vectors_of_every_width_make_the_same_ticks() {
     for symbols in [1, 3, 100, 300, 1_500] {
-        let market = TickGeneratorConfig::market(MarketMood::Bull, symbols, 9).with_jumps(100, 300);
+        let market = TickGeneratorConfig::market(MarketRegime::Bull, symbols, 9).with_jumps(100, 300);
         let digest = |width| {
             let mut generator = TickGenerator::with_width(&market, width).unwrap();
             let mut made: Vec<Tick> = Vec::new();
@@ -300,7 +300,7 @@ fn vectors_of_every_width_make_the_same_ticks() {
 /// The ticks of a seed are the same on every machine and in every version of this program.
 #[test]
 fn a_seed_gives_these_ticks() {
-    let market = TickGeneratorConfig::market(MarketMood::Neutral, 100, 7);
+    let market = TickGeneratorConfig::market(MarketRegime::Neutral, 100, 7);
     let mut generator = TickGenerator::new(&market).unwrap();
     let mut bytes = Vec::new();
     for _ in 0..100 {

@@ -1,6 +1,6 @@
 //! Generation of ticks in batches.
 
-use tickpath_flowgen::{MarketMood, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
+use tickpath_flowgen::{MarketRegime, Tick, TickGenerator, TickGeneratorConfig, TickStamps, Ticks};
 use tickpath_lockfree::vectors::{Width, Work};
 
 use super::prelude::*;
@@ -20,7 +20,7 @@ const SYMBOLS: usize = 100;
 const COMPARED: usize = 100_000;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let market = TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7).with_jumps(10, 100);
+    let market = TickGeneratorConfig::market(MarketRegime::Neutral, SYMBOLS, 7).with_jumps(10, 100);
     check(&market)?;
     let mut generator = TickGenerator::new(&market)?;
     let width = Width::widest();

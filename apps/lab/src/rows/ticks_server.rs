@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddrV4, TcpStream, ToSocketAddrs};
 
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_ticks::message::{EndOfStream, Heartbeat, Hello, SymbolDefinition, TICK_LEN, Tick};
 use tickpath_ticks::parser::{Gap, TickListener, TickParser};
 use tickpath_ticks::request::encode_subscribe;
@@ -216,7 +216,7 @@ fn with_server<T>(
 }
 
 fn settings() -> ServeSettings {
-    ServeSettings::new(TickGeneratorConfig::market(MarketMood::Neutral, SYMBOLS, 7))
+    ServeSettings::new(TickGeneratorConfig::market(MarketRegime::Neutral, SYMBOLS, 7))
 }
 
 /// A client of all symbols, and the sink of its ticks.

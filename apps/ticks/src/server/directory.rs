@@ -141,14 +141,14 @@ pub(super) fn symbol_of(tick: &Tick) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_flowgen::MarketMood;
+    use tickpath_flowgen::MarketRegime;
     use zerocopy::FromBytes;
 
     use super::*;
 
     #[test]
     fn listed_symbols_are_found_and_defined() {
-        let market = TickGeneratorConfig::market(MarketMood::Neutral, 130, 7);
+        let market = TickGeneratorConfig::market(MarketRegime::Neutral, 130, 7);
         let directory = Directory::new(&market);
         let mut choice = Choice::none(130);
         let names = [0, 64, 129, 64].map(|at: usize| market.symbols[at].name.0);

@@ -336,7 +336,7 @@ impl RequestListener for Asking<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+    use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 
     use super::*;
 
@@ -344,7 +344,7 @@ mod tests {
     /// than the bound.
     #[test]
     fn answers_end_at_their_bound_however_much_is_asked() {
-        let market = TickGeneratorConfig::market(MarketMood::Neutral, 1_000, 7);
+        let market = TickGeneratorConfig::market(MarketRegime::Neutral, 1_000, 7);
         let directory = Directory::new(&market);
         let states = vec![SymbolState { symbol_sequence: 1, ..SymbolState::default() }; 1_000];
         let mut counters = ServerCounters::default();

@@ -96,7 +96,7 @@ fn message_of(tick: &tickpath_flowgen::Tick, symbol_sequence: u32, sequence: u64
 
 #[cfg(test)]
 mod tests {
-    use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+    use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
     use tickpath_ticks::message::{Place, TickKind as WireKind};
     use tickpath_types::{InstrumentId, Side};
 
@@ -105,7 +105,7 @@ mod tests {
     /// The messages equal those that the protocol's own constructors build from the same ticks.
     #[test]
     fn messages_say_what_the_ticks_say() {
-        let market = TickGeneratorConfig::market(MarketMood::Neutral, 7, 3);
+        let market = TickGeneratorConfig::market(MarketRegime::Neutral, 7, 3);
         let mut plain = TickGenerator::new(&market).unwrap();
         let mut maker = Maker::new(plain.clone(), 1, 7);
         let mut room = vec![Maker::blank(); 1_000];

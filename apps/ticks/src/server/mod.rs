@@ -7,10 +7,10 @@
 //!
 //! ```
 //! use tickpath_agent::{Agent, TscClock};
-//! use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+//! use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 //! use tickpath_ticks_app::server::{ServeSettings, TicksServer};
 //!
-//! let market = TickGeneratorConfig::market(MarketMood::Neutral, 100, 7);
+//! let market = TickGeneratorConfig::market(MarketRegime::Neutral, 100, 7);
 //! let clock = TscClock::shared();
 //! let mut server = TicksServer::open(&ServeSettings::new(market), clock)?;
 //! while server.counters().ticks < 100 {

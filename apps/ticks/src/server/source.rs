@@ -182,12 +182,12 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_flowgen::MarketMood;
+    use tickpath_flowgen::MarketRegime;
 
     use super::*;
 
     fn ticks(threads: usize, count: usize) -> Vec<Tick> {
-        let market = TickGeneratorConfig::market(MarketMood::Bull, 10, 5);
+        let market = TickGeneratorConfig::market(MarketRegime::Bull, 10, 5);
         let mut source = Source::start(&market, threads).unwrap();
         let mut ticks = vec![Tick::new_zeroed(); count];
         let (mut done, mut ts) = (0, 0);

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tickpath_agent::{Agent, StopSignal, TscClock};
-use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_test_support::{Deadline, PATIENCE};
 use tickpath_ticks::message::{
     EndOfStream, EndReason, Hello, Refused, RefusedReason, Skipped, Subscribed, SymbolDefinition, Tick,
@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 
 /// A market of ten symbols, 20,000 ticks a second.
 pub fn settings() -> ServeSettings {
-    let market = TickGeneratorConfig::market(MarketMood::Neutral, 10, 7);
+    let market = TickGeneratorConfig::market(MarketRegime::Neutral, 10, 7);
     ServeSettings {
         rate: TickRate::PerSecond(20_000),
         // Thirteen seconds of ticks: none are lost on a busy machine.

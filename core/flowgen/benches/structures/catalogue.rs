@@ -5,7 +5,7 @@ use tickpath_reference::ReferenceBooks;
 
 use crate::books::{Hashed, Indexed, Limits, Tickpath};
 use crate::dense_ladder::DenseLadder;
-use crate::driver::{LookAhead, Plain, Runner};
+use crate::driver::{LookAhead, Sequential, Runner};
 use crate::id_map::Std;
 use crate::ordered_sets::{BTrees, Copies, Handles, RedBlack};
 
@@ -29,21 +29,21 @@ macro_rules! entry {
 
 /// All measured structures, the simplest first.
 pub const ALL: &[Entry] = &[
-    entry!("set-copy", "red-black set of orders per side", "std HashMap to a copy", Plain<Copies<RedBlack>>),
-    entry!("btree-copy", "B-tree of orders per side", "std HashMap to a copy", Plain<Copies<BTrees>>),
+    entry!("set-copy", "red-black set of orders per side", "std HashMap to a copy", Sequential<Copies<RedBlack>>),
+    entry!("btree-copy", "B-tree of orders per side", "std HashMap to a copy", Sequential<Copies<BTrees>>),
     entry!(
         "set-handle",
         "red-black set of orders per side",
         "std HashMap to the node",
-        Plain<Indexed<Handles, Std>>
+        Sequential<Indexed<Handles, Std>>
     ),
     entry!(
         "dense-ladder",
         "array by tick around the touch",
         "OrderIndex, hashed",
-        Plain<Indexed<DenseLadder, Hashed>>
+        Sequential<Indexed<DenseLadder, Hashed>>
     ),
-    entry!("fast", "FastBooks", "OrderIndex, hashed", Plain<Indexed<Tickpath, Hashed>>),
+    entry!("fast", "FastBooks", "OrderIndex, hashed", Sequential<Indexed<Tickpath, Hashed>>),
     entry!(
         "fast-look-ahead",
         "FastBooks by BookBuilder::handle_batch",
@@ -59,11 +59,11 @@ pub const ALL: &[Entry] = &[
 ];
 
 /// The reference model: simple and slow, used only in tests.
-pub const PLAIN_TWIN: Entry = entry!(
+pub const REFERENCE: Entry = entry!(
     "plain-twin",
     "ReferenceBooks",
     "OrderIndex, hashed",
-    Plain<Indexed<Tickpath<ReferenceBooks>, Hashed>>
+    Sequential<Indexed<Tickpath<ReferenceBooks>, Hashed>>
 );
 
 /// Returns the structures with these names, or all without names.

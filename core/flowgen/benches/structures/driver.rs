@@ -44,16 +44,16 @@ impl Tops {
 }
 
 /// A structure with the plain driver, which decodes and applies each message before it reads the next.
-pub struct Plain<B> {
+pub struct Sequential<B> {
     books: B,
     tops: Tops,
     max_instrument: InstrumentId,
 }
 
-impl<B: Books> Plain<B> {
+impl<B: Books> Sequential<B> {
     /// Creates the driver with empty books.
     pub fn new(limits: Limits) -> Self {
-        Plain { books: B::new(limits), tops: Tops::default(), max_instrument: limits.max_instrument }
+        Sequential { books: B::new(limits), tops: Tops::default(), max_instrument: limits.max_instrument }
     }
 
     /// Callgrind counts only inside functions with this name.
@@ -88,7 +88,7 @@ fn side(side: BuySell) -> Side {
     side.side().expect("the day says buy or sell")
 }
 
-impl<B: Books> Listener for Plain<B> {
+impl<B: Books> Listener for Sequential<B> {
     #[inline]
     fn on_add_order(&mut self, message: &AddOrder) {
         let (instrument, id) = (message.stock_locate.get(), message.order_ref.get());
@@ -133,7 +133,7 @@ impl<B: Books> Listener for Plain<B> {
     }
 }
 
-impl<B: Books> Runner for Plain<B> {
+impl<B: Books> Runner for Sequential<B> {
     fn run(&mut self, bytes: &[u8]) {
         self.measured_day(bytes);
     }

@@ -127,7 +127,7 @@ const COLUMNS: [&str; 11] = [
     "bytes/live order",
 ];
 /// Number of text columns; the others are numbers.
-const WORDS: usize = 3;
+const TEXT_COLUMNS: usize = 3;
 
 /// Results of one day.
 pub struct Table {
@@ -155,7 +155,7 @@ pub struct Measured {
 impl Table {
     /// Creates a table from measurements in the order of `entries`.
     pub fn new(day: &DaySummary, entries: &[&'static Entry], measured: Measured) -> Table {
-        let figures = measured.nanos.into_iter().zip(measured.counts).zip(measured.bytes_max);
+        let measurements = measured.nanos.into_iter().zip(measured.counts).zip(measured.bytes_max);
         let row = |(entry, ((mut nanos, counts), bytes_max)): (&&'static Entry, ((Vec<f64>, _), usize))| {
             nanos.sort_by(f64::total_cmp);
             Row { entry, nanos, counts, bytes_max }
@@ -169,7 +169,7 @@ impl Table {
             digest: measured.digest,
             load_at_end: host::load(),
             counted: measured.counted,
-            rows: entries.iter().zip(figures).map(row).collect(),
+            rows: entries.iter().zip(measurements).map(row).collect(),
         }
     }
 
@@ -195,7 +195,7 @@ impl Table {
         let line = |row: &[String]| {
             let cell = |(column, cell): (usize, &String)| {
                 let width = widths[column];
-                if column < WORDS { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                if column < TEXT_COLUMNS { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             };
             row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
         };
@@ -216,7 +216,7 @@ impl Table {
     fn to_markdown(&self) -> String {
         let mut text = format!("## {}\n\n{}.\n\n", self.name, self.description);
         let _ = writeln!(text, "| {} |", COLUMNS.join(" | "));
-        let _ = writeln!(text, "|{}{}", "---|".repeat(WORDS), "---:|".repeat(COLUMNS.len() - WORDS));
+        let _ = writeln!(text, "|{}{}", "---|".repeat(TEXT_COLUMNS), "---:|".repeat(COLUMNS.len() - TEXT_COLUMNS));
         for row in self.cells() {
             let _ = writeln!(text, "| {} |", row.join(" | "));
         }

@@ -9,7 +9,7 @@ use tickpath_nasdaq::itch50::{
 use tickpath_nasdaq::wire::{Alpha, Stock};
 use tickpath_types::{Draw, MatchId, Nanos, Price};
 
-use super::message::{At, Buffer, NO_TRACKING, locate, put, put_about, wire_price};
+use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_price};
 use super::symbol::{Security, TICK};
 use super::weights::qty;
 
@@ -80,7 +80,7 @@ pub(super) fn prologue(index: u64, list: &[Security], draw: &mut Draw, out: &mut
 
 fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> usize {
     match kind {
-        0 => put_about!(
+        0 => put_message!(
             out,
             at,
             StockDirectory(
@@ -102,12 +102,12 @@ fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> 
         ),
         1 => {
             let (state, reason) = (StockTradingState::TRADING, Alpha::<4>::BLANK);
-            put_about!(out, at, StockTradingAction(stock, state, Alpha::<1>::BLANK, reason))
+            put_message!(out, at, StockTradingAction(stock, state, Alpha::<1>::BLANK, reason))
         }
         _ => {
             let is_restricted = draw.below(RESTRICTED_ONE_IN) == 0;
             let action = if is_restricted { RegShoAction::REMAINS } else { RegShoAction::NONE };
-            put_about!(out, at, RegShoRestriction(stock, action))
+            put_message!(out, at, RegShoRestriction(stock, action))
         }
     }
 }
@@ -116,7 +116,7 @@ fn entry(kind: u64, at: At, stock: Stock, draw: &mut Draw, out: &mut Buffer) -> 
 fn position(maker: u64, at: At, stock: Stock, out: &mut Buffer) -> usize {
     let is_primary = if maker.is_multiple_of(MAKERS) { YesNo::YES } else { YesNo::NO };
     let (mode, state) = (MarketMakerMode::NORMAL, ParticipantState::ACTIVE);
-    put_about!(out, at, MarketParticipantPosition(mpid(maker), stock, is_primary, mode, state))
+    put_message!(out, at, MarketParticipantPosition(mpid(maker), stock, is_primary, mode, state))
 }
 
 pub(super) fn mpid(number: u64) -> Alpha<4> {
@@ -127,7 +127,7 @@ pub(super) fn mpid(number: u64) -> Alpha<4> {
 /// Writes the bulk print of a cross.
 pub(super) fn cross(
     at: At,
-    about: &Security,
+    security: &Security,
     cross_type: CrossType,
     match_id: MatchId,
     draw: &mut Draw,
@@ -136,20 +136,20 @@ pub(super) fn cross(
     let (shares, price) = if draw.below(NO_CROSS_ONE_IN) == 0 {
         (0, 0)
     } else {
-        (qty(draw) * CROSS_QTY_FACTOR, wire_price(about.reference_price()))
+        (qty(draw) * CROSS_QTY_FACTOR, wire_price(security.reference_price()))
     };
-    put_about!(out, at, CrossTrade(shares, about.stock, price, match_id, cross_type))
+    put_message!(out, at, CrossTrade(shares, security.stock, price, match_id, cross_type))
 }
 
 /// Writes the indicative result of a cross ahead.
 pub(super) fn imbalance(
     at: At,
-    about: &Security,
+    security: &Security,
     cross_type: CrossType,
     draw: &mut Draw,
     out: &mut Buffer,
 ) -> usize {
-    let reference = about.reference_price();
+    let reference = security.reference_price();
     let paired = qty(draw) * CROSS_QTY_FACTOR;
     let (direction, left) = match draw.below(8) {
         0 => (ImbalanceDirection::NONE, 0),
@@ -159,8 +159,8 @@ pub(super) fn imbalance(
     let [near, far] = [(); 2].map(|()| clearing_price(reference, draw));
     let variation = variation(near, reference);
     let [near, far, reference] = [near, far, reference].map(wire_price);
-    let (stock, kind) = (about.stock, cross_type);
-    put_about!(
+    let (stock, kind) = (security.stock, cross_type);
+    put_message!(
         out,
         at,
         NetOrderImbalance(paired, left, direction, stock, far, near, reference, kind, variation)

@@ -8,7 +8,7 @@ use tickpath_nasdaq::itch50::{
 use tickpath_types::{Draw, MatchId, Nanos, OrderId, Price, Qty, Side};
 
 use super::announce::{imbalance, mpid};
-use super::message::{At, Buffer, NO_TRACKING, locate, put, put_about, wire_price};
+use super::message::{At, Buffer, NO_TRACKING, locate, put, put_message, wire_price};
 use super::resting::Resting;
 use super::schedule::{CLUSTER_LEN_MEAN, Schedule, Session, SessionLens, Slot};
 use super::symbol::{Securities, TICK};
@@ -25,9 +25,9 @@ const PRICED_EXECUTIONS: u64 = 50;
 const IMBALANCES_PER_100_000: u64 = 1_400;
 
 /// Chances in eight that an aggressor takes another order after an execution, unless the cluster ends.
-const SWEEP_ON_IN_EIGHT: u64 = 3;
+const SWEEP_IN_EIGHT: u64 = 3;
 const SWEEPS: u64 =
-    EXECUTIONS * (8 * CLUSTER_LEN_MEAN - SWEEP_ON_IN_EIGHT * (CLUSTER_LEN_MEAN - 1)) / (8 * CLUSTER_LEN_MEAN);
+    EXECUTIONS * (8 * CLUSTER_LEN_MEAN - SWEEP_IN_EIGHT * (CLUSTER_LEN_MEAN - 1)) / (8 * CLUSTER_LEN_MEAN);
 /// One add in this many carries its market maker's name.
 const NAMED_ONE_IN: u64 = 44;
 /// One message in this many breaks the last trade.
@@ -148,8 +148,8 @@ impl Flow {
         self.leader = self.any_security();
         self.imbalances.is_cluster =
             slot.has_imbalances && self.draw.below(self.imbalances.messages_left) < self.imbalances.left;
-        let (dealt, all) = self.schedule.progress();
-        let ramp = (self.live * dealt * RAMP_DENOMINATOR / (all * RAMP_NUMERATOR).max(1)).min(self.live);
+        let (sent, all) = self.schedule.progress();
+        let ramp = (self.live * sent * RAMP_DENOMINATOR / (all * RAMP_NUMERATOR).max(1)).min(self.live);
         self.target = match self.schedule.session() {
             Session::PreMarket => ramp,
             Session::Market => self.live,
@@ -203,7 +203,7 @@ impl Flow {
         }
         if self.has_traded && self.draw.below(BROKEN_ONE_IN) == 0 {
             self.has_traded = false;
-            return put_about!(out, at, BrokenTrade(self.last_match));
+            return put_message!(out, at, BrokenTrade(self.last_match));
         }
         self.add_or_delete(at, out)
     }
@@ -259,7 +259,7 @@ impl Flow {
             && let Some(handle) = self.pick(at.security)
         {
             let order = self.resting.remove(at.security, handle);
-            return put_about!(out, at, OrderDelete(order.id));
+            return put_message!(out, at, OrderDelete(order.id));
         }
         if self.resting.is_full() { self.trade_hidden(at, out) } else { self.add(at, out) }
     }
@@ -275,9 +275,9 @@ impl Flow {
         let (price, shares) = (wire_price(price), shares as u32);
         if upper_below(choice, NAMED_ONE_IN) == 0 {
             let mpid = mpid(choice >> 1 & 0xffff);
-            return put_about!(out, at, AddOrderMpid(id, side, shares, stock, price, mpid));
+            return put_message!(out, at, AddOrderMpid(id, side, shares, stock, price, mpid));
         }
-        put_about!(out, at, AddOrder(id, side, shares, stock, price))
+        put_message!(out, at, AddOrder(id, side, shares, stock, price))
     }
 
     fn passive_price(&mut self, security: usize, side: Side) -> Price {
@@ -324,7 +324,7 @@ impl Flow {
         let handle = self.resting.add(at.security, id, old.side, price, Qty(shares));
         self.last_replaced[at.security] = Some((handle, id));
         let (shares, price) = (shares as u32, wire_price(price));
-        Some(put_about!(out, at, OrderReplace(old.id, id, shares, price)))
+        Some(put_message!(out, at, OrderReplace(old.id, id, shares, price)))
     }
 
     /// The last replacement order, if it still rests: a participant who follows the market replaces it again.
@@ -338,13 +338,13 @@ impl Flow {
         let order = self.resting.order(handle);
         let canceled = 1 + self.draw.below(order.qty.0.checked_sub(2)? + 1);
         self.resting.reduce(handle, Qty(canceled));
-        Some(put_about!(out, at, OrderCancel(order.id, canceled as u32)))
+        Some(put_message!(out, at, OrderCancel(order.id, canceled as u32)))
     }
 
     /// A side with orders, preferably one that the reference price has passed.
     fn side_that_trades(&mut self, security: usize) -> Option<(Side, OrderHandle)> {
-        let either = Side::BOTH[(self.draw.next() & 1) as usize];
-        let first = self.stale_side(security).unwrap_or(either);
+        let random_side = Side::BOTH[(self.draw.next() & 1) as usize];
+        let first = self.stale_side(security).unwrap_or(random_side);
         [first, first.opposite()].into_iter().find_map(|it| Some((it, self.resting.front(security, it)?)))
     }
 
@@ -355,11 +355,11 @@ impl Flow {
 
     fn execute(&mut self, at: At, front: OrderHandle, side: Side, out: &mut Buffer) -> usize {
         let (id, executed) = self.take(at.security, front);
-        if self.draw.below(8) < SWEEP_ON_IN_EIGHT {
+        if self.draw.below(8) < SWEEP_IN_EIGHT {
             self.sweep = Some((at, side));
         }
         let match_id = self.next_match();
-        put_about!(out, at, OrderExecuted(id, executed, match_id))
+        put_message!(out, at, OrderExecuted(id, executed, match_id))
     }
 
     /// Takes quantity from the front order, usually all of it.
@@ -385,7 +385,7 @@ impl Flow {
         let is_printable = if self.draw.below(UNPRINTED_ONE_IN) == 0 { YesNo::NO } else { YesNo::YES };
         let match_id = self.next_match();
         let price = wire_price(Price(i64::midpoint(price.0, opposite.0)));
-        Some(put_about!(out, at, OrderExecutedWithPrice(id, executed, match_id, is_printable, price)))
+        Some(put_message!(out, at, OrderExecutedWithPrice(id, executed, match_id, is_printable, price)))
     }
 
     /// Trades against a hidden order between the best prices.
@@ -397,7 +397,7 @@ impl Flow {
         let match_id = self.next_match();
         self.has_traded = true;
         let stock = self.securities.list[at.security].stock;
-        put_about!(out, at, NonCrossTrade(OrderId(0), BuySell::BUY, shares, stock, price, match_id))
+        put_message!(out, at, NonCrossTrade(OrderId(0), BuySell::BUY, shares, stock, price, match_id))
     }
 
     /// Writes an imbalance; the securities take turns.

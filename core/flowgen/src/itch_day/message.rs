@@ -32,13 +32,13 @@ pub(super) fn put<M: IntoBytes + Immutable>(out: &mut Buffer, message: &M) -> us
     bytes.len()
 }
 
-/// Writes a message about a security from its fields after the time: `put_about!(out, at, OrderDelete(id))`.
-macro_rules! put_about {
+/// Writes a message about a security from its fields after the time: `put_message!(out, at, OrderDelete(id))`.
+macro_rules! put_message {
     ($out:expr, $at:expr, $message:ident($($field:expr),* $(,)?) $(,)?) => {
         put($out, &$message::new(locate($at.security), NO_TRACKING, $at.ts, $($field),*))
     };
 }
-pub(super) use put_about;
+pub(super) use put_message;
 
 #[inline]
 pub(super) fn wire_price(price: Price) -> u32 {

@@ -23,7 +23,7 @@ fn frames(config: ItchDayConfig) -> Vec<u8> {
 
 /// Observations of a day by a reader that checks everything.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     builder: BuilderCounters,
     contradictions: u64,
     resting_at_end: u32,
@@ -38,10 +38,10 @@ struct Seen {
     chain_max: u32,
     refs: Vec<u64>,
     /// Executions of orders that were not first on a best level.
-    out_of_turn: u64,
+    out_of_priority: u64,
     /// Invalid prices and quantities.
-    void: u64,
-    went_back: u64,
+    invalid_values: u64,
+    time_reversals: u64,
     /// At noon: levels of each book, and its spread in ticks if it has two sides.
     levels: Vec<usize>,
     spreads: Vec<i64>,
@@ -52,118 +52,118 @@ struct Seen {
 
 /// Time of an order's entry, and the number of replacements before it.
 #[derive(Clone, Copy)]
-struct Birth {
+struct OrderEntry {
     ts: u64,
     chain: u32,
 }
 
 struct Reader {
     builder: BookBuilder<Indexed<ReferenceBooks>>,
-    births: HashMap<u64, Birth>,
+    entries: HashMap<u64, OrderEntry>,
     last: Nanos,
-    seen: Seen,
+    observed: Observed,
 }
 
 impl Reader {
     fn new(config: ItchDayConfig) -> Reader {
         let limits = BookLimits::new(InstrumentId(config.symbols as u16), 2 * config.live + 10_000);
         let (by_type, by_locate) = (vec![0; 256], vec![0; config.symbols as usize + 1]);
-        let seen = Seen { by_type, by_locate, ..Seen::default() };
+        let observed = Observed { by_type, by_locate, ..Observed::default() };
         let builder = BookBuilder::new(Indexed::new(limits));
-        Reader { builder, births: HashMap::new(), last: Nanos::ZERO, seen }
+        Reader { builder, entries: HashMap::new(), last: Nanos::ZERO, observed }
     }
 
-    fn read(mut self, bytes: &[u8], mut keeps: impl FnMut(u64) -> bool) -> Seen {
+    fn read(mut self, bytes: &[u8], mut keeps: impl FnMut(u64) -> bool) -> Observed {
         for (number, message) in (1..).zip(Frames::new(bytes, Lengths::Prefixed)) {
             if keeps(number) {
                 self.message(number, message.unwrap());
             }
         }
-        self.seen.builder = *self.builder.counters();
-        self.seen.contradictions =
-            self.builder.instruments().contradictions() + self.seen.builder.unknown_type;
-        self.seen.resting_at_end = self.builder.books().order_count();
-        self.seen.lifetimes.sort_unstable();
-        self.seen
+        self.observed.builder = *self.builder.counters();
+        self.observed.contradictions =
+            self.builder.instruments().contradictions() + self.observed.builder.unknown_type;
+        self.observed.resting_at_end = self.builder.books().order_count();
+        self.observed.lifetimes.sort_unstable();
+        self.observed
     }
 
     fn message(&mut self, number: u64, bytes: &[u8]) {
         let ts = Nanos(bytes[5..11].iter().fold(0, |ts, byte| ts << 8 | u64::from(*byte)));
-        self.seen.went_back += u64::from(ts < self.last);
+        self.observed.time_reversals += u64::from(ts < self.last);
         if self.last.0 < 12 * HOUR && ts.0 >= 12 * HOUR {
-            self.look_at_noon();
+            self.sample_books_at_noon();
         }
         self.last = ts;
-        self.seen.by_type[usize::from(bytes[0])] += 1;
-        self.seen.by_locate[usize::from(u16::from_be_bytes([bytes[1], bytes[2]]))] += 1;
-        self.note(ts.0, &Message::parse(bytes).unwrap());
+        self.observed.by_type[usize::from(bytes[0])] += 1;
+        self.observed.by_locate[usize::from(u16::from_be_bytes([bytes[1], bytes[2]]))] += 1;
+        self.record_message(ts.0, &Message::parse(bytes).unwrap());
         self.builder.handle_message(Sequence(number), bytes, &mut IgnoreUpdates);
         let live = self.builder.books().order_count();
-        self.seen.live_max = self.seen.live_max.max(live);
+        self.observed.live_max = self.observed.live_max.max(live);
         if number.is_multiple_of(1_000) && (19 * HOUR / 2..16 * HOUR).contains(&ts.0) {
-            self.seen.live.push(live);
+            self.observed.live.push(live);
         }
     }
 
-    fn note(&mut self, ts: u64, message: &Message<'_>) {
-        let mut positive = |is_positive: bool| self.seen.void += u64::from(!is_positive);
+    fn record_message(&mut self, ts: u64, message: &Message<'_>) {
+        let mut check_positive = |is_positive: bool| self.observed.invalid_values += u64::from(!is_positive);
         match message {
             Message::SystemEvent(event) => {
                 let stage = event.event_code.stage().unwrap();
-                self.seen.events.push((stage, Nanos(ts)));
+                self.observed.events.push((stage, Nanos(ts)));
                 match stage {
-                    SystemEventCode::StartOfMarketHours => self.seen.at_opening = self.best_bids(),
-                    SystemEventCode::EndOfMarketHours => self.seen.at_close = self.best_bids(),
+                    SystemEventCode::StartOfMarketHours => self.observed.at_opening = self.best_bids(),
+                    SystemEventCode::EndOfMarketHours => self.observed.at_close = self.best_bids(),
                     _ => {}
                 }
             }
             Message::AddOrder(AddOrder { price, shares, order_ref, .. })
             | Message::AddOrderMpid(AddOrderMpid { price, shares, order_ref, .. }) => {
-                positive(price.get().0 > 0 && shares.get().0 > 0);
-                self.born(order_ref.get().0, Birth { ts, chain: 0 });
+                check_positive(price.get().0 > 0 && shares.get().0 > 0);
+                self.record_entry(order_ref.get().0, OrderEntry { ts, chain: 0 });
             }
             Message::OrderReplace(replace) => {
-                positive(replace.price.get().0 > 0 && replace.shares.get().0 > 0);
-                let chain = self.died(replace.original_order_ref.get().0, ts) + 1;
-                self.seen.chain_max = self.seen.chain_max.max(chain);
-                self.born(replace.new_order_ref.get().0, Birth { ts, chain });
+                check_positive(replace.price.get().0 > 0 && replace.shares.get().0 > 0);
+                let chain = self.record_removal(replace.original_order_ref.get().0, ts) + 1;
+                self.observed.chain_max = self.observed.chain_max.max(chain);
+                self.record_entry(replace.new_order_ref.get().0, OrderEntry { ts, chain });
             }
             Message::OrderDelete(delete) => {
-                self.died(delete.order_ref.get().0, ts);
+                self.record_removal(delete.order_ref.get().0, ts);
             }
-            Message::OrderCancel(cancel) => positive(cancel.canceled_shares.get().0 > 0),
+            Message::OrderCancel(cancel) => check_positive(cancel.canceled_shares.get().0 > 0),
             Message::OrderExecuted(execution) => {
-                positive(execution.executed_shares.get().0 > 0);
-                self.check_turn(execution.stock_locate.get(), execution.order_ref.get());
+                check_positive(execution.executed_shares.get().0 > 0);
+                self.check_priority(execution.stock_locate.get(), execution.order_ref.get());
             }
             Message::OrderExecutedWithPrice(trade) => {
-                positive(trade.executed_shares.get().0 > 0 && trade.execution_price.get().0 > 0);
-                self.check_turn(trade.stock_locate.get(), trade.order_ref.get());
+                check_positive(trade.executed_shares.get().0 > 0 && trade.execution_price.get().0 > 0);
+                self.check_priority(trade.stock_locate.get(), trade.order_ref.get());
             }
-            Message::NonCrossTrade(trade) => positive(trade.price.get().0 > 0 && trade.shares.get().0 > 0),
+            Message::NonCrossTrade(trade) => check_positive(trade.price.get().0 > 0 && trade.shares.get().0 > 0),
             Message::Unknown(bytes) => panic!("{bytes:?}"),
             _ => {}
         }
     }
 
-    fn born(&mut self, order_ref: u64, birth: Birth) {
-        self.seen.refs.push(order_ref);
-        self.births.insert(order_ref, birth);
+    fn record_entry(&mut self, order_ref: u64, entry: OrderEntry) {
+        self.observed.refs.push(order_ref);
+        self.entries.insert(order_ref, entry);
     }
 
-    fn died(&mut self, order_ref: u64, ts: u64) -> u32 {
-        let Some(birth) = self.births.remove(&order_ref) else { return 0 };
-        self.seen.lifetimes.push(ts - birth.ts);
-        birth.chain
+    fn record_removal(&mut self, order_ref: u64, ts: u64) -> u32 {
+        let Some(entry) = self.entries.remove(&order_ref) else { return 0 };
+        self.observed.lifetimes.push(ts - entry.ts);
+        entry.chain
     }
 
     /// Checks price-time priority: an execution must be of the first order on a best level.
-    fn check_turn(&mut self, instrument: InstrumentId, order_id: OrderId) {
+    fn check_priority(&mut self, instrument: InstrumentId, order_id: OrderId) {
         let books = self.builder.books();
         let is_front = Side::BOTH
             .into_iter()
             .any(|side| books.front(instrument, side).is_some_and(|front| front.id == order_id));
-        self.seen.out_of_turn += u64::from(!is_front);
+        self.observed.out_of_priority += u64::from(!is_front);
     }
 
     fn instruments(&self) -> impl Iterator<Item = InstrumentId> + use<> {
@@ -175,47 +175,47 @@ impl Reader {
         self.instruments().map(|id| best(id).map_or(0, |price| price.0)).collect()
     }
 
-    fn look_at_noon(&mut self) {
+    fn sample_books_at_noon(&mut self) {
         let books = self.builder.books();
         for id in self.instruments() {
-            self.seen.levels.push(Side::BOTH.into_iter().map(|side| books.levels(id, side).count()).sum());
+            self.observed.levels.push(Side::BOTH.into_iter().map(|side| books.levels(id, side).count()).sum());
             if let [Some(bid), Some(ask)] = Side::BOTH.map(|side| books.best_price(id, side)) {
-                self.seen.spreads.push((ask.0 - bid.0) / 100);
+                self.observed.spreads.push((ask.0 - bid.0) / 100);
             }
         }
-        self.seen.levels.sort_unstable();
-        self.seen.spreads.sort_unstable();
+        self.observed.levels.sort_unstable();
+        self.observed.spreads.sort_unstable();
     }
 }
 
 /// The small day, read once for all tests.
-static SEEN: LazyLock<Seen> = LazyLock::new(|| Reader::new(SMALL).read(&frames(SMALL), |_| true));
+static OBSERVED: LazyLock<Observed> = LazyLock::new(|| Reader::new(SMALL).read(&frames(SMALL), |_| true));
 
 #[test]
-fn a_day_agrees_with_itself() {
-    let seen = &*SEEN;
-    assert_eq!(seen.builder.messages, SMALL.messages);
-    assert_eq!(seen.contradictions, 0, "{:?}", seen.builder);
-    assert_eq!((seen.out_of_turn, seen.void, seen.went_back), (0, 0, 0));
+fn a_day_is_consistent() {
+    let observed = &*OBSERVED;
+    assert_eq!(observed.builder.messages, SMALL.messages);
+    assert_eq!(observed.contradictions, 0, "{:?}", observed.builder);
+    assert_eq!((observed.out_of_priority, observed.invalid_values, observed.time_reversals), (0, 0, 0));
     for config in [
         ItchDayConfig { messages: 1_000, symbols: 1, live: 2, seed: 3 },
         ItchDayConfig { messages: 8_000, symbols: 1, live: 1_000, seed: 4 },
         ItchDayConfig { messages: 12_800, symbols: 400, live: 800, seed: 5 },
         ItchDayConfig { messages: 40_000, symbols: 1_250, live: 5_000, seed: u64::MAX },
     ] {
-        let seen = Reader::new(config).read(&frames(config), |_| true);
-        assert_eq!(seen.builder.messages, config.messages, "{config:?}");
-        assert_eq!(seen.contradictions, 0, "{config:?}: {:?}", seen.builder);
-        assert_eq!((seen.out_of_turn, seen.void, seen.went_back), (0, 0, 0), "{config:?}");
+        let observed = Reader::new(config).read(&frames(config), |_| true);
+        assert_eq!(observed.builder.messages, config.messages, "{config:?}");
+        assert_eq!(observed.contradictions, 0, "{config:?}: {:?}", observed.builder);
+        assert_eq!((observed.out_of_priority, observed.invalid_values, observed.time_reversals), (0, 0, 0), "{config:?}");
     }
 }
 
 /// Control for the test above: it detects the loss of one message in a thousand.
 #[test]
-fn a_day_with_messages_missing_does_not() {
-    let seen = Reader::new(SMALL).read(&frames(SMALL), |number: u64| !number.is_multiple_of(1_000));
-    assert!(seen.builder.unknown_order > 50, "{:?}", seen.builder);
-    assert!(seen.builder.crossed > 0 && seen.out_of_turn > 0, "{:?}", seen.builder);
+fn a_day_with_missing_messages_is_inconsistent() {
+    let observed = Reader::new(SMALL).read(&frames(SMALL), |number: u64| !number.is_multiple_of(1_000));
+    assert!(observed.builder.unknown_order > 50, "{:?}", observed.builder);
+    assert!(observed.builder.crossed > 0 && observed.out_of_priority > 0, "{:?}", observed.builder);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_seed_gives_the_same_day_for_ever() {
 
 #[test]
 fn the_mix_is_that_of_a_real_day() {
-    let seen = &*SEEN;
+    let observed = &*OBSERVED;
     for (types, lowest, highest) in [
         ("A", 41.5, 44.5),
         ("D", 40.0, 43.5),
@@ -241,15 +241,15 @@ fn the_mix_is_that_of_a_real_day() {
         ("I", 1.1, 1.7),
         ("C", 0.03, 0.07),
     ] {
-        let count = seen.by_type[usize::from(types.as_bytes()[0])];
+        let count = observed.by_type[usize::from(types.as_bytes()[0])];
         let percent = count as f64 * 100.0 / SMALL.messages as f64;
         assert!((lowest..=highest).contains(&percent), "{types}: {percent}");
     }
     let symbols = u64::from(SMALL.symbols);
     for (message_type, count) in [(b'R', 1), (b'H', 1), (b'Y', 1), (b'L', 4), (b'Q', 2)] {
-        assert_eq!(seen.by_type[usize::from(message_type)], count * symbols, "{}", message_type as char);
+        assert_eq!(observed.by_type[usize::from(message_type)], count * symbols, "{}", message_type as char);
     }
-    assert_eq!((seen.by_type[usize::from(b'S')], seen.by_type[usize::from(b'V')]), (6, 1));
+    assert_eq!((observed.by_type[usize::from(b'S')], observed.by_type[usize::from(b'V')]), (6, 1));
 }
 
 #[test]
@@ -267,49 +267,49 @@ fn the_session_has_its_stages_at_their_times() {
         (EndOfSystemHours, at(20, 0)),
         (EndOfMessages, at(20, 5)),
     ];
-    assert_eq!(SEEN.events, expected);
+    assert_eq!(OBSERVED.events, expected);
 }
 
 #[test]
 fn live_orders_rise_stay_and_fall() {
-    let seen = &*SEEN;
-    assert!(seen.live.len() > 100);
-    let (least, most) = (*seen.live.iter().min().unwrap(), *seen.live.iter().max().unwrap());
+    let observed = &*OBSERVED;
+    assert!(observed.live.len() > 100);
+    let (least, most) = (*observed.live.iter().min().unwrap(), *observed.live.iter().max().unwrap());
     assert!(least >= SMALL.live * 95 / 100 && most <= SMALL.live * 103 / 100, "{least} to {most}");
-    assert!(seen.live_max <= SMALL.live * 103 / 100);
-    assert!(seen.resting_at_end <= SMALL.live / 10, "{}", seen.resting_at_end);
+    assert!(observed.live_max <= SMALL.live * 103 / 100);
+    assert!(observed.resting_at_end <= SMALL.live / 10, "{}", observed.resting_at_end);
 }
 
 #[test]
-fn the_counters_are_what_a_reader_counts() {
+fn the_counters_match_the_messages() {
     let mut day = ItchDay::new(SMALL).unwrap();
     let mut message = [0; MESSAGE_LEN_MAX];
     while let Some(len) = day.next_message(&mut message) {
         assert_eq!(itch50::message_len(message[0]), Some(len));
     }
     assert_eq!(day.next_message(&mut message), None, "the day is over");
-    let (counters, seen) = (day.counters(), &*SEEN);
-    assert_eq!(counters.messages, seen.builder.messages);
-    assert_eq!((counters.live, counters.live_max), (seen.resting_at_end, seen.live_max));
-    assert_eq!(counters.order_refs, seen.refs.len() as u64);
-    assert!(counters.by_type().all(|(kind, count)| count == seen.by_type[usize::from(kind)]));
+    let (counters, observed) = (day.counters(), &*OBSERVED);
+    assert_eq!(counters.messages, observed.builder.messages);
+    assert_eq!((counters.live, counters.live_max), (observed.resting_at_end, observed.live_max));
+    assert_eq!(counters.order_refs, observed.refs.len() as u64);
+    assert!(counters.by_type().all(|(kind, count)| count == observed.by_type[usize::from(kind)]));
     assert_eq!(counters.by_type().map(|(_, count)| count).sum::<u64>(), SMALL.messages);
 }
 
 #[test]
 fn lifetimes_reach_from_microseconds_to_hours() {
-    let lifetimes = &SEEN.lifetimes;
+    let lifetimes = &OBSERVED.lifetimes;
     let at_percent = |percent: usize| lifetimes[lifetimes.len() * percent / 100];
     assert!(at_percent(5) < 100_000, "one in twenty lives less than 100 us: {}", at_percent(5));
     assert!(at_percent(20) < 100_000_000, "{}", at_percent(20));
     assert!((1_000_000_000..HOUR / 6).contains(&at_percent(50)), "{}", at_percent(50));
     assert!(at_percent(97) > HOUR / 2 && at_percent(99) > HOUR, "{} {}", at_percent(97), at_percent(99));
-    assert!(SEEN.chain_max >= 5, "{}", SEEN.chain_max);
+    assert!(OBSERVED.chain_max >= 5, "{}", OBSERVED.chain_max);
 }
 
 #[test]
 fn activity_follows_the_rank() {
-    let mut counts = SEEN.by_locate[1..].to_vec();
+    let mut counts = OBSERVED.by_locate[1..].to_vec();
     counts.sort_unstable_by(|a, b| b.cmp(a));
     // (rank + 8) of the 46th and of the first: 54 / 9 in the market, less while the books fill and empty.
     let ratio = counts[0] as f64 / counts[45] as f64;
@@ -318,18 +318,18 @@ fn activity_follows_the_rank() {
 
 #[test]
 fn books_are_deep_tight_and_move() {
-    let seen = &*SEEN;
-    let (deepest, median) = (*seen.levels.last().unwrap(), seen.levels[seen.levels.len() / 2]);
+    let observed = &*OBSERVED;
+    let (deepest, median) = (*observed.levels.last().unwrap(), observed.levels[observed.levels.len() / 2]);
     assert!(deepest >= 100 && (20..100).contains(&median), "{median} to {deepest} levels");
-    let spread = seen.spreads[seen.spreads.len() / 2];
-    assert!((1..=4).contains(&spread) && seen.spreads.len() == 60, "{spread} of {}", seen.spreads.len());
-    let moved = seen.at_opening.iter().zip(&seen.at_close).filter(|(opening, close)| opening != close);
+    let spread = observed.spreads[observed.spreads.len() / 2];
+    assert!((1..=4).contains(&spread) && observed.spreads.len() == 60, "{spread} of {}", observed.spreads.len());
+    let moved = observed.at_opening.iter().zip(&observed.at_close).filter(|(opening, close)| opening != close);
     assert!(moved.count() >= 50);
 }
 
 #[test]
-fn references_grow_and_none_is_given_twice() {
-    let refs = &SEEN.refs;
+fn references_increase_and_are_unique() {
+    let refs = &OBSERVED.refs;
     assert!(refs.windows(2).all(|pair| pair[0] < pair[1]));
     assert!(refs.iter().all(|order_ref| order_ref.is_multiple_of(4)));
     let mean_step = refs.last().unwrap() / refs.len() as u64;

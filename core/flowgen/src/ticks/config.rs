@@ -29,7 +29,7 @@ const TRADE_BITS: u32 = 11;
 
 /// Market regime of a generator: the drift and volatility of its symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MarketMood {
+pub enum MarketRegime {
     /// Upward: drift of +50% per year.
     Bull,
     /// Downward: drift of -50% per year, with 1.5 times the volatility.
@@ -83,9 +83,9 @@ impl TickGeneratorConfig {
     /// Creates symbols with random price (5 to 500), volatility (15% to 60% a year), spread (2 to 20 basis
     /// points) and quantity (100 to 10,000). A tick is a second of trading time; three in ten are trades.
     #[must_use]
-    pub fn market(mood: MarketMood, symbols: usize, seed: u64) -> TickGeneratorConfig {
+    pub fn market(regime: MarketRegime, symbols: usize, seed: u64) -> TickGeneratorConfig {
         let mut draw = Draw::new(seed);
-        let symbols = (0..symbols).map(|index| symbol(index, mood, &mut draw)).collect();
+        let symbols = (0..symbols).map(|index| symbol(index, regime, &mut draw)).collect();
         let (seed, step) = (draw.next(), Nanos::from_secs(1));
         TickGeneratorConfig { seed, first_symbol: 0, symbols, step, trade_ppm: 300_000 }
     }
@@ -119,7 +119,7 @@ impl TickGeneratorConfig {
     }
 
     /// Validates the configuration, and returns the per-tick parameters of the symbols.
-    pub(super) fn steps(&self) -> Result<Vec<Step>, ConfigError> {
+    pub(super) fn steps(&self) -> Result<Vec<StepParameters>, ConfigError> {
         let last = usize::from(self.first_symbol) + self.symbols.len();
         ConfigError::unless(!self.symbols.is_empty() && last <= SYMBOLS_MAX, || {
             format!("{last} symbols: give 1 to 65,536")
@@ -128,16 +128,16 @@ impl TickGeneratorConfig {
             format!("{} trades in a million ticks: give at most 1,000,000", self.trade_ppm)
         })?;
         let years = self.step.0 as f64 / YEAR_NS;
-        self.symbols.iter().map(|symbol| Step::new(symbol, years)).collect()
+        self.symbols.iter().map(|symbol| StepParameters::new(symbol, years)).collect()
     }
 }
 
 /// Draws one symbol of the list.
-fn symbol(index: usize, mood: MarketMood, draw: &mut Draw) -> TickSymbol {
-    let (drift_bp, volatility_scale) = match mood {
-        MarketMood::Bull => (5_000, 100),
-        MarketMood::Bear => (-5_000, 150),
-        MarketMood::Neutral => (0, 100),
+fn symbol(index: usize, regime: MarketRegime, draw: &mut Draw) -> TickSymbol {
+    let (drift_bp, volatility_scale) = match regime {
+        MarketRegime::Bull => (5_000, 100),
+        MarketRegime::Bear => (-5_000, 150),
+        MarketRegime::Neutral => (0, 100),
     };
     let mut between = |low: u64, high: u64| low + draw.below(high - low + 1);
     // Cents; cheap symbols are more frequent than expensive ones.
@@ -179,7 +179,7 @@ fn share(ppm: u32, bits: u32) -> u32 {
 
 /// Parameters of one symbol's step per tick. Model prices are real numbers; published ones are on the tick.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct StepParameters {
     /// Starting price in ticks.
     pub(super) start: u32,
     /// Drift per tick of the base-2 logarithm of the price ...
@@ -196,8 +196,8 @@ pub(super) struct Step {
     pub(super) tick_size: u32,
 }
 
-impl Step {
-    fn new(symbol: &TickSymbol, years: f64) -> Result<Step, ConfigError> {
+impl StepParameters {
+    fn new(symbol: &TickSymbol, years: f64) -> Result<StepParameters, ConfigError> {
         let name = symbol.name;
         let check = |what, value: i64, least: i64, most: i64| {
             ConfigError::unless((least..=most).contains(&value), || {
@@ -230,7 +230,7 @@ impl Step {
         let jump_share = f64::from(jump_below) / f64::from(1 << JUMP_BITS);
         let grown = jump_share * jump_mean;
         let of_jumps = grown * (1.0 - grown * (1.0 / 2.0 - grown * (1.0 / 3.0 - grown * (1.0 / 4.0))));
-        Ok(Step {
+        Ok(StepParameters {
             start: u32::try_from(ticks).expect("at most START_TICKS_MAX"),
             drift: (drift - variance / 2.0 - of_jumps) * LOG2_E,
             sigma: (variance.sqrt() * LOG2_E) as f32,
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_split_market_has_every_symbol_once() {
-        let market = TickGeneratorConfig::market(MarketMood::Neutral, 10, 7);
+        let market = TickGeneratorConfig::market(MarketRegime::Neutral, 10, 7);
         for parts in [1, 3, 10, 11] {
             let split = market.split(parts);
             assert_eq!(split.len(), parts.min(10));
@@ -274,9 +274,9 @@ mod tests {
 
     /// With a normal step in every tick, its mean is below 0 by half of its variance.
     #[test]
-    fn a_price_of_jumps_alone_goes_nowhere() {
+    fn jumps_alone_cause_no_drift() {
         for jump_bp in [100, 1_000, 5_000] {
-            let mut market = TickGeneratorConfig::market(MarketMood::Neutral, 1, 7).with_jumps(PPM, jump_bp);
+            let mut market = TickGeneratorConfig::market(MarketRegime::Neutral, 1, 7).with_jumps(PPM, jump_bp);
             market.symbols[0].volatility_bp = 0;
             let deviation = f64::from(jump_bp) / 1e4;
             let drift = market.steps().unwrap()[0].drift / LOG2_E;
@@ -285,8 +285,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_words() {
-        let market = TickGeneratorConfig::market(MarketMood::Neutral, 1, 7);
+    fn invalid_settings_are_rejected_with_a_reason() {
+        let market = TickGeneratorConfig::market(MarketRegime::Neutral, 1, 7);
         let with = |change: fn(&mut TickGeneratorConfig)| {
             let mut changed = market.clone();
             change(&mut changed);

@@ -5,7 +5,7 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use super::config::Step;
+use super::config::StepParameters;
 use super::normal::normals;
 use super::streams::{STREAMS, Streams};
 use super::tile::{LANES, Lanes, Tile};
@@ -45,7 +45,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(steps: &[Step]) -> Walk {
+    pub(super) fn new(steps: &[StepParameters]) -> Walk {
         Walk {
             logs: vec![0.0; steps.len()],
             drift: steps.iter().map(|step| step.drift).collect(),
@@ -102,7 +102,7 @@ impl Work for Next<'_> {
         quote(lanes, batch);
         size(lanes, batch);
         trade(tile.trade_below, batch);
-        settle(walk, tile, chunk, batch);
+        update_totals(walk, tile, chunk, batch);
         pack(lanes, batch);
     }
 }
@@ -216,7 +216,7 @@ fn trade(trade_below: u32, batch: &mut Batch) {
 
 /// Updates the latest trade and the volume of each tick's symbol.
 #[inline(always)]
-fn settle(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
+fn update_totals(walk: &mut Walk, tile: &Tile, chunk: usize, batch: &mut Batch) {
     for (lanes, symbols) in Runs::new(tile, chunk) {
         let (price, qty) = (&mut batch.last[lanes.clone()], &mut batch.last_qty[lanes.clone()]);
         let (kind, volume) = (&batch.kind[lanes.clone()], &mut batch.words[3][lanes]);
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exponential_is_that_of_the_library() {
+    fn the_exponential_matches_the_library() {
         for thousandths in -20_000..20_000 {
             let x = f64::from(thousandths) / 1e3;
             assert!((f64::from(exp2(x)) / x.exp2() - 1.0).abs() < 4e-7, "{x}: {} {}", exp2(x), x.exp2());

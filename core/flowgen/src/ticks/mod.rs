@@ -19,7 +19,7 @@ use zerocopy::FromZeros;
 
 use crate::ConfigError;
 
-pub use config::{MarketMood, TickGeneratorConfig, TickSymbol, tick_symbol_name};
+pub use config::{MarketRegime, TickGeneratorConfig, TickSymbol, tick_symbol_name};
 use kernel::{Batch, Walk, Words};
 use streams::Streams;
 use tile::{LANES, Tile};
@@ -210,7 +210,7 @@ impl TickGenerator {
             width,
             streams: Streams::new(config.seed),
             walk: Walk::new(&steps),
-            tiles: Tile::lay(config.trade_below(), config.first_symbol, &steps),
+            tiles: Tile::build(config.trade_below(), config.first_symbol, &steps),
             next: (0, 0),
             len: 0,
             stamps: TickStamps::default(),

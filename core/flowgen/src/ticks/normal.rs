@@ -51,7 +51,7 @@ mod tests {
     use tickpath_types::Draw;
 
     #[test]
-    fn the_logarithm_is_that_of_the_library() {
+    fn the_logarithm_matches_the_library() {
         let mut draw = Draw::new(3);
         for _ in 0..100_000 {
             let x = (((draw.next() >> 33) | 1) >> draw.below(30)).max(1) as f32 / (1_u32 << 31) as f32;

@@ -1,6 +1,6 @@
 //! Layout of ticks on lanes.
 
-use super::config::Step;
+use super::config::StepParameters;
 
 /// Maximum number of ticks in a batch.
 pub(super) const LANES: usize = 128;
@@ -38,7 +38,7 @@ pub(super) struct Lanes {
 
 impl Tile {
     /// Distributes all symbols over the minimum number of tiles.
-    pub(super) fn lay(trade_below: u32, first_symbol: u16, steps: &[Step]) -> Vec<Tile> {
+    pub(super) fn build(trade_below: u32, first_symbol: u16, steps: &[StepParameters]) -> Vec<Tile> {
         let tiles = steps.len().div_ceil(TILE_SYMBOLS);
         let bound = |at: usize| at * steps.len() / tiles;
         // Only a single tile has several steps, so that all symbols take turns.
@@ -49,7 +49,7 @@ impl Tile {
         (0..tiles).map(tile).collect()
     }
 
-    fn new(trade_below: u32, first_symbol: u16, first: usize, steps: &[Step], rounds: usize) -> Tile {
+    fn new(trade_below: u32, first_symbol: u16, first: usize, steps: &[StepParameters], rounds: usize) -> Tile {
         let used = rounds * steps.len();
         let lanes = |chunk: usize| {
             let step = |lane: usize| &steps[(chunk * LANES + lane) % steps.len()];

@@ -29,9 +29,9 @@ impl Channel {
 
     /// Time at which a packet or a heartbeat is due if no message arrives.
     pub fn due_ns(&self, heartbeats: bool) -> u64 {
-        let alive =
+        let heartbeat_due_ns =
             if heartbeats && self.last_sent_ns > 0 { self.last_sent_ns + HEARTBEAT_NS } else { u64::MAX };
-        self.deadline_ns.min(alive)
+        self.deadline_ns.min(heartbeat_due_ns)
     }
 
     /// Sends the due packet or heartbeat.
@@ -48,7 +48,7 @@ impl Channel {
     }
 
     /// Sends a message in a separate packet.
-    pub fn send_alone<M: IntoBytes + Immutable>(
+    pub fn send_separately<M: IntoBytes + Immutable>(
         &mut self,
         ts_ns: u64,
         flag: DeliveryFlag,
@@ -56,7 +56,7 @@ impl Channel {
         lines: &mut Lines,
     ) {
         self.flush(ts_ns, lines);
-        self.push_one(ts_ns, message, lines);
+        self.push_message(ts_ns, message, lines);
         self.send(ts_ns, flag, lines);
     }
 
@@ -65,17 +65,17 @@ impl Channel {
         let second = (ts_ns / NANOS_PER_SECOND) as u32;
         if self.second != second {
             self.second = second;
-            self.push_one(ts_ns, &SourceTimeReference::new(u32::from(self.id), 0, second), lines);
+            self.push_message(ts_ns, &SourceTimeReference::new(u32::from(self.id), 0, second), lines);
         }
-        self.push_one(ts_ns, message, lines);
+        self.push_message(ts_ns, message, lines);
     }
 
-    fn push_one<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
+    fn push_message<M: IntoBytes + Immutable>(&mut self, ts_ns: u64, message: &M, lines: &mut Lines) {
         if self.builder.push(message).is_err() {
             self.flush(ts_ns, lines);
             self.builder.push(message).expect("an empty packet has room for any message");
         }
-        lines.counters.note(message.as_bytes());
+        lines.counters.count_message(message.as_bytes());
         if self.builder.message_count() == 1 {
             self.deadline_ns = ts_ns + lines.window_ns;
         }

@@ -54,7 +54,7 @@ struct Resting {
 
 /// State of a symbol at the venue.
 #[derive(Clone, Debug)]
-struct Listed {
+struct ListedSymbol {
     symbol_seq_num: u32,
     scale: PriceScale,
     state: MarketState,
@@ -67,7 +67,7 @@ pub(super) struct Converter {
     pub channels: Vec<Channel>,
     pub lines: Lines,
     resting: FxHashMap<u64, Resting>,
-    listed: Vec<Listed>,
+    listed: Vec<ListedSymbol>,
     /// The latest trade, which is the only one that can be broken.
     last_trade: u32,
     crosses: u32,
@@ -124,7 +124,7 @@ macro_rules! send {
 impl Converter {
     /// Creates a converter at its first message; `references` are the starting prices of the securities.
     pub fn new(channels: u8, lines: Lines, references: impl Iterator<Item = Price>) -> Converter {
-        let listed = |reference| Listed {
+        let listed = |reference| ListedSymbol {
             symbol_seq_num: 0,
             // Six decimals, or four if prices are too large for six.
             scale: PriceScale::new(if reference < SIX_DECIMALS_MAX { 6 } else { 4 })
@@ -166,7 +166,7 @@ impl Converter {
     fn status(&mut self, at: At, status: SecurityStatusCode) {
         let (At { epoch_ns: ns, security, .. }, halt, market) = (at, HaltCondition::NONE, ExchangeCode(b' '));
         let (seq, index) = (self.next_seq(security), symbol_index(security));
-        let Listed { state, ssr, .. } = self.listed[security];
+        let ListedSymbol { state, ssr, .. } = self.listed[security];
         let (secs, nanos) = (secs_of(ns), nanos_of(ns));
         self.push(
             at,
@@ -188,7 +188,7 @@ impl Converter {
         let ns = epoch_ns(ts);
         for channel in &mut self.channels {
             let reset = SequenceNumberReset::new(secs_of(ns), nanos_of(ns), PRODUCT_ID, channel.id);
-            channel.send_alone(ns, DeliveryFlag::SEQUENCE_RESET, &reset, &mut self.lines);
+            channel.send_separately(ns, DeliveryFlag::SEQUENCE_RESET, &reset, &mut self.lines);
         }
     }
 
@@ -340,18 +340,18 @@ impl Listener for Converter {
         let old = message.original_order_ref.get();
         let (reference, price) = (message.new_order_ref.get(), message.price.get());
         let volume = message.shares.get().0 as u32;
-        let was = *self.resting(old);
+        let previous = *self.resting(old);
         self.resting.remove(&old.0);
         // A modification of the price loses priority as well, so both forms give the same books.
-        if price != was.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
-            let order = Resting { order_id: was.order_id, price, volume };
+        if price != previous.price && (reference.0 / 4).is_multiple_of(MODIFIED_ONE_IN) {
+            let order = Resting { order_id: previous.order_id, price, volume };
             self.resting.insert(reference.0, order);
             return self.modify(at, order);
         }
         let order_id = order_id(reference, self.partition(at));
         self.resting.insert(reference.0, Resting { order_id, price, volume });
         let units = self.units(at, price);
-        send!(self, at, ReplaceOrder(was.order_id, order_id, units, volume, Side(0), 0));
+        send!(self, at, ReplaceOrder(previous.order_id, order_id, units, volume, Side(0), 0));
     }
 
     fn on_non_cross_trade(&mut self, message: &NonCrossTrade) {

@@ -42,7 +42,7 @@ impl Lines {
     }
 
     /// True if no later packet can arrive before those waiting: line A is never delayed.
-    pub fn knows_next(&self) -> bool {
+    pub fn is_next_known(&self) -> bool {
         !self.waiting[0].is_empty()
     }
 
@@ -130,7 +130,7 @@ impl XdpDayCounters {
     }
 
     /// Counts a message, given its bytes.
-    pub(super) fn note(&mut self, message: &[u8]) {
+    pub(super) fn count_message(&mut self, message: &[u8]) {
         self.messages += 1;
         self.by_type[usize::from(u16::from_le_bytes([message[2], message[3]]))] += 1;
     }

@@ -72,7 +72,7 @@ impl XdpDay {
     /// Returns the next packet that arrives; `None` after the last.
     pub fn next_packet(&mut self) -> Option<XdpPacket> {
         loop {
-            while !self.is_over && !self.converter.lines.knows_next() {
+            while !self.is_over && !self.converter.lines.is_next_known() {
                 self.advance();
             }
             let (arrives, packet) = self.converter.lines.next()?;

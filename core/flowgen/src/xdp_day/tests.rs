@@ -107,7 +107,7 @@ const CONSTANT: &[(u16, &[(usize, usize)])] = &[
 
 /// The day's messages have the lengths and constant fields of the recorded ones, and similar values.
 #[test]
-fn messages_look_like_the_recorded_ones() {
+fn messages_resemble_the_recorded_ones() {
     let recorded = include_str!("../../../../protocols/nyse/tests/data/packets.hex");
     let hex = |text: &str| -> Vec<u8> {
         (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
@@ -172,7 +172,7 @@ fn line_b_has_the_same_packets_later_and_losses_are_counted() {
 }
 
 #[test]
-fn a_quiet_channel_says_every_second_that_it_is_alive() {
+fn a_quiet_channel_sends_a_heartbeat_every_second() {
     let flow = ItchDayConfig { messages: 1_000, symbols: 2, live: 10, seed: 1 };
     let packets = packets(XdpDayConfig { flow, heartbeats: true, channels: 1, ..SMALL });
     let beats = packets.iter().filter(|packet| packet.message_count == 0);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use tickpath_agent::StopSignal;
 use tickpath_config::{ByteSize, Console, Duration, tell};
-use tickpath_flowgen::{MarketMood, TickGeneratorConfig};
+use tickpath_flowgen::{MarketRegime, TickGeneratorConfig};
 use tickpath_ticks_app::server::{FaultSettings, ServeSettings, SlowClient, TickRate, serve};
 use tickpath_types::Nanos;
 
@@ -104,12 +104,12 @@ impl Args {
             .ok_or_else(|| anyhow::anyhow!("--heartbeat {}: give 100ms to 65s", self.heartbeat))?;
         ensure!(self.coalesce.0 <= Nanos::from_secs(1), "--coalesce {}: give 0ns to 1s", self.coalesce);
         ensure!((1..=65_535).contains(&self.symbols), "--symbols {}: give 1 to 65535", self.symbols);
-        let mood = match self.preset {
-            Preset::Bull => MarketMood::Bull,
-            Preset::Bear => MarketMood::Bear,
-            Preset::Neutral => MarketMood::Neutral,
+        let regime = match self.preset {
+            Preset::Bull => MarketRegime::Bull,
+            Preset::Bear => MarketRegime::Bear,
+            Preset::Neutral => MarketRegime::Neutral,
         };
-        let market = TickGeneratorConfig::market(mood, self.symbols, self.seed);
+        let market = TickGeneratorConfig::market(regime, self.symbols, self.seed);
         Ok(ServeSettings {
             listen: self.listen,
             rate: self.rate,

@@ -11,7 +11,7 @@ use tickpath_types::{
 use crate::ConfigError;
 use crate::live::{LiveOrder, LiveOrders};
 use crate::schedule::Schedule;
-pub use config::CrowdConfig;
+pub use config::BackgroundFlowConfig;
 use config::PPM;
 use market::Market;
 
@@ -33,7 +33,7 @@ const JOINER_LEVELS: u64 = 4;
 
 /// One request of the order flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrowdAction {
+pub struct FlowRequest {
     /// Time to send the request, since the start of the flow; never decreases.
     pub due: Nanos,
     /// Index of the sending session, from 0.
@@ -44,7 +44,7 @@ pub struct CrowdAction {
 
 /// Follow-up requests of a new order: cancels, replacements and reductions.
 #[derive(Clone, Copy, Debug, Default)]
-struct Chores {
+struct FollowUps {
     instrument: u16,
     /// Remaining cancels, replacements and reductions, in this order.
     left: [u32; 3],
@@ -60,13 +60,13 @@ struct Chores {
 /// reduced, stale ones first; their number is bounded. An opening ladder makes the market two-sided at once.
 ///
 /// The flow is open loop: due times of new orders depend only on seed and settings, not on the venue.
-/// [`Crowd::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
+/// [`BackgroundFlow::on_event`] keeps the list of open orders correct. Without it the flow also cancels orders that
 /// have traded, which a venue ignores. A session that has used all its numbers, about 2^32, leaves new orders
 /// to the other sessions. Once all sessions have, no further request falls due. Nothing is allocated after
 /// creation.
 #[derive(Clone, Debug)]
-pub struct Crowd {
-    config: CrowdConfig,
+pub struct BackgroundFlow {
+    config: BackgroundFlowConfig,
     markets: Box<[Market]>,
     live: LiveOrders,
     draw: Draw,
@@ -74,23 +74,23 @@ pub struct Crowd {
     /// Number of opening orders sent.
     opened: u64,
     new_order_due: Nanos,
-    chores: Chores,
-    waiting: Option<CrowdAction>,
+    follow_ups: FollowUps,
+    waiting: Option<FlowRequest>,
 }
 
-impl Crowd {
+impl BackgroundFlow {
     /// Creates a flow at the start of its opening.
     ///
     /// # Errors
     /// [`ConfigError`] names the setting to change.
-    pub fn new(config: CrowdConfig, instruments: &[Instrument]) -> Result<Crowd, ConfigError> {
+    pub fn new(config: BackgroundFlowConfig, instruments: &[Instrument]) -> Result<BackgroundFlow, ConfigError> {
         config.check(instruments)?;
         let count = instruments.len();
         let opening = config.opening_len(count);
         let start = config.opening_due(opening);
         let mut schedule = Schedule::new(!config.seed, start, config.rate);
         let new_order_due = schedule.next();
-        Ok(Crowd {
+        Ok(BackgroundFlow {
             config,
             markets: instruments.iter().map(|instrument| Market::new(*instrument, &config)).collect(),
             live: LiveOrders::new(config.sessions, count, config.live_orders_max as usize),
@@ -98,7 +98,7 @@ impl Crowd {
             schedule,
             opened: 0,
             new_order_due,
-            chores: Chores::default(),
+            follow_ups: FollowUps::default(),
             waiting: None,
         })
     }
@@ -109,7 +109,7 @@ impl Crowd {
     }
 
     /// Drops a request that will not be sent, so that its order does not count as open.
-    pub fn drop_unsent(&mut self, action: &CrowdAction) {
+    pub fn drop_unsent(&mut self, action: &FlowRequest) {
         if let OrderRequest::Enter(EnterOrder { user_ref, .. })
         | OrderRequest::Replace(ReplaceOrder { user_ref, .. }) = action.request
         {
@@ -128,7 +128,7 @@ impl Crowd {
     }
 
     /// Returns the next request if it is due by `elapsed` since the start of the flow; call until `None`.
-    pub fn poll(&mut self, elapsed: Nanos) -> Option<CrowdAction> {
+    pub fn poll(&mut self, elapsed: Nanos) -> Option<FlowRequest> {
         let action = self.waiting.take().unwrap_or_else(|| self.make());
         if action.due <= elapsed {
             return Some(action);
@@ -141,7 +141,7 @@ impl Crowd {
     pub fn on_event(&mut self, session: u16, event: &OrderEventKind) {
         let user_ref = event.user_ref();
         let Some(order) = self.live.find(session, user_ref) else { return };
-        let is_gone = match *event {
+        let is_closed = match *event {
             OrderEventKind::Executed { qty, .. } => {
                 order.cum_qty.0 = order.cum_qty.0.saturating_add(qty.0);
                 order.cum_qty >= order.qty
@@ -162,30 +162,30 @@ impl Crowd {
             | OrderEventKind::MassCanceled(_)
             | OrderEventKind::OrderEntrySet(_) => false,
         };
-        if is_gone {
+        if is_closed {
             self.live.remove(session, user_ref);
         }
     }
 
-    /// Number of an instrument's open orders, as known from [`Crowd::on_event`].
+    /// Number of an instrument's open orders, as known from [`BackgroundFlow::on_event`].
     #[must_use]
     pub fn live_count(&self, instrument: InstrumentId) -> usize {
         let index = usize::from(instrument.0).wrapping_sub(1);
         if index < self.markets.len() { self.live.len(index as u16) } else { 0 }
     }
 
-    fn make(&mut self) -> CrowdAction {
+    fn make(&mut self) -> FlowRequest {
         if self.opened < self.config.opening_len(self.markets.len()) {
             return self.make_opening();
         }
-        if let Some(action) = self.make_chore() {
+        if let Some(action) = self.make_follow_up() {
             return action;
         }
         self.make_new()
     }
 
     /// Makes opening orders: both sides of every instrument at the first level, then at the next, and so on.
-    fn make_opening(&mut self) -> CrowdAction {
+    fn make_opening(&mut self) -> FlowRequest {
         let index = self.opened;
         let due = self.config.opening_due(index);
         self.opened += 1;
@@ -197,7 +197,7 @@ impl Crowd {
         self.enter(due, instrument, side, Some(price))
     }
 
-    fn make_new(&mut self) -> CrowdAction {
+    fn make_new(&mut self) -> FlowRequest {
         let instrument = self.draw.below(self.markets.len() as u64) as u16;
         if self.live.is_full(instrument)
             && let Some(action) = self.cancel(self.new_order_due, instrument)
@@ -207,12 +207,12 @@ impl Crowd {
         let due = self.new_order_due;
         self.new_order_due = self.schedule.next();
         self.walk(instrument);
-        self.plan_chores(instrument, due);
+        self.plan_follow_ups(instrument, due);
         let side = Side::BOTH[self.draw.below(2) as usize];
         if self.draw.chance_ppm(self.config.marketable_ppm) {
             return self.enter(due, instrument, side, None);
         }
-        let level = self.draw_level();
+        let level = self.sample_level();
         let price = self.markets[usize::from(instrument)].passive_price(side, level);
         self.enter(due, instrument, side, Some(price))
     }
@@ -224,7 +224,7 @@ impl Crowd {
     }
 
     /// Plans the cancels after a new order so that the number of open orders stays near its target.
-    fn plan_chores(&mut self, instrument: u16, due: Nanos) {
+    fn plan_follow_ups(&mut self, instrument: u16, due: Nanos) {
         let target = u64::from(self.config.live_orders_max) * TARGET_NUMERATOR / TARGET_DENOMINATOR;
         let passive_ppm = PPM.saturating_sub(self.config.marketable_ppm.into());
         let cancel_ppm = passive_ppm * self.live.len(instrument) as u64 / target;
@@ -233,18 +233,18 @@ impl Crowd {
         let reduces = u32::from(self.draw.chance_ppm(REDUCE_PPM));
         let left = [cancels as u32, replaces, reduces];
         let gap = Nanos((self.new_order_due - due).0 / u64::from(left.iter().sum::<u32>() + 1));
-        self.chores = Chores { instrument, left, due: due + gap, gap };
+        self.follow_ups = FollowUps { instrument, left, due: due + gap, gap };
     }
 
-    fn make_chore(&mut self) -> Option<CrowdAction> {
-        let kinds = [Crowd::cancel, Crowd::replace, Crowd::reduce];
-        let Chores { instrument, due, gap, .. } = self.chores;
-        while let Some(kind) = self.chores.left.iter().position(|left| *left != 0) {
-            self.chores.left[kind] -= 1;
+    fn make_follow_up(&mut self) -> Option<FlowRequest> {
+        let kinds = [BackgroundFlow::cancel, BackgroundFlow::replace, BackgroundFlow::reduce];
+        let FollowUps { instrument, due, gap, .. } = self.follow_ups;
+        while let Some(kind) = self.follow_ups.left.iter().position(|left| *left != 0) {
+            self.follow_ups.left[kind] -= 1;
             if self.live.len(instrument) != 0
                 && let Some(action) = kinds[kind](self, due, instrument)
             {
-                self.chores.due = due + gap;
+                self.follow_ups.due = due + gap;
                 return Some(action);
             }
         }
@@ -252,16 +252,16 @@ impl Crowd {
     }
 
     /// Enters an order that rests at a price; without a price, an IOC order through the hidden price.
-    fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> CrowdAction {
+    fn enter(&mut self, due: Nanos, instrument: u16, side: Side, resting: Option<Price>) -> FlowRequest {
         let session = self.draw.below(self.config.sessions.into()) as u16;
         let session = match resting {
-            Some(_) => self.live.session_with_room(session),
+            Some(_) => self.live.session_with_capacity(session),
             None => self.live.session_with_numbers(session),
         };
-        let qty = self.draw_qty(instrument);
+        let qty = self.sample_qty(instrument);
         let market = &self.markets[usize::from(instrument)];
         let price = resting.unwrap_or_else(|| market.crossing_price(side, self.draw.geometric(200)));
-        let Some(user_ref) = self.live.take_user_ref(session) else { return silence() };
+        let Some(user_ref) = self.live.take_user_ref(session) else { return never_due() };
         let order = EnterOrder::limit(user_ref, market.instrument.id, side, qty, price);
         let time_in_force = if resting.is_some() {
             self.live.insert(LiveOrder {
@@ -277,21 +277,21 @@ impl Crowd {
         } else {
             TimeInForce::Ioc
         };
-        CrowdAction { due, session, request: OrderRequest::Enter(EnterOrder { time_in_force, ..order }) }
+        FlowRequest { due, session, request: OrderRequest::Enter(EnterOrder { time_in_force, ..order }) }
     }
 
     /// Cancels an order; the instrument must have an open order.
-    fn cancel(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
+    fn cancel(&mut self, due: Nanos, instrument: u16) -> Option<FlowRequest> {
         let order = self.choose(instrument);
         self.live.remove(order.session, order.user_ref);
         let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty: Qty::ZERO });
-        Some(CrowdAction { due, session: order.session, request })
+        Some(FlowRequest { due, session: order.session, request })
     }
 
     /// Replaces an order; the instrument must have an open order.
-    fn replace(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
+    fn replace(&mut self, due: Nanos, instrument: u16) -> Option<FlowRequest> {
         let order = self.choose(instrument);
-        let level = self.draw_level();
+        let level = self.sample_level();
         let price = self.markets[usize::from(instrument)].passive_price(order.side, level);
         if price == order.price {
             return None;
@@ -300,11 +300,11 @@ impl Crowd {
         self.live.remove(order.session, order.user_ref);
         self.live.insert(LiveOrder { user_ref, price, ..order });
         let request = OrderRequest::Replace(ReplaceOrder::limit(order.user_ref, user_ref, order.qty, price));
-        Some(CrowdAction { due, session: order.session, request })
+        Some(FlowRequest { due, session: order.session, request })
     }
 
     /// Reduces an order to half of its known remaining quantity; the instrument must have an open order.
-    fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<CrowdAction> {
+    fn reduce(&mut self, due: Nanos, instrument: u16) -> Option<FlowRequest> {
         let order = self.choose(instrument);
         let lot = self.markets[usize::from(instrument)].instrument.lot_size.0;
         let left = order.qty.0.saturating_sub(order.cum_qty.0) / 2 / lot * lot;
@@ -313,7 +313,7 @@ impl Crowd {
         }
         let qty = Qty(order.cum_qty.0 + left);
         let request = OrderRequest::Cancel(CancelOrder { user_ref: order.user_ref, qty });
-        Some(CrowdAction { due, session: order.session, request })
+        Some(FlowRequest { due, session: order.session, request })
     }
 
     fn choose(&mut self, instrument: u16) -> LiveOrder {
@@ -333,7 +333,7 @@ impl Crowd {
     }
 
     /// Draws a level: a few orders join the front; the others use the sum of two geometric distances.
-    fn draw_level(&mut self) -> u64 {
+    fn sample_level(&mut self) -> u64 {
         if self.draw.below(JOINERS_ONE_IN) == 0 {
             return self.draw.below(JOINER_LEVELS);
         }
@@ -341,7 +341,7 @@ impl Crowd {
         self.draw.geometric(half) + self.draw.geometric(half)
     }
 
-    fn draw_qty(&mut self, instrument: u16) -> Qty {
+    fn sample_qty(&mut self, instrument: u16) -> Qty {
         let Instrument { lot_size, max_qty, .. } = self.markets[usize::from(instrument)].instrument;
         let lots = u64::from(self.config.qty_lots) * (1 + self.draw.geometric(100));
         Qty(lots.clamp(1, max_qty.0 / lot_size.0) * lot_size.0)
@@ -350,9 +350,9 @@ impl Crowd {
 
 /// Returns a request that never falls due, because no session has a number left.
 #[cold]
-fn silence() -> CrowdAction {
+fn never_due() -> FlowRequest {
     let request = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(0), qty: Qty::ZERO });
-    CrowdAction { due: Nanos::MAX, session: 0, request }
+    FlowRequest { due: Nanos::MAX, session: 0, request }
 }
 
 #[cfg(test)]

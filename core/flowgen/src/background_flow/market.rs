@@ -2,7 +2,7 @@
 
 use tickpath_types::{Instrument, Price, Side};
 
-use super::config::{CrowdConfig, SUBTICKS};
+use super::config::{BackgroundFlowConfig, SUBTICKS};
 use crate::live::LiveOrder;
 
 /// An instrument with the hidden price on which its order prices are based.
@@ -17,7 +17,7 @@ pub(super) struct Market {
 }
 
 impl Market {
-    pub fn new(instrument: Instrument, config: &CrowdConfig) -> Market {
+    pub fn new(instrument: Instrument, config: &BackgroundFlowConfig) -> Market {
         let tick = instrument.tick_size.0;
         // The opening's levels separate the bounds from the collar, so that both sides always fit.
         let margin = i64::from(config.opening_levels) * SUBTICKS;
@@ -49,8 +49,8 @@ impl Market {
         let front = if side == Side::Buy { below } else { below + 1 };
         let (low, high) = (self.instrument.collar_low.0, self.instrument.collar_high.0);
         let lowest = low.div_euclid(tick) + i64::from(low.rem_euclid(tick) != 0);
-        let wanted = front.saturating_add(side.sign().saturating_mul(ticks_in));
-        Price(wanted.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
+        let target = front.saturating_add(side.sign().saturating_mul(ticks_in));
+        Price(target.clamp(lowest.max(1), high.div_euclid(tick)) * tick)
     }
 
     /// True if the order is on the wrong side of the hidden price.

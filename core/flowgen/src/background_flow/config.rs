@@ -9,16 +9,16 @@ pub(super) const PPM: u64 = 1_000_000;
 /// Units of the hidden price per tick.
 pub(super) const SUBTICKS: i64 = 1_024;
 
-/// Settings of a [`Crowd`](crate::Crowd).
+/// Settings of a [`BackgroundFlow`](crate::BackgroundFlow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrowdConfig {
+pub struct BackgroundFlowConfig {
     /// Seed of the whole flow.
     pub seed: u64,
-    /// New orders per second over all instruments, 1 to [`CrowdConfig::RATE_MAX`]. Other requests are extra.
+    /// New orders per second over all instruments, 1 to [`BackgroundFlowConfig::RATE_MAX`]. Other requests are extra.
     pub rate: u32,
-    /// Order entry sessions that share the flow, 1 to [`CrowdConfig::SESSIONS_MAX`].
+    /// Order entry sessions that share the flow, 1 to [`BackgroundFlowConfig::SESSIONS_MAX`].
     pub sessions: u16,
-    /// Maximum number of open orders per instrument, 16 to [`CrowdConfig::LIVE_ORDERS_MAX`]. About three
+    /// Maximum number of open orders per instrument, 16 to [`BackgroundFlowConfig::LIVE_ORDERS_MAX`]. About three
     /// quarters of it are open once the market has filled up.
     pub live_orders_max: u32,
     /// Share of new orders that trade at once (IOC through the hidden price), in parts per million.
@@ -37,9 +37,9 @@ pub struct CrowdConfig {
     pub opening_rate: u32,
 }
 
-impl Default for CrowdConfig {
+impl Default for BackgroundFlowConfig {
     fn default() -> Self {
-        CrowdConfig {
+        BackgroundFlowConfig {
             seed: 1,
             rate: 20_000,
             sessions: 4,
@@ -55,7 +55,7 @@ impl Default for CrowdConfig {
     }
 }
 
-impl CrowdConfig {
+impl BackgroundFlowConfig {
     /// Maximum rate, for new orders and for the opening.
     pub const RATE_MAX: u32 = 100_000_000;
     /// Maximum number of sessions.
@@ -78,10 +78,10 @@ impl CrowdConfig {
     pub(super) fn check(&self, instruments: &[Instrument]) -> Result<(), ConfigError> {
         let live_min = self.opening_len(1).max(16);
         for (name, value, min, max) in [
-            ("rate", self.rate.into(), 1, CrowdConfig::RATE_MAX.into()),
-            ("opening_rate", self.opening_rate.into(), 1, CrowdConfig::RATE_MAX.into()),
-            ("sessions", self.sessions.into(), 1, CrowdConfig::SESSIONS_MAX.into()),
-            ("live_orders_max", self.live_orders_max.into(), live_min, CrowdConfig::LIVE_ORDERS_MAX.into()),
+            ("rate", self.rate.into(), 1, BackgroundFlowConfig::RATE_MAX.into()),
+            ("opening_rate", self.opening_rate.into(), 1, BackgroundFlowConfig::RATE_MAX.into()),
+            ("sessions", self.sessions.into(), 1, BackgroundFlowConfig::SESSIONS_MAX.into()),
+            ("live_orders_max", self.live_orders_max.into(), live_min, BackgroundFlowConfig::LIVE_ORDERS_MAX.into()),
             ("marketable_ppm", self.marketable_ppm.into(), 0, PPM),
             ("qty_lots", self.qty_lots.into(), 1, u32::MAX.into()),
             ("opening_levels", self.opening_levels.into(), 1, 1_000),
@@ -94,7 +94,7 @@ impl CrowdConfig {
         ConfigError::unless(!instruments.is_empty(), || {
             "no instruments: a crowd needs at least one".to_owned()
         })?;
-        let narrow = instruments.iter().find(|instrument| !self.has_room_in(instrument));
+        let narrow = instruments.iter().find(|instrument| !self.fits_opening(instrument));
         narrow.map_or(Ok(()), |Instrument { id, .. }| {
             Err(ConfigError(format!(
                 "instrument {id} has no room for the opening: widen its collar, or choose fewer opening_levels"
@@ -102,7 +102,7 @@ impl CrowdConfig {
         })
     }
 
-    fn has_room_in(&self, instrument: &Instrument) -> bool {
+    fn fits_opening(&self, instrument: &Instrument) -> bool {
         let tick = instrument.tick_size.0;
         if tick <= 0 || instrument.lot_size.is_zero() || instrument.max_qty < instrument.lot_size {
             return false;

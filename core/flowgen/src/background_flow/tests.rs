@@ -14,13 +14,13 @@ fn instruments() -> Vec<Instrument> {
     (1..=8).map(instrument).collect()
 }
 
-fn crowd(config: CrowdConfig) -> Crowd {
-    Crowd::new(config, &instruments()).unwrap()
+fn flow(config: BackgroundFlowConfig) -> BackgroundFlow {
+    BackgroundFlow::new(config, &instruments()).unwrap()
 }
 
 /// A flow small enough to settle within one second.
-fn small() -> CrowdConfig {
-    CrowdConfig {
+fn small() -> BackgroundFlowConfig {
+    BackgroundFlowConfig {
         live_orders_max: 400,
         opening_levels: 10,
         opening_orders_per_level: 5,
@@ -28,28 +28,28 @@ fn small() -> CrowdConfig {
     }
 }
 
-fn opening_end(crowd: &Crowd) -> Nanos {
-    crowd.config.opening_due(crowd.config.opening_len(crowd.markets.len()))
+fn opening_end(flow: &BackgroundFlow) -> Nanos {
+    flow.config.opening_due(flow.config.opening_len(flow.markets.len()))
 }
 
 #[test]
-fn an_order_that_is_never_sent_is_not_open_after_a_mass_cancel() {
-    let open = |crowd: &Crowd| (1..=8).map(|id| crowd.live_count(InstrumentId(id))).sum::<usize>();
-    let mut crowd = crowd(CrowdConfig { sessions: 1, ..small() });
+fn an_unsent_order_is_not_open_after_a_mass_cancel() {
+    let open = |flow: &BackgroundFlow| (1..=8).map(|id| flow.live_count(InstrumentId(id))).sum::<usize>();
+    let mut flow = flow(BackgroundFlowConfig { sessions: 1, ..small() });
     let mut sent = 0;
-    while crowd.poll(Nanos::from_micros(100)).is_some() {
+    while flow.poll(Nanos::from_micros(100)).is_some() {
         sent += 1;
     }
-    assert_eq!(open(&crowd), sent + 1, "the next is made and waits");
-    assert!(matches!(crowd.cancel_all(0), Some(OrderRequest::MassCancel(_))));
-    assert_eq!(open(&crowd), sent);
+    assert_eq!(open(&flow), sent + 1, "the next is made and waits");
+    assert!(matches!(flow.cancel_all(0), Some(OrderRequest::MassCancel(_))));
+    assert_eq!(open(&flow), sent);
 }
 
 /// A venue that the flow trades on. It reports its events to the flow unless it is deaf.
 struct Venue {
     engine: Engine<FastBooks<Owner>>,
-    crowd: Crowd,
-    is_deaf: bool,
+    flow: BackgroundFlow,
+    is_open_loop: bool,
     log: Log,
     new_orders: u64,
 }
@@ -75,9 +75,9 @@ impl EventListener for Log {
 }
 
 impl Venue {
-    fn new(config: CrowdConfig, is_deaf: bool) -> Venue {
+    fn new(config: BackgroundFlowConfig, is_open_loop: bool) -> Venue {
         let engine = Engine::new(&instruments(), EngineLimits::default()).unwrap();
-        let mut venue = Venue { engine, crowd: crowd(config), is_deaf, log: Log::default(), new_orders: 0 };
+        let mut venue = Venue { engine, flow: flow(config), is_open_loop, log: Log::default(), new_orders: 0 };
         for id in 1..=8 {
             let kind =
                 CommandKind::OpenInstrument { instrument: InstrumentId(id), state: TradingState::Trading };
@@ -91,14 +91,14 @@ impl Venue {
         let command = Command { sequence, session: SessionId(session), ts, kind };
         self.engine.apply(&command, &mut self.log);
         for answer in std::mem::take(&mut self.log.answers) {
-            if !self.is_deaf {
-                self.crowd.on_event(answer.session.0, &answer.kind);
+            if !self.is_open_loop {
+                self.flow.on_event(answer.session.0, &answer.kind);
             }
         }
     }
 
     fn run(&mut self, until: Nanos) {
-        while let Some(action) = self.crowd.poll(until) {
+        while let Some(action) = self.flow.poll(until) {
             self.new_orders += u64::from(matches!(action.request, OrderRequest::Enter(_)));
             self.apply(action.session, action.due, CommandKind::Order(action.request));
         }
@@ -118,9 +118,9 @@ impl Venue {
 
 #[test]
 fn the_market_is_two_sided_at_once_and_stays_so() {
-    for is_deaf in [false, true] {
-        let mut venue = Venue::new(small(), is_deaf);
-        let opening = opening_end(&venue.crowd);
+    for is_open_loop in [false, true] {
+        let mut venue = Venue::new(small(), is_open_loop);
+        let opening = opening_end(&venue.flow);
         assert_eq!(opening, Nanos::from_millis(8));
         let mut spreads = Vec::new();
         for step in 0..200 {
@@ -129,11 +129,11 @@ fn the_market_is_two_sided_at_once_and_stays_so() {
         }
         spreads.sort_unstable();
         let median = spreads[spreads.len() / 2];
-        assert!((1..=3).contains(&median), "deaf {is_deaf}: median spread {median}");
-        assert!(*spreads.last().unwrap() <= 15, "deaf {is_deaf}: widest {:?}", spreads.last());
+        assert!((1..=3).contains(&median), "deaf {is_open_loop}: median spread {median}");
+        assert!(*spreads.last().unwrap() <= 15, "deaf {is_open_loop}: widest {:?}", spreads.last());
 
         let trades_per_mille = venue.log.trades * 1_000 / venue.new_orders;
-        assert!((50..=250).contains(&trades_per_mille), "deaf {is_deaf}: {trades_per_mille}");
+        assert!((50..=250).contains(&trades_per_mille), "deaf {is_open_loop}: {trades_per_mille}");
         assert!(
             venue.log.rejects.iter().all(|reason| *reason == RejectReason::UnknownOrder),
             "only replacements of orders that have just traded: {:?}",
@@ -143,12 +143,12 @@ fn the_market_is_two_sided_at_once_and_stays_so() {
 }
 
 #[test]
-fn a_crowd_that_listens_knows_what_rests() {
+fn a_flow_with_events_knows_its_open_orders() {
     let mut venue = Venue::new(small(), false);
     venue.run(SECOND);
     venue.run(SECOND + SECOND);
     let resting: Vec<usize> = (1..=8).map(|id| venue.resting(id)).collect();
-    let known: Vec<usize> = (1..=8).map(|id| venue.crowd.live_count(InstrumentId(id))).collect();
+    let known: Vec<usize> = (1..=8).map(|id| venue.flow.live_count(InstrumentId(id))).collect();
     let differ: usize = resting.iter().zip(&known).map(|(resting, known)| resting.abs_diff(*known)).sum();
     assert!(differ <= 1, "at most the one action that waits for its time: {resting:?} {known:?}");
     assert!(resting.iter().all(|count| (200..=330).contains(count)), "{resting:?} of a target of 300");
@@ -157,21 +157,21 @@ fn a_crowd_that_listens_knows_what_rests() {
 
 #[test]
 fn the_number_of_open_orders_is_bounded() {
-    let config = CrowdConfig { live_orders_max: 100, marketable_ppm: 0, ..small() };
-    let mut crowd = crowd(config);
+    let config = BackgroundFlowConfig { live_orders_max: 100, marketable_ppm: 0, ..small() };
+    let mut flow = flow(config);
     let mut largest = 0;
-    while crowd.poll(SECOND).is_some() {
-        largest = (1..=8).map(|id| crowd.live_count(InstrumentId(id))).max().unwrap().max(largest);
+    while flow.poll(SECOND).is_some() {
+        largest = (1..=8).map(|id| flow.live_count(InstrumentId(id))).max().unwrap().max(largest);
     }
     assert_eq!(largest, 100, "the opening alone reaches the bound, and nothing passes it");
 }
 
 #[test]
-fn numbers_rise_and_every_field_is_valid() {
-    let mut crowd = crowd(small());
+fn numbers_increase_and_every_field_is_valid() {
+    let mut flow = flow(small());
     let mut last = [0_u32; 4];
     let mut due = Nanos::ZERO;
-    while let Some(action) = crowd.poll(SECOND) {
+    while let Some(action) = flow.poll(SECOND) {
         assert!(action.due >= due);
         due = action.due;
         if action.request.is_new_order() {
@@ -192,11 +192,11 @@ fn numbers_rise_and_every_field_is_valid() {
 }
 
 #[test]
-fn prices_stay_in_a_narrow_collar_however_far_the_hidden_price_walks() {
+fn prices_stay_within_a_narrow_collar() {
     let narrow = Instrument { collar_low: Price(999_050), collar_high: Price(1_000_990), ..instrument(1) };
-    let config = CrowdConfig { opening_levels: 5, step_subticks: 50_000, depth_ticks: 100, ..small() };
-    let mut crowd = Crowd::new(config, &[narrow]).unwrap();
-    while let Some(action) = crowd.poll(SECOND) {
+    let config = BackgroundFlowConfig { opening_levels: 5, step_subticks: 50_000, depth_ticks: 100, ..small() };
+    let mut flow = BackgroundFlow::new(config, &[narrow]).unwrap();
+    while let Some(action) = flow.poll(SECOND) {
         if let OrderRequest::Enter(EnterOrder { price, .. }) = action.request {
             assert!(narrow.is_on_tick(price) && narrow.is_within_collar(price), "{price}");
         }
@@ -204,12 +204,12 @@ fn prices_stay_in_a_narrow_collar_however_far_the_hidden_price_walks() {
 }
 
 #[test]
-fn new_orders_come_at_the_rate_whatever_the_venue_does() {
-    let due = |is_deaf| {
-        let mut venue = Venue::new(small(), is_deaf);
-        let start = opening_end(&venue.crowd);
+fn new_orders_follow_the_rate_whatever_the_venue_does() {
+    let due = |is_open_loop| {
+        let mut venue = Venue::new(small(), is_open_loop);
+        let start = opening_end(&venue.flow);
         let mut due = Vec::new();
-        while let Some(action) = venue.crowd.poll(start + SECOND) {
+        while let Some(action) = venue.flow.poll(start + SECOND) {
             if matches!(action.request, OrderRequest::Enter(_)) && action.due > start {
                 due.push(action.due);
             }
@@ -217,20 +217,20 @@ fn new_orders_come_at_the_rate_whatever_the_venue_does() {
         }
         due
     };
-    let heard = due(false);
-    assert!(heard.len().abs_diff(20_000) < 600, "{}", heard.len());
-    assert_eq!(heard, due(true));
+    let closed_loop = due(false);
+    assert!(closed_loop.len().abs_diff(20_000) < 600, "{}", closed_loop.len());
+    assert_eq!(closed_loop, due(true));
 }
 
 #[test]
 fn settings_out_of_range_are_named() {
-    let error = |config| Crowd::new(config, &instruments()).unwrap_err().to_string();
-    assert!(error(CrowdConfig { rate: 0, ..small() }).contains("rate is 0"));
-    assert!(error(CrowdConfig { sessions: 1_025, ..small() }).contains("sessions is 1025"));
-    assert!(error(CrowdConfig { live_orders_max: 99, ..small() }).contains("choose 100 to"));
+    let error = |config| BackgroundFlow::new(config, &instruments()).unwrap_err().to_string();
+    assert!(error(BackgroundFlowConfig { rate: 0, ..small() }).contains("rate is 0"));
+    assert!(error(BackgroundFlowConfig { sessions: 1_025, ..small() }).contains("sessions is 1025"));
+    assert!(error(BackgroundFlowConfig { live_orders_max: 99, ..small() }).contains("choose 100 to"));
 
     let new = |instruments: &[Instrument]| {
-        Crowd::new(small(), instruments).map(|_| ()).map_err(|error| error.to_string())
+        BackgroundFlow::new(small(), instruments).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(new(&[]).unwrap_err(), "no instruments: a crowd needs at least one");
     let exact = Instrument { collar_low: Price(999_000), collar_high: Price(1_001_000), ..instrument(1) };
@@ -243,15 +243,15 @@ fn settings_out_of_range_are_named() {
 #[test]
 fn a_seed_gives_the_same_flow_for_ever() {
     let hash = |seed| {
-        let mut crowd = crowd(CrowdConfig { seed, ..CrowdConfig::default() });
-        (0..50_000).flat_map(|_| fields(&crowd.poll(Nanos::MAX).unwrap())).fold(0xCBF2_9CE4_8422_2325, fnv1a)
+        let mut flow = flow(BackgroundFlowConfig { seed, ..BackgroundFlowConfig::default() });
+        (0..50_000).flat_map(|_| fields(&flow.poll(Nanos::MAX).unwrap())).fold(0xCBF2_9CE4_8422_2325, fnv1a)
     };
     assert_eq!(hash(1), hash(1));
     assert_ne!(hash(1), hash(2));
     assert_eq!(hash(1), 4_447_444_342_879_544_896);
 }
 
-fn fields(action: &CrowdAction) -> [u64; 6] {
+fn fields(action: &FlowRequest) -> [u64; 6] {
     let (kind, side, qty, price) = match action.request {
         OrderRequest::Enter(order) => {
             (u64::from(order.instrument.0), order.side as u64, order.qty.0, order.price.0)
@@ -271,20 +271,20 @@ fn fnv1a(hash: u64, word: u64) -> u64 {
 }
 
 #[test]
-fn sessions_without_numbers_leave_the_flow_to_the_others_until_all_are_out() {
-    let config = CrowdConfig { sessions: 2, ..small() };
+fn sessions_without_numbers_leave_the_flow_to_the_others() {
+    let config = BackgroundFlowConfig { sessions: 2, ..small() };
     let mut venue = Venue::new(config, false);
-    let opening = opening_end(&venue.crowd);
+    let opening = opening_end(&venue.flow);
     venue.run(opening);
-    venue.crowd.number_from(0, UserRefNum(u32::MAX - 3));
+    venue.flow.number_from(0, UserRefNum(u32::MAX - 3));
     venue.run(opening + SECOND);
     let made = venue.new_orders;
     assert!(made > 1_000 && venue.engine.last_user_ref(SessionId(0)).0 == u32::MAX - 1);
 
-    venue.crowd.number_from(1, UserRefNum(u32::MAX - 3));
+    venue.flow.number_from(1, UserRefNum(u32::MAX - 3));
     venue.run(opening + Nanos(3 * SECOND.0));
     assert_eq!(venue.engine.last_user_ref(SessionId(1)).0, u32::MAX - 1);
     assert!(venue.new_orders <= made + 4, "three more, and one that was made before");
-    assert_eq!(venue.crowd.poll(opening + Nanos(100 * SECOND.0)), None, "it is silent from then on");
+    assert_eq!(venue.flow.poll(opening + Nanos(100 * SECOND.0)), None, "it is silent from then on");
     assert_eq!(venue.log.rejects, [], "and no number was used twice");
 }
