@@ -331,9 +331,9 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_overwrites_the_oldest_and_tells_the_loss() {
-        for (asked, capacity) in [(0, 1), (1, 1), (2, 2), (5, 8)] {
-            let (mut sender, receiver) = channel::<MarketUpdate>(asked);
+    fn a_full_ring_overwrites_the_oldest_and_reports_the_loss() {
+        for (requested, capacity) in [(0, 1), (1, 1), (2, 2), (5, 8)] {
+            let (mut sender, receiver) = channel::<MarketUpdate>(requested);
             assert_eq!((sender.capacity() as u64, receiver.capacity() as u64), (capacity, capacity));
             for excess in 0..=3 * capacity {
                 let mut receiver = receiver.clone();
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_being_written_counts_as_lost_and_a_new_one_as_not_there() {
+    fn a_message_being_written_counts_as_lost_or_not_yet_sent() {
         let (mut sender, mut receiver) = channel::<u64>(2);
         sender.send(1);
         sender.send(2);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_begins_where_it_is_told_to() {
+    fn a_receiver_starts_at_the_given_position() {
         let (mut sender, mut receiver) = channel::<u64>(4);
         (0..6).for_each(|item| sender.send(item));
         receiver.seek(3);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_lies_in_memory_given_from_outside() {
+    fn a_ring_uses_the_given_memory() {
         let lines = SharedLines::zeroed(lines_of::<MarketUpdate>(4));
         let mut receiver = Receiver::<MarketUpdate>::over(lines.clone()).unwrap();
         let mut sender = Sender::<MarketUpdate>::over(lines.clone()).unwrap();
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_memory_holds_a_receive_ends() {
+    fn a_receive_ends_whatever_the_memory_holds() {
         for word in [1, 2, u64::MAX, u64::MAX - 1, 1 << 63] {
             let lines = SharedLines::zeroed(lines_of::<u64>(2));
             let mut early = Receiver::<u64>::over(lines.clone()).unwrap();
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn either_side_notices_that_the_other_went() {
+    fn each_side_detects_a_disconnect() {
         let (mut sender, mut receiver) = channel::<u64>(2);
         let other = receiver.clone();
         drop(other);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_but_ten_is_no_digit_wherever_it_is() {
+    fn only_ten_bytes_are_digits_at_any_position() {
         for byte in bytes() {
             for place in 0..64 {
                 let mut bytes = *b"0123456789012345678901234567890123456789012345678901234567890123";
@@ -263,19 +263,19 @@ mod tests {
     }
 
     #[test]
-    fn digits_and_others_side_by_side_are_told_apart() {
+    fn adjacent_digits_and_non_digits_are_distinguished() {
         // Words with every pattern of eight bytes, to detect carries from one byte into the next.
-        for marks in bytes().map(u64::from) {
+        for bits in bytes().map(u64::from) {
             for others in [[b'/', b':'], [b'\xff', b'\x80'], [b'\0', b'\xb0']] {
-                let bytes: [u8; 64] = std::array::from_fn(|place| match marks >> (place % 8) & 1 {
+                let bytes: [u8; 64] = std::array::from_fn(|place| match bits >> (place % 8) & 1 {
                     1 => others[place / 8 % 2],
                     _ => [b'9', b'0'][place % 2],
                 });
-                let expected = u64::from_ne_bytes([marks as u8; 8]);
+                let expected = u64::from_ne_bytes([bits as u8; 8]);
                 assert_eq!(
                     (non_digits(&bytes), portable_non_digits(&bytes)),
                     (expected, expected),
-                    "{marks}"
+                    "{bits}"
                 );
             }
         }

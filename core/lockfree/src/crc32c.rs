@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn the_check_value_is_that_of_the_catalogue() {
+    fn the_check_value_matches_the_catalogue() {
         assert_eq!(plain(b"123456789"), 0xe306_9283);
         assert_eq!(checksum(b"123456789"), 0xe306_9283);
         assert_eq!(checksum(b""), 0);
     }
 
     #[test]
-    fn instruction_and_tables_agree_with_the_plain_loop_for_every_length() {
+    fn instruction_and_tables_match_the_simple_loop_for_every_length() {
         let len = if cfg!(miri) { 24 } else { 200_u32 };
         let bytes: Vec<u8> = (0..len).map(|at| (at * 37 + at / 7) as u8).collect();
         for from in 0..9 {

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_is_refused() {
+    fn parts_beyond_the_end_are_rejected() {
         let lines = SharedLines::zeroed(2);
         assert!(lines.part(1, 1).is_some() && lines.part(2, 0).is_some());
         assert!(

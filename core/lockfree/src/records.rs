@@ -332,9 +332,9 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_drops_the_new_record_and_counts_it() {
-        for (asked, capacity) in [(0, 1), (1, 1), (2, 2), (3, 4), (8, 8), (100, 128)] {
-            let (mut producer, mut consumer) = channel::<u64>(asked);
+    fn a_full_ring_drops_and_counts_the_new_record() {
+        for (requested, capacity) in [(0, 1), (1, 1), (2, 2), (3, 4), (8, 8), (100, 128)] {
+            let (mut producer, mut consumer) = channel::<u64>(requested);
             assert_eq!((producer.capacity(), consumer.capacity()), (capacity, capacity));
             let capacity = capacity as u64;
             assert!((0..capacity).all(|record| producer.push(record)));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn order_holds_over_many_laps_at_every_fill_and_drain_size() {
+    fn order_holds_over_many_wraps_at_every_fill_and_drain_size() {
         let (mut producer, mut consumer) = channel::<u64>(16);
         let (mut next_in, mut next_out) = (0, 0);
         for round in 0_u64..400 {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn discard_forgets_what_is_hidden_and_keeps_what_was_published() {
+    fn discard_drops_unpublished_records_only() {
         let (mut producer, mut consumer) = channel::<u64>(16);
         producer.discard();
         (0..3).for_each(|record| assert!(producer.push(record)));
@@ -409,7 +409,7 @@ mod tests {
 
     /// The ring has chunks of 4, and publishes a chunk when the next one is begun.
     #[test]
-    fn discard_at_the_ends_of_chunks_laps_and_of_the_room() {
+    fn discard_at_the_ends_of_chunks_wraps_and_capacity() {
         for start in [0, 3, 4, 13, 15] {
             for pushed in 0..=16 {
                 let (mut producer, mut consumer) = channel::<u64>(16);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_ring_dropped_cannot_be_discarded() {
+    fn records_dropped_by_a_full_ring_cannot_be_discarded() {
         let (mut producer, mut consumer) = channel::<u64>(4);
         (0..5).for_each(|record| _ = producer.push(record));
         producer.discard();
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn either_half_notices_that_the_other_went() {
+    fn each_half_detects_a_disconnect() {
         let (mut producer, mut consumer) = channel::<u64>(8);
         producer.push(5);
         assert!(!consumer.is_disconnected() && !producer.is_abandoned());

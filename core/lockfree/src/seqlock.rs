@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_value_is_read_as_often_as_one_likes() {
+    fn the_latest_value_can_be_read_repeatedly() {
         let (mut writer, reader) = cell([1_u8; 3], &[[0_u64; 2]; 2]);
         let other = reader.clone();
         let mut rows = [[9; 2]; 2];
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_beyond_the_number_are_left_out_and_missing_ones_stay() {
+    fn extra_rows_are_ignored_and_missing_ones_are_unchanged() {
         let (mut writer, reader) = cell((), &[1_u32, 2]);
         assert_eq!(reader.row_count(), 2);
         writer.write(&(), [5, 6, 7]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_does_not_end_is_busy_and_the_next_one_heals_it() {
+    fn an_unfinished_write_is_busy_until_the_next_write() {
         let (mut writer, reader) = cell::<u64, u64>(1, &[]);
         writer.shared.sequence.store(writer.sequence + 1, Ordering::Relaxed);
         assert_eq!(reader.try_read(&mut []), Err(Busy));

@@ -69,12 +69,12 @@ impl<T> Ring<T> {
     }
 
     /// 1 once the producer disconnected.
-    fn producer_gone(&self) -> &AtomicU64 {
+    fn producer_disconnected(&self) -> &AtomicU64 {
         self.0.head::<1>()
     }
 
     /// 1 once the consumer disconnected.
-    fn consumer_gone(&self) -> &AtomicU64 {
+    fn consumer_disconnected(&self) -> &AtomicU64 {
         self.0.head::<2>()
     }
 }
@@ -105,7 +105,7 @@ impl<T: Payload> Producer<T> {
     /// broken](Producer::is_broken).
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
-        if self.position - self.head > self.ring.0.mask && !self.has_room() {
+        if self.position - self.head > self.ring.0.mask && !self.refresh_head() {
             return Err(Full(item));
         }
         let slot = self.ring.0.slot(self.position);
@@ -117,8 +117,8 @@ impl<T: Payload> Producer<T> {
     }
 
     /// Loads the consumer's position again.
-    fn has_room(&mut self) -> bool {
-        let Some(head) = self.look() else {
+    fn refresh_head(&mut self) -> bool {
+        let Some(head) = self.load_head() else {
             self.is_broken = true;
             return false;
         };
@@ -127,15 +127,15 @@ impl<T: Payload> Producer<T> {
     }
 
     /// The consumer's next position; `None` where it decreased, or exceeds the pushed items.
-    fn look(&self) -> Option<u64> {
+    fn load_head(&self) -> Option<u64> {
         Some(self.ring.head().load(Ordering::Acquire))
             .filter(|head| (self.head..=self.position).contains(head))
     }
 
     /// Number of items that can be pushed now; 0 where the other end has stored an impossible position.
     #[must_use]
-    pub fn room(&self) -> u64 {
-        self.look().map_or(0, |head| self.ring.0.capacity() - (self.position - head))
+    pub fn free_slots(&self) -> u64 {
+        self.load_head().map_or(0, |head| self.ring.0.capacity() - (self.position - head))
     }
 
     /// Whether the other end has stored an impossible position: it is damaged or hostile, and nothing more
@@ -148,7 +148,7 @@ impl<T: Payload> Producer<T> {
     /// Whether the consumer has announced its disconnect; a killed one does not.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
-        load_acquire(self.ring.consumer_gone()) != 0
+        load_acquire(self.ring.consumer_disconnected()) != 0
     }
 
     /// Capacity of the ring in items.
@@ -160,7 +160,7 @@ impl<T: Payload> Producer<T> {
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {
-        self.ring.producer_gone().store(1, Ordering::Release);
+        self.ring.producer_disconnected().store(1, Ordering::Release);
     }
 }
 
@@ -198,7 +198,7 @@ impl<T: Payload> Consumer<T> {
     /// popped: true and then `try_pop() == None`, in this order, means that the ring is finished.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        load_acquire(self.ring.producer_gone()) != 0
+        load_acquire(self.ring.producer_disconnected()) != 0
     }
 
     /// Capacity of the ring in items.
@@ -210,7 +210,7 @@ impl<T: Payload> Consumer<T> {
 
 impl<T> Drop for Consumer<T> {
     fn drop(&mut self) {
-        self.ring.consumer_gone().store(1, Ordering::Release);
+        self.ring.consumer_disconnected().store(1, Ordering::Release);
     }
 }
 
@@ -229,26 +229,26 @@ mod tests {
     }
 
     #[test]
-    fn items_pass_in_order_and_the_bound_gives_them_back() {
+    fn items_pass_in_order_and_a_full_ring_returns_them() {
         for capacity in [1, 2, 8] {
             let (_, mut producer, mut consumer) = ring(capacity);
             assert_eq!((producer.capacity(), consumer.capacity()), (capacity, capacity));
-            for lap in 0..5 {
+            for wrap in 0..5 {
                 for item in 0..capacity as u64 {
-                    assert_eq!(producer.try_push([lap * 100 + item; 9]), Ok(()));
+                    assert_eq!(producer.try_push([wrap * 100 + item; 9]), Ok(()));
                 }
-                assert_eq!((producer.try_push([7; 9]), producer.room()), (Err(Full([7; 9])), 0));
+                assert_eq!((producer.try_push([7; 9]), producer.free_slots()), (Err(Full([7; 9])), 0));
                 for item in 0..capacity as u64 {
-                    assert_eq!(consumer.try_pop(), Some([lap * 100 + item; 9]));
+                    assert_eq!(consumer.try_pop(), Some([wrap * 100 + item; 9]));
                 }
-                assert_eq!((consumer.try_pop(), producer.room()), (None, capacity as u64));
+                assert_eq!((consumer.try_pop(), producer.free_slots()), (None, capacity as u64));
             }
             assert!(!producer.is_broken());
         }
     }
 
     #[test]
-    fn either_end_notices_that_the_other_went() {
+    fn each_end_detects_a_disconnect() {
         let (_, mut producer, mut consumer) = ring(2);
         assert!(!producer.is_abandoned() && !consumer.is_disconnected());
         producer.try_push([1; 9]).unwrap();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_other_end_writes_is_noticed_or_harmless() {
+    fn writes_of_the_other_end_are_detected_or_harmless() {
         for head in [1, 3, u64::MAX, 1 << 63] {
             let (lines, mut producer, _consumer) = ring(1);
             assert!(lines.store(0, 0, head) && !producer.is_broken());

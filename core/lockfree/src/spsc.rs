@@ -162,7 +162,7 @@ impl<T: Copy + Send> Producer<T> {
     /// [`Full`] returns the item when the consumer is `capacity` items behind.
     #[inline(always)]
     pub fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
-        if self.position == self.limit && !self.find_room() {
+        if self.position == self.limit && !self.refresh_limit() {
             return Err(Full(item));
         }
         // SAFETY: `self.shared` owns the slots and lives as long as `self`.
@@ -184,7 +184,7 @@ impl<T: Copy + Send> Producer<T> {
     /// Loads the consumer's position; false when the ring is still full.
     #[cold]
     #[inline(never)]
-    fn find_room(&mut self) -> bool {
+    fn refresh_limit(&mut self) -> bool {
         self.limit = self.shared.head.load(Ordering::Acquire) + self.slots.capacity();
         self.position != self.limit
     }
@@ -192,7 +192,7 @@ impl<T: Copy + Send> Producer<T> {
     /// Number of free slots, by a load of the consumer's position: at least this many pushes will succeed.
     #[must_use]
     pub fn free_slots(&mut self) -> usize {
-        self.find_room();
+        self.refresh_limit();
         (self.limit - self.position) as usize
     }
 
@@ -358,9 +358,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_gives_the_item_back_and_one_pop_makes_room() {
-        for (asked, capacity) in [(0, 1), (1, 1), (2, 2), (3, 4), (1000, 1024)] {
-            let (mut producer, mut consumer) = channel::<u64>(asked);
+    fn a_full_ring_returns_the_item_until_a_pop() {
+        for (requested, capacity) in [(0, 1), (1, 1), (2, 2), (3, 4), (1000, 1024)] {
+            let (mut producer, mut consumer) = channel::<u64>(requested);
             assert_eq!((producer.capacity(), consumer.capacity()), (capacity, capacity));
             for item in 0..capacity as u64 {
                 assert_eq!(producer.try_push(item), Ok(()));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn order_holds_over_many_laps_at_every_fill() {
+    fn order_holds_over_many_wraps_at_every_fill() {
         let (mut producer, mut consumer) = channel::<[u64; 9]>(8);
         let (mut pushed, mut popped) = (0, 0);
         for round in 0..200 {
@@ -396,15 +396,15 @@ mod tests {
     }
 
     #[test]
-    fn peeking_takes_nothing_and_sees_no_further_than_the_items() {
+    fn peeking_is_limited_to_the_items_and_takes_none() {
         let (mut producer, mut consumer) = channel::<u32>(4);
         assert_eq!(consumer.peek(), None);
-        for lap in 0..3 {
+        for wrap in 0..3 {
             for item in 0..3 {
-                producer.try_push(10 * lap + item).unwrap();
+                producer.try_push(10 * wrap + item).unwrap();
             }
-            assert_eq!(consumer.peek(), Some(&(10 * lap)));
-            assert_eq!(consumer.peek_at(2), Some(&(10 * lap + 2)));
+            assert_eq!(consumer.peek(), Some(&(10 * wrap)));
+            assert_eq!(consumer.peek_at(2), Some(&(10 * wrap + 2)));
             for offset in [3, 4, 5, 7, usize::MAX - 3, usize::MAX] {
                 assert_eq!(consumer.peek_at(offset), None, "{offset}");
             }
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn either_half_notices_that_the_other_went() {
+    fn each_half_detects_a_disconnect() {
         let (mut producer, mut consumer) = channel::<u32>(4);
         producer.try_push(5).unwrap();
         assert!(!consumer.is_disconnected() && !producer.is_abandoned());
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "exceeds the maximum")]
-    fn an_absurd_capacity_is_refused() {
+    fn an_excessive_capacity_is_rejected() {
         let _ = channel::<u8>((1 << 30) + 1);
     }
 }

@@ -187,14 +187,14 @@ impl<T: Payload> Entry<'_, T> {
     pub fn try_read(&self) -> Result<T, Busy> {
         match self.copy() {
             Some(value) => Ok(value),
-            None => self.try_again(),
+            None => self.retry_read(),
         }
     }
 
     /// Out of line, to keep the usual read short.
     #[cold]
     #[inline(never)]
-    fn try_again(&self) -> Result<T, Busy> {
+    fn retry_read(&self) -> Result<T, Busy> {
         for _ in 1..TRIES_MAX {
             cpu::pause();
             if let Some(value) = self.copy() {
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_values_are_read_as_often_as_one_likes() {
+    fn the_latest_values_can_be_read_repeatedly() {
         let (mut writer, reader) = table::<[u16; 27]>(3);
         assert_eq!((writer.entries(), reader.entries()), (3, 3));
         assert_eq!((reader.try_read(0), reader.entry(0).unwrap().writes()), (Ok([0; 27]), 0));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_is_refused() {
+    fn indices_beyond_the_end_are_rejected() {
         let (mut writer, reader) = table::<u8>(1);
         assert_eq!(writer.write(1, &5), Err(NoEntry));
         assert_eq!(writer.write(usize::MAX, &5), Err(NoEntry));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_does_not_end_is_busy_and_the_next_one_heals_it() {
+    fn an_unfinished_write_is_busy_until_the_next_write() {
         let lines = SharedLines::zeroed(1);
         let mut writer = Writer::<u64>::over(lines.clone()).unwrap();
         let reader = Reader::<u64>::over(lines.clone());
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_memory_holds_a_read_ends() {
+    fn a_read_ends_whatever_the_memory_holds() {
         let lines = SharedLines::zeroed(1);
         let reader = Reader::<u64>::over(lines.clone());
         for word in [1, 2, 1 << 63, u64::MAX - 1, u64::MAX] {

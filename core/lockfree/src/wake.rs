@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_who_sleeps_is_woken_and_once() {
+    fn only_a_sleeping_thread_is_woken_and_only_once() {
         let (waker, calls) = counted();
         waker.wake_if_asleep();
         assert_eq!(calls.load(SeqCst), 0);

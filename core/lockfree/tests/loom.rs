@@ -49,7 +49,7 @@ fn spsc_keeps_order_in_one_slot() {
 }
 
 #[test]
-fn spsc_keeps_order_over_laps() {
+fn spsc_keeps_order_over_wraps() {
     spsc_passes(2, 5);
 }
 
@@ -118,7 +118,7 @@ fn spsc_lengths_bound_the_truth() {
 }
 
 #[test]
-fn records_pass_in_order_over_laps() {
+fn records_pass_in_order_over_wraps() {
     check(|| {
         let (mut producer, mut consumer) = records::channel::<u64>(2);
         let pushing = spawn(move || {
@@ -142,7 +142,7 @@ fn records_pass_in_order_over_laps() {
 }
 
 #[test]
-fn records_are_published_when_the_producer_goes() {
+fn records_are_published_when_the_producer_disconnects() {
     check(|| {
         let (mut producer, mut consumer) = records::channel::<u64>(8);
         let pushing = spawn(move || {
@@ -159,7 +159,7 @@ fn records_are_published_when_the_producer_goes() {
 }
 
 /// A receiver that polls a few times while the sender sends, and once more after it.
-fn broadcast_tells_every_loss(capacity: usize, count: u64, looks: usize) {
+fn broadcast_reports_every_loss(capacity: usize, count: u64, polls: usize) {
     check(move || {
         let (mut sender, mut receiver) = broadcast::channel::<[u64; 2]>(capacity);
         let sending = spawn(move || {
@@ -168,7 +168,7 @@ fn broadcast_tells_every_loss(capacity: usize, count: u64, looks: usize) {
             }
         });
         let mut next = 1;
-        let mut look = |receiver: &mut broadcast::Receiver<[u64; 2]>| match receiver.try_recv() {
+        let mut poll = |receiver: &mut broadcast::Receiver<[u64; 2]>| match receiver.try_recv() {
             Ok(Some(item)) => {
                 assert_eq!(item, [next, !next]);
                 next += 1;
@@ -181,23 +181,23 @@ fn broadcast_tells_every_loss(capacity: usize, count: u64, looks: usize) {
                 true
             }
         };
-        for _ in 0..looks {
-            look(&mut receiver);
+        for _ in 0..polls {
+            poll(&mut receiver);
         }
         sending.join().unwrap();
-        while look(&mut receiver) {}
+        while poll(&mut receiver) {}
         assert_eq!(next, count + 1);
     });
 }
 
 #[test]
 fn broadcast_is_never_torn_in_one_slot() {
-    broadcast_tells_every_loss(1, 2, 2);
+    broadcast_reports_every_loss(1, 2, 2);
 }
 
 #[test]
-fn broadcast_is_never_torn_over_laps() {
-    broadcast_tells_every_loss(2, 3, 2);
+fn broadcast_is_never_torn_over_wraps() {
+    broadcast_reports_every_loss(2, 3, 2);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn broadcast_reaches_each_receiver() {
 }
 
 /// A reader that reads while the writer writes, and once more after it.
-fn seqlock_is_whole(writes: u64, looks: usize) {
+fn seqlock_is_whole(writes: u64, polls: usize) {
     check(move || {
         let (mut writer, reader) = seqlock::cell(0, &[!0_u64]);
         let writing = spawn(move || {
@@ -229,7 +229,7 @@ fn seqlock_is_whole(writes: u64, looks: usize) {
             }
         });
         let mut last = 0;
-        let mut look = || {
+        let mut poll = || {
             let mut rows = [0];
             if let Ok(value) = reader.try_read(&mut rows) {
                 assert_eq!(rows, [!value], "torn");
@@ -238,11 +238,11 @@ fn seqlock_is_whole(writes: u64, looks: usize) {
             }
             last
         };
-        for _ in 0..looks {
-            look();
+        for _ in 0..polls {
+            poll();
         }
         writing.join().unwrap();
-        assert_eq!(look(), writes, "the last value is there, and nothing keeps it from being read");
+        assert_eq!(poll(), writes, "the last value is there, and nothing keeps it from being read");
     });
 }
 
@@ -257,7 +257,7 @@ fn seqlock_is_never_torn_by_several_writes() {
 }
 
 /// A reader that reads one entry while the writer writes both, and once more after it.
-fn table_is_whole(writes: u64, looks: usize) {
+fn table_is_whole(writes: u64, polls: usize) {
     check(move || {
         let (mut writer, reader) = table::table::<[u64; 2]>(2);
         let writing = spawn(move || {
@@ -267,7 +267,7 @@ fn table_is_whole(writes: u64, looks: usize) {
             }
         });
         let mut last = 0;
-        let mut look = || {
+        let mut poll = || {
             let entry = reader.entry(1).unwrap();
             let before = entry.writes();
             if let Ok([value, next]) = entry.try_read() {
@@ -277,11 +277,11 @@ fn table_is_whole(writes: u64, looks: usize) {
             }
             last
         };
-        for _ in 0..looks {
-            look();
+        for _ in 0..polls {
+            poll();
         }
         writing.join().unwrap();
-        assert_eq!(look(), writes, "the last value is there, and nothing keeps it from being read");
+        assert_eq!(poll(), writes, "the last value is there, and nothing keeps it from being read");
     });
 }
 
@@ -329,7 +329,7 @@ fn shared_spsc_keeps_order_in_one_slot() {
 }
 
 #[test]
-fn shared_spsc_keeps_order_over_laps() {
+fn shared_spsc_keeps_order_over_wraps() {
     shared_spsc_passes(2, 5);
 }
 

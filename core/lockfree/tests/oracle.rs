@@ -10,7 +10,7 @@ use tickpath_lockfree::{Full, spsc};
 const STEPS: core::ops::Range<usize> = if cfg!(miri) { 40..80 } else { 0..200 };
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Operation {
     Push(u32),
     Pop,
     Peek,
@@ -18,13 +18,13 @@ enum Step {
     Count,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        5 => any::<u32>().prop_map(Step::Push),
-        3 => Just(Step::Pop),
-        1 => Just(Step::Peek),
-        1 => (0_usize..6).prop_map(Step::Drain),
-        1 => Just(Step::Count),
+        5 => any::<u32>().prop_map(Operation::Push),
+        3 => Just(Operation::Pop),
+        1 => Just(Operation::Peek),
+        1 => (0_usize..6).prop_map(Operation::Drain),
+        1 => Just(Operation::Count),
     ]
 }
 
@@ -37,26 +37,26 @@ proptest! {
     })]
 
     #[test]
-    fn spsc_does_what_rtrb_does(power in 0_u32..5, steps in prop::collection::vec(step(), STEPS)) {
+    fn spsc_matches_rtrb(power in 0_u32..5, steps in prop::collection::vec(operation(), STEPS)) {
         let capacity = 1_usize << power;
         let (mut producer, mut consumer) = spsc::channel(capacity);
         let (mut oracle_in, mut oracle_out) = rtrb::RingBuffer::new(capacity);
-        for step in steps {
-            match step {
-                Step::Push(item) => {
+        for operation in steps {
+            match operation {
+                Operation::Push(item) => {
                     let expected = oracle_in.push(item).map_err(|rtrb::PushError::Full(item)| Full(item));
                     prop_assert_eq!(producer.try_push(item), expected);
                 }
-                Step::Pop => prop_assert_eq!(consumer.try_pop(), oracle_out.pop().ok()),
-                Step::Peek => prop_assert_eq!(consumer.peek(), oracle_out.peek().ok()),
-                Step::Drain(max) => {
+                Operation::Pop => prop_assert_eq!(consumer.try_pop(), oracle_out.pop().ok()),
+                Operation::Peek => prop_assert_eq!(consumer.peek(), oracle_out.peek().ok()),
+                Operation::Drain(max) => {
                     let mut items = Vec::new();
                     let count = consumer.drain(max, |&item| items.push(item));
                     let expected: Vec<u32> = (0..max).map_while(|_| oracle_out.pop().ok()).collect();
                     prop_assert_eq!(count, expected.len());
                     prop_assert_eq!(items, expected);
                 }
-                Step::Count => {
+                Operation::Count => {
                     prop_assert_eq!(consumer.len(), oracle_out.slots());
                     prop_assert_eq!(producer.free_slots(), oracle_in.slots());
                     prop_assert_eq!(producer.len(), capacity - oracle_in.slots());

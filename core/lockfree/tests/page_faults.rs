@@ -24,7 +24,7 @@ fn faults_of(work: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn the_first_lap_has_no_page_faults() {
+fn the_first_pass_through_a_ring_has_no_page_faults() {
     let mut untouched = vec![0_u64; 8 * ITEMS];
     let faults_untouched = faults_of(|| untouched.iter_mut().step_by(8).for_each(|word| *word = 1));
     let check = |what, faults| {

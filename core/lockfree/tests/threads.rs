@@ -76,7 +76,7 @@ fn records_pass_in_order_and_each_loss_is_counted() {
 }
 
 #[test]
-fn broadcast_is_whole_and_each_loss_is_told() {
+fn broadcast_is_whole_and_reports_each_loss() {
     let (mut sender, first) = broadcast::channel(8);
     let receivers = [first.clone(), first];
     thread::scope(|scope| {
@@ -109,7 +109,7 @@ fn broadcast_is_whole_and_each_loss_is_told() {
 }
 
 #[test]
-fn seqlock_is_whole_and_never_goes_back() {
+fn seqlock_is_whole_and_monotonic() {
     let (mut writer, reader) = seqlock::cell(0, &[message(0), message(1), message(2)]);
     thread::scope(|scope| {
         for reader in [reader.clone(), reader] {
@@ -141,7 +141,7 @@ fn seqlock_is_whole_and_never_goes_back() {
 }
 
 #[test]
-fn table_is_whole_and_never_goes_back() {
+fn table_is_whole_and_monotonic() {
     const ENTRIES: u64 = 3;
     let value = |number: u64| -> [u64; 7] { core::array::from_fn(|word| message(number)[word]) };
     let (mut writer, reader) = table::table::<[u64; 7]>(ENTRIES as usize);

@@ -184,7 +184,7 @@ impl Clients {
     pub(super) fn room(&self, id: ClientId) -> u64 {
         let client = self.slots.get(id.slot()).and_then(Option::as_ref);
         let is_in = |client: &&Client| client.id == id && client.leaving.is_none();
-        client.filter(is_in).map_or(0, |client| client.channel.sender.room())
+        client.filter(is_in).map_or(0, |client| client.channel.sender.free_slots())
     }
 
     pub(super) fn dismiss(&mut self, id: ClientId, reason: LeaveReason) {
