@@ -443,7 +443,7 @@ pub fn command() -> Vec<Vec<u8>> {
         bytes.truncate(len);
         bytes
     };
-    let refusal = CommandKind::Refuse {
+    let refusal = CommandKind::GatewayReject {
         user_ref: UserRefNum(7),
         reason: RejectReason::Halted,
         client_order_id: ClientOrderId::default(),

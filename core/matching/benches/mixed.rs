@@ -25,7 +25,7 @@ const RING_LEN: usize = 1024;
 /// Commands that a matcher takes from its ring at once.
 const BATCH: usize = 32;
 /// Panic message of a full ring: each ring has capacity for the events of a slice.
-const ROOM: &str = "a ring has room for the events of a slice";
+const RING_FULL: &str = "a ring has room for the events of a slice";
 /// Commands timed together: well below the time slice of a busy host's scheduler.
 const SLICE: usize = 512;
 
@@ -56,17 +56,17 @@ impl Rings {
 impl EventListener for Rings {
     #[inline]
     fn on_order_event(&mut self, event: &OrderEvent) {
-        assert!(self.order_events.0.try_push(*event).is_ok(), "{ROOM}");
+        assert!(self.order_events.0.try_push(*event).is_ok(), "{RING_FULL}");
     }
 
     #[inline]
     fn on_market_event(&mut self, event: &MarketEvent) {
-        assert!(self.market_events.0.try_push(*event).is_ok(), "{ROOM}");
+        assert!(self.market_events.0.try_push(*event).is_ok(), "{RING_FULL}");
     }
 }
 
 /// Checks the load against the reference model.
-fn check_against_plain_books(workload: &Workload) {
+fn check_against_reference_books(workload: &Workload) {
     let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
     let mut rings = Rings::new();
     for command in &workload.commands {
@@ -139,7 +139,7 @@ fn main() {
         false => WorkloadConfig { open_order_count: 2_000, command_count: 10_000, ..Default::default() },
     };
     let workload = Workload::generate(&config);
-    check_against_plain_books(&workload);
+    check_against_reference_books(&workload);
     let opened = workload.opened();
     let mut kinds: Vec<Kind> = KINDS
         .into_iter()

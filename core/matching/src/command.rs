@@ -37,7 +37,7 @@ pub enum CommandKind {
     /// A client's new order or replacement that the gateway could decode but must not pass on. It goes
     /// through the log so that the answers to a session, and the numbers that it has used, follow from the
     /// log alone.
-    Refuse {
+    GatewayReject {
         /// Number of the refused order, which is used up.
         user_ref: UserRefNum,
         /// Reason for the refusal.
@@ -146,7 +146,7 @@ pub enum CommandKind {
 
 command_layouts! {
     CommandKind {
-        5 = Refuse { user_ref: UserRefNum, reason: Spaced<RejectReason>, client_order_id: ClientOrderId },
+        5 = GatewayReject { user_ref: UserRefNum, reason: Spaced<RejectReason>, client_order_id: ClientOrderId },
         6 = AccountQuery,
         7 = CancelAll { reason: CancelReason },
         8 = System(code: SystemEventCode),

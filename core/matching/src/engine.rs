@@ -17,7 +17,7 @@ mod sessions;
 mod snapshot;
 mod special;
 mod stops;
-mod terms;
+mod order_checks;
 
 pub use owner::Owner;
 
@@ -254,8 +254,8 @@ fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Con
             matcher.orders.set_order_entry(request, context)
         }
         CommandKind::CancelAll { reason } => matcher.orders.cancel_all(*reason, context),
-        CommandKind::Refuse { user_ref, reason, client_order_id } => {
-            matcher.refuse(*user_ref, *reason, *client_order_id, context);
+        CommandKind::GatewayReject { user_ref, reason, client_order_id } => {
+            matcher.reject_for_gateway(*user_ref, *reason, *client_order_id, context);
         }
         CommandKind::AccountQuery => {
             let session = matcher.orders.sessions.find(context.command.session);
@@ -264,7 +264,7 @@ fn apply_other<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Con
         }
         CommandKind::System(code) => {
             context.publish(InstrumentId(0), MarketEventKind::System(*code));
-            context.out.on_stage(context.command, *code);
+            context.out.on_session_phase(context.command, *code);
         }
         CommandKind::OpenInstrument { instrument, state } => {
             matcher.open_instrument(*instrument, *state, context);

@@ -87,7 +87,7 @@ pub enum EngineError {
     InstrumentId(InstrumentId),
     /// Set tick size and lot size to at least 1, and the collar to a range of positive prices.
     #[error("instrument {0}: tick and lot size must be at least 1, and 0 < collar_low <= collar_high")]
-    InstrumentTerms(InstrumentId),
+    InstrumentDefinition(InstrumentId),
     /// Lower the instrument's largest quantity or the number of open orders.
     #[error("instrument {0}: max_qty times max_open_orders and max_special_orders must stay below 2^64")]
     QtyRange(InstrumentId),
@@ -100,7 +100,7 @@ pub enum EngineError {
 pub(crate) fn check_instrument(instrument: &Instrument, limits: &EngineLimits) -> Result<(), EngineError> {
     let Instrument { id, tick_size, lot_size, max_qty, collar_low, collar_high, .. } = *instrument;
     if tick_size.0 < 1 || lot_size.is_zero() || collar_low.0 < 1 || collar_high < collar_low {
-        return Err(EngineError::InstrumentTerms(id));
+        return Err(EngineError::InstrumentDefinition(id));
     }
     // This bounds the sum of any level to 64 bits.
     match max_qty.0.checked_mul(u64::from(limits.max_resting()) + u64::from(limits.max_special_orders)) {

@@ -18,8 +18,8 @@ pub trait EventListener {
         let _ = (query, next);
     }
     /// The trading day reached a phase, which is published too. Optional.
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
-        let _ = (command, stage);
+    fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
+        let _ = (command, phase);
     }
 }
 
@@ -38,8 +38,8 @@ impl<L: EventListener + ?Sized> EventListener for &mut L {
         (**self).on_query_answer(query, next);
     }
     #[inline]
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
-        (**self).on_stage(command, stage);
+    fn on_session_phase(&mut self, command: &Command, phase: SystemEventCode) {
+        (**self).on_session_phase(command, phase);
     }
 }
 

@@ -185,9 +185,9 @@ impl Generator {
         let book = self.draw.below(self.instruments.len() as u64) as usize;
         if self.draw.below(COMMANDS_PER_MOVE) == 0 {
             let Instrument { collar_low, collar_high, .. } = self.instruments[book];
-            let room = 2 * PASSIVE_TICKS as i64 * TICK;
+            let margin = 2 * PASSIVE_TICKS as i64 * TICK;
             let step = if self.draw.below(2) == 0 { TICK } else { -TICK };
-            self.mids[book] = (self.mids[book] + step).clamp(collar_low.0 + room, collar_high.0 - room);
+            self.mids[book] = (self.mids[book] + step).clamp(collar_low.0 + margin, collar_high.0 - margin);
         }
         (book, Side::BOTH[self.draw.below(2) as usize])
     }
@@ -195,12 +195,12 @@ impl Generator {
     /// An order on its own side of the mid that does not trade.
     fn passive(&mut self) -> Command {
         let (book, side) = self.choose_book();
-        let away = (1 + self.draw.below(PASSIVE_TICKS)) as i64 * TICK;
-        let wanted = Price(self.mids[book] - side.sign() * away);
+        let distance = (1 + self.draw.below(PASSIVE_TICKS)) as i64 * TICK;
+        let target_price = Price(self.mids[book] - side.sign() * distance);
         let other = self.engine.books().best_price(self.instruments[book].id, side.opposite());
         let price = match other {
-            Some(other) if side.crosses(wanted, other) => Price(other.0 - side.sign() * TICK),
-            _ => wanted,
+            Some(other) if side.crosses(target_price, other) => Price(other.0 - side.sign() * TICK),
+            _ => target_price,
         };
         self.enter(book, side, price)
     }

@@ -30,7 +30,7 @@ impl Venue {
     }
 
     /// Enters a passive order; whether it was accepted.
-    fn rests(&mut self, session: u16, user_ref: u32) -> bool {
+    fn enter_passive(&mut self, session: u16, user_ref: u32) -> bool {
         let events = self.enter(session, order(user_ref, Side::Buy, 10, 100_000));
         match rejection(&events) {
             None => true,
@@ -65,8 +65,8 @@ fn limits() -> EngineLimits {
 #[test]
 fn open_orders_are_bounded() {
     let mut venue = Venue::new(limits());
-    assert!(venue.rests(0, 1) && venue.rests(1, 1) && venue.rests(2, 1));
-    assert!(!venue.rests(0, 2));
+    assert!(venue.enter_passive(0, 1) && venue.enter_passive(1, 1) && venue.enter_passive(2, 1));
+    assert!(!venue.enter_passive(0, 2));
     // An order that may rest needs capacity, even if it would trade; one that may not rest needs none.
     let crossing = order(3, Side::Sell, 5, 100_000);
     assert_eq!(rejection(&venue.enter(0, crossing)), Some(RejectReason::BookFull));
@@ -79,21 +79,21 @@ fn open_orders_are_bounded() {
     // A removed order frees capacity.
     let cancel = OrderRequest::Cancel(CancelOrder { user_ref: UserRefNum(5), qty: Qty::ZERO });
     assert_eq!(venue.send(1, CommandKind::Order(cancel)).len(), 2);
-    assert!(venue.rests(0, 6) && !venue.rests(0, 7));
+    assert!(venue.enter_passive(0, 6) && !venue.enter_passive(0, 7));
 }
 
 #[test]
 fn open_orders_of_a_session_are_bounded() {
     let mut venue = Venue::new(EngineLimits { max_open_orders_per_session: 2, ..limits() });
-    assert!(venue.rests(0, 1) && venue.rests(0, 2) && !venue.rests(0, 3));
-    assert!(venue.rests(1, 1), "others are not affected");
+    assert!(venue.enter_passive(0, 1) && venue.enter_passive(0, 2) && !venue.enter_passive(0, 3));
+    assert!(venue.enter_passive(1, 1), "others are not affected");
     venue.send(0, CommandKind::CancelAll { reason: CancelReason::System });
-    assert!(venue.rests(0, 4));
+    assert!(venue.enter_passive(0, 4));
     // A fill frees capacity too.
     let mut venue = Venue::new(EngineLimits { max_open_orders_per_session: 1, ..limits() });
-    assert!(venue.rests(0, 1) && !venue.rests(0, 2));
+    assert!(venue.enter_passive(0, 1) && !venue.enter_passive(0, 2));
     venue.enter(1, order(1, Side::Sell, 10, 100_000));
-    assert!(venue.rests(0, 3));
+    assert!(venue.enter_passive(0, 3));
 }
 
 #[test]
@@ -108,12 +108,12 @@ fn a_session_that_scatters_its_numbers_is_bounded() {
     let mut venue = Venue::new(limits);
     // Each number a million higher needs a leaf and a directory page.
     let next = (1 << 20) + 1;
-    assert!(venue.rests(0, 1) && venue.rests(0, next) && !venue.rests(0, 2 * next));
-    assert!(!venue.rests(0, 2 * next + 1) && venue.rests(1, 1), "others are not affected");
-    assert!(venue.rests(1, 2 * next) && !venue.rests(2, 1), "one page is left, two are needed");
+    assert!(venue.enter_passive(0, 1) && venue.enter_passive(0, next) && !venue.enter_passive(0, 2 * next));
+    assert!(!venue.enter_passive(0, 2 * next + 1) && venue.enter_passive(1, 1), "others are not affected");
+    assert!(venue.enter_passive(1, 2 * next) && !venue.enter_passive(2, 1), "one page is left, two are needed");
     venue.send(0, CommandKind::CancelAll { reason: CancelReason::System });
-    assert!(venue.rests(2, 2));
-    assert!(venue.rests(0, u32::MAX), "the last number of all");
+    assert!(venue.enter_passive(2, 2));
+    assert!(venue.enter_passive(0, u32::MAX), "the last number of all");
 }
 
 /// The end of the day renumbers the remaining orders from 1, which takes no more pages than before.
@@ -150,7 +150,7 @@ fn one_command_causes_no_more_events_than_stated() {
     let limits = EngineLimits { max_open_orders: 50, max_open_orders_per_session: 50, ..limits() };
     let mut venue = Venue::new(limits);
     for user_ref in 1..=50 {
-        assert!(venue.rests(0, user_ref));
+        assert!(venue.enter_passive(0, user_ref));
     }
     let sweep = EnterOrder { time_in_force: TimeInForce::Ioc, ..order(1, Side::Sell, 10_000, 100_000) };
     let events = venue.enter(1, sweep);
@@ -191,7 +191,7 @@ fn special_orders_are_bounded() {
     assert_eq!(rejection(&venue.enter(0, special(3, Side::Buy, 10, 100_000, stop(110_000)))), None);
     assert_eq!(rejection(&venue.enter(1, special(1, Side::Buy, 10, 100_000, HIDDEN))), None);
     assert_eq!(rejection(&venue.enter(1, special(2, Side::Buy, 10, 100_000, HIDDEN))), full);
-    assert!(venue.rests(1, 3), "plain orders are not affected");
+    assert!(venue.enter_passive(1, 3), "plain orders are not affected");
     let ioc = EnterOrder { time_in_force: TimeInForce::Ioc, ..order(4, Side::Sell, 5, 100_000) };
     assert_eq!(
         rejection(&venue.enter(1, EnterOrder { special: Some(HIDDEN), ..ioc })),
@@ -211,7 +211,7 @@ fn special_orders_are_bounded() {
 }
 
 #[test]
-fn an_order_shown_in_parts_counts_for_each() {
+fn each_part_of_a_reserve_order_counts() {
     let mut venue = Venue::new(EngineLimits { max_special_orders: 4, ..limits() });
     let full = Some(RejectReason::BookFull);
     // Four parts that it can display, and the undisplayed rest: one too many.
@@ -226,11 +226,11 @@ fn an_order_shown_in_parts_counts_for_each() {
 }
 
 #[test]
-fn executions_that_can_be_made_void_are_bounded() {
+fn executions_that_can_be_broken_are_bounded() {
     // Rounded up to 4.
     let mut venue = Venue::new(EngineLimits { max_recent_executions: 3, ..limits() });
     for user_ref in 1..=6 {
-        assert!(venue.rests(0, user_ref));
+        assert!(venue.enter_passive(0, user_ref));
         venue.enter(1, order(user_ref, Side::Sell, 10, 100_000));
     }
     let break_trade = |venue: &mut Venue, number| {
@@ -248,7 +248,7 @@ fn executions_that_can_be_made_void_are_bounded() {
 
 /// Orders that wait, each for the trade of the one before, all within one command.
 #[test]
-fn a_cascade_of_stops_is_bounded_by_how_many_wait() {
+fn a_cascade_of_stops_is_bounded() {
     const COUNT: u32 = 100;
     let limits = EngineLimits {
         max_open_orders: COUNT + 2,
@@ -346,23 +346,23 @@ fn totals_of_a_level_do_not_overflow() {
 }
 
 #[test]
-fn instruments_that_cannot_be_computed_with_are_refused() {
-    let good = instruments(1)[0];
+fn invalid_instruments_are_rejected() {
+    let valid = instruments(1)[0];
     let limits = EngineLimits { max_special_orders: 0, ..limits() };
     let new = |instruments: &[Instrument]| Engine::<FastBooks<Owner>>::new(instruments, limits).err();
     assert_eq!(new(&[]), None);
-    assert_eq!(new(&[good]), None);
+    assert_eq!(new(&[valid]), None);
     let id = EngineError::InstrumentId(InstrumentId(1));
-    assert_eq!(new(&[good, good]), Some(id));
-    let zero = Instrument { id: InstrumentId(0), ..good };
+    assert_eq!(new(&[valid, valid]), Some(id));
+    let zero = Instrument { id: InstrumentId(0), ..valid };
     assert_eq!(new(&[zero]), Some(EngineError::InstrumentId(InstrumentId(0))));
-    let terms = Some(EngineError::InstrumentTerms(InstrumentId(1)));
-    assert_eq!(new(&[Instrument { tick_size: Price(0), ..good }]), terms);
-    assert_eq!(new(&[Instrument { tick_size: Price(-1), ..good }]), terms);
-    assert_eq!(new(&[Instrument { lot_size: Qty(0), ..good }]), terms);
-    assert_eq!(new(&[Instrument { collar_low: Price(0), ..good }]), terms);
-    assert_eq!(new(&[Instrument { collar_high: Price(1), ..good }]), terms);
+    let invalid_definition = Some(EngineError::InstrumentDefinition(InstrumentId(1)));
+    assert_eq!(new(&[Instrument { tick_size: Price(0), ..valid }]), invalid_definition);
+    assert_eq!(new(&[Instrument { tick_size: Price(-1), ..valid }]), invalid_definition);
+    assert_eq!(new(&[Instrument { lot_size: Qty(0), ..valid }]), invalid_definition);
+    assert_eq!(new(&[Instrument { collar_low: Price(0), ..valid }]), invalid_definition);
+    assert_eq!(new(&[Instrument { collar_high: Price(1), ..valid }]), invalid_definition);
     let range = Some(EngineError::QtyRange(InstrumentId(1)));
-    assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3), ..good }]), None);
-    assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3 + 1), ..good }]), range);
+    assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3), ..valid }]), None);
+    assert_eq!(new(&[Instrument { max_qty: Qty(u64::MAX / 3 + 1), ..valid }]), range);
 }

@@ -5,13 +5,13 @@
 mod auditor;
 mod bounds;
 mod common;
-#[path = "common/nasty.rs"]
-mod nasty;
+#[path = "common/command_generator.rs"]
+mod command_generator;
 mod phases;
-mod plain;
+mod reference_engine;
 mod recovery;
-mod special_stories;
-mod stories;
-#[path = "common/story.rs"]
-mod story;
-mod twins;
+mod special_scenarios;
+mod scenarios;
+#[path = "common/scenario.rs"]
+mod scenario;
+mod both_books;

@@ -1,10 +1,10 @@
-//! Crosses, pauses, and the venue's commands for instruments and trades, as [`story`] scenarios.
+//! Crosses, pauses, and the venue's commands for instruments and trades, as [`scenario`] scenarios.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::story::check;
+use crate::scenario::check;
 
 #[test]
-fn what_was_collected_crosses_at_one_price() {
+fn collected_orders_cross_at_one_price() {
     check(
         "
         quote 1: * QuotationOnly 1
@@ -125,7 +125,7 @@ fn a_band_ends_where_the_collar_does() {
 }
 
 #[test]
-fn instruments_are_suspended_and_trades_made_void() {
+fn instruments_are_suspended_and_trades_broken() {
     check(
         "
         s1 sell 1 10 @ 10.00: rests as #1

@@ -15,7 +15,7 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::*;
 
 type Fast = Engine<FastBooks<Owner>>;
-type Plain = Engine<ReferenceBooks<Owner>>;
+type Reference = Engine<ReferenceBooks<Owner>>;
 
 const SESSIONS: u16 = 3;
 const INSTRUMENTS: u16 = 3;
@@ -130,7 +130,7 @@ impl Commands {
                 },
                 qty: self.qty(),
             })),
-            2 => CommandKind::Refuse {
+            2 => CommandKind::GatewayReject {
                 user_ref: self.user_ref(),
                 reason: self.code(RejectReason::from_code),
                 client_order_id: ClientOrderId(self.text()),
@@ -240,7 +240,7 @@ fn encoded(command: &Command) -> Vec<u8> {
 }
 
 #[test]
-fn every_command_comes_back_from_its_bytes() {
+fn commands_round_trip() {
     let mut commands = Commands::new(1, true);
     let mut kinds = [0; 256];
     for _ in 0..20_000 {
@@ -283,7 +283,7 @@ fn an_encoded_order_is_these_bytes() {
 }
 
 #[test]
-fn what_a_later_version_writes_is_told_apart() {
+fn bytes_of_a_later_version_are_rejected() {
     let bytes = encoded(&Commands::new(1, true).next());
     let with = |at: usize, value: u8| {
         let mut bytes = bytes.clone();
@@ -340,8 +340,8 @@ proptest! {
     }
 
     #[test]
-    fn an_engine_restored_anywhere_goes_on_alike(seed: u64, before in 0..600_usize) {
-        goes_on_alike(seed, before, 400);
+    fn a_restored_engine_continues_identically(seed: u64, before in 0..600_usize) {
+        check_continuation(seed, before, 400);
     }
 }
 
@@ -374,7 +374,7 @@ fn snapshot<B: OrderBooks<Owner>>(engine: &Engine<B>) -> Vec<u8> {
 }
 
 /// One engine is not interrupted; the others, on either kind of books, are restored from its snapshot.
-fn goes_on_alike(seed: u64, before: usize, after: usize) -> u64 {
+fn check_continuation(seed: u64, before: usize, after: usize) -> u64 {
     let mut commands = Commands::new(seed, false);
     let mut engine = opened::<FastBooks<_>>(&mut commands);
     for _ in 0..before {
@@ -382,27 +382,27 @@ fn goes_on_alike(seed: u64, before: usize, after: usize) -> u64 {
     }
     let bytes = snapshot(&engine);
     let mut fast = Fast::restore(&instruments(INSTRUMENTS), limits(), &bytes).unwrap();
-    let mut plain = Plain::restore(&instruments(INSTRUMENTS), limits(), &bytes).unwrap();
-    assert_eq!((snapshot(&fast), snapshot(&plain)), (bytes.clone(), bytes));
+    let mut reference = Reference::restore(&instruments(INSTRUMENTS), limits(), &bytes).unwrap();
+    assert_eq!((snapshot(&fast), snapshot(&reference)), (bytes.clone(), bytes));
     for _ in 0..after {
         let command = commands.next();
         let events = apply(&mut engine, &command);
         assert_eq!(apply(&mut fast, &command), events, "{command:?}");
-        assert_eq!(apply(&mut plain, &command), events, "{command:?}");
+        assert_eq!(apply(&mut reference, &command), events, "{command:?}");
     }
-    assert_eq!((fast.state_hash(), plain.state_hash()), (engine.state_hash(), engine.state_hash()));
+    assert_eq!((fast.state_hash(), reference.state_hash()), (engine.state_hash(), engine.state_hash()));
     assert_eq!(fast.counters(), engine.counters());
     engine.counters().executions
 }
 
 #[test]
-fn a_long_run_goes_on_alike_and_was_worth_it() {
-    let executions = goes_on_alike(5, 5_000, 5_000);
+fn a_long_run_continues_identically() {
+    let executions = check_continuation(5, 5_000, 5_000);
     assert!(executions > 400, "{executions}");
 }
 
 #[test]
-fn the_workload_goes_on_alike() {
+fn the_workload_continues_identically() {
     let config =
         WorkloadConfig { open_order_count: 3_000, command_count: 20_000, ..WorkloadConfig::default() };
     let workload = Workload::generate(&config);
@@ -423,7 +423,7 @@ fn the_workload_goes_on_alike() {
 }
 
 #[test]
-fn a_snapshot_does_not_suit_another_engine() {
+fn a_snapshot_of_another_engine_is_rejected() {
     let mut commands = Commands::new(9, false);
     let mut engine = opened::<FastBooks<_>>(&mut commands);
     while engine.books().order_count() < 10 {
@@ -450,7 +450,7 @@ fn a_snapshot_does_not_suit_another_engine() {
 }
 
 #[test]
-fn a_later_snapshot_is_told_apart() {
+fn a_later_snapshot_version_is_rejected() {
     let mut bytes = snapshot(&opened::<FastBooks<_>>(&mut Commands::new(9, false)));
     bytes[8] = 2;
     let place = bytes.len() - 8;

@@ -85,7 +85,7 @@ impl ReferenceEngine {
                 Event::Order(event) => out.on_order_event(&event),
                 Event::Market(event) => out.on_market_event(&event),
                 Event::NextUserRef(next) => out.on_query_answer(command, next),
-                Event::Stage(stage) => out.on_stage(command, stage),
+                Event::Stage(stage) => out.on_session_phase(command, stage),
             }
         }
     }
@@ -95,7 +95,7 @@ impl ReferenceEngine {
         match command.kind {
             CommandKind::Order(request) => self.handle_request(request),
             CommandKind::Force(order) => self.enter(order),
-            CommandKind::Refuse { user_ref, reason, client_order_id } => {
+            CommandKind::GatewayReject { user_ref, reason, client_order_id } => {
                 if self.use_number(user_ref, client_order_id) {
                     self.reject(user_ref, reason, client_order_id);
                 }

@@ -181,7 +181,7 @@ impl LogCommand {
     pub const fn is_internal(&self) -> bool {
         !matches!(
             self.engine_kind(),
-            Some(CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
+            Some(CommandKind::Order(_) | CommandKind::GatewayReject { .. } | CommandKind::AccountQuery)
         )
     }
 

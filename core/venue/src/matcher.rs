@@ -244,7 +244,7 @@ impl<T: Tracer> EventListener for Outbox<T> {
     }
 
     #[cold]
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
         self.respond(Response::Stage { command: command.sequence, ts: command.ts, stage });
     }
 }

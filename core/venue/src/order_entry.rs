@@ -46,7 +46,7 @@ impl Admission {
                 kind: CommandKind::Order(request),
             },
             Err(RequestError::Refused { user_ref, reason, client_order_id }) => Admission::Sequence {
-                kind: CommandKind::Refuse { user_ref, reason, client_order_id },
+                kind: CommandKind::GatewayReject { user_ref, reason, client_order_id },
                 user_ref,
                 is_new_order: true,
             },
@@ -59,7 +59,7 @@ impl Admission {
     #[inline(always)]
     #[must_use]
     pub fn yields_to_cancels(&self) -> bool {
-        matches!(self, Admission::Query | Admission::Sequence { kind: CommandKind::Refuse { .. }, .. })
+        matches!(self, Admission::Query | Admission::Sequence { kind: CommandKind::GatewayReject { .. }, .. })
     }
 }
 
@@ -145,7 +145,7 @@ impl<P> OrderEntry<P> {
         match Admission::of(user, Ok(order), now) {
             refused if keeps_room && refused.yields_to_cancels() => FrontAdmission::Unlogged,
             Admission::Sequence { kind, .. } => {
-                let is_refused = matches!(kind, CommandKind::Refuse { .. });
+                let is_refused = matches!(kind, CommandKind::GatewayReject { .. });
                 FrontAdmission::Request { arrival: arrival(kind), is_refused }
             }
             Admission::Query | Admission::Drop => FrontAdmission::Drop,

@@ -372,7 +372,7 @@ impl EventListener for OutboundStreams {
     }
 
     #[cold]
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
         (0..self.users.len()).for_each(|place| self.append_stage(place, command, stage));
     }
 }
@@ -418,7 +418,7 @@ impl<F: FnMut(usize, u64, &[u8])> EventListener for MessageTap<'_, F> {
         self.tap(query.session, |streams| streams.on_query_answer(query, next));
     }
 
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
         for place in 0..self.streams.users.len() {
             self.tap(SessionId(place as u16 + 1), |streams| streams.append_stage(place, command, stage));
         }

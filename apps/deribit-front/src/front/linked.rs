@@ -448,7 +448,7 @@ impl Front {
     pub(super) fn see_links(&mut self, account: usize, command: &LogCommand, entered: Option<u64>) {
         let user_ref = match command.engine_kind() {
             Some(CommandKind::Order(OrderRequest::Enter(order))) => order.user_ref,
-            Some(CommandKind::Refuse { user_ref, .. }) => *user_ref,
+            Some(CommandKind::GatewayReject { user_ref, .. }) => *user_ref,
             _ => return,
         };
         let known = &mut self.accounts[account];

@@ -485,7 +485,7 @@ fn place_of(requests: &VecDeque<Pending>, command: &LogCommand) -> Option<usize>
         CommandKind::Force(order) => {
             requests.iter().position(|pending| pending.request == OrderRequest::Enter(*order))
         }
-        CommandKind::Refuse { user_ref, .. } => requests
+        CommandKind::GatewayReject { user_ref, .. } => requests
             .iter()
             .position(|pending| pending.request.is_new_order() && pending.request.user_ref() == *user_ref),
         _ => None,

@@ -167,7 +167,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.tracer.stamp_at(Hop::T1k, token, received.received_at);
                 self.tracer.stamp_at(Hop::T1, token, received.read_at);
                 self.counters.requests.add(1);
-                if matches!(kind, CommandKind::Refuse { .. }) {
+                if matches!(kind, CommandKind::GatewayReject { .. }) {
                     self.counters.requests_refused.add(1);
                     self.registry[user].requests_refused.add(1);
                 }

@@ -78,7 +78,7 @@ pub(super) fn origins(case: &Case<'_>) -> (Origins, Vec<String>) {
 
 /// Returns true for a client's request.
 fn is_request(command: &Command) -> bool {
-    matches!(command.kind, CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::AccountQuery)
+    matches!(command.kind, CommandKind::Order(_) | CommandKind::GatewayReject { .. } | CommandKind::AccountQuery)
 }
 
 fn match_life(
@@ -134,7 +134,7 @@ fn is_same(table: &InstrumentTable, bytes: &[u8], command: &Command) -> bool {
         }
         (
             Ok(OrderRequest::Enter(_) | OrderRequest::Replace(_)) | Err(RequestError::Refused { .. }),
-            CommandKind::Refuse { user_ref, client_order_id, .. },
+            CommandKind::GatewayReject { user_ref, client_order_id, .. },
         ) => is_refused(bytes, *user_ref, *client_order_id),
         (Err(RequestError::AccountQuery), CommandKind::AccountQuery) => true,
         _ => false,

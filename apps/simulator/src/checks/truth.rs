@@ -150,7 +150,7 @@ impl EventListener for Truth {
     }
 
     /// Every user receives the day's start and end, and no other stage.
-    fn on_stage(&mut self, command: &Command, stage: SystemEventCode) {
+    fn on_session_phase(&mut self, command: &Command, stage: SystemEventCode) {
         let code = match stage {
             SystemEventCode::StartOfSystemHours => EventCode::START_OF_DAY,
             SystemEventCode::EndOfSystemHours => EventCode::END_OF_DAY,

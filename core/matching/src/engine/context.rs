@@ -28,12 +28,12 @@ impl<L: EventListener> Context<'_, L> {
     /// The first answer to the session that sent the command.
     #[inline]
     pub(super) fn reply(&mut self, kind: OrderEventKind) {
-        self.tell(self.command.session, true, kind);
+        self.report(self.command.session, true, kind);
     }
 
     /// Sends any session an event of its order.
     #[inline]
-    pub(super) fn tell(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
+    pub(super) fn report(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
         let Command { sequence, ts, .. } = *self.command;
         self.out.on_order_event(&OrderEvent { command: sequence, session, ts, is_reply, kind });
     }

@@ -8,12 +8,12 @@ use tickpath_types::{
 };
 
 use super::context::Context;
-use super::matcher::{Matcher, Working};
-use super::orders::{Open, OpenOrders};
+use super::matcher::{Matcher, InFlightOrder};
+use super::orders::{OpenOrder, OpenOrders};
 use super::owner::{Owner, order_key};
 use super::sessions::Session;
 use super::special::is_special;
-use super::terms::can_rest;
+use super::order_checks::can_rest;
 use crate::EventListener;
 
 /// An accepted order on its way into the book.
@@ -72,11 +72,11 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         if self.orders.use_number(order.user_ref, order.client_order_id, context).is_none() {
             return;
         }
-        let checked = self.check_terms(order, order.qty, context.command.ts).and_then(|limit| {
+        let checked = self.check_parameters(order, order.qty, context.command.ts).and_then(|limit| {
             if self.orders.sessions.is_killed {
                 return Err(RejectReason::Killed);
             }
-            self.check_room(session, order).map(|()| limit)
+            self.check_capacity(session, order).map(|()| limit)
         });
         self.enter_checked(order, checked, context);
     }
@@ -92,7 +92,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                 let id = context.next_order_id();
                 let state = OrderState::Live;
                 context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
-                self.work_special(Working::new(*order, context.command.session, id, limit, 0), context);
+                self.work_special(InFlightOrder::new(*order, context.command.session, id, limit, 0), context);
             }
             Err(reason) => context.reject(order.user_ref, reason, order.client_order_id),
         }
@@ -101,7 +101,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Answers a new order that the venue refused before the engine. A number that is already used names
     /// another order, which the answer would seem to end, so such a request gets no answer.
     #[cold]
-    pub(super) fn refuse(
+    pub(super) fn reject_for_gateway(
         &mut self,
         user_ref: UserRefNum,
         reason: RejectReason,
@@ -136,13 +136,13 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 
     fn replace_with(
         &mut self,
-        old: &Open,
+        old: &OpenOrder,
         order: &EnterOrder,
         limit: Price,
         context: &mut Context<impl EventListener>,
     ) {
         let session = context.command.session;
-        self.orders.forget(session, old.user_ref);
+        self.orders.remove_from_index(session, old.user_ref);
         let removed = self.orders.remove(old.handle);
         let order_id = context.next_order_id();
         context.reply(OrderEventKind::Replaced {
@@ -157,8 +157,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         if self.is_plain(session, order) && replaced.is_some() {
             return self.work(Incoming { order, id: order_id, limit, executed, replaced }, context);
         }
-        let working = Working::new(*order, session, order_id, limit, executed);
-        self.work_special(Working { replaced, ..working }, context);
+        let in_flight = InFlightOrder::new(*order, session, order_id, limit, executed);
+        self.work_special(InFlightOrder { replaced, ..in_flight }, context);
     }
 
     /// Returns the limit to match at for a plain order: a visible day or IOC order of a session without
@@ -194,7 +194,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         listing.grid.has_price(order.price).then_some(order.price)
     }
 
-    /// True when a replacement with valid terms may be worked as a plain order.
+    /// True when a replacement with valid parameters may be worked as a plain order.
     fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
         let is_plain = self.orders.listings.find(order.instrument).is_some_and(|listing| listing.is_plain);
         is_plain
@@ -205,14 +205,14 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
 
     /// Returns the limit to match at, or the reason for a refusal.
     fn check_entry(&self, session: SessionId, order: &EnterOrder, now: Nanos) -> Result<Price, RejectReason> {
-        let limit = self.check_terms(order, order.qty, now)?;
+        let limit = self.check_parameters(order, order.qty, now)?;
         let sessions = &self.orders.sessions;
         sessions.check(session, order, limit)?;
         if can_rest(order) && sessions.session(session).open_orders >= sessions.rules(session).max_open_orders
         {
             return Err(RejectReason::OpenOrdersAboveLimit);
         }
-        self.check_room(session, order).map(|()| limit)
+        self.check_capacity(session, order).map(|()| limit)
     }
 
     /// Returns the open order, its replacement, and the limit to match at.
@@ -221,30 +221,30 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         session: SessionId,
         request: &ReplaceOrder,
         now: Nanos,
-    ) -> Result<(Open, EnterOrder, Price), RejectReason> {
+    ) -> Result<(OpenOrder, EnterOrder, Price), RejectReason> {
         let old = self.orders.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
         let order = request.entered(old.instrument, old.side, old.capacity, old.cross_type);
         let leaves = Qty(request.qty.0.saturating_sub(old.executed));
-        let limit = self.check_terms(&order, leaves, now)?;
+        let limit = self.check_parameters(&order, leaves, now)?;
         self.orders.sessions.check(session, &order, limit)?;
-        if can_rest(&order) && !self.orders.has_room(session, &order, Some(&old)) {
+        if can_rest(&order) && !self.orders.has_capacity(session, &order, Some(&old)) {
             return Err(RejectReason::BookFull);
         }
         Ok((old, order, limit))
     }
 
-    fn check_terms(&self, order: &EnterOrder, leaves: Qty, now: Nanos) -> Result<Price, RejectReason> {
+    fn check_parameters(&self, order: &EnterOrder, leaves: Qty, now: Nanos) -> Result<Price, RejectReason> {
         let listing = self.orders.listings.find(order.instrument);
-        listing.ok_or(RejectReason::UnknownInstrument)?.check_terms(order, leaves, now)
+        listing.ok_or(RejectReason::UnknownInstrument)?.check_parameters(order, leaves, now)
     }
 
     /// Checks that there is capacity for the part of an order that may rest.
-    fn check_room(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
+    fn check_capacity(&self, session: SessionId, order: &EnterOrder) -> Result<(), RejectReason> {
         let OpenOrders { limits, sessions, books, .. } = &self.orders;
         if can_rest(order)
             && (books.order_count() >= limits.max_open_orders
                 || sessions.session(session).open_orders >= limits.max_open_orders_per_session
-                || !self.orders.has_room(session, order, None))
+                || !self.orders.has_capacity(session, order, None))
         {
             return Err(RejectReason::BookFull);
         }
@@ -321,7 +321,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             incoming.executed += qty.0;
             if qty == resting.qty {
                 self.orders.books.remove(front);
-                let handle = self.orders.forget(resting.data.session, resting.data.user_ref);
+                let handle = self.orders.remove_from_index(resting.data.session, resting.data.user_ref);
                 if is_special(handle) {
                     self.forget_special(handle);
                 }
@@ -387,7 +387,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.delete_replaced(&mut incoming, context);
         let user_ref = incoming.order.user_ref;
         let kind = OrderEventKind::Canceled { user_ref, decrement: incoming.leaves(), reason };
-        context.tell(context.command.session, false, kind);
+        context.report(context.command.session, false, kind);
     }
 
     /// Publishes the deletion of the replaced order, unless that is done.

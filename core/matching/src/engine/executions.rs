@@ -15,11 +15,11 @@ use crate::EventListener;
 /// Bits of an [`order_key`].
 const KEY_BITS: u32 = 48;
 const KEY: u64 = (1 << KEY_BITS) - 1;
-const STANDS: u64 = 1 << 63;
+const VALID: u64 = 1 << 63;
 
 /// The two orders of an execution and their instrument, in two words, as one is written for each execution.
 ///
-/// The low bits of each word are an order's key. The high bits of the first word hold [`STANDS`], which is
+/// The low bits of each word are an order's key. The high bits of the first word hold [`VALID`], which is
 /// missing in an unused slot and in a busted execution. The high bits of the second word hold the instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Execution([u64; 2]);
@@ -35,7 +35,7 @@ impl Execution {
         instrument: InstrumentId,
     ) -> Execution {
         Execution([
-            order_key(first.0, first.1) | STANDS,
+            order_key(first.0, first.1) | VALID,
             order_key(rested.0, rested.1) | u64::from(instrument.0) << KEY_BITS,
         ])
     }
@@ -49,8 +49,8 @@ impl Execution {
         InstrumentId((self.0[1] >> KEY_BITS) as u16)
     }
 
-    const fn stands(&self) -> bool {
-        self.0[0] & STANDS != 0
+    const fn is_valid(&self) -> bool {
+        self.0[0] & VALID != 0
     }
 }
 
@@ -58,18 +58,18 @@ impl Execution {
 #[derive(Clone, Debug)]
 pub(super) struct Executions {
     /// A power of two of slots; an execution's slot is its number modulo their count.
-    places: Vec<Execution>,
+    slots: Vec<Execution>,
 }
 
 impl Executions {
     pub(super) fn new(max: u32) -> Executions {
-        Executions { places: vec![Execution::NONE; max.next_power_of_two() as usize] }
+        Executions { slots: vec![Execution::NONE; max.next_power_of_two() as usize] }
     }
 
     #[inline(always)]
     pub(super) fn record(&mut self, id: MatchId, execution: Execution) {
-        let place = self.place(id);
-        self.places[place] = execution;
+        let slot = self.slot(id);
+        self.slots[slot] = execution;
     }
 
     /// Sends an execution to both owners, first that of the order named first, and remembers it.
@@ -90,11 +90,11 @@ impl Executions {
         let match_id = progress.last_match_id;
         let executed =
             |user_ref, liquidity| OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id };
-        context.tell(session, false, executed(user_ref, liquidity));
+        context.report(session, false, executed(user_ref, liquidity));
         let Owner { session: other, user_ref: other_ref, .. } = resting.data;
         let execution = Execution::new((session, user_ref), (other, other_ref), resting.instrument);
         failpoint!(TradeUntold => { self.record(match_id, execution); return match_id });
-        context.tell(other, false, executed(other_ref, rested));
+        context.report(other, false, executed(other_ref, rested));
         self.record(match_id, execution);
         match_id
     }
@@ -107,50 +107,50 @@ impl Executions {
         reason: BrokenReason,
         context: &mut Context<impl EventListener>,
     ) {
-        let Some(execution) = self.make_void(match_id, context.progress.last_match_id) else {
+        let Some(execution) = self.take_valid(match_id, context.progress.last_match_id) else {
             return context.ignore();
         };
         for (session, user_ref) in execution.orders() {
-            context.tell(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
+            context.report(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
         }
         context.publish(execution.instrument(), MarketEventKind::TradeBroken { match_id });
     }
 
     /// Removes an execution, if it is remembered and valid. `last` is the latest execution number.
-    fn make_void(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
-        let place = self.place(id);
-        let execution = self.places[place];
-        if !self.is_remembered(id, last) || !execution.stands() {
+    fn take_valid(&mut self, id: MatchId, last: MatchId) -> Option<Execution> {
+        let slot = self.slot(id);
+        let execution = self.slots[slot];
+        if !self.is_remembered(id, last) || !execution.is_valid() {
             return None;
         }
         failpoint!(TradeBrokenTwice => return Some(execution));
-        self.places[place] = Execution::NONE;
+        self.slots[slot] = Execution::NONE;
         Some(execution)
     }
 
     /// True when the number is among the latest; `last` is the latest of all.
     pub(super) fn is_remembered(&self, id: MatchId, last: MatchId) -> bool {
-        id.0 >= 1 && id <= last && last.0 - id.0 < self.places.len() as u64
+        id.0 >= 1 && id <= last && last.0 - id.0 < self.slots.len() as u64
     }
 
     pub(super) fn clear(&mut self) {
-        self.places.fill(Execution::NONE);
+        self.slots.fill(Execution::NONE);
     }
 
     #[inline(always)]
-    fn place(&self, id: MatchId) -> usize {
-        id.0 as usize & (self.places.len() - 1)
+    fn slot(&self, id: MatchId) -> usize {
+        id.0 as usize & (self.slots.len() - 1)
     }
 
     /// Remembered executions that are still valid, with their numbers, ascending.
-    pub(super) fn standing(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
-        let first = last.0.saturating_sub(self.places.len() as u64 - 1).max(1);
-        let all = (first..=last.0).map(MatchId).map(|id| (id, self.places[self.place(id)]));
-        all.filter(|(_, execution)| execution.stands())
+    pub(super) fn valid_executions(&self, last: MatchId) -> impl Iterator<Item = (MatchId, Execution)> {
+        let first = last.0.saturating_sub(self.slots.len() as u64 - 1).max(1);
+        let all = (first..=last.0).map(MatchId).map(|id| (id, self.slots[self.slot(id)]));
+        all.filter(|(_, execution)| execution.is_valid())
     }
 
     pub(super) fn hash(&self, last: MatchId, hasher: &mut Xxh3) {
-        for (id, Execution(words)) in self.standing(last) {
+        for (id, Execution(words)) in self.valid_executions(last) {
             for word in [id.0, words[0], words[1]] {
                 hasher.update(&word.to_le_bytes());
             }
@@ -163,14 +163,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_words_hold_the_greatest_numbers() {
+    fn the_largest_numbers_fit() {
         let (first, rested) = ((SessionId(u16::MAX), UserRefNum(7)), (SessionId(3), UserRefNum(u32::MAX)));
         for (first, rested) in [(first, rested), (rested, first)] {
             let execution = Execution::new(first, rested, InstrumentId(u16::MAX));
             assert_eq!(execution.orders(), [first, rested]);
             assert_eq!(execution.instrument(), InstrumentId(u16::MAX));
-            assert!(execution.stands());
+            assert!(execution.is_valid());
         }
-        assert!(!Execution::NONE.stands());
+        assert!(!Execution::NONE.is_valid());
     }
 }

@@ -53,7 +53,7 @@ mod tests {
     const EDGES: [i64; 9] = [1, 2, 3, 99, 100, 101, 4_000, i64::MAX - 1, i64::MAX];
 
     #[test]
-    fn the_grid_has_what_the_instrument_allows() {
+    fn the_grid_matches_the_instrument() {
         let numbers =
             || (-2..=2).flat_map(|near| EDGES.map(|edge| edge.wrapping_add(near))).chain([0, i64::MIN]);
         let allowed = |instrument: &Instrument, number: i64| {

@@ -8,7 +8,7 @@ use tickpath_types::{
 };
 
 use super::context::Context;
-use super::orders::{Carried, OpenOrders};
+use super::orders::{CarriedPart, OpenOrders};
 use super::owner::{Owner, order_key, user_ref_of};
 use super::sessions::SessionRules;
 use super::special::{Layer, SpecialOrder, is_special};
@@ -41,7 +41,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn kill_venue(&mut self, is_killed: bool, context: &mut Context<impl EventListener>) {
         self.sessions.set_killed(is_killed);
         if is_killed {
-            self.cancel_everywhere(CancelReason::Supervisory, context, |_, _| true);
+            self.cancel_in_all_sessions(CancelReason::Supervisory, context, |_, _| true);
         }
     }
 
@@ -70,8 +70,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             return context.reject(user_ref, RejectReason::UnknownInstrument, ClientOrderId::default());
         }
         context.reply(OrderEventKind::MassCanceled(*request));
-        self.cancel_some(context.command.session, false, CancelReason::User, context, |orders, handle| {
-            let (of_instrument, of_side) = orders.place_of(handle);
+        self.cancel_selected(context.command.session, false, CancelReason::User, context, |orders, handle| {
+            let (of_instrument, of_side) = orders.instrument_and_side(handle);
             (is_any || of_instrument == instrument) && side.is_none_or(|side| of_side == side)
         });
     }
@@ -84,8 +84,8 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
         self.change_state(id, TradingState::Halted, context);
         failpoint!(SuspensionKeepsOrders => return);
-        self.cancel_everywhere(CancelReason::Supervisory, context, |orders, handle| {
-            orders.place_of(handle).0 == id
+        self.cancel_in_all_sessions(CancelReason::Supervisory, context, |orders, handle| {
+            orders.instrument_and_side(handle).0 == id
         });
     }
 
@@ -94,29 +94,29 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// One command, whatever the number of orders: a disconnected session must not continue to trade.
     #[inline(never)]
     pub(super) fn cancel_all(&mut self, reason: CancelReason, context: &mut Context<impl EventListener>) {
-        self.cancel_some(context.command.session, true, reason, context, |_, _| true);
+        self.cancel_selected(context.command.session, true, reason, context, |_, _| true);
     }
 
-    fn cancel_everywhere(
+    fn cancel_in_all_sessions(
         &mut self,
         reason: CancelReason,
         context: &mut Context<impl EventListener>,
-        is_meant: impl Fn(&Self, OrderHandle) -> bool,
+        is_selected: impl Fn(&Self, OrderHandle) -> bool,
     ) {
         for session in self.sessions.ids() {
-            self.cancel_some(session, false, reason, context, &is_meant);
+            self.cancel_selected(session, false, reason, context, &is_selected);
         }
     }
 
-    /// Cancels those open orders of a session that `is_meant` selects, ascending by number, which is the
+    /// Cancels those open orders of a session that `is_selected` selects, ascending by number, which is the
     /// order of entry. The caller says whether the first of these events is the reply to the command.
-    fn cancel_some(
+    fn cancel_selected(
         &mut self,
         session: SessionId,
         mut is_reply: bool,
         reason: CancelReason,
         context: &mut Context<impl EventListener>,
-        is_meant: impl Fn(&Self, OrderHandle) -> bool,
+        is_selected: impl Fn(&Self, OrderHandle) -> bool,
     ) {
         let end = order_key(session, UserRefNum(u32::MAX));
         let mut from = order_key(session, UserRefNum(0));
@@ -128,7 +128,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             left -= 1;
             from = key + 1;
             failpoint!(MassCancelMissesOne => from += 1);
-            if !is_meant(self, handle) {
+            if !is_selected(self, handle) {
                 continue;
             }
             self.index.remove(key);
@@ -155,12 +155,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.specials.update_expiry();
     }
 
-    /// Special orders that `is_meant` selects, by entry. The caller returns the list to `scratch`.
-    fn specials_by_entry(&mut self, is_meant: impl Fn(&SpecialOrder) -> bool) -> Vec<(u64, OrderHandle)> {
+    /// Special orders that `is_selected` selects, by entry. The caller returns the list to `scratch`.
+    fn specials_by_entry(&mut self, is_selected: impl Fn(&SpecialOrder) -> bool) -> Vec<(u64, OrderHandle)> {
         let mut orders = std::mem::take(&mut self.scratch);
         orders.clear();
-        let meant = self.specials.iter().filter(|(_, order)| is_meant(order));
-        orders.extend(meant.map(|(handle, order)| (order.entry, handle)));
+        let selected = self.specials.iter().filter(|(_, order)| is_selected(order));
+        orders.extend(selected.map(|(handle, order)| (order.entry, handle)));
         orders.sort_unstable_by_key(|(entry, _)| *entry);
         orders
     }
@@ -168,7 +168,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// Cancels all orders except those that are good till cancelled, and restarts numbering at 1.
     #[cold]
     pub(super) fn end_day(&mut self, context: &mut Context<impl EventListener>) {
-        self.cancel_everywhere(CancelReason::EndOfDay, context, |orders, handle| {
+        self.cancel_in_all_sessions(CancelReason::EndOfDay, context, |orders, handle| {
             failpoint!(DayOrderSurvives => return !is_special(handle));
             !is_special(handle) || orders.specials.order(handle).order.time_in_force != TimeInForce::Gtc
         });
@@ -206,7 +206,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             let entry = self.specials.order(part.entry).entry;
             let place = orders.partition_point(|(other, _)| *other < entry);
             let order_id = OrderId(place as u64 + 1);
-            let Order { instrument, side, price, qty, .. } = self.put_back(part, order_id);
+            let Order { instrument, side, price, qty, .. } = self.requeue(part, order_id);
             if part.layer == Layer::Displayed {
                 context.publish(instrument, MarketEventKind::Add { order_id, side, price, qty });
             }
@@ -215,13 +215,13 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Adds the parts of all orders of an instrument that rest, in the order of the books.
-    fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<Carried>) {
+    fn collect_parts(&self, instrument: InstrumentId, parts: &mut Vec<CarriedPart>) {
         for side in Side::BOTH {
             for layer in Layer::ALL {
                 let orders = self.layer(layer).orders(instrument, side);
                 parts.extend(orders.map(|(handle, order)| {
                     let entry = self.handle_of(&order.data);
-                    Carried { layer, handle, entry }
+                    CarriedPart { layer, handle, entry }
                 }));
             }
         }
@@ -229,7 +229,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Moves a part to the tail of its level under its order's new number and reference, and returns it. All
     /// parts are moved, so they keep their order.
-    fn put_back(&mut self, part: Carried, id: OrderId) -> Order<Owner> {
+    fn requeue(&mut self, part: CarriedPart, id: OrderId) -> Order<Owner> {
         let user_ref = self.specials.order(part.entry).order.user_ref;
         let books = self.layer_mut(part.layer);
         let old = books.remove(part.handle);
@@ -251,6 +251,6 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let order = self.specials.order(handle).as_entered(Qty(part.data.executed + leaves.0));
         let (orig_user_ref, state) = (special.order.user_ref, OrderState::Live);
         let kind = OrderEventKind::Replaced { order, orig_user_ref, order_id: id, state };
-        context.tell(special.session, false, kind);
+        context.report(special.session, false, kind);
     }
 }

@@ -14,8 +14,8 @@ use super::executions::Executions;
 use super::orders::OpenOrders;
 use super::owner::{Owner, order_key};
 use super::special::{Layer, SpecialOrder, needs_entry, parts_of};
-use super::stops::Triggered;
-use super::terms::{is_stop, may_rest};
+use super::stops::TriggeredOrder;
+use super::order_checks::{is_stop, may_rest};
 use crate::EventListener;
 
 /// Trades incoming orders with those that are open.
@@ -26,7 +26,7 @@ pub(super) struct Matcher<B> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Working {
+pub(super) struct InFlightOrder {
     pub(super) order: EnterOrder,
     pub(super) session: SessionId,
     pub(super) id: OrderId,
@@ -39,10 +39,10 @@ pub(super) struct Working {
     /// The displayed order that was replaced, until its deletion is published.
     pub(super) replaced: Option<OrderId>,
     /// True when the index has the order: it waited for its stop price.
-    pub(super) is_known: bool,
+    pub(super) is_indexed: bool,
 }
 
-impl Working {
+impl InFlightOrder {
     /// An order that is new in the books; `executed` covers it and those that it replaced.
     pub(super) const fn new(
         order: EnterOrder,
@@ -50,8 +50,8 @@ impl Working {
         id: OrderId,
         limit: Price,
         executed: u64,
-    ) -> Working {
-        Working { order, session, id, limit, used: executed, executed, replaced: None, is_known: false }
+    ) -> InFlightOrder {
+        InFlightOrder { order, session, id, limit, used: executed, executed, replaced: None, is_indexed: false }
     }
 
     pub(super) fn leaves(&self) -> Qty {
@@ -60,7 +60,7 @@ impl Working {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum MatchOutcome {
     /// The order is filled, or no acceptable price is left.
     Matched,
     /// Trading pauses.
@@ -72,79 +72,79 @@ enum End {
 impl<B: OrderBooks<Owner>> Matcher<B> {
     /// Parks, matches, rests or cancels an order that has been answered, then the orders that it triggers.
     #[inline(never)]
-    pub(super) fn work_special(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
-        if is_stop(&working.order) && !self.is_triggered(&working.order) {
-            publish_replaced(&mut working, context);
-            self.park(&working);
+    pub(super) fn work_special(&mut self, mut in_flight: InFlightOrder, context: &mut Context<impl EventListener>) {
+        if is_stop(&in_flight.order) && !self.is_triggered(&in_flight.order) {
+            publish_replaced(&mut in_flight, context);
+            self.park(&in_flight);
         } else {
-            self.match_and_rest(working, context);
+            self.match_and_rest(in_flight, context);
         }
         self.work_triggered(context);
     }
 
     /// Matches an order if its instrument trades, and rests or cancels the remainder.
-    pub(super) fn match_and_rest(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
-        let EnterOrder { instrument, side, post_only, .. } = working.order;
+    pub(super) fn match_and_rest(&mut self, mut in_flight: InFlightOrder, context: &mut Context<impl EventListener>) {
+        let EnterOrder { instrument, side, post_only, .. } = in_flight.order;
         let listing = self.orders.listings.find(instrument);
         let is_trading = listing.is_some_and(|listing| listing.state == TradingState::Trading);
         let crosses = self
             .orders
             .next(instrument, side.opposite())
-            .is_some_and(|(_, _, resting)| side.crosses(working.limit, resting.price));
+            .is_some_and(|(_, _, resting)| side.crosses(in_flight.limit, resting.price));
         let mut reason = CancelReason::ImmediateOrCancel;
         if is_trading && crosses {
-            publish_replaced(&mut working, context);
+            publish_replaced(&mut in_flight, context);
             failpoint!(PostOnlyTrades: post_only = false);
             if post_only {
-                return self.end_working(working, CancelReason::PostOnly, context);
+                return self.cancel_in_flight(in_flight, CancelReason::PostOnly, context);
             }
-            let end = match self.can_trade_minimum_special(&working) {
-                true => self.trade_special(&mut working, context),
-                false => End::Matched,
+            let outcome = match self.can_trade_minimum_special(&in_flight) {
+                true => self.trade_special(&mut in_flight, context),
+                false => MatchOutcome::Matched,
             };
-            if working.leaves().is_zero() || end == End::Prevented {
-                return self.forget_working(&working);
+            if in_flight.leaves().is_zero() || outcome == MatchOutcome::Prevented {
+                return self.remove_parked(&in_flight);
             }
-            if end == End::Paused {
+            if outcome == MatchOutcome::Paused {
                 reason = CancelReason::Halted;
             }
         }
-        let rests = may_rest(&working.order);
-        failpoint!(IocRests: rests = rests || working.order.price != Price::MARKET);
-        if rests { self.rest_special(working, context) } else { self.end_working(working, reason, context) }
+        let rests = may_rest(&in_flight.order);
+        failpoint!(IocRests: rests = rests || in_flight.order.price != Price::MARKET);
+        if rests { self.rest_special(in_flight, context) } else { self.cancel_in_flight(in_flight, reason, context) }
     }
 
     /// Trades with resting orders until the order is filled or no acceptable price is left. Bounded by the
     /// number of resting parts: each iteration ends the order or a resting part.
-    fn trade_special(&mut self, working: &mut Working, context: &mut Context<impl EventListener>) -> End {
-        let EnterOrder { instrument, side, .. } = working.order;
+    fn trade_special(&mut self, in_flight: &mut InFlightOrder, context: &mut Context<impl EventListener>) -> MatchOutcome {
+        let EnterOrder { instrument, side, .. } = in_flight.order;
         let (low, high) = self.orders.listings.band(instrument);
         let mut traded: Option<(Price, Price)> = None;
-        let mut end = End::Matched;
-        while !working.leaves().is_zero() {
+        let mut outcome = MatchOutcome::Matched;
+        while !in_flight.leaves().is_zero() {
             let Some((layer, handle, resting)) = self.orders.next(instrument, side.opposite()) else {
                 break;
             };
-            if !side.crosses(working.limit, resting.price) {
+            if !side.crosses(in_flight.limit, resting.price) {
                 break;
             }
-            let qty = working.leaves().min(resting.qty);
-            let strategy = self.orders.sessions.prevention(working.session, resting.data.session);
+            let qty = in_flight.leaves().min(resting.qty);
+            let strategy = self.orders.sessions.prevention(in_flight.session, resting.data.session);
             if strategy != SelfTradePrevention::None {
-                if self.prevent(strategy, working, (layer, &resting), qty, context) {
-                    end = End::Prevented;
+                if self.prevent(strategy, in_flight, (layer, &resting), qty, context) {
+                    outcome = MatchOutcome::Prevented;
                     break;
                 }
                 continue;
             }
             if resting.price < low || resting.price > high {
                 self.pause(instrument, context);
-                end = End::Paused;
+                outcome = MatchOutcome::Paused;
                 break;
             }
-            let incoming = (working.session, working.order.user_ref, Liquidity::Removed);
+            let incoming = (in_flight.session, in_flight.order.user_ref, Liquidity::Removed);
             let price = resting.price;
-            failpoint!(TradeAtTakersPrice: price = working.limit);
+            failpoint!(TradeAtTakersPrice: price = in_flight.limit);
             let match_id =
                 self.executions.execute(incoming, &resting, layer.liquidity(), qty, price, context);
             let kind = match layer {
@@ -152,22 +152,22 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                 _ => MarketEventKind::Traded { side: resting.side, qty, price, match_id },
             };
             context.publish(instrument, kind);
-            working.used += qty.0;
-            working.executed += qty.0;
+            in_flight.used += qty.0;
+            in_flight.executed += qty.0;
             self.orders.fill_resting(layer, handle, &resting, qty, context);
             traded = Some((traded.map_or(price, |(first, _)| first), price));
         }
         if let Some((first, last)) = traded {
             self.note_trades(instrument, first, last);
         }
-        end
+        outcome
     }
 
     /// Prevents a trade between two orders of one owner. True when this has ended the incoming one.
     fn prevent(
         &mut self,
         strategy: SelfTradePrevention,
-        working: &mut Working,
+        in_flight: &mut InFlightOrder,
         (layer, resting): (Layer, &Order<Owner>),
         prevented: Qty,
         context: &mut Context<impl EventListener>,
@@ -176,16 +176,16 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let Owner { session, user_ref, .. } = resting.data;
         let whole = self.orders.open_order(session, user_ref).expect("what rests is open");
         let (from_incoming, from_resting) = match strategy {
-            CancelNewest => (working.leaves(), Qty::ZERO),
+            CancelNewest => (in_flight.leaves(), Qty::ZERO),
             CancelOldest => (Qty::ZERO, whole.leaves),
-            CancelBoth => (working.leaves(), whole.leaves),
+            CancelBoth => (in_flight.leaves(), whole.leaves),
             // The undisplayed quantity of an order is reduced together with its displayed part.
-            Decrement => (working.leaves().min(whole.leaves), working.leaves().min(whole.leaves)),
+            Decrement => (in_flight.leaves().min(whole.leaves), in_flight.leaves().min(whole.leaves)),
             SelfTradePrevention::None => (Qty::ZERO, Qty::ZERO),
         };
         let prevented = if strategy == Decrement { from_incoming } else { prevented };
         let price = resting.price;
-        let told = |user_ref, decrement, liquidity| OrderEventKind::SelfTradePrevented {
+        let prevented_event = |user_ref, decrement, liquidity| OrderEventKind::SelfTradePrevented {
             user_ref,
             decrement,
             prevented,
@@ -193,44 +193,44 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             liquidity,
             strategy,
         };
-        let is_over = !from_incoming.is_zero();
-        if is_over {
-            working.used += from_incoming.0;
-            let kind = told(working.order.user_ref, from_incoming, Liquidity::Removed);
-            context.tell(working.session, false, kind);
+        let reduces_incoming = !from_incoming.is_zero();
+        if reduces_incoming {
+            in_flight.used += from_incoming.0;
+            let kind = prevented_event(in_flight.order.user_ref, from_incoming, Liquidity::Removed);
+            context.report(in_flight.session, false, kind);
         }
         if !from_resting.is_zero() {
-            context.tell(session, false, told(user_ref, from_resting, layer.liquidity()));
-            failpoint!(DecrementOneSided => if strategy == Decrement { return working.leaves().is_zero() });
+            context.report(session, false, prevented_event(user_ref, from_resting, layer.liquidity()));
+            failpoint!(DecrementOneSided => if strategy == Decrement { return in_flight.leaves().is_zero() });
             if from_resting < whole.leaves {
                 self.orders.reduce_open(&whole, from_resting, context);
             } else {
-                let handle = self.orders.forget(session, user_ref);
+                let handle = self.orders.remove_from_index(session, user_ref);
                 let removed = self.orders.remove(handle);
                 if let Some(order_id) = removed.displayed {
                     context.publish(removed.instrument, MarketEventKind::Deleted { order_id });
                 }
             }
         }
-        working.leaves().is_zero()
+        in_flight.leaves().is_zero()
     }
 
     /// True when at least the minimum quantity would trade: a dry run of `trade_special`.
-    fn can_trade_minimum_special(&self, working: &Working) -> bool {
-        let EnterOrder { instrument, side, min_qty, .. } = working.order;
+    fn can_trade_minimum_special(&self, in_flight: &InFlightOrder) -> bool {
+        let EnterOrder { instrument, side, min_qty, .. } = in_flight.order;
         failpoint!(MinimumIgnored => return true);
         if min_qty.is_zero() {
             return true;
         }
         let (low, high) = self.orders.listings.band(instrument);
-        let (mut left, mut traded) = (working.leaves().0, 0);
+        let (mut left, mut traded) = (in_flight.leaves().0, 0);
         for (is_rest, resting) in self.orders.in_trading_order(instrument, side.opposite()) {
-            if left == 0 || traded >= min_qty.0 || !side.crosses(working.limit, resting.price) {
+            if left == 0 || traded >= min_qty.0 || !side.crosses(in_flight.limit, resting.price) {
                 break;
             }
             let Owner { session, user_ref, .. } = resting.data;
             let qty = left.min(resting.qty.0);
-            match self.orders.sessions.prevention(working.session, session) {
+            match self.orders.sessions.prevention(in_flight.session, session) {
                 SelfTradePrevention::None if resting.price < low || resting.price > high => break,
                 SelfTradePrevention::None => {
                     traded += qty;
@@ -249,24 +249,24 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Rests the remainder of an order: displayed, in part or not at all.
-    fn rest_special(&mut self, mut working: Working, context: &mut Context<impl EventListener>) {
-        let Working { order, session, id, executed, .. } = working;
+    fn rest_special(&mut self, mut in_flight: InFlightOrder, context: &mut Context<impl EventListener>) {
+        let InFlightOrder { order, session, id, executed, .. } = in_flight;
         let EnterOrder { instrument, side, price, .. } = order;
-        let leaves = working.leaves();
+        let leaves = in_flight.leaves();
         let data = Owner::of(&order, session, executed);
         let part = |qty| Order { id, instrument, side, price, qty, data };
         let terms = order.special.unwrap_or_default();
-        let shown = match terms.display_qty {
+        let displayed_qty = match terms.display_qty {
             _ if terms.is_hidden => Qty::ZERO,
             Qty::ZERO => leaves,
             display_qty => display_qty.min(leaves),
         };
-        let unseen = Qty(leaves.0 - shown.0);
-        let room = "room was checked on entry";
-        let displayed = (!shown.is_zero()).then(|| self.orders.books.add(part(shown)).expect(room));
-        let hidden = (!unseen.is_zero()).then(|| self.orders.hidden.add(part(unseen)).expect(room));
+        let hidden_qty = Qty(leaves.0 - displayed_qty.0);
+        let message = "room was checked on entry";
+        let displayed = (!displayed_qty.is_zero()).then(|| self.orders.books.add(part(displayed_qty)).expect(message));
+        let hidden = (!hidden_qty.is_zero()).then(|| self.orders.hidden.add(part(hidden_qty)).expect(message));
         let handle = if needs_entry(&order) {
-            let handle = self.entry_of(&working);
+            let handle = self.entry_of(&in_flight);
             let entry = self.orders.specials.order_mut(handle);
             entry.in_layers = [displayed, hidden, None];
             self.orders.update_listing(instrument);
@@ -274,23 +274,23 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         } else {
             displayed.expect("an order without an entry is displayed")
         };
-        self.make_known(&working, handle);
-        if !shown.is_zero() {
-            let kind = match working.replaced.take() {
-                None => MarketEventKind::Add { order_id: id, side, price, qty: shown },
+        self.add_to_index(&in_flight, handle);
+        if !displayed_qty.is_zero() {
+            let kind = match in_flight.replaced.take() {
+                None => MarketEventKind::Add { order_id: id, side, price, qty: displayed_qty },
                 Some(old_order_id) => {
-                    MarketEventKind::Replaced { old_order_id, order_id: id, price, qty: shown }
+                    MarketEventKind::Replaced { old_order_id, order_id: id, price, qty: displayed_qty }
                 }
             };
             context.publish(instrument, kind);
         }
-        publish_replaced(&mut working, context);
+        publish_replaced(&mut in_flight, context);
     }
 
     /// The entry of an order, created if it has none.
-    pub(super) fn entry_of(&mut self, working: &Working) -> OrderHandle {
-        let Working { order, session, .. } = *working;
-        if working.is_known {
+    pub(super) fn entry_of(&mut self, in_flight: &InFlightOrder) -> OrderHandle {
+        let InFlightOrder { order, session, .. } = *in_flight;
+        if in_flight.is_indexed {
             let key = order_key(session, order.user_ref);
             return self.orders.index.find(key).expect("an order that waited is in the index");
         }
@@ -299,30 +299,30 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Puts an order into the index, unless it is there.
-    pub(super) fn make_known(&mut self, working: &Working, handle: OrderHandle) {
-        if working.is_known {
+    pub(super) fn add_to_index(&mut self, in_flight: &InFlightOrder, handle: OrderHandle) {
+        if in_flight.is_indexed {
             return;
         }
-        self.orders.enter_index(working.session, working.order.user_ref, handle);
+        self.orders.enter_index(in_flight.session, in_flight.order.user_ref, handle);
     }
 
     /// Cancels the remainder of an order.
-    fn end_working(
+    fn cancel_in_flight(
         &mut self,
-        mut working: Working,
+        mut in_flight: InFlightOrder,
         reason: CancelReason,
         context: &mut Context<impl EventListener>,
     ) {
-        publish_replaced(&mut working, context);
-        let (user_ref, decrement) = (working.order.user_ref, working.leaves());
-        context.tell(working.session, false, OrderEventKind::Canceled { user_ref, decrement, reason });
-        self.forget_working(&working);
+        publish_replaced(&mut in_flight, context);
+        let (user_ref, decrement) = (in_flight.order.user_ref, in_flight.leaves());
+        context.report(in_flight.session, false, OrderEventKind::Canceled { user_ref, decrement, reason });
+        self.remove_parked(&in_flight);
     }
 
     /// Removes the entry and the index key of an order that waited and has ended.
-    fn forget_working(&mut self, working: &Working) {
-        if working.is_known {
-            let handle = self.orders.forget(working.session, working.order.user_ref);
+    fn remove_parked(&mut self, in_flight: &InFlightOrder) {
+        if in_flight.is_indexed {
+            let handle = self.orders.remove_from_index(in_flight.session, in_flight.order.user_ref);
             self.orders.specials.remove(handle);
         }
     }
@@ -336,16 +336,16 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 
     /// Parks an order until its stop price is reached.
-    pub(super) fn park(&mut self, working: &Working) {
-        let Working { order, session, id, executed, .. } = *working;
+    pub(super) fn park(&mut self, in_flight: &InFlightOrder) {
+        let InFlightOrder { order, session, id, executed, .. } = *in_flight;
         let EnterOrder { instrument, side, .. } = order;
         let data = Owner::of(&order, session, executed);
         let price = order.special.unwrap_or_default().stop_price;
-        let waiting = Order { id, instrument, side: side.opposite(), price, qty: working.leaves(), data };
+        let waiting = Order { id, instrument, side: side.opposite(), price, qty: in_flight.leaves(), data };
         let stop = self.orders.stops.books.add(waiting).expect("room was checked on entry");
-        let handle = self.entry_of(working);
+        let handle = self.entry_of(in_flight);
         self.orders.specials.order_mut(handle).set_part(Layer::Stop, Some(stop));
-        self.make_known(working, handle);
+        self.add_to_index(in_flight, handle);
         self.orders.update_listing(instrument);
     }
 
@@ -374,7 +374,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let mut next = 0;
         while let Some(triggered) = self.orders.stops.triggered.get(next).copied() {
             next += 1;
-            let Triggered { session, user_ref, qty, executed, .. } = triggered;
+            let TriggeredOrder { session, user_ref, qty, executed, .. } = triggered;
             let key = order_key(session, user_ref);
             let handle = self.orders.index.find(key).expect("an order that waits is in the index");
             let order = self.orders.specials.order(handle).as_entered(Qty(executed + qty.0));
@@ -382,17 +382,17 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             let listing =
                 self.orders.listings.find(order.instrument).expect("an open order has an instrument");
             let limit = listing.limit_of(order.price, order.side);
-            context.tell(session, false, OrderEventKind::Triggered { user_ref, order_id: id, price: limit });
-            let working = Working::new(order, session, id, limit, executed);
-            self.match_and_rest(Working { is_known: true, ..working }, context);
+            context.report(session, false, OrderEventKind::Triggered { user_ref, order_id: id, price: limit });
+            let in_flight = InFlightOrder::new(order, session, id, limit, executed);
+            self.match_and_rest(InFlightOrder { is_indexed: true, ..in_flight }, context);
         }
         self.orders.stops.triggered.clear();
     }
 }
 
 /// Publishes the deletion of the replaced order, unless that is done.
-fn publish_replaced(working: &mut Working, context: &mut Context<impl EventListener>) {
-    if let Some(order_id) = working.replaced.take() {
-        context.publish(working.order.instrument, MarketEventKind::Deleted { order_id });
+fn publish_replaced(in_flight: &mut InFlightOrder, context: &mut Context<impl EventListener>) {
+    if let Some(order_id) = in_flight.replaced.take() {
+        context.publish(in_flight.order.instrument, MarketEventKind::Deleted { order_id });
     }
 }

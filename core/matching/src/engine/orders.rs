@@ -18,7 +18,7 @@ use crate::{EngineLimits, EventListener};
 
 /// An open order as a whole.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+pub(super) struct OpenOrder {
     /// Handle in the index.
     pub(super) handle: OrderHandle,
     pub(super) user_ref: UserRefNum,
@@ -32,7 +32,7 @@ pub(super) struct Open {
 
 /// An order that was removed from the books.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Removed {
+pub(super) struct RemovedOrder {
     pub(super) instrument: InstrumentId,
     pub(super) leaves: Qty,
     /// The reference under which it was displayed.
@@ -41,7 +41,7 @@ pub(super) struct Removed {
 
 /// A part of an order that is carried into the next day.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
+pub(super) struct CarriedPart {
     pub(super) layer: Layer,
     /// Handle of the part, in its book.
     pub(super) handle: OrderHandle,
@@ -66,7 +66,7 @@ pub(super) struct OpenOrders<B> {
     pub(super) specials: Specials,
     /// Reusable buffers for lists of orders, and of parts of orders, within a command.
     pub(super) scratch: Vec<(u64, OrderHandle)>,
-    pub(super) carried: Vec<Carried>,
+    pub(super) carried: Vec<CarriedPart>,
 }
 
 impl<B: OrderBooks<Owner>> OpenOrders<B> {
@@ -137,7 +137,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) -> Option<Session> {
         let used = self.sessions.use_number(context.command.session, user_ref);
         if used.is_none() {
-            self.refuse_number(user_ref, client_order_id, context);
+            self.reject_number(user_ref, client_order_id, context);
         }
         used
     }
@@ -146,7 +146,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// order, which it would seem to reject.
     #[cold]
     #[inline(never)]
-    fn refuse_number(
+    fn reject_number(
         &mut self,
         user_ref: UserRefNum,
         client_order_id: ClientOrderId,
@@ -164,7 +164,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// The session's open order with this number.
     #[inline]
-    pub(super) fn open_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<Open> {
+    pub(super) fn open_order(&self, session: SessionId, user_ref: UserRefNum) -> Option<OpenOrder> {
         let handle = self.index.find(order_key(session, user_ref))?;
         let (order, leaves) = if is_special(handle) {
             self.special_whole(self.specials.order(handle))
@@ -174,7 +174,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         };
         let Owner { executed, capacity, cross_type, .. } = order.data;
         let (instrument, side) = (order.instrument, order.side);
-        Some(Open { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
+        Some(OpenOrder { handle, user_ref, instrument, side, executed, leaves, capacity, cross_type })
     }
 
     /// The index's handle of an order that has a resting part.
@@ -198,7 +198,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 
     /// Instrument and side of an open order.
-    pub(super) fn place_of(&self, handle: OrderHandle) -> (InstrumentId, Side) {
+    pub(super) fn instrument_and_side(&self, handle: OrderHandle) -> (InstrumentId, Side) {
         if is_special(handle) {
             let special = self.specials.order(handle);
             return (special.order.instrument, special.order.side);
@@ -210,14 +210,14 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     /// True when the index and the entries of special orders have capacity for an order, which replaces `old`
     /// if given. The books have capacity then, since an order leaves them first; so has the limit of special
     /// orders, for the units of the old one.
-    pub(super) fn has_room(&self, session: SessionId, order: &EnterOrder, old: Option<&Open>) -> bool {
+    pub(super) fn has_capacity(&self, session: SessionId, order: &EnterOrder, old: Option<&OpenOrder>) -> bool {
         let freed = match old {
             Some(old) if is_special(old.handle) => u64::from(self.specials.order(old.handle).parts),
             _ => 0,
         };
         let parts = if needs_entry(order) { parts_of(order) } else { 0 };
         self.index.has_capacity(order_key(session, order.user_ref))
-            && self.specials.has_room(parts.saturating_sub(freed))
+            && self.specials.has_capacity(parts.saturating_sub(freed))
     }
 
     /// Puts an order of a session into the index.
@@ -231,28 +231,28 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Removes an order from the index and its session's count, and returns its index handle.
     #[inline]
-    pub(super) fn forget(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
+    pub(super) fn remove_from_index(&mut self, session: SessionId, user_ref: UserRefNum) -> OrderHandle {
         self.sessions.count_closed(session);
         self.index.remove(order_key(session, user_ref)).expect("a resting order is in the index")
     }
 
     /// Removes an order from the books. The caller updates the index and the session.
     #[inline(always)]
-    pub(super) fn remove(&mut self, handle: OrderHandle) -> Removed {
+    pub(super) fn remove(&mut self, handle: OrderHandle) -> RemovedOrder {
         if is_special(handle) {
             return self.remove_special(handle);
         }
         let order = self.books.remove(handle);
-        Removed { instrument: order.instrument, leaves: order.qty, displayed: Some(order.id) }
+        RemovedOrder { instrument: order.instrument, leaves: order.qty, displayed: Some(order.id) }
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn remove_special(&mut self, handle: OrderHandle) -> Removed {
+    pub(super) fn remove_special(&mut self, handle: OrderHandle) -> RemovedOrder {
         let special = self.specials.remove(handle);
         let parts = Layer::ALL.map(|layer| Some(self.layer_mut(layer).remove(special.part(layer)?)));
         self.update_listing(special.order.instrument);
-        Removed {
+        RemovedOrder {
             instrument: special.order.instrument,
             leaves: Qty(parts.iter().flatten().map(|order| order.qty.0).sum()),
             displayed: parts[Layer::Displayed as usize].map(|order| order.id),

@@ -16,7 +16,7 @@ use crate::EventListener;
 
 /// The result of a walk from both ends of a crossed book.
 #[derive(Clone, Copy, Debug)]
-struct Meeting {
+struct CrossedLevels {
     /// Largest volume that can trade at one price.
     volume: u64,
     /// The worst levels that trade.
@@ -105,13 +105,13 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             Price(0) => listing.instrument.reference_price,
             last => last,
         };
-        let Some(meeting) = Meeting::of(&self.orders, instrument) else {
+        let Some(crossed) = CrossedLevels::of(&self.orders, instrument) else {
             let (paired, imbalance) = (Qty::ZERO, Qty::ZERO);
             return Some(Imbalance { paired, imbalance, side: None, price: Price(0), reference, kind });
         };
         let tick = listing.instrument.tick_size.0;
-        let (price, imbalance, side) = meeting.choose(tick, reference);
-        let paired = Qty(meeting.volume);
+        let (price, imbalance, side) = crossed.choose(tick, reference);
+        let paired = Qty(crossed.volume);
         Some(Imbalance { paired, imbalance: Qty(imbalance), side, price, reference, kind })
     }
 
@@ -196,21 +196,21 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     }
 }
 
-impl Meeting {
+impl CrossedLevels {
     /// Walks bids and asks from the best, and pairs them off; `None` when they do not cross.
-    fn of<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, instrument: InstrumentId) -> Option<Meeting> {
+    fn of<B: OrderBooks<Owner>>(orders: &OpenOrders<B>, instrument: InstrumentId) -> Option<CrossedLevels> {
         let mut bids = orders.all_levels(instrument, Side::Buy);
         let mut asks = orders.all_levels(instrument, Side::Sell);
         let (mut bid, mut ask) = (bids.next(), asks.next());
-        let mut meeting: Option<Meeting> = None;
+        let mut crossed: Option<CrossedLevels> = None;
         while let (Some((bid_price, bid_left)), Some((ask_price, ask_left))) = (bid, ask) {
             if bid_price < ask_price {
                 break;
             }
             let qty = bid_left.min(ask_left);
             let (bid_rest, ask_rest) = (bid_left - qty, ask_left - qty);
-            meeting = Some(Meeting {
-                volume: meeting.map_or(0, |meeting| meeting.volume) + qty,
+            crossed = Some(CrossedLevels {
+                volume: crossed.map_or(0, |crossed| crossed.volume) + qty,
                 bid: bid_price,
                 ask: ask_price,
                 bid_rest,
@@ -221,12 +221,12 @@ impl Meeting {
             bid = if bid_rest == 0 { bids.next() } else { Some((bid_price, bid_rest)) };
             ask = if ask_rest == 0 { asks.next() } else { Some((ask_price, ask_rest)) };
         }
-        let mut meeting = meeting?;
-        let next_bid = if meeting.bid_rest == 0 { bid } else { bids.next() };
-        let next_ask = if meeting.ask_rest == 0 { ask } else { asks.next() };
-        meeting.next_bids = [next_bid, bids.next()];
-        meeting.next_asks = [next_ask, asks.next()];
-        Some(meeting)
+        let mut crossed = crossed?;
+        let next_bid = if crossed.bid_rest == 0 { bid } else { bids.next() };
+        let next_ask = if crossed.ask_rest == 0 { ask } else { asks.next() };
+        crossed.next_bids = [next_bid, bids.next()];
+        crossed.next_asks = [next_ask, asks.next()];
+        Some(crossed)
     }
 
     /// The price of largest volume, then least imbalance, then nearest to `reference`; imbalance and side.
@@ -240,7 +240,7 @@ impl Meeting {
         let below = |level: Option<(Price, u64)>, high: Price| {
             level.map_or(high, |(price, _)| high.min(Price(price.0 - tick)))
         };
-        let Meeting { bid, ask, bid_rest, ask_rest, next_bids, next_asks, .. } = *self;
+        let CrossedLevels { bid, ask, bid_rest, ask_rest, next_bids, next_asks, .. } = *self;
         if bid_rest > 0 {
             let low = above(next_bids[0], ask);
             return (nearest(reference, low, bid, tick), bid_rest, Some(Side::Buy));

@@ -8,7 +8,7 @@ use tickpath_types::{
 };
 
 use super::context::Context;
-use super::orders::{Open, OpenOrders};
+use super::orders::{OpenOrder, OpenOrders};
 use super::owner::{Owner, order_key};
 use super::special::{Layer, is_special};
 use crate::EventListener;
@@ -22,7 +22,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let CancelOrder { user_ref, qty } = *request;
         let session = context.command.session;
         if !qty.is_zero() {
-            return self.cancel_to(user_ref, qty, context);
+            return self.reduce_to(user_ref, qty, context);
         }
         // One walk of the index finds the order and removes it.
         match self.index.remove(order_key(session, user_ref)) {
@@ -36,7 +36,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
 
     /// Reduces an order to an intended size above zero.
     #[inline(never)]
-    fn cancel_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<impl EventListener>) {
+    fn reduce_to(&mut self, user_ref: UserRefNum, qty: Qty, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
         let Some(open) = self.open_order(session, user_ref) else { return context.ignore() };
         if qty.0 <= open.executed {
@@ -61,14 +61,14 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let session = context.command.session;
         let Some(open) = self.open_order(session, user_ref) else { return context.ignore() };
         let size = open.executed + open.leaves.0;
-        let refused = if !is_marking_of(open.side, side_marking) {
+        let rejection = if !is_marking_of(open.side, side_marking) {
             Some(RejectReason::InvalidSide)
         } else if qty.is_zero() || qty.0 > size || !self.is_in_lots(open.instrument, qty) {
             Some(RejectReason::InvalidQty)
         } else {
             None
         };
-        if let Some(reason) = refused {
+        if let Some(reason) = rejection {
             return context.reject(user_ref, reason, ClientOrderId::default());
         }
         if qty.0 <= open.executed {
@@ -100,7 +100,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         }
         let (session, user_ref) = name;
         let order = self.books.remove(handle);
-        context.tell(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
+        context.report(session, is_reply, OrderEventKind::Canceled { user_ref, decrement: order.qty, reason });
         failpoint!(CancelUnpublished => return);
         context.publish(order.instrument, MarketEventKind::Deleted { order_id: order.id });
     }
@@ -117,7 +117,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) {
         let removed = self.remove_special(handle);
         let kind = OrderEventKind::Canceled { user_ref, decrement: removed.leaves, reason };
-        context.tell(session, is_reply, kind);
+        context.report(session, is_reply, kind);
         if let Some(order_id) = removed.displayed {
             context.publish(removed.instrument, MarketEventKind::Deleted { order_id });
         }
@@ -132,12 +132,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         reason: CancelReason,
         context: &mut Context<impl EventListener>,
     ) {
-        let handle = self.forget(session, user_ref);
+        let handle = self.remove_from_index(session, user_ref);
         self.close(handle, (session, user_ref), is_reply, reason, context);
     }
 
     /// Reduces an order by less than its open quantity: quantity that waits or is not displayed goes first.
-    pub(super) fn reduce_open(&mut self, open: &Open, qty: Qty, context: &mut Context<impl EventListener>) {
+    pub(super) fn reduce_open(&mut self, open: &OpenOrder, qty: Qty, context: &mut Context<impl EventListener>) {
         let (displayed, visible) = if is_special(open.handle) {
             let (displayed, rest) = self.reduce_undisplayed(open.handle, qty);
             let Some(displayed) = displayed.filter(|_| !rest.is_zero()) else { return };
@@ -211,7 +211,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             self.specials.remove(handle);
             self.update_listing(part.instrument);
         }
-        self.forget(part.data.session, part.data.user_ref);
+        self.remove_from_index(part.data.session, part.data.user_ref);
     }
 
     /// Displays the next part of an order, at the tail of its level and under a new reference.
@@ -238,7 +238,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         self.update_listing(instrument);
         context.publish(instrument, MarketEventKind::Add { order_id: id, side, price, qty });
         let kind = OrderEventKind::Restated { user_ref: data.user_ref, order_id: id, display_qty: qty };
-        context.tell(data.session, false, kind);
+        context.report(data.session, false, kind);
     }
 }
 

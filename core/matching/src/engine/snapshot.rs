@@ -16,7 +16,7 @@ use super::matcher::Matcher;
 use super::orders::OpenOrders;
 use super::owner::{Owner, order_key};
 use super::sessions::Session;
-use super::special::{Layer, SpecialOrder, Specials, TermsBytes, is_special};
+use super::special::{Layer, SpecialOrder, Specials, InstructionBytes, is_special};
 use crate::codec::hash_field;
 use crate::limits::check_instrument;
 use crate::snapshot::{Reader, Writer};
@@ -263,7 +263,7 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
     writer.put(specials.last_entry);
     writer.put(entries.len() as u32);
     for special in entries {
-        let TermsBytes { ahead, behind } = TermsBytes::of(special.terms());
+        let InstructionBytes { leading, trailing } = InstructionBytes::of(special.terms());
         // Every field is named, so that a new one is not forgotten.
         let SpecialOrder { session, order, entry, parts, in_layers: [displayed, ..] } = special;
         let EnterOrder {
@@ -284,14 +284,14 @@ fn put_entries(specials: &Specials, writer: &mut Writer<'_>) {
         writer.put(user_ref);
         writer.put(instrument);
         writer.put(price);
-        writer.put_bytes(&ahead);
+        writer.put_bytes(&leading);
         writer.put(parts);
         writer.put(attributes);
         writer.put(client_order_id);
         writer.put(side);
         writer.put(time_in_force);
         writer.put(post_only);
-        writer.put_bytes(&behind);
+        writer.put_bytes(&trailing);
         writer.put(displayed.is_some());
     }
 }
@@ -306,14 +306,14 @@ fn take_entry(reader: &mut Reader<'_>) -> Result<(SpecialOrder, bool)> {
         Qty::ZERO,
         reader.take("price")?,
     );
-    let ahead = reader.take_bytes()?;
+    let leading = reader.take_bytes()?;
     let parts = reader.take("parts")?;
     order.attributes = reader.take("attributes")?;
     order.client_order_id = reader.take("client_order_id")?;
     order.side = reader.take("side")?;
     order.time_in_force = reader.take("time_in_force")?;
     order.post_only = reader.take("flag")?;
-    let terms = TermsBytes { ahead, behind: reader.take_bytes()? }.terms();
+    let terms = InstructionBytes { leading, trailing: reader.take_bytes()? }.terms();
     order.special = Some(terms.map_err(|_| SnapshotError::Value("terms"))?);
     let is_displayed = reader.take("flag")?;
     Ok((SpecialOrder { session, order, entry, parts, in_layers: [None; 3] }, is_displayed))
@@ -323,7 +323,7 @@ fn restore_entries<B: OrderBooks<Owner>>(orders: &mut OpenOrders<B>, reader: &mu
     orders.specials.last_entry = reader.take_count("last_entry")?;
     for _ in 0..reader.take::<u32>("entries")? {
         let (mut special, is_displayed) = take_entry(reader)?;
-        if !orders.specials.has_room(u64::from(special.parts)) || special.parts == 0 {
+        if !orders.specials.has_capacity(u64::from(special.parts)) || special.parts == 0 {
             return Err(SnapshotError::Limits);
         }
         let (session, user_ref) = special.name();
@@ -342,8 +342,8 @@ fn restore_entries<B: OrderBooks<Owner>>(orders: &mut OpenOrders<B>, reader: &mu
 }
 
 fn put_executions(executions: &Executions, last: MatchId, writer: &mut Writer<'_>) {
-    writer.put(executions.standing(last).count() as u32);
-    for (id, execution) in executions.standing(last) {
+    writer.put(executions.valid_executions(last).count() as u32);
+    for (id, execution) in executions.valid_executions(last) {
         writer.put(id);
         for (session, user_ref) in execution.orders() {
             writer.put(session);

@@ -108,26 +108,26 @@ pub(super) const fn expiry(terms: &SpecialTerms) -> Nanos {
 }
 
 /// Encoded order instructions, as in the log. Snapshots and the state hash store them as two separate parts.
-pub(super) struct TermsBytes {
-    pub(super) ahead: [u8; TERMS_AHEAD_LEN],
-    pub(super) behind: [u8; SpecialTerms::LEN - TERMS_AHEAD_LEN],
+pub(super) struct InstructionBytes {
+    pub(super) leading: [u8; LEADING_LEN],
+    pub(super) trailing: [u8; SpecialTerms::LEN - LEADING_LEN],
 }
 
-const TERMS_AHEAD_LEN: usize = 20;
+const LEADING_LEN: usize = 20;
 
-impl TermsBytes {
-    pub(super) fn of(terms: SpecialTerms) -> TermsBytes {
+impl InstructionBytes {
+    pub(super) fn of(terms: SpecialTerms) -> InstructionBytes {
         let mut bytes = [0; SpecialTerms::LEN];
         SpecialTerms::write(terms, &mut FieldWriter(&mut bytes));
         let mut parts = FieldReader(&bytes);
-        TermsBytes { ahead: parts.take(), behind: parts.take() }
+        InstructionBytes { leading: parts.take(), trailing: parts.take() }
     }
 
     pub(super) fn terms(&self) -> Result<SpecialTerms, CodecError> {
         let mut bytes = [0; SpecialTerms::LEN];
         let mut parts = FieldWriter(&mut bytes);
-        parts.put(self.ahead);
-        parts.put(self.behind);
+        parts.put(self.leading);
+        parts.put(self.trailing);
         SpecialTerms::read("terms", &mut FieldReader(&bytes))
     }
 }
@@ -157,7 +157,7 @@ impl Specials {
         }
     }
 
-    pub(super) fn has_room(&self, parts: u64) -> bool {
+    pub(super) fn has_capacity(&self, parts: u64) -> bool {
         parts <= self.max_parts - self.parts
     }
 
@@ -224,9 +224,9 @@ impl Specials {
             hash_field(order.instrument, hasher);
             hash_field(order.price, hasher);
             hasher.update(&[order.side as u8, order.time_in_force as u8, u8::from(order.post_only)]);
-            let terms = TermsBytes::of(special.terms());
-            hasher.update(&terms.behind);
-            hasher.update(&terms.ahead);
+            let terms = InstructionBytes::of(special.terms());
+            hasher.update(&terms.trailing);
+            hasher.update(&terms.leading);
             hash_field(special.parts, hasher);
             hash_field(order.client_order_id, hasher);
             hash_field(order.attributes, hasher);

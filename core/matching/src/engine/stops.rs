@@ -10,7 +10,7 @@ use super::owner::Owner;
 
 /// An order whose stop price was reached and that is not yet worked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Triggered {
+pub(super) struct TriggeredOrder {
     entry: u64,
     pub(super) session: SessionId,
     pub(super) user_ref: UserRefNum,
@@ -22,8 +22,8 @@ pub(super) struct Triggered {
 #[derive(Clone, Debug)]
 pub(super) struct Stops<B> {
     pub(super) books: B,
-    /// Triggered orders in working order; empty between commands.
-    pub(super) triggered: Vec<Triggered>,
+    /// TriggeredOrder orders in working order; empty between commands.
+    pub(super) triggered: Vec<TriggeredOrder>,
 }
 
 impl<B: OrderBooks<Owner>> Stops<B> {
@@ -48,7 +48,7 @@ impl<B: OrderBooks<Owner>> Stops<B> {
                 let Order { qty, data, .. } = self.books.remove(front);
                 let Owner { session, user_ref, executed, .. } = data;
                 let entry = take_entry(&data);
-                self.triggered.push(Triggered { entry, session, user_ref, qty, executed });
+                self.triggered.push(TriggeredOrder { entry, session, user_ref, qty, executed });
             }
         }
         self.triggered[begin..].sort_unstable_by_key(|triggered| triggered.entry);

@@ -14,7 +14,7 @@ use crate::common::Event;
 /// It keeps every session's orders as the session would, and a book as a feed handler would.
 pub struct Auditor {
     /// Open orders as their sessions see them.
-    orders: BTreeMap<(SessionId, UserRefNum), Standing>,
+    orders: BTreeMap<(SessionId, UserRefNum), OrderView>,
     /// The book as the public sees it.
     public: ReferenceBooks,
     references: BTreeMap<OrderId, OrderHandle>,
@@ -29,7 +29,7 @@ pub struct Auditor {
 
 /// A session's view of its order.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct OrderView {
     leaves: u64,
     executed: u64,
     order_id: OrderId,
@@ -83,11 +83,11 @@ impl Auditor {
             Event::Order(event) if event.session == command.session => Some(event.is_reply),
             _ => None,
         });
-        let is_its_own = matches!(
+        let is_request = matches!(
             command.kind,
-            CommandKind::Order(_) | CommandKind::Refuse { .. } | CommandKind::CancelAll { .. }
+            CommandKind::Order(_) | CommandKind::GatewayReject { .. } | CommandKind::CancelAll { .. }
         );
-        assert!(!is_its_own || first_to_sender != Some(false), "the sender's first event is the reply");
+        assert!(!is_request || first_to_sender != Some(false), "the sender's first event is the reply");
     }
 
     /// Checks that both views agree with the books, and that no quantity appears or disappears.
@@ -95,12 +95,12 @@ impl Auditor {
         assert_eq!(self.public.state_hash(), engine.books().state_hash(), "the public sees the book");
         assert_eq!(self.orders.len() as u64, engine.open_order_count());
         let mut resting = 0_u128;
-        for ((session, user_ref), standing) in &self.orders {
+        for ((session, user_ref), view) in &self.orders {
             let (executed, leaves) = engine.open_qty(*session, *user_ref).expect("the session has it open");
-            assert_eq!((leaves.0, executed.0), (standing.leaves, standing.executed));
+            assert_eq!((leaves.0, executed.0), (view.leaves, view.executed));
             if let Some(handle) = engine.find_order(*session, *user_ref) {
                 let Order { id, qty, data, .. } = engine.books().order(handle).unwrap();
-                assert_eq!(id, standing.order_id);
+                assert_eq!(id, view.order_id);
                 assert!(qty <= leaves && data.executed == executed.0);
                 assert_eq!((data.session, data.user_ref), (*session, *user_ref));
             }
@@ -132,8 +132,8 @@ impl Auditor {
                 assert_eq!(state, OrderState::Live);
                 self.new_order(order_id);
                 self.entered += u128::from(order.qty.0);
-                let standing = Standing { leaves: order.qty.0, executed: 0, order_id };
-                assert!(self.orders.insert(key, standing).is_none(), "numbers are not reused");
+                let view = OrderView { leaves: order.qty.0, executed: 0, order_id };
+                assert!(self.orders.insert(key, view).is_none(), "numbers are not reused");
             }
             OrderEventKind::Replaced { order, orig_user_ref, order_id, state } => {
                 assert_eq!(state, OrderState::Live);
@@ -143,25 +143,25 @@ impl Auditor {
                 // The replaced remainder is removed untraded, and the rest of the new size is added.
                 self.canceled += u128::from(old.leaves);
                 self.entered += u128::from(leaves);
-                let standing = Standing { leaves, executed: old.executed, order_id };
-                assert!(self.orders.insert(key, standing).is_none(), "numbers are not reused");
+                let view = OrderView { leaves, executed: old.executed, order_id };
+                assert!(self.orders.insert(key, view).is_none(), "numbers are not reused");
             }
             OrderEventKind::Executed { qty, .. } => {
                 let order = self.orders.get_mut(&key).expect("only open orders trade");
                 order.executed += qty.0;
                 self.traded += u128::from(qty.0);
-                self.take_off(key, qty.0);
+                self.reduce_order(key, qty.0);
             }
             OrderEventKind::Canceled { decrement, .. }
             | OrderEventKind::SelfTradePrevented { decrement, .. } => {
                 self.canceled += u128::from(decrement.0);
-                self.take_off(key, decrement.0);
+                self.reduce_order(key, decrement.0);
             }
             OrderEventKind::Modified { qty, .. } => {
                 let order = self.orders[&key];
                 let decrement = order.leaves - (qty.0 - order.executed);
                 self.canceled += u128::from(decrement);
-                self.take_off(key, decrement);
+                self.reduce_order(key, decrement);
             }
             OrderEventKind::Restated { order_id, .. } | OrderEventKind::Triggered { order_id, .. } => {
                 self.new_order(order_id);
@@ -179,7 +179,7 @@ impl Auditor {
         assert_eq!(order_id, OrderId(self.last_order_id));
     }
 
-    fn take_off(&mut self, key: (SessionId, UserRefNum), qty: u64) {
+    fn reduce_order(&mut self, key: (SessionId, UserRefNum), qty: u64) {
         let order = self.orders.get_mut(&key).expect("events are about open orders");
         order.leaves = order.leaves.checked_sub(qty).expect("no more goes than there is");
         if order.leaves == 0 {

@@ -1,7 +1,7 @@
-//! Hidden and reserve orders, stops, orders with an expiry, and self-trades, as [`story`] scenarios.
+//! Hidden and reserve orders, stops, orders with an expiry, and self-trades, as [`scenario`] scenarios.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::story::check;
+use crate::scenario::check;
 
 #[test]
 fn a_hidden_order_trades_behind_what_is_displayed() {
@@ -133,7 +133,7 @@ fn a_stop_is_reduced_replaced_and_cancelled_while_it_waits() {
 }
 
 #[test]
-fn orders_end_with_time_and_the_day() {
+fn orders_expire_by_time_and_at_the_end_of_the_day() {
     check(
         "
         s1 buy 1 10 @ 10.00 gtt 5: rests as #1
@@ -166,7 +166,7 @@ fn orders_end_with_time_and_the_day() {
 }
 
 #[test]
-fn an_owner_need_not_trade_with_itself() {
+fn self_trades_are_prevented() {
     check(
         "
         s1 sell 1 10 @ 10.00: rests as #1
@@ -203,7 +203,7 @@ fn an_owner_need_not_trade_with_itself() {
 }
 
 #[test]
-fn the_venues_own_orders_are_held_back_by_a_kill_of_the_venue_alone() {
+fn only_the_venue_kill_switch_stops_forced_orders() {
     check(
         "
         s1 limits orders 0 qty 1 notional 1

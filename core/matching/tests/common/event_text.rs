@@ -16,11 +16,11 @@ use tickpath_types::*;
 use crate::common::Event;
 
 /// The lines that describe the events of a command.
-pub fn tell(command: &Command, mut events: &[Event]) -> Vec<String> {
+pub fn format_events(command: &Command, mut events: &[Event]) -> Vec<String> {
     let mut lines = Vec::new();
     while let [first, rest @ ..] = events {
-        let told = accepted(command, events).or_else(|| execution(events)).or_else(|| pair(events));
-        let (line, len) = told.unwrap_or_else(|| (show(first), 1));
+        let formatted = accepted(command, events).or_else(|| execution(events)).or_else(|| pair(events));
+        let (line, len) = formatted.unwrap_or_else(|| (show(first), 1));
         lines.push(line);
         events = &rest[len - 1..];
     }

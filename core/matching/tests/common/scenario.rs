@@ -13,9 +13,9 @@
 //! uncross 1 | close 1 | imbalance 1 | band 1 10.00 width 0.50 | suspend 1 | break 3 | expire 7 | end-day
 //! ```
 //! The exact events follow: behind the command if they fit on one line, otherwise in the indented lines below
-//! it. `s1!` begins a reply, `*` a public event; [`telling`] lists the events that share a line.
+//! it. `s1!` begins a reply, `*` a public event; [`event_text`] lists the events that share a line.
 
-mod telling;
+mod event_text;
 
 use std::fmt::Write;
 
@@ -28,12 +28,12 @@ use crate::auditor::Auditor;
 use crate::common::{apply, instruments, numbered, order};
 
 /// Runs the scenario on engines with both kinds of books and compares their events.
-pub fn check(story: &str) {
-    check_with::<FastBooks<Owner>>(story);
-    check_with::<ReferenceBooks<Owner>>(story);
+pub fn check(scenario: &str) {
+    check_with::<FastBooks<Owner>>(scenario);
+    check_with::<ReferenceBooks<Owner>>(scenario);
 }
 
-fn check_with<B: OrderBooks<Owner>>(story: &str) {
+fn check_with<B: OrderBooks<Owner>>(scenario: &str) {
     let mut engine: Engine<B> = Engine::new(&instruments(3), small()).unwrap();
     let mut auditor = Auditor::new(3);
     let mut sequence = 0;
@@ -43,8 +43,8 @@ fn check_with<B: OrderBooks<Owner>>(story: &str) {
         let command = numbered(&mut sequence, 0, CommandKind::OpenInstrument { instrument, state });
         auditor.audit(&command, &apply(&mut engine, &command));
     }
-    let mut told = String::new();
-    let lines = story.lines().map(|line| line.strip_prefix("        ").unwrap_or(line));
+    let mut actual = String::new();
+    let lines = scenario.lines().map(|line| line.strip_prefix("        ").unwrap_or(line));
     let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
     for line in lines.iter().filter(|line| !line.starts_with(' ')) {
         let text = line.split(':').next().unwrap_or(line);
@@ -57,16 +57,16 @@ fn check_with<B: OrderBooks<Owner>>(story: &str) {
         auditor.audit(&command, &events);
         auditor.check_books(&engine);
         auditor.check_uncrossed(&engine);
-        match &telling::tell(&command, &events)[..] {
-            [only] => writeln!(told, "{text}: {only}").unwrap(),
+        match &event_text::format_events(&command, &events)[..] {
+            [only] => writeln!(actual, "{text}: {only}").unwrap(),
             several => {
-                writeln!(told, "{text}").unwrap();
-                several.iter().for_each(|line| writeln!(told, "  {line}").unwrap());
+                writeln!(actual, "{text}").unwrap();
+                several.iter().for_each(|line| writeln!(actual, "  {line}").unwrap());
             }
         }
     }
     let expected: String = lines.iter().map(|line| format!("{}\n", line.trim_end())).collect();
-    assert_eq!(told, expected, "\ntold:\n{told}\nexpected:\n{expected}");
+    assert_eq!(actual, expected, "\ntold:\n{actual}\nexpected:\n{expected}");
 }
 
 fn small() -> EngineLimits {
@@ -83,13 +83,13 @@ fn small() -> EngineLimits {
 }
 
 fn parse(line: &str) -> (u16, CommandKind) {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let number = |at: usize| words[at].parse::<u64>().unwrap();
+    let tokens: Vec<&str> = line.split_whitespace().collect();
+    let number = |at: usize| tokens[at].parse::<u64>().unwrap();
     let user_ref = |at: usize| UserRefNum(number(at) as u32);
-    let option = |name: &str| words.iter().position(|word| *word == name);
+    let option = |name: &str| tokens.iter().position(|word| *word == name);
     let value = |name: &str| option(name).map(|at| number(at + 1));
     let state = |state| CommandKind::SetTradingState { instrument: InstrumentId(number(1) as u16), state };
-    match words[0] {
+    match tokens[0] {
         "open" => {
             let instrument = InstrumentId(number(1) as u16);
             return (0, CommandKind::OpenInstrument { instrument, state: TradingState::QuotationOnly });
@@ -111,7 +111,7 @@ fn parse(line: &str) -> (u16, CommandKind) {
             let state = TradingState::Trading;
             return (
                 0,
-                match words[0] {
+                match tokens[0] {
                     "uncross" => CommandKind::Uncross { instrument, kind: CrossKind::Opening, state },
                     "close" => CommandKind::Uncross {
                         instrument,
@@ -122,16 +122,16 @@ fn parse(line: &str) -> (u16, CommandKind) {
                     "suspend" => CommandKind::SuspendInstrument { instrument },
                     _ => CommandKind::SetPriceBand {
                         instrument,
-                        reference: Price::parse(words[2]).unwrap(),
-                        width: Price::parse(words[4]).unwrap(),
+                        reference: Price::parse(tokens[2]).unwrap(),
+                        width: Price::parse(tokens[4]).unwrap(),
                     },
                 },
             );
         }
         _ => {}
     }
-    let session = words[0].strip_prefix('s').unwrap().parse().unwrap();
-    let price = option("@").map(|at| match words[at + 1] {
+    let session = tokens[0].strip_prefix('s').unwrap().parse().unwrap();
+    let price = option("@").map(|at| match tokens[at + 1] {
         "market" => Price::MARKET,
         text => Price::parse(text).unwrap(),
     });
@@ -142,7 +142,7 @@ fn parse(line: &str) -> (u16, CommandKind) {
         () => TimeInForce::Day,
     };
     let special = SpecialTerms {
-        stop_price: option("stop").map_or(Price(0), |at| Price::parse(words[at + 1]).unwrap()),
+        stop_price: option("stop").map_or(Price(0), |at| Price::parse(tokens[at + 1]).unwrap()),
         display_qty: Qty(value("show").unwrap_or(0)),
         expire_at: value("gtt").unwrap_or(0) as u32,
         is_hidden: option("hidden").is_some(),
@@ -156,7 +156,7 @@ fn parse(line: &str) -> (u16, CommandKind) {
         special,
         ..order(user_ref.0, side, qty, price.unwrap().0)
     };
-    let request = match words[1] {
+    let request = match tokens[1] {
         "buy" => OrderRequest::Enter(entered(user_ref(2), Side::Buy, number(3))),
         "sell" => OrderRequest::Enter(entered(user_ref(2), Side::Sell, number(3))),
         "force-buy" => {
@@ -169,18 +169,18 @@ fn parse(line: &str) -> (u16, CommandKind) {
         }
         "modify" => OrderRequest::Modify(ModifyOrder {
             user_ref: user_ref(2),
-            side_marking: words[3].as_bytes()[0],
+            side_marking: tokens[3].as_bytes()[0],
             qty: Qty(value("to").unwrap()),
         }),
         "refuse" => {
             let (reason, client_order_id) =
                 (RejectReason::DisplayNotOffered, ClientOrderId(*b"CLIENT-ORDER-7"));
-            return (session, CommandKind::Refuse { user_ref: user_ref(2), reason, client_order_id });
+            return (session, CommandKind::GatewayReject { user_ref: user_ref(2), reason, client_order_id });
         }
         "kill" => return (session, CommandKind::KillSession { is_killed: true }),
         "unkill" => return (session, CommandKind::KillSession { is_killed: false }),
         "prevent" => {
-            let strategy = match words[2] {
+            let strategy = match tokens[2] {
                 "newest" => SelfTradePrevention::CancelNewest,
                 "oldest" => SelfTradePrevention::CancelOldest,
                 "both" => SelfTradePrevention::CancelBoth,
@@ -201,12 +201,12 @@ fn parse(line: &str) -> (u16, CommandKind) {
         "mass-cancel" => OrderRequest::MassCancel(MassCancel {
             user_ref: user_ref(2),
             instrument: InstrumentId(value("in").unwrap_or(0) as u16),
-            side: option("side").map(|at| if words[at + 1] == "buy" { Side::Buy } else { Side::Sell }),
+            side: option("side").map(|at| if tokens[at + 1] == "buy" { Side::Buy } else { Side::Sell }),
             firm: *b"FIRM",
         }),
         "disable" | "enable" => OrderRequest::SetOrderEntry(SetOrderEntry {
             user_ref: user_ref(2),
-            is_enabled: words[1] == "enable",
+            is_enabled: tokens[1] == "enable",
             firm: *b"FIRM",
         }),
         "cancel-all" => return (session, CommandKind::CancelAll { reason: CancelReason::System }),

@@ -44,7 +44,7 @@ impl Shape {
     /// Two prices, so that all orders meet, and nearly all orders are special.
     pub const NARROW: Shape = Shape { instruments: 1, prices: 2, special: 1, ..Shape::MIXED };
     /// Many sessions, many of them sharing an account.
-    pub const CROWD: Shape = Shape { sessions: 40, instruments: 2, prices: 5, ..Shape::MIXED };
+    pub const MANY_SESSIONS: Shape = Shape { sessions: 40, instruments: 2, prices: 5, ..Shape::MIXED };
     /// Hardly anything but auctions.
     pub const AUCTIONS: Shape = Shape { instruments: 1, prices: 7, auctions: 120, harsh: 6, ..Shape::MIXED };
     /// Limits, kill switches, price bands and ends of day all the time.
@@ -53,14 +53,14 @@ impl Shape {
     pub const BANDS: Shape = Shape { auctions: 30, bands: 60, harsh: 2, ..Shape::MIXED };
 
     pub const ALL: [Shape; 6] =
-        [Shape::MIXED, Shape::NARROW, Shape::CROWD, Shape::AUCTIONS, Shape::HARSH, Shape::BANDS];
+        [Shape::MIXED, Shape::NARROW, Shape::MANY_SESSIONS, Shape::AUCTIONS, Shape::HARSH, Shape::BANDS];
 }
 
 /// Time between two commands, long enough for orders to expire within a run.
 const STEP: Nanos = Nanos::from_millis(10);
 
 /// Commands as hostile and faulty clients would send them, at few prices so that they meet.
-pub struct Nasty {
+pub struct CommandGenerator {
     shape: Shape,
     random: Xoshiro256PlusPlus,
     sequence: u64,
@@ -69,15 +69,15 @@ pub struct Nasty {
     open: BTreeMap<(SessionId, UserRefNum), (u64, u64)>,
 }
 
-impl Nasty {
-    pub fn new(seed: u64, shape: Shape) -> Nasty {
+impl CommandGenerator {
+    pub fn new(seed: u64, shape: Shape) -> CommandGenerator {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let last_user_ref = vec![0; shape.sessions as usize + 1];
-        Nasty { shape, random, sequence: 0, last_user_ref, open: BTreeMap::new() }
+        CommandGenerator { shape, random, sequence: 0, last_user_ref, open: BTreeMap::new() }
     }
 
     /// Learns which orders are open, so that later commands can name them.
-    pub fn hear(&mut self, events: &[Event]) {
+    pub fn on_events(&mut self, events: &[Event]) {
         for event in events {
             let Event::Order(OrderEvent { session, kind, .. }) = event else { continue };
             let key = (*session, kind.user_ref());
@@ -93,16 +93,16 @@ impl Nasty {
                 }
                 OrderEventKind::Executed { qty, .. } => {
                     self.open.get_mut(&key).unwrap().0 += qty.0;
-                    self.take_off(key, qty);
+                    self.reduce(key, qty);
                 }
                 OrderEventKind::Canceled { decrement, .. }
-                | OrderEventKind::SelfTradePrevented { decrement, .. } => self.take_off(key, decrement),
+                | OrderEventKind::SelfTradePrevented { decrement, .. } => self.reduce(key, decrement),
                 _ => {}
             }
         }
     }
 
-    fn take_off(&mut self, key: (SessionId, UserRefNum), qty: Qty) {
+    fn reduce(&mut self, key: (SessionId, UserRefNum), qty: Qty) {
         let (_, leaves) = self.open.get_mut(&key).unwrap();
         *leaves -= qty.0;
         if *leaves == 0 {
@@ -152,7 +152,7 @@ impl Nasty {
             600..740 => CommandKind::Order(OrderRequest::Cancel(self.cancel(session))),
             740..910 => CommandKind::Order(OrderRequest::Replace(self.replace(session))),
             910..960 => CommandKind::Order(OrderRequest::Modify(self.modify(session))),
-            960..970 => CommandKind::Refuse {
+            960..970 => CommandKind::GatewayReject {
                 user_ref: self.new_number(session),
                 reason: RejectReason::TimeInForceNotOffered,
                 client_order_id: ClientOrderId::default(),

@@ -1,4 +1,4 @@
-//! Checks of an order's terms against its instrument, with the reason for each refusal.
+//! Checks of an order's parameters against its instrument, with the reason for each refusal.
 
 use tickpath_faults::failpoint;
 use tickpath_types::{
@@ -9,8 +9,8 @@ use super::listing::Listing;
 use super::special::expiry;
 
 impl Listing {
-    /// Checks the terms of an order with the open quantity `leaves`. Returns the limit to match at.
-    pub(super) fn check_terms(
+    /// Checks the parameters of an order with the open quantity `leaves`. Returns the limit to match at.
+    pub(super) fn check_parameters(
         &self,
         order: &EnterOrder,
         leaves: Qty,
@@ -58,10 +58,10 @@ impl Listing {
     }
 
     fn check_special(&self, order: &EnterOrder, now: Nanos) -> Result<(), RejectReason> {
-        let terms = order.special.unwrap_or_default();
-        let SpecialTerms { stop_price, display_qty, expire_at, is_hidden } = terms;
+        let parameters = order.special.unwrap_or_default();
+        let SpecialTerms { stop_price, display_qty, expire_at, is_hidden } = parameters;
         let is_gtt = order.time_in_force == TimeInForce::Gtt;
-        if is_gtt != (expire_at != 0) || is_gtt && expiry(&terms) <= now {
+        if is_gtt != (expire_at != 0) || is_gtt && expiry(&parameters) <= now {
             return Err(RejectReason::InvalidExpireTime);
         }
         if !display_qty.is_zero()

@@ -4,7 +4,7 @@
 
 use crate::auditor::Auditor;
 use crate::common::{Event, Log, apply, instruments};
-use crate::nasty::{Nasty, Shape};
+use crate::command_generator::{CommandGenerator, Shape};
 use proptest::prelude::*;
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_matching::workload::{Workload, WorkloadConfig};
@@ -13,10 +13,10 @@ use tickpath_reference::ReferenceBooks;
 use tickpath_types::*;
 
 type Fast = Engine<FastBooks<Owner>>;
-type Plain = Engine<ReferenceBooks<Owner>>;
+type Reference = Engine<ReferenceBooks<Owner>>;
 
 /// Tight limits, so that every bound is reached.
-fn tight(shape: Shape) -> EngineLimits {
+fn tight_limits(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 60,
         max_open_orders_per_session: 25,
@@ -29,53 +29,53 @@ fn tight(shape: Shape) -> EngineLimits {
     }
 }
 
-fn roomy(shape: Shape) -> EngineLimits {
+fn large_limits(shape: Shape) -> EngineLimits {
     EngineLimits {
         max_open_orders: 5_000,
         max_open_orders_per_session: 5_000,
         max_index_pages: 1_000,
         max_index_pages_per_session: 500,
         max_special_orders: 3_000,
-        ..tight(shape)
+        ..tight_limits(shape)
     }
 }
 
 fn run(seed: u64, count: u32, shape: Shape, limits: EngineLimits) -> (u64, EngineStatistics) {
-    let mut nasty = Nasty::new(seed, shape);
+    let mut generator = CommandGenerator::new(seed, shape);
     let instruments = instruments(shape.instruments);
     let mut fast: Fast = Engine::new(&instruments, limits).unwrap();
-    let mut plain: Plain = Engine::new(&instruments, limits).unwrap();
+    let mut reference: Reference = Engine::new(&instruments, limits).unwrap();
     let mut auditor = Auditor::new(shape.instruments);
     let mut statistics = EngineStatistics::default();
-    for command in nasty.opening() {
+    for command in generator.opening() {
         auditor.audit(&command, &apply(&mut fast, &command));
-        apply(&mut plain, &command);
+        apply(&mut reference, &command);
     }
     for step in 0..count {
-        let command = nasty.next();
+        let command = generator.next();
         let events = apply(&mut fast, &command);
-        assert_eq!(events, apply(&mut plain, &command), "{command:?}");
+        assert_eq!(events, apply(&mut reference, &command), "{command:?}");
         let orders = events.iter().filter(|event| matches!(event, Event::Order(_))).count();
         assert!(orders.max(events.len() - orders) as u64 <= limits.max_events_per_command());
         check_encoding(&command);
         check_indicative(&fast, shape);
         auditor.audit(&command, &events);
-        nasty.hear(&events);
+        generator.on_events(&events);
         auditor.check_uncrossed(&fast);
         statistics.events += events.len() as u64;
         statistics.most_open = statistics.most_open.max(tickpath_book::OrderBooks::order_count(fast.books()));
         if step % 200 == 0 {
             auditor.check_books(&fast);
-            assert_eq!(fast.state_hash(), plain.state_hash());
+            assert_eq!(fast.state_hash(), reference.state_hash());
             // From here on the reference engine is a restored one.
             let mut bytes = Vec::new();
             fast.snapshot(&mut bytes);
-            plain = Engine::restore(&instruments, limits, &bytes).unwrap();
+            reference = Engine::restore(&instruments, limits, &bytes).unwrap();
         }
     }
     auditor.check_books(&fast);
-    assert_eq!(fast.counters(), plain.counters());
-    assert_eq!(fast.state_hash(), plain.state_hash());
+    assert_eq!(fast.counters(), reference.counters());
+    assert_eq!(fast.state_hash(), reference.state_hash());
     statistics.executions = fast.counters().executions;
     (fast.state_hash(), statistics)
 }
@@ -89,9 +89,9 @@ fn check_encoding(command: &Command) {
 /// Checks the indicative result of a cross by trying every price.
 fn check_indicative(engine: &Fast, shape: Shape) {
     for id in (1..=shape.instruments).map(InstrumentId) {
-        let told = engine.indicative(id, CrossKind::Opening).unwrap();
+        let indicative = engine.indicative(id, CrossKind::Opening).unwrap();
         if engine.trading_state(id) == Some(TradingState::Trading) {
-            assert_eq!(told.price, Price(0));
+            assert_eq!(indicative.price, Price(0));
             continue;
         }
         let instrument = engine.instrument(id).unwrap();
@@ -112,17 +112,17 @@ fn check_indicative(engine: &Fast, shape: Shape) {
         let best = (low.0..=high.0).step_by(100).map(Price).map(|price| {
             let demand = resting(Side::Buy, &|limit| limit >= price);
             let supply = resting(Side::Sell, &|limit| limit <= price);
-            let distance = price.0.abs_diff(told.reference.0);
+            let distance = price.0.abs_diff(indicative.reference.0);
             (std::cmp::Reverse(demand.min(supply)), demand.abs_diff(supply), distance, price, demand > supply)
         });
         let best = best.min().filter(|(volume, ..)| volume.0 > 0);
         let Some((volume, imbalance, _, price, is_buy)) = best else {
-            assert_eq!((told.paired, told.price), (Qty::ZERO, Price(0)));
+            assert_eq!((indicative.paired, indicative.price), (Qty::ZERO, Price(0)));
             continue;
         };
-        assert_eq!((told.price, told.paired.0, told.imbalance.0), (price, volume.0, imbalance));
+        assert_eq!((indicative.price, indicative.paired.0, indicative.imbalance.0), (price, volume.0, imbalance));
         let side = if is_buy { Side::Buy } else { Side::Sell };
-        assert_eq!(told.side, (imbalance > 0).then_some(side));
+        assert_eq!(indicative.side, (imbalance > 0).then_some(side));
     }
 }
 
@@ -138,7 +138,7 @@ struct EngineStatistics {
 fn both_books_give_the_same_events() {
     let (mut executions, mut most_open) = (0, 0);
     for (seed, shape) in (1..).zip(Shape::ALL) {
-        let (_, statistics) = run(seed, 10_000, shape, roomy(shape));
+        let (_, statistics) = run(seed, 10_000, shape, large_limits(shape));
         executions += statistics.executions;
         most_open = most_open.max(statistics.most_open);
     }
@@ -149,7 +149,7 @@ fn both_books_give_the_same_events() {
 fn both_books_give_the_same_events_at_the_bounds() {
     let mut executions = 0;
     for (seed, shape) in (11..).zip(Shape::ALL) {
-        let (_, statistics) = run(seed, 8_000, shape, tight(shape));
+        let (_, statistics) = run(seed, 8_000, shape, tight_limits(shape));
         assert!(statistics.most_open <= 100, "{statistics:?}");
         executions += statistics.executions;
     }
@@ -158,7 +158,7 @@ fn both_books_give_the_same_events_at_the_bounds() {
 
 #[test]
 fn the_same_commands_give_the_same_state() {
-    let run = |seed| run(seed, 3_000, Shape::MIXED, roomy(Shape::MIXED));
+    let run = |seed| run(seed, 3_000, Shape::MIXED, large_limits(Shape::MIXED));
     assert_eq!(run(21), run(21));
     assert_ne!(run(21).0, run(22).0);
 }
@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn both_books_give_the_same_events_from_any_seed(seed: u64, shape in 0..Shape::ALL.len(), is_tight: bool) {
         let shape = Shape::ALL[shape];
-        run(seed, 800, shape, if is_tight { tight(shape) } else { roomy(shape) });
+        run(seed, 800, shape, if is_tight { tight_limits(shape) } else { large_limits(shape) });
     }
 }
 
@@ -178,19 +178,19 @@ proptest! {
 fn a_batch_is_the_same_as_its_commands() {
     for length in [1, 2, 7, 32, 33, 1_000] {
         let shape = Shape::NARROW;
-        let mut nasty = Nasty::new(31, shape);
-        let mut commands = nasty.opening();
-        commands.extend((0..4_000).map(|_| nasty.next()));
-        let new = || -> Fast { Engine::new(&instruments(shape.instruments), roomy(shape)).unwrap() };
+        let mut generator = CommandGenerator::new(31, shape);
+        let mut commands = generator.opening();
+        commands.extend((0..4_000).map(|_| generator.next()));
+        let new = || -> Fast { Engine::new(&instruments(shape.instruments), large_limits(shape)).unwrap() };
         let (mut single, mut batched) = (new(), new());
-        let (mut expected, mut told) = (Log::default(), Log::default());
+        let (mut expected, mut actual) = (Log::default(), Log::default());
         for command in &commands {
             single.apply(command, &mut expected);
         }
         for batch in commands.chunks(length) {
-            batched.apply_batch(batch, &mut told);
+            batched.apply_batch(batch, &mut actual);
         }
-        assert_eq!(told, expected);
+        assert_eq!(actual, expected);
         assert_eq!(single.state_hash(), batched.state_hash());
         assert_eq!(single.counters(), batched.counters());
     }

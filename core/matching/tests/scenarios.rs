@@ -1,8 +1,8 @@
-//! The engine's responses to plain orders, per recipient, as [`story`] scenarios.
+//! The engine's responses to plain orders, per recipient, as [`scenario`] scenarios.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common::{Event, apply, instruments, numbered, order};
-use crate::story::check;
+use crate::scenario::check;
 use tickpath_book::FastBooks;
 use tickpath_matching::{CommandKind, Engine, EngineLimits, Owner};
 use tickpath_types::*;
@@ -35,7 +35,7 @@ fn an_order_trades_at_the_resting_price_and_fills_the_earliest_first() {
 }
 
 #[test]
-fn what_does_not_trade_rests() {
+fn the_remainder_rests() {
     check(
         "
         s1 buy 1 30 @ 10.00: rests as #1
@@ -82,7 +82,7 @@ fn a_market_order_goes_as_far_as_the_collar() {
 }
 
 #[test]
-fn a_minimum_is_traded_on_entry_or_nothing_is() {
+fn the_minimum_trades_on_entry_or_nothing_does() {
     check(
         "
         s1 sell 1 30 @ 10.00: rests as #1
@@ -317,7 +317,7 @@ fn a_replacement_that_trades_leaves_the_book_first() {
 }
 
 #[test]
-fn a_replacement_has_its_own_terms() {
+fn a_replacement_has_its_own_instructions() {
     check(
         "
         s1 buy 1 100 @ 10.00: rests as #1
@@ -347,7 +347,7 @@ fn a_replacement_has_its_own_terms() {
 }
 
 #[test]
-fn what_the_chain_executed_counts_for_the_minimum_too() {
+fn earlier_executions_count_for_the_minimum() {
     check(
         "
         s1 sell 1 100 @ 10.00: rests as #1
@@ -364,7 +364,7 @@ fn what_the_chain_executed_counts_for_the_minimum_too() {
 }
 
 #[test]
-fn while_it_is_halted_orders_only_leave_and_while_it_quotes_they_only_rest() {
+fn halted_instruments_reject_orders_and_quoting_ones_only_rest_them() {
     check(
         "
         s1 sell 1 100 @ 10.00: rests as #1
