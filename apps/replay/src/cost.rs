@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use tickpath_book::BooksById;
-use tickpath_recording::{Bbo, Calendar, Listener, Seen, SeenTrade, WorkStep};
+use tickpath_recording::{Bbo, Calendar, Listener, MessageView, TradeInfo, WorkStep};
 use tickpath_types::{InstrumentId, MarketUpdate};
 
 use crate::exports::Exporter;
@@ -117,18 +117,18 @@ impl Listener for Output<'_> {
     }
 
     #[inline]
-    fn on_message(&mut self, seen: &Seen<'_>, symbol: &str, update: Option<&MarketUpdate>) {
-        self.exporter.order(seen, symbol, update);
+    fn on_message(&mut self, view: &MessageView<'_>, symbol: &str, update: Option<&MarketUpdate>) {
+        self.exporter.order(view, symbol, update);
     }
 
     #[inline]
-    fn on_trade(&mut self, seen: &Seen<'_>, symbol: &str, trade: &SeenTrade) {
-        self.exporter.trade(seen, symbol, trade);
+    fn on_trade(&mut self, view: &MessageView<'_>, symbol: &str, trade: &TradeInfo) {
+        self.exporter.trade(view, symbol, trade);
     }
 
     #[inline]
-    fn on_bbo(&mut self, seen: &Seen<'_>, symbol: &str, bbo: Bbo) {
-        self.exporter.bbo(seen, symbol, bbo);
+    fn on_bbo(&mut self, view: &MessageView<'_>, symbol: &str, bbo: Bbo) {
+        self.exporter.bbo(view, symbol, bbo);
     }
 
     #[inline]
@@ -137,8 +137,8 @@ impl Listener for Output<'_> {
     }
 
     #[inline]
-    fn on_book(&mut self, seen: &Seen<'_>, symbol: &str, id: InstrumentId, books: &impl BooksById) {
-        self.exporter.depth(seen, symbol, id, books);
+    fn on_book(&mut self, view: &MessageView<'_>, symbol: &str, id: InstrumentId, books: &impl BooksById) {
+        self.exporter.depth(view, symbol, id, books);
     }
 }
 

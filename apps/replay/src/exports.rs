@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use tickpath_book::{BooksById, Level};
 use tickpath_capture::table::{Cell, Column, ColumnKind, TableError, TableWriter};
-use tickpath_recording::{Bbo, Calendar, PRICE_DECIMALS, Seen, SeenTrade, Tables};
+use tickpath_recording::{Bbo, Calendar, PRICE_DECIMALS, MessageView, TradeInfo, Tables};
 use tickpath_types::{Decimal, InstrumentId, MarketUpdate, Price, Side, UpdateKind};
 
 use crate::options::Exports;
@@ -75,17 +75,17 @@ impl Head {
     fn row(
         &self,
         writer: &mut TableWriter,
-        seen: &Seen<'_>,
+        view: &MessageView<'_>,
         symbol: &str,
         cells: &[Cell<'_>],
     ) -> Result<(), TableError> {
         let mut row = [Cell::Empty; COLUMNS_MAX];
         let mut len = 0;
         let recording = if self.is_capture { Cell::Integer(self.recording as u64 + 1) } else { Cell::Empty };
-        let ts_ns = Cell::Integer(seen.ts_ns.saturating_add(self.epoch_offset_ns));
+        let ts_ns = Cell::Integer(view.ts_ns.saturating_add(self.epoch_offset_ns));
         let head = [(self.names_files, Cell::Text(&self.file)), (self.numbers_recordings, recording)];
         let head = head.into_iter().filter_map(|(is_there, cell)| is_there.then_some(cell));
-        let common = [ts_ns, Cell::Integer(seen.number), Cell::Text(symbol)];
+        let common = [ts_ns, Cell::Integer(view.number), Cell::Text(symbol)];
         for cell in head.chain(common).chain(cells.iter().copied()) {
             row[len] = cell;
             len += 1;
@@ -167,9 +167,9 @@ impl Exporter {
     }
 
     /// Writes a row about a message.
-    fn write(&mut self, table: usize, seen: &Seen<'_>, symbol: &str, cells: &[Cell<'_>]) {
+    fn write(&mut self, table: usize, view: &MessageView<'_>, symbol: &str, cells: &[Cell<'_>]) {
         if let (Some(writer), None) = (&mut self.tables[table], &self.failure) {
-            self.failure = self.head.row(writer, seen, symbol, cells).err();
+            self.failure = self.head.row(writer, view, symbol, cells).err();
             self.rows[self.head.recording][table] += 1;
         }
     }
@@ -180,27 +180,27 @@ impl Exporter {
     }
 
     /// Writes the effect of a message on an order, if it had one.
-    pub(crate) fn order(&mut self, seen: &Seen<'_>, symbol: &str, update: Option<&MarketUpdate>) {
+    pub(crate) fn order(&mut self, view: &MessageView<'_>, symbol: &str, update: Option<&MarketUpdate>) {
         if self.tables[ORDERS].is_none() {
             return;
         }
-        let Some(event) = OrderEvent::of(seen, update) else { return };
+        let Some(event) = OrderEvent::of(view, update) else { return };
         let number = |number: u64| if number == 0 { Cell::Empty } else { Cell::Integer(number) };
-        let kind = seen.trade.filter(|_| event.name == "execute").map(|trade| trade.kind);
+        let kind = view.trade.filter(|_| event.name == "execute").map(|trade| trade.kind);
         let cells = [
             Cell::Text(event.name),
             number(event.order_id),
-            number(seen.order.replaced),
+            number(view.order.replaced),
             side(event.side),
             event.price.map_or(Cell::Empty, |price| self.head.price(price)),
             Cell::Integer(event.qty),
             kind.map_or(Cell::Empty, Cell::Text),
         ];
-        self.write(ORDERS, seen, symbol, &cells);
+        self.write(ORDERS, view, symbol, &cells);
     }
 
     /// Writes the best prices after a message.
-    pub(crate) fn bbo(&mut self, seen: &Seen<'_>, symbol: &str, bbo: Bbo) {
+    pub(crate) fn bbo(&mut self, view: &MessageView<'_>, symbol: &str, bbo: Bbo) {
         if self.tables[BBO].is_none() {
             return;
         }
@@ -209,11 +209,11 @@ impl Exporter {
             _ => (self.head.price(Price(price)), Cell::Integer(qty)),
         };
         let ((bid_price, bid_qty), (ask_price, ask_qty)) = (cells(bbo.bid), cells(bbo.ask));
-        self.write(BBO, seen, symbol, &[bid_price, bid_qty, ask_price, ask_qty]);
+        self.write(BBO, view, symbol, &[bid_price, bid_qty, ask_price, ask_qty]);
     }
 
     /// Writes a trade.
-    pub(crate) fn trade(&mut self, seen: &Seen<'_>, symbol: &str, trade: &SeenTrade) {
+    pub(crate) fn trade(&mut self, view: &MessageView<'_>, symbol: &str, trade: &TradeInfo) {
         if self.tables[TRADES].is_none() {
             return;
         }
@@ -224,13 +224,13 @@ impl Exporter {
             Cell::Text(trade.kind),
             if trade.order_id == 0 { Cell::Empty } else { Cell::Integer(trade.order_id) },
         ];
-        self.write(TRADES, seen, symbol, &cells);
+        self.write(TRADES, view, symbol, &cells);
     }
 
     /// Writes the levels of one instrument that changed since they were written last.
     pub(crate) fn depth(
         &mut self,
-        seen: &Seen<'_>,
+        view: &MessageView<'_>,
         symbol: &str,
         instrument: InstrumentId,
         books: &impl BooksById,
@@ -257,7 +257,7 @@ impl Exporter {
                     Cell::Integer(level.map_or(0, |level| level.qty.0)),
                     Cell::Integer(level.map_or(0, |level| u64::from(level.order_count))),
                 ];
-                self.write(DEPTH, seen, symbol, &cells);
+                self.write(DEPTH, view, symbol, &cells);
             }
             shown.truncate(books.levels(instrument, side).take(self.level_count).count());
         }
@@ -285,10 +285,10 @@ struct OrderEvent {
 }
 
 impl OrderEvent {
-    fn of(seen: &Seen<'_>, update: Option<&MarketUpdate>) -> Option<OrderEvent> {
+    fn of(view: &MessageView<'_>, update: Option<&MarketUpdate>) -> Option<OrderEvent> {
         if let Some(update) = update.filter(|update| update.order_id != 0) {
             let name = match update.kind()? {
-                UpdateKind::Add if seen.is_snapshot => "snapshot",
+                UpdateKind::Add if view.is_snapshot => "snapshot",
                 UpdateKind::Add => "add",
                 UpdateKind::Delete => "delete",
                 UpdateKind::Reduce => "reduce",
@@ -301,7 +301,7 @@ impl OrderEvent {
         }
         // An execution whose outcome another record reports separately.
         let trade =
-            seen.trade.filter(|trade| seen.order.is_execution && !trade.counts && trade.order_id != 0)?;
+            view.trade.filter(|trade| view.order.is_execution && !trade.counts && trade.order_id != 0)?;
         let side = trade.aggressor.map(|side| side.opposite());
         Some(OrderEvent {
             name: "execute",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tickpath_book::Level;
 use tickpath_capture::{DbnDefinition, PacketCounters};
 use tickpath_recording::{
-    CaptureReport, ChannelReport, DbnSchema, Ended, ModelReport, SymbolBook, SymbolStatistics, TypeCount,
+    CaptureReport, ChannelReport, DbnSchema, EndReason, ModelReport, SymbolBook, SymbolStatistics, TypeCount,
 };
 use tickpath_types::{Decimal, Price, Side};
 
@@ -96,9 +96,9 @@ impl FileReport {
             "symbols": symbols,
             "absent_symbols": self.absent_symbols,
             "ended": self.ended.map(|ended| match ended {
-                Ended::Limit => "limit",
-                Ended::Window => "window",
-                Ended::Stopped => "stopped",
+                EndReason::Limit => "limit",
+                EndReason::Window => "window",
+                EndReason::Stopped => "stopped",
             }),
             "exported": self.exported,
             "trustworthy": self.is_trustworthy(),

@@ -42,7 +42,7 @@ mod text;
 pub use tickpath_capture::table::{ConvertError, ConvertProgress, Converted, convert};
 pub use tickpath_config::{Date, ParseDateError, ParseZoneError, Zone};
 pub use tickpath_recording::{
-    CaptureReport, ChannelReport, Crossed, Ended, Finding, Integrity, ModelReport, Moment,
+    CaptureReport, ChannelReport, Crossed, EndReason, Finding, Integrity, ModelReport, Moment,
     ORDERS_MAX_DEFAULT, ParseMomentError, ParseProtocolError, Protocol, RecordedTime, RecordingReport,
     Reliability, SYMBOLS_SHOWN, SymbolBook, SymbolStatistics, TypeCount, UnknownPackets,
 };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tickpath_capture::{DbnDefinition, Format, PacketCounters};
-use tickpath_recording::{DbnSchema, Ended, Integrity, RecordingReport, TypeCount};
+use tickpath_recording::{DbnSchema, EndReason, Integrity, RecordingReport, TypeCount};
 
 use crate::cost::Cost;
 use crate::exports::ExportedRows;
@@ -70,7 +70,7 @@ impl ReplayReport {
     /// True if it was stopped before the end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        !self.left_out.is_empty() || self.files.iter().any(|file| file.ended == Some(Ended::Stopped))
+        !self.left_out.is_empty() || self.files.iter().any(|file| file.ended == Some(EndReason::Stopped))
     }
 
     /// Selected symbols that are in none of the files.

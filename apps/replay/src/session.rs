@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::StopSignal;
 use tickpath_capture::{Format, InputMeter};
-use tickpath_recording::{Ended, Pass, RecordedProtocol, RecordingReport, Replay, Source};
+use tickpath_recording::{EndReason, Pass, RecordedProtocol, RecordingReport, Replay, Source};
 
 use crate::cost::{Output, peak_rss_bytes};
 use crate::error::Result;
@@ -72,7 +72,7 @@ impl<'a> Session<'a> {
     pub(crate) fn is_over(&mut self, pass: &mut Pass<Output<'_>>, meter: &InputMeter) -> Result<bool> {
         pass.listener.exporter.check()?;
         if self.stop.is_stopped() {
-            pass.ended.get_or_insert(Ended::Stopped);
+            pass.ended.get_or_insert(EndReason::Stopped);
         }
         if self.last_progress.elapsed() >= PROGRESS_INTERVAL {
             self.last_progress = Instant::now();
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
     ) -> Option<usize> {
         let due = self.pacer.wait(len, ts_of, self.stop);
         if due.is_none() {
-            pass.ended = Some(Ended::Stopped);
+            pass.ended = Some(EndReason::Stopped);
         }
         due
     }
@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
         error: &impl ToString,
     ) {
         if self.stop.is_stopped() {
-            pass.ended = Some(Ended::Stopped);
+            pass.ended = Some(EndReason::Stopped);
         } else {
             replay.read_failed(|| error.to_string());
         }

@@ -6,7 +6,7 @@ use tickpath_book::Level;
 use tickpath_capture::PacketCounters;
 use tickpath_config::{Zone, thousands};
 use tickpath_recording::{
-    CaptureReport, ChannelReport, DbnSchema, Ended, Finding, Reliability, SYMBOLS_SHOWN, SymbolBook,
+    CaptureReport, ChannelReport, DbnSchema, EndReason, Finding, Reliability, SYMBOLS_SHOWN, SymbolBook,
     SymbolStatistics, TypeCount,
 };
 use tickpath_types::{Decimal, Price, Side};
@@ -107,9 +107,9 @@ fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ", {} of them in the window", thousands(report.messages))?;
     }
     match report.ended {
-        Some(Ended::Limit) => write!(f, "; ended at --limit"),
-        Some(Ended::Window) => write!(f, "; ended at --to"),
-        Some(Ended::Stopped) => write!(f, "; STOPPED before the end of the file"),
+        Some(EndReason::Limit) => write!(f, "; ended at --limit"),
+        Some(EndReason::Window) => write!(f, "; ended at --to"),
+        Some(EndReason::Stopped) => write!(f, "; STOPPED before the end of the file"),
         None => Ok(()),
     }
 }

@@ -26,25 +26,25 @@ impl Digest {
     /// Adds several fields: first sums their rotations, which are independent of each other.
     #[inline(always)]
     pub(crate) fn fields(&mut self, fields: &[u64]) {
-        let turned = fields.iter().zip(0..).map(|(field, place)| field.rotate_left(place * 11 % u64::BITS));
-        self.add(turned.fold(0, u64::wrapping_add));
+        let rotated = fields.iter().zip(0..).map(|(field, index)| field.rotate_left(index * 11 % u64::BITS));
+        self.add(rotated.fold(0, u64::wrapping_add));
     }
 
     /// Adds all fields of an event.
     #[inline]
     pub fn event(&mut self, event: &RecordedEvent) {
         self.fields(&[event.ts_ns, u64::from(event.instrument), u64::from(event.ends_transaction)]);
-        let place = |level: Level| level.price.0.cast_unsigned() ^ (level.side as u64) << 63;
+        let price_bits = |level: Level| level.price.0.cast_unsigned() ^ (level.side as u64) << 63;
         let side = |side: Option<Side>| side.map_or(2, |side| side as u64);
         match event.kind {
-            EventKind::Add { order_id, level, qty } => self.fields(&[1, order_id, place(level), qty.0]),
+            EventKind::Add { order_id, level, qty } => self.fields(&[1, order_id, price_bits(level), qty.0]),
             EventKind::Delete { order_id, level, qty } => {
-                self.fields(&[2, order_id, level.map_or(0, place), qty.map_or(0, |qty| qty.0)]);
+                self.fields(&[2, order_id, level.map_or(0, price_bits), qty.map_or(0, |qty| qty.0)]);
             }
             EventKind::Reduce { order_id, by, level } => {
-                self.fields(&[3, order_id, level.map_or(0, place), by.0]);
+                self.fields(&[3, order_id, level.map_or(0, price_bits), by.0]);
             }
-            EventKind::Modify { order_id, level, qty } => self.fields(&[4, order_id, place(level), qty.0]),
+            EventKind::Modify { order_id, level, qty } => self.fields(&[4, order_id, price_bits(level), qty.0]),
             EventKind::Replace { order_id, new_order_id, price, qty } => {
                 self.fields(&[5, order_id, new_order_id, price.0.cast_unsigned(), qty.0]);
             }

@@ -135,7 +135,7 @@ pub struct Integrity {
 
 /// The criteria for judging a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Judgement {
+pub(crate) struct Criteria {
     /// Every order is announced, so unknown references and crossed books contradict the recording.
     pub(crate) is_full_depth: bool,
     /// Times never run backwards in this format.
@@ -146,8 +146,8 @@ pub(crate) struct Judgement {
 
 impl Integrity {
     /// All reasons why the books cannot be trusted, as text.
-    pub(crate) fn contradictions(&self, judgement: Judgement) -> Vec<String> {
-        let Judgement { is_full_depth, is_ordered_by_time, has_books } = judgement;
+    pub(crate) fn contradictions(&self, criteria: Criteria) -> Vec<String> {
+        let Criteria { is_full_depth, is_ordered_by_time, has_books } = criteria;
         let is_complete = is_full_depth && has_books;
         let findings = [
             (true, &self.malformed, "malformed message", "malformed messages"),
@@ -200,21 +200,21 @@ impl Integrity {
                 "messages that leave the book of a symbol that trades crossed",
             ),
         ];
-        let mut words: Vec<String> = self.read_error.iter().cloned().collect();
+        let mut reasons: Vec<String> = self.read_error.iter().cloned().collect();
         for (_, finding, one, many) in
             findings.into_iter().filter(|(counts, finding, ..)| *counts && finding.count > 0)
         {
             let noun = if finding.count == 1 { one } else { many };
             let first = finding.first.as_deref().unwrap_or("an unknown place");
-            words.push(format!("{} {noun}, first at {first}", finding.count));
+            reasons.push(format!("{} {noun}, first at {first}", finding.count));
         }
-        words
+        reasons
     }
 
     /// Crossed books without a known trading state, as text.
-    pub(crate) fn unjudged(&self, judgement: Judgement) -> Option<String> {
+    pub(crate) fn crossed_without_state(&self, criteria: Criteria) -> Option<String> {
         let crossed = &self.crossed.unknown;
-        let is_complete = judgement.is_full_depth && judgement.has_books;
+        let is_complete = criteria.is_full_depth && criteria.has_books;
         (is_complete && crossed.count > 0).then(|| {
             let first = crossed.first.as_deref().unwrap_or("an unknown place");
             format!(

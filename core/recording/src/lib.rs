@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use tickpath_recording::{
-//!     Bbo, BookSize, EventKind, Events, Level, Listener, Lobster, Pass, RecordedEvent, RecordingInfo, Replay, Seen,
+//!     Bbo, BookSize, EventKind, Events, Level, Listener, Lobster, Pass, RecordedEvent, RecordingInfo, Replay, MessageView,
 //!     Selection, Source, TimeBase, Depth,
 //! };
 //! use tickpath_types::{InstrumentId, Price, Qty, Side, Zone};
@@ -16,7 +16,7 @@
 //! #[derive(Default)]
 //! struct Bids(Vec<i64>);
 //! impl Listener for Bids {
-//!     fn on_bbo(&mut self, _seen: &Seen<'_>, _symbol: &str, bbo: Bbo) {
+//!     fn on_bbo(&mut self, _view: &MessageView<'_>, _symbol: &str, bbo: Bbo) {
 //!         self.0.push(bbo.bid.0);
 //!     }
 //! }
@@ -55,7 +55,7 @@ mod reference_check;
 mod registry;
 mod replay;
 mod report;
-mod seen;
+mod view;
 mod selection;
 mod state;
 mod statistics;
@@ -81,9 +81,9 @@ pub use protocols::itch::{Itch, size_of_messages};
 pub use protocols::lobster::Lobster;
 pub use reference_check::ModelReport;
 pub use registry::ParseProtocolError;
-pub use replay::{Ended, PART_LEN, Pass, Replay};
+pub use replay::{EndReason, PART_LEN, Pass, Replay};
 pub use report::{RecordingReport, Reliability, SYMBOLS_SHOWN, SymbolBook, TypeCount};
-pub use seen::{Bbo, Seen, SeenOrder, SeenTrade};
+pub use view::{Bbo, MessageView, OrderEffect, TradeInfo};
 pub use selection::{Selection, Tables};
 pub use statistics::{SymbolStatistics, gcd};
 pub use stream::{STREAM_HELD_MAX, StreamCounters, StreamData, StreamReader};

@@ -4,7 +4,7 @@ use tickpath_book::BooksById;
 use tickpath_types::{InstrumentId, MarketUpdate};
 
 use crate::moment::Calendar;
-use crate::seen::{Bbo, Seen, SeenTrade};
+use crate::view::{Bbo, MessageView, TradeInfo};
 
 /// A step of the work on a block of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +31,13 @@ pub trait Listener {
     fn on_step(&mut self, _step: WorkStep) {}
 
     /// A message, and its effect on the books.
-    fn on_message(&mut self, _seen: &Seen<'_>, _symbol: &str, _update: Option<&MarketUpdate>) {}
+    fn on_message(&mut self, _view: &MessageView<'_>, _symbol: &str, _update: Option<&MarketUpdate>) {}
 
     /// A trade, with price and side if the message or the books provide them.
-    fn on_trade(&mut self, _seen: &Seen<'_>, _symbol: &str, _trade: &SeenTrade) {}
+    fn on_trade(&mut self, _view: &MessageView<'_>, _symbol: &str, _trade: &TradeInfo) {}
 
     /// New best prices after a message.
-    fn on_bbo(&mut self, _seen: &Seen<'_>, _symbol: &str, _bbo: Bbo) {}
+    fn on_bbo(&mut self, _view: &MessageView<'_>, _symbol: &str, _bbo: Bbo) {}
 
     /// True if [`Listener::on_book`] is used: messages are then applied one by one.
     fn wants_books(&self) -> bool {
@@ -45,7 +45,7 @@ pub trait Listener {
     }
 
     /// The books after a message that changed an instrument's.
-    fn on_book(&mut self, _seen: &Seen<'_>, _symbol: &str, _id: InstrumentId, _books: &impl BooksById) {}
+    fn on_book(&mut self, _view: &MessageView<'_>, _symbol: &str, _id: InstrumentId, _books: &impl BooksById) {}
 }
 
 /// Ignores everything.

@@ -7,7 +7,7 @@ use tickpath_types::Nanos;
 
 use crate::digest::Checksums;
 use crate::error::Result;
-use crate::seen::Seen;
+use crate::view::MessageView;
 use crate::selection::Tables;
 use crate::updates::Updates;
 use crate::{Depth, RecordingInfo};
@@ -65,9 +65,9 @@ pub trait RecordedProtocol: Sized + 'static {
     }
 
     /// The content of a message for counts, statistics and the listener; `number` is its number in the file.
-    fn see<'s>(message: &'s Self::Message<'_>, number: u64, source: Source<'s>) -> Seen<'s>;
+    fn view<'s>(message: &'s Self::Message<'_>, number: u64, source: Source<'s>) -> MessageView<'s>;
 
-    /// Adds all fields of a message to a checksum. [`RecordedProtocol::see`] counts malformed messages.
+    /// Adds all fields of a message to a checksum. [`RecordedProtocol::view`] counts malformed messages.
     fn digest(message: &Self::Message<'_>, checksums: &mut Checksums);
 
     /// The name of a message type; `None` for an unknown code.

@@ -41,12 +41,12 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
     }
 
     /// Number of messages that may be applied to the books after message `number` before the next comparison.
-    pub(crate) fn room(&self, number: u64) -> u64 {
+    pub(crate) fn messages_to_comparison(&self, number: u64) -> u64 {
         self.next_at.saturating_sub(number)
     }
 
     /// Applies the messages that were just applied to the books, and compares.
-    pub(crate) fn follow(
+    pub(crate) fn apply_and_compare(
         &mut self,
         first: u64,
         messages: &[P::Message<'_>],
@@ -80,11 +80,11 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
     }
 
     fn compare(&mut self, books: &impl BooksById, names: &Names, when: &str) {
-        let plain = P::orders(&self.books);
+        let reference = P::orders(&self.books);
         self.report.comparisons += 1;
         self.report.state_hash = books.state_hash();
-        if self.report.state_hash != plain.state_hash() {
-            let difference = first_difference(books, plain, names);
+        if self.report.state_hash != reference.state_hash() {
+            let difference = first_difference(books, reference, names);
             let every = self.report.every;
             self.report.difference = Some(format!(
                 "the books differ from the plain twin after {when}, and did not {every} messages before: {difference}"
@@ -99,24 +99,24 @@ impl<P: RecordedProtocol> ReferenceModel<P> {
         names: &Names,
         place: impl Fn(usize) -> String,
     ) -> String {
-        let (ours, plain) = (&updates.list, &self.updates.list);
-        let index = ours.iter().zip(plain).position(|(a, b)| a != b).unwrap_or(ours.len().min(plain.len()));
-        let (ours, plain) = (ours.get(index), plain.get(index));
-        let number = ours.into_iter().chain(plain).map(|update| update.sequence).min().unwrap_or(first);
-        let symbol = names(ours.or(plain).map_or(0, |update| update.instrument));
+        let (ours, reference) = (&updates.list, &self.updates.list);
+        let index = ours.iter().zip(reference).position(|(a, b)| a != b).unwrap_or(ours.len().min(reference.len()));
+        let (ours, reference) = (ours.get(index), reference.get(index));
+        let number = ours.into_iter().chain(reference).map(|update| update.sequence).min().unwrap_or(first);
+        let symbol = names(ours.or(reference).map_or(0, |update| update.instrument));
         format!(
-            "message {number} ({}), {symbol}: the books say {ours:?} and the plain twin {plain:?}",
+            "message {number} ({}), {symbol}: the books say {ours:?} and the plain twin {reference:?}",
             place((number - first) as usize)
         )
     }
 }
 
 /// The first level or order in which two sets of books differ.
-fn first_difference(ours: &impl BooksById, plain: &impl BooksById, names: &Names) -> String {
+fn first_difference(ours: &impl BooksById, reference: &impl BooksById, names: &Names) -> String {
     for instrument in (0..=ours.limits().max_instrument.0).map(InstrumentId) {
         let symbol = || names(instrument.0);
         for side in Side::BOTH {
-            let (mut a, mut b) = (ours.levels(instrument, side), plain.levels(instrument, side));
+            let (mut a, mut b) = (ours.levels(instrument, side), reference.levels(instrument, side));
             let mut rank = 0;
             loop {
                 rank += 1;
@@ -132,8 +132,8 @@ fn first_difference(ours: &impl BooksById, plain: &impl BooksById, names: &Names
                 }
             }
             let orders = ours.orders(instrument, side);
-            let twins = plain.orders(instrument, side);
-            if let Some((a, b)) = orders.zip(twins).find(|(a, b)| a != b) {
+            let reference_orders = reference.orders(instrument, side);
+            if let Some((a, b)) = orders.zip(reference_orders).find(|(a, b)| a != b) {
                 return format!("{}, {side} order {}: {a:?} in the books, {b:?} in the twin", symbol(), a.id);
             }
         }
@@ -175,7 +175,7 @@ mod tests {
             let mut updates = Updates::default();
             Tested::apply(&mut fast, number, std::slice::from_ref(our), &mut updates);
             let place = |_| format!("byte {}", number * 10);
-            model.follow(number, std::slice::from_ref(their), &updates, fast.books(), &names, place);
+            model.apply_and_compare(number, std::slice::from_ref(their), &updates, fast.books(), &names, place);
         }
         model.finish(fast.books(), &names)
     }
@@ -192,8 +192,8 @@ mod tests {
         let ours: Vec<_> = (1..=10).map(|id| add(id, 100, 5)).collect();
         let mut theirs = ours.clone();
         theirs[6] = add(7, 100, 6);
-        let words = check(&ours, &theirs, 100).difference.unwrap();
-        assert!(words.contains("message 7 (byte 70), ABC"), "{words}");
+        let difference = check(&ours, &theirs, 100).difference.unwrap();
+        assert!(difference.contains("message 7 (byte 70), ABC"), "{difference}");
     }
 
     #[test]
@@ -204,15 +204,15 @@ mod tests {
         let mut updates = Updates::default();
         Tested::apply(&mut fast, 1, &ours, &mut updates);
         ours.swap(1, 2);
-        let mut plain = books::<Indexed<ReferenceBooks>>();
-        Tested::apply(&mut plain, 1, &ours, &mut Updates::default());
-        let model = ReferenceModel { next_at: 3, ..ReferenceModel::<Tested>::new(plain, 3) };
+        let mut reference = books::<Indexed<ReferenceBooks>>();
+        Tested::apply(&mut reference, 1, &ours, &mut Updates::default());
+        let model = ReferenceModel { next_at: 3, ..ReferenceModel::<Tested>::new(reference, 3) };
         let names = |_| "ABC".to_owned();
-        let words = model.finish(fast.books(), &names).difference.unwrap();
-        assert!(words.contains("ABC, buy order 2:"), "{words}");
+        let difference = model.finish(fast.books(), &names).difference.unwrap();
+        assert!(difference.contains("ABC, buy order 2:"), "{difference}");
         let mut more = books::<Indexed<ReferenceBooks>>();
         Tested::apply(&mut more, 1, &[add(1, 100, 5), add(2, 90, 5), add(4, 80, 5)], &mut Updates::default());
-        let words = ReferenceModel::<Tested>::new(more, 3).finish(fast.books(), &names).difference.unwrap();
-        assert!(words.contains("ABC, buy level 2"), "{words}");
+        let difference = ReferenceModel::<Tested>::new(more, 3).finish(fast.books(), &names).difference.unwrap();
+        assert!(difference.contains("ABC, buy level 2"), "{difference}");
     }
 }

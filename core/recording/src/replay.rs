@@ -23,7 +23,7 @@ pub struct Pass<L> {
     /// The output.
     pub listener: L,
     /// The reason why it ended before the end of the file, if it did.
-    pub ended: Option<Ended>,
+    pub ended: Option<EndReason>,
     /// Messages so far.
     message_count: u64,
     /// The updates of the current messages.
@@ -49,7 +49,7 @@ impl<L> Pass<L> {
 
 /// The reason why a pass ended before the end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndReason {
     /// The number of messages of `--limit` was reached.
     Limit,
     /// The end of the window was reached.
@@ -119,7 +119,7 @@ impl<P: RecordedProtocol> Replay<P> {
     ///
     /// # Errors
     /// When the window is invalid in this recording.
-    pub fn wanted<L>(
+    pub fn messages_to_handle<L>(
         &mut self,
         pass: &mut Pass<L>,
         messages: &[P::Message<'_>],
@@ -136,7 +136,7 @@ impl<P: RecordedProtocol> Replay<P> {
         if let Some(limit) = pass.selection.limit {
             let left = limit - pass.message_count;
             if left <= len as u64 {
-                (len, pass.ended) = (left as usize, Some(Ended::Limit));
+                (len, pass.ended) = (left as usize, Some(EndReason::Limit));
             }
         }
         let to_ns = self.state.window.to_ns;
@@ -144,7 +144,7 @@ impl<P: RecordedProtocol> Replay<P> {
             && let Some(end) =
                 messages[..len].iter().position(|message| P::ts_ns(message) >= to_ns && is_live(message))
         {
-            (len, pass.ended) = (end, Some(Ended::Window));
+            (len, pass.ended) = (end, Some(EndReason::Window));
         }
         Ok(len)
     }
@@ -158,14 +158,14 @@ impl<P: RecordedProtocol> Replay<P> {
     /// Decodes the messages of a block to be handled, and returns them.
     ///
     /// # Errors
-    /// As [`Replay::wanted`].
+    /// As [`Replay::messages_to_handle`].
     pub fn decode<'m, 'p, L: Listener>(
         &mut self,
         pass: &mut Pass<L>,
         messages: &'m [P::Message<'p>],
         source: &Source<'_>,
     ) -> Result<&'m [P::Message<'p>]> {
-        let messages = &messages[..self.wanted(pass, messages, source)?];
+        let messages = &messages[..self.messages_to_handle(pass, messages, source)?];
         pass.listener.on_step(WorkStep::Other);
         messages.iter().for_each(|message| P::digest(message, &mut self.state.checksums));
         pass.listener.on_step(WorkStep::Decoded(messages.len()));
@@ -184,9 +184,9 @@ impl<P: RecordedProtocol> Replay<P> {
         while start < messages.len() {
             let BookPair { books, model } = &mut self.pair;
             let rest = &messages[start..];
-            let room = model.as_ref().map_or(u64::MAX, |model| model.room(pass.message_count).max(1));
+            let to_comparison = model.as_ref().map_or(u64::MAX, |model| model.messages_to_comparison(pass.message_count).max(1));
             let at_once = if pass.listener.wants_books() { 1 } else { rest.len().min(PART_LEN) };
-            let part = &rest[..at_once.min(usize::try_from(room).unwrap_or(usize::MAX))];
+            let part = &rest[..at_once.min(usize::try_from(to_comparison).unwrap_or(usize::MAX))];
             let first = pass.message_count + 1;
             pass.updates.start(part.len());
             if let Some(books) = books {
@@ -195,19 +195,19 @@ impl<P: RecordedProtocol> Replay<P> {
                 pass.listener.on_step(WorkStep::Applied);
                 if let Some(model) = model {
                     let name = |instrument| self.state.name(instrument);
-                    model.follow(first, part, &pass.updates, P::orders(books), &name, |index| {
+                    model.apply_and_compare(first, part, &pass.updates, P::orders(books), &name, |index| {
                         place(start + index)
                     });
                 }
             }
-            self.see(pass, part, source, |index| place(start + index));
+            self.publish(pass, part, source, |index| place(start + index));
             start += part.len();
         }
         pass.listener.on_step(WorkStep::Done(if self.has_books() { start } else { 0 }));
     }
 
     /// Passes messages that were just applied, and their effects, to counts, statistics and the listener.
-    pub fn see<L: Listener>(
+    pub fn publish<L: Listener>(
         &mut self,
         pass: &mut Pass<L>,
         messages: &[P::Message<'_>],
@@ -228,16 +228,16 @@ impl<P: RecordedProtocol> Replay<P> {
                     update = Some(next);
                 }
             }
-            let mut seen = P::see(message, number, source);
-            seen.is_snapshot |= source.is_snapshot;
-            state.message(&seen, update, books.is_some(), &pass.selection, &mut pass.listener, || {
+            let mut view = P::view(message, number, source);
+            view.is_snapshot |= source.is_snapshot;
+            state.message(&view, update, books.is_some(), &pass.selection, &mut pass.listener, || {
                 place(index)
             });
             if let (Some(books), Some(_), true) = (books, update, pass.listener.wants_books()) {
-                let known = &state.instruments[usize::from(seen.instrument)];
-                if known.is_chosen && !seen.is_snapshot && state.window.contains(seen.ts_ns) {
+                let known = &state.instruments[usize::from(view.instrument)];
+                if known.is_chosen && !view.is_snapshot && state.window.contains(view.ts_ns) {
                     let symbol = known.symbol.as_deref().unwrap_or_default();
-                    pass.listener.on_book(&seen, symbol, InstrumentId(seen.instrument), books);
+                    pass.listener.on_book(&view, symbol, InstrumentId(view.instrument), books);
                 }
             }
         }

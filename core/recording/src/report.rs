@@ -5,11 +5,11 @@ use tickpath_types::{InstrumentId, Side};
 
 use crate::Depth;
 use crate::captures::CaptureReport;
-use crate::integrity::{Integrity, Judgement};
+use crate::integrity::{Integrity, Criteria};
 use crate::moment::RecordedTime;
 use crate::protocol::RecordedProtocol;
 use crate::reference_check::ModelReport;
-use crate::replay::{Ended, Pass, Replay};
+use crate::replay::{EndReason, Pass, Replay};
 use crate::state::{KnownInstrument, RecordingState};
 use crate::statistics::SymbolStatistics;
 
@@ -93,7 +93,7 @@ pub struct RecordingReport {
     /// The comparison with the reference model.
     pub model: Option<ModelReport>,
     /// The reason why the replay ended before the end of the recording, if it did.
-    pub ended: Option<Ended>,
+    pub ended: Option<EndReason>,
     /// All contradictions, as text; empty when the result can be trusted.
     pub contradictions: Vec<String>,
     /// True when it ends with the end of the session's messages; otherwise a missing end cannot be detected.
@@ -126,7 +126,7 @@ impl<P: RecordedProtocol> Replay<P> {
     /// The report, after the recording was read to its end or the end of the selection.
     pub fn finish<L>(mut self, pass: &Pass<L>) -> RecordingReport {
         let (info, state, selection) = (self.protocol.info(), &mut self.state, &pass.selection);
-        let judgement = Judgement {
+        let criteria = Criteria {
             is_full_depth: self.protocol.is_full_depth(),
             is_ordered_by_time: P::IS_ORDERED_BY_TIME,
             has_books: self.pair.books.is_some(),
@@ -135,10 +135,10 @@ impl<P: RecordedProtocol> Replay<P> {
         let books = self.pair.orders();
         state.integrity.orders_left = books.map_or(0, |books| u64::from(books.order_count()));
         state.integrity.unreported = self.pair.books.as_ref().map_or(0, P::unreported);
-        let mut contradictions = state.integrity.contradictions(judgement);
+        let mut contradictions = state.integrity.contradictions(criteria);
         contradictions.extend(model.iter().filter_map(|model| model.difference.clone()));
-        let mut reservations: Vec<String> = state.integrity.unjudged(judgement).into_iter().collect();
-        reservations.extend(coverage(info.depth, pass.ended, judgement.has_books));
+        let mut reservations: Vec<String> = state.integrity.crossed_without_state(criteria).into_iter().collect();
+        reservations.extend(coverage(info.depth, pass.ended, criteria.has_books));
 
         let seen = seen_instruments(state);
         let shown = shown_symbols(state);
@@ -192,7 +192,7 @@ fn shown_symbols(state: &RecordingState) -> Vec<(u16, String, SymbolStatistics)>
 }
 
 /// Parts of the books that a recording does not cover, as text.
-fn coverage(depth: Depth, ended: Option<Ended>, has_books: bool) -> Vec<String> {
+fn coverage(depth: Depth, ended: Option<EndReason>, has_books: bool) -> Vec<String> {
     let mut reservations = Vec::new();
     if let (Depth::Partial { levels }, true) = (depth, has_books) {
         let levels =
@@ -200,9 +200,9 @@ fn coverage(depth: Depth, ended: Option<Ended>, has_books: bool) -> Vec<String> 
         reservations.push(format!("the recording covers {levels} of each side: what rests below is missing"));
     }
     let part = ended.map(|ended| match ended {
-        Ended::Limit => "up to --limit",
-        Ended::Window => "up to --to",
-        Ended::Stopped => "up to where it was stopped",
+        EndReason::Limit => "up to --limit",
+        EndReason::Window => "up to --to",
+        EndReason::Stopped => "up to where it was stopped",
     });
     reservations.extend(part.map(|part| format!("the recording was read {part}")));
     if !has_books {

@@ -5,7 +5,7 @@ use tickpath_types::{Decimal, MarketUpdate, Price, SystemEventCode, TradingState
 use crate::digest::Checksums;
 use crate::integrity::{Integrity, MarketState};
 use crate::listener::Listener;
-use crate::seen::{Bbo, Seen, SeenTrade};
+use crate::view::{Bbo, MessageView, TradeInfo};
 use crate::selection::{Selection, Window};
 use crate::statistics::SymbolStatistics;
 
@@ -62,7 +62,7 @@ impl RecordingState {
     }
 
     /// Marks the trading states of these instruments as unknown.
-    pub(crate) fn forget(&mut self, instruments: &[u16]) {
+    pub(crate) fn clear_trading_states(&mut self, instruments: &[u16]) {
         for number in instruments {
             if let Some(instrument) = self.instruments.get_mut(usize::from(*number)) {
                 instrument.trading = None;
@@ -109,38 +109,38 @@ impl RecordingState {
     /// Handles one message and its effect on the books, `None` for no effect; `place` describes its position.
     pub(crate) fn message(
         &mut self,
-        seen: &Seen<'_>,
+        view: &MessageView<'_>,
         update: Option<&MarketUpdate>,
         has_books: bool,
         selection: &Selection,
         listener: &mut impl Listener,
         place: impl Fn() -> String,
     ) {
-        let is_counted = self.window.contains(seen.ts_ns);
-        self.counts[usize::from(seen.code)] += u64::from(is_counted);
-        let in_window = is_counted && !seen.is_snapshot;
+        let is_counted = self.window.contains(view.ts_ns);
+        self.counts[usize::from(view.code)] += u64::from(is_counted);
+        let in_window = is_counted && !view.is_snapshot;
         if in_window {
-            self.span_ns = Some((self.span_ns.map_or(seen.ts_ns, |(first, _)| first), seen.ts_ns));
+            self.span_ns = Some((self.span_ns.map_or(view.ts_ns, |(first, _)| first), view.ts_ns));
         }
-        if seen.is_malformed {
+        if view.is_malformed {
             return self.integrity.malformed.add(place);
         }
-        self.stage = seen.stage.or(self.stage);
-        if !seen.is_snapshot {
-            self.check(seen, update, has_books, &place);
+        self.stage = view.stage.or(self.stage);
+        if !view.is_snapshot {
+            self.check(view, update, has_books, &place);
         }
         let stage = self.stage;
-        let instrument = self.instrument(seen.instrument, seen.symbol, selection);
-        instrument.trading = seen.state.or(instrument.trading);
-        if let Some(price) = seen.order.price {
-            instrument.statistics.learn_tick(price);
+        let instrument = self.instrument(view.instrument, view.symbol, selection);
+        instrument.trading = view.state.or(instrument.trading);
+        if let Some(price) = view.order.price {
+            instrument.statistics.update_tick(price);
         }
-        if seen.is_snapshot {
+        if view.is_snapshot {
             // The book has the state after the snapshot, and nothing happened.
             self.snapshot_count += u64::from(is_counted);
-            let instrument = &self.instruments[usize::from(seen.instrument)];
+            let instrument = &self.instruments[usize::from(view.instrument)];
             if is_counted && instrument.is_chosen {
-                listener.on_message(seen, instrument.symbol.as_deref().unwrap_or_default(), update);
+                listener.on_message(view, instrument.symbol.as_deref().unwrap_or_default(), update);
             }
             return;
         }
@@ -148,13 +148,13 @@ impl RecordingState {
         if let Some(bbo) = bbo.filter(|bbo| bbo.has_both() && bbo.bid.0 >= bbo.ask.0) {
             let state = MarketState { stage, trading: instrument.trading };
             let price = |units| Decimal { units, decimals: self.price_decimals };
-            let words = || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
-            self.integrity.crossed.add(state, words);
+            let description = || format!("{} (bid {} at ask {})", place(), price(bbo.bid.0), price(bbo.ask.0));
+            self.integrity.crossed.add(state, description);
         }
         if in_window {
-            self.observe(seen, update, bbo, listener);
+            self.observe(view, update, bbo, listener);
         } else if let Some(bbo) = bbo {
-            self.instruments[usize::from(seen.instrument)].bbo = bbo;
+            self.instruments[usize::from(view.instrument)].bbo = bbo;
         }
     }
 
@@ -162,18 +162,18 @@ impl RecordingState {
     #[inline]
     fn check(
         &mut self,
-        seen: &Seen<'_>,
+        view: &MessageView<'_>,
         update: Option<&MarketUpdate>,
         has_books: bool,
         place: impl Fn() -> String,
     ) {
-        let last_ts_ns = &mut self.last_ts_ns[usize::from(seen.channel)];
-        if seen.ts_ns < std::mem::replace(last_ts_ns, seen.ts_ns) {
+        let last_ts_ns = &mut self.last_ts_ns[usize::from(view.channel)];
+        if view.ts_ns < std::mem::replace(last_ts_ns, view.ts_ns) {
             self.integrity.time_backwards.add(&place);
         }
         // A status update of a book changes no order.
         let is_applied = update.is_some_and(|update| update.kind() != Some(UpdateKind::Status));
-        if seen.order.must_rest && !is_applied && has_books {
+        if view.order.must_rest && !is_applied && has_books {
             self.integrity.unknown_references.add(&place);
         }
     }
@@ -182,18 +182,18 @@ impl RecordingState {
     #[inline]
     fn observe(
         &mut self,
-        seen: &Seen<'_>,
+        view: &MessageView<'_>,
         update: Option<&MarketUpdate>,
         bbo: Option<Bbo>,
         listener: &mut impl Listener,
     ) {
-        let instrument = &mut self.instruments[usize::from(seen.instrument)];
+        let instrument = &mut self.instruments[usize::from(view.instrument)];
         let symbol = instrument.symbol.as_deref().unwrap_or_default();
         let statistics = &mut instrument.statistics;
         statistics.messages += 1;
-        statistics.adds += u64::from(seen.order.is_add);
-        statistics.executions += u64::from(seen.order.is_execution);
-        if let Some(trade) = seen.trade.filter(|trade| trade.counts) {
+        statistics.adds += u64::from(view.order.is_add);
+        statistics.executions += u64::from(view.order.is_execution);
+        if let Some(trade) = view.trade.filter(|trade| trade.counts) {
             let executed = update.filter(|update| update.kind() == Some(UpdateKind::Trade));
             let price = trade.price.or(executed.map(|update| Price(update.price)));
             if let Some(price) = price.filter(|_| !trade.qty.is_zero()) {
@@ -201,13 +201,13 @@ impl RecordingState {
             }
             if instrument.is_chosen {
                 // The side is known for an order that rested; for any other trade only if the message has it.
-                let of_order = executed.filter(|_| seen.order.is_execution);
+                let of_order = executed.filter(|_| view.order.is_execution);
                 let aggressor = trade.aggressor.or(of_order.and_then(MarketUpdate::aggressor));
-                listener.on_trade(seen, symbol, &SeenTrade { price, aggressor, ..trade });
+                listener.on_trade(view, symbol, &TradeInfo { price, aggressor, ..trade });
             }
         }
         if instrument.is_chosen {
-            listener.on_message(seen, symbol, update);
+            listener.on_message(view, symbol, update);
         }
         if let Some(bbo) = bbo {
             if bbo.has_both() && bbo.ask.0 > bbo.bid.0 {
@@ -216,7 +216,7 @@ impl RecordingState {
             if bbo != instrument.bbo {
                 instrument.bbo = bbo;
                 if instrument.is_chosen {
-                    listener.on_bbo(seen, symbol, bbo);
+                    listener.on_bbo(view, symbol, bbo);
                 }
             }
         }

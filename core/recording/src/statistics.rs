@@ -31,7 +31,7 @@ pub struct SymbolStatistics {
 
 impl SymbolStatistics {
     #[inline]
-    pub(crate) fn learn_tick(&mut self, price: Price) {
+    pub(crate) fn update_tick(&mut self, price: Price) {
         let price = price.0.unsigned_abs();
         if self.tick == 0 || !price.is_multiple_of(self.tick) {
             self.tick = gcd(self.tick, price);
@@ -78,7 +78,7 @@ mod tests {
         let mut statistics = SymbolStatistics::default();
         assert_eq!(statistics.spread_average_ticks_ppm(), None);
         for price in [10_100, 10_300, 20_000] {
-            statistics.learn_tick(Price(price));
+            statistics.update_tick(Price(price));
         }
         assert_eq!(statistics.tick, 100);
         for spread in [100, 200, 200] {

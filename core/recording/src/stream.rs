@@ -9,7 +9,7 @@ use crate::Segment;
 /// Maximum bytes of one stream held behind a gap; beyond this the gap counts as lost.
 pub const STREAM_HELD_MAX: usize = 1 << 20;
 /// Maximum distance in payload bytes between two sequence numbers of one stream.
-const NEAR: u32 = 1 << 30;
+const DISTANCE_MAX: u32 = 1 << 30;
 
 /// Counters of a stream's segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -88,8 +88,8 @@ impl StreamReader {
         if !payload.is_empty() {
             self.counters.segments += 1;
             let next = *self.next.get_or_insert(u64::from(sequence));
-            let first = place(next, sequence);
-            if first.abs_diff(next) > u64::from(NEAR) {
+            let first = unwrap_sequence(next, sequence);
+            if first.abs_diff(next) > u64::from(DISTANCE_MAX) {
                 // Another connection with the same ports, whose beginning was not captured.
                 self.begin(sequence, out);
             }
@@ -103,7 +103,7 @@ impl StreamReader {
     /// Outputs the data held behind gaps, which will not be filled any more.
     pub fn finish(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
         while !self.held.is_empty() {
-            self.give_up_hole(out);
+            self.skip_gap(out);
         }
     }
 
@@ -122,17 +122,17 @@ impl StreamReader {
 
     fn take(&mut self, payload: &[u8], sequence: u32, out: &mut impl FnMut(StreamData<'_>)) {
         let next = self.next.unwrap_or_default();
-        let first = place(next, sequence);
+        let first = unwrap_sequence(next, sequence);
         if first > next {
             self.counters.out_of_order += 1;
             self.hold(first, payload);
             while self.held_len > STREAM_HELD_MAX {
-                self.give_up_hole(out);
+                self.skip_gap(out);
             }
             return;
         }
-        self.give(first, payload, out);
-        self.give_held(out);
+        self.output(first, payload, out);
+        self.output_held(out);
     }
 
     fn hold(&mut self, first: u64, payload: &[u8]) {
@@ -147,7 +147,7 @@ impl StreamReader {
     }
 
     /// Outputs the new part of some bytes, which begin at or before the next one.
-    fn give(&mut self, first: u64, bytes: &[u8], out: &mut impl FnMut(StreamData<'_>)) {
+    fn output(&mut self, first: u64, bytes: &[u8], out: &mut impl FnMut(StreamData<'_>)) {
         let next = self.next.unwrap_or(first);
         let known = usize::try_from(next - first).unwrap_or(usize::MAX).min(bytes.len());
         self.counters.retransmitted_bytes += known as u64;
@@ -157,29 +157,29 @@ impl StreamReader {
         }
     }
 
-    fn give_held(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
+    fn output_held(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
         while let Some(entry) = self.held.first_entry() {
             if *entry.key() > self.next.unwrap_or_default() {
                 break;
             }
             let (first, bytes) = entry.remove_entry();
             self.held_len -= bytes.len();
-            self.give(first, &bytes, out);
+            self.output(first, &bytes, out);
         }
     }
 
-    fn give_up_hole(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
+    fn skip_gap(&mut self, out: &mut impl FnMut(StreamData<'_>)) {
         let (Some(next), Some((&first, _))) = (self.next, self.held.first_key_value()) else { return };
         self.counters.holes += 1;
         self.counters.lost_bytes += first - next;
         self.next = Some(first);
         out(StreamData::Broken);
-        self.give_held(out);
+        self.output_held(out);
     }
 }
 
 /// The position of a wrapping number, as near as possible to another position.
-fn place(near: u64, sequence: u32) -> u64 {
+fn unwrap_sequence(near: u64, sequence: u32) -> u64 {
     let distance = sequence.wrapping_sub(near as u32).cast_signed();
     near.saturating_add_signed(i64::from(distance))
 }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn any_order_and_any_copies_give_the_same_bytes_also_where_numbers_wrap() {
+    fn any_order_and_any_duplicates_give_the_same_bytes_when_numbers_wrap() {
         let mut draw = Draw::new(1);
         let mut random = |below: usize| draw.below(below as u64) as usize;
         let whole: Vec<u8> = (0..2_000).map(|n| b'a' + (n % 26) as u8).collect();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_is_given_up_at_the_bound_and_at_the_end() {
+    fn a_gap_is_skipped_at_the_bound_and_at_the_end() {
         let (mut stream, mut text) = (StreamReader::default(), Vec::new());
         collect(&mut stream, &segment(0), b"ab", &mut text);
         let piece = vec![b'x'; 1 << 16];
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn another_connection_of_the_same_ports_begins_anew() {
+    fn another_connection_of_the_same_ports_restarts_the_stream() {
         let (mut stream, mut text) = (StreamReader::default(), Vec::new());
         let syn = |sequence| Segment { is_syn: true, ..segment(sequence) };
         for (segment, payload) in [

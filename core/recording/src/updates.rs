@@ -41,7 +41,7 @@ impl Updates {
 
     /// Records the contradictions counted between two moments, if any.
     #[inline]
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         before: &BuilderCounters,
         after: &BuilderCounters,

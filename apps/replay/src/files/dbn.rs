@@ -79,7 +79,7 @@ fn replay_levels(
         pass.listener.step_without(unpacking, WorkStep::Framed);
         pass.listener.on_step(WorkStep::Decoded(records.len()));
         let source = Source { info, symbols: file.symbols(), is_snapshot: false };
-        let wanted = replay.wanted(&mut pass, &records, &source)?;
+        let wanted = replay.messages_to_handle(&mut pass, &records, &source)?;
         if schema.level_count() > 0 {
             let named = file.symbols().len().max(INSTRUMENTS_MIN).min(usize::from(u16::MAX)) as u16;
             let max_orders = u32::from(named) * 2 * schema.level_count() as u32;

@@ -57,7 +57,7 @@ pub(super) fn replay<F: EventFormat>(
         let is_applied = !is_read_first && replay.has_books();
         read(&mut recording, &mut block, session, &mut pass, &mut replay, is_applied);
         let source = Source { info, symbols: recording.reader().symbols(), is_snapshot: false };
-        let wanted = replay.wanted(&mut pass, &block.events, &source)?;
+        let wanted = replay.messages_to_handle(&mut pass, &block.events, &source)?;
         let wanted = &block.events[..wanted];
         if !is_applied {
             pass.listener.on_step(WorkStep::Other);
@@ -78,7 +78,7 @@ pub(super) fn replay<F: EventFormat>(
         }
         let place = |index: usize| format!("message {} ({})", first + index as u64, block.positions[index]);
         if is_applied {
-            replay.see(&mut pass, wanted, source, place);
+            replay.publish(&mut pass, wanted, source, place);
             pass.listener.on_step(WorkStep::Done(wanted.len()));
         } else {
             session.apply(&mut pass, &mut replay, wanted, source, place);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tickpath_agent::StopSignal;
-use tickpath_replay::{Ended, Moment, ReplayOptions, ReplayReport, Speed, replay, replay_all};
+use tickpath_replay::{EndReason, Moment, ReplayOptions, ReplayReport, Speed, replay, replay_all};
 
 use crate::support::{Day, checked, file, run, stored, try_run};
 
@@ -17,7 +17,7 @@ fn the_window_chooses_messages_and_the_books_are_whole() {
     // The sixth to the ninth message.
     let options = ReplayOptions { from: moment("09:30:00.006"), to: moment("09:30:00.010"), ..checked() };
     let report = run(&path, &options);
-    assert_eq!((report.messages, report.messages_read, report.ended), (4, 9, Some(Ended::Window)));
+    assert_eq!((report.messages, report.messages_read, report.ended), (4, 9, Some(EndReason::Window)));
     let aaa = &report.statistics[0];
     assert_eq!((aaa.0.as_str(), aaa.1.messages, aaa.1.adds, aaa.1.volume), ("AAA", 3, 1, 47));
     // The books include the messages before the window.
@@ -40,7 +40,7 @@ fn a_window_that_is_empty_is_refused() {
 #[test]
 fn the_limit_is_of_messages_from_the_start() {
     let (_folder, path) = file("day", &Day::small().bytes);
-    for (limit, ended) in [(5, Some(Ended::Limit)), (13, Some(Ended::Limit)), (14, None)] {
+    for (limit, ended) in [(5, Some(EndReason::Limit)), (13, Some(EndReason::Limit)), (14, None)] {
         let report = run(&path, &ReplayOptions { limit: Some(limit), ..checked() });
         assert_eq!((report.messages, report.ended), (limit.min(13), ended));
         assert_eq!(report.model.as_ref().unwrap().difference, None);
@@ -70,7 +70,7 @@ fn recorded_time_is_kept_and_a_stop_ends_with_a_report() {
     let stop = StopSignal::new();
     stop.stop();
     let report = replay(&path, &checked(), &stop, &mut |_| {}).unwrap().files.remove(0);
-    assert_eq!((report.messages, report.ended), (0, Some(Ended::Stopped)));
+    assert_eq!((report.messages, report.ended), (0, Some(EndReason::Stopped)));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::StreamCounters;
 const REORDER_WAIT_NS: u64 = 100_000_000;
 /// Maximum delay, in capture time, of a duplicate on a line that delivered other packets; a later packet is
 /// not a duplicate but a sequence number that jumped back.
-const COPY_LATE_NS: u64 = 1_000_000_000;
+const DUPLICATE_LATE_NS: u64 = 1_000_000_000;
 /// Stands for a missing line: requested packets may arrive at any time.
 pub(crate) const NO_LINE: usize = usize::MAX;
 /// Maximum bytes of packets held for a missing one; beyond this it counts as lost.
@@ -73,7 +73,7 @@ pub struct ChannelReport {
 
 /// A packet that arrived before its predecessors.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct BufferedPacket {
     pub(crate) number: u64,
     pub(crate) payload: Vec<u8>,
     count: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Held {
 
 /// A remembered packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Recent {
+struct RecentPacket {
     first: u64,
     content: u32,
     count: u16,
@@ -90,7 +90,7 @@ struct Recent {
 
 /// Result of comparing a packet with the remembered one of the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Copy {
+enum Comparison {
     /// A packet with the same messages.
     Same,
     /// A packet with other messages, from the same line.
@@ -124,12 +124,12 @@ pub(crate) struct Channel {
     next: Option<u64>,
     /// One past the highest number known to exist.
     end: u64,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, BufferedPacket>,
     held_bytes: usize,
     /// Time at which the open gap was detected.
     gap_since: Option<u64>,
-    /// The latest packets, indexed by [`recent_place`].
-    recent: Vec<Recent>,
+    /// The latest packets, indexed by [`recent_slot`].
+    recent: Vec<RecentPacket>,
     /// The next number at two times; no duplicate from before the first of them arrives any more.
     past: [(u64, u64); 2],
     /// Number of consecutive packets whose numbers jumped back.
@@ -170,17 +170,17 @@ impl Channel {
         let leader = u32::try_from(line).ok().and_then(|line| 1_u64.checked_shl(line)).unwrap_or_default();
         let end = first.saturating_add(count);
         self.end = self.end.max(end);
-        let packet = Recent { first, content, count: count as u16, line: line as u16 };
-        let copy = self.compare(packet, end > next);
+        let packet = RecentPacket { first, content, count: count as u16, line: line as u16 };
+        let comparison = self.compare(packet, end > next);
         if end <= next {
-            let is_led = self.leaders & leader != 0;
+            let was_leader = self.leaders & leader != 0;
             let is_old = end <= self.past[0].1;
-            let is_jump = match copy {
-                Copy::Reused => true,
-                Copy::Same => is_old && is_led,
+            let is_jump = match comparison {
+                Comparison::Reused => true,
+                Comparison::Same => is_old && was_leader,
                 // The original of a late duplicate may be forgotten, but a single line has no duplicates.
-                Copy::Unknown => is_led && (is_old || self.report.lines.len() == 1),
-                Copy::Disagrees => false,
+                Comparison::Unknown => was_leader && (is_old || self.report.lines.len() == 1),
+                Comparison::Disagrees => false,
             };
             if is_jump {
                 self.back_run += 1;
@@ -195,7 +195,7 @@ impl Channel {
                 };
                 self.report.before_first += before;
                 self.report.duplicates += count - before;
-                self.report.uncompared += if copy == Copy::Unknown { count - before } else { 0 };
+                self.report.uncompared += if comparison == Comparison::Unknown { count - before } else { 0 };
             }
             return Verdict::Duplicate;
         }
@@ -214,7 +214,7 @@ impl Channel {
     #[inline]
     fn note_past(&mut self, next: u64, ts_ns: u64) {
         let [_, (latest_ns, _)] = self.past;
-        if ts_ns.saturating_sub(latest_ns) >= COPY_LATE_NS {
+        if ts_ns.saturating_sub(latest_ns) >= DUPLICATE_LATE_NS {
             self.past = [self.past[1], (ts_ns, next)];
         }
     }
@@ -266,14 +266,14 @@ impl Channel {
             return;
         }
         self.held_bytes += payload.len();
-        if let Some(shorter) = self.held.insert(first, Held { number, payload: payload.to_vec(), count }) {
+        if let Some(shorter) = self.held.insert(first, BufferedPacket { number, payload: payload.to_vec(), count }) {
             self.report.duplicates += shorter.count;
             self.held_bytes -= shorter.payload.len();
         }
     }
 
     /// The next held packet that is due, and the number of its messages that arrived before.
-    pub(crate) fn poll_held(&mut self) -> Option<(Held, u64)> {
+    pub(crate) fn poll_held(&mut self) -> Option<(BufferedPacket, u64)> {
         let next = self.next?;
         while let Some(entry) = self.held.first_entry() {
             let first = *entry.key();
@@ -329,32 +329,32 @@ impl Channel {
 
     /// True when a packet with these messages arrived recently.
     pub(crate) fn remembers(&self, first: u64, count: u64, content: u32) -> bool {
-        let known = self.recent.get(recent_place(first)).copied().unwrap_or_default();
+        let known = self.recent.get(recent_slot(first)).copied().unwrap_or_default();
         (known.first, u64::from(known.count), known.content) == (first, count, content)
     }
 
     /// Compares a packet with its original, if remembered; a packet that is `new` is remembered.
-    fn compare(&mut self, packet: Recent, is_new: bool) -> Copy {
+    fn compare(&mut self, packet: RecentPacket, is_new: bool) -> Comparison {
         if self.recent.is_empty() {
-            self.recent.resize(RECENT_LEN, Recent::default());
+            self.recent.resize(RECENT_LEN, RecentPacket::default());
         }
-        let recent = &mut self.recent[recent_place(packet.first)];
+        let recent = &mut self.recent[recent_slot(packet.first)];
         if (recent.first, recent.count) != (packet.first, packet.count) {
             *recent = if is_new { packet } else { *recent };
-            return Copy::Unknown;
+            return Comparison::Unknown;
         }
         if recent.content == packet.content {
-            return Copy::Same;
+            return Comparison::Same;
         }
         if recent.line == packet.line && !is_new {
-            return Copy::Reused;
+            return Comparison::Reused;
         }
         self.report.disagreements += 1;
-        Copy::Disagrees
+        Comparison::Disagrees
     }
 }
 
-const fn recent_place(first: u64) -> usize {
+const fn recent_slot(first: u64) -> usize {
     first as usize % RECENT_LEN
 }
 
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_line_fills_a_gap_and_copies_are_counted() {
+    fn the_other_line_fills_a_gap_and_duplicates_are_counted() {
         let mut channel = of_lines(2);
         assert_eq!(judge(&mut channel, 5, 3, 0), Verdict::Take(0));
         assert_eq!(judge(&mut channel, 5, 3, 1), Verdict::Duplicate);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_lost_after_its_time_or_at_the_end() {
+    fn missing_messages_are_lost_after_the_time_limit_or_at_the_end() {
         let mut channel = of_lines(1);
         judge(&mut channel, 1, 1, 0);
         judge(&mut channel, 3, 1, 10);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_disagree_are_told_and_a_restart_forgets() {
+    fn disagreeing_lines_are_counted_and_a_restart_clears_them() {
         let mut channel = of_lines(2);
         channel.judge(0, 1, 2, 0, 1);
         channel.judge(1, 1, 2, 0, 2);
@@ -422,8 +422,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_jump_back_are_no_copies() {
-        const SECOND: u64 = COPY_LATE_NS;
+    fn numbers_that_jump_back_are_not_duplicates() {
+        const SECOND: u64 = DUPLICATE_LATE_NS;
         let mut channel = of_lines(2);
         for (number, ts_ns) in [(1, 10 * SECOND), (2, 11 * SECOND), (3, 12 * SECOND)] {
             assert_eq!(channel.judge(0, number, 1, ts_ns, 7), Verdict::Take(0));
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_come_again_with_other_contents_are_no_copies() {
+    fn reused_numbers_with_other_contents_are_not_duplicates() {
         let mut channel = of_lines(1);
         for number in 1..=3 {
             assert_eq!(channel.judge(0, number, 1, number, 7), Verdict::Take(0));
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn held_packets_have_a_bound() {
+    fn held_packets_are_bounded() {
         let mut channel = of_lines(1);
         judge(&mut channel, 1, 1, 0);
         let packet = vec![0; 1 << 20];

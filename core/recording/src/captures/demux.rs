@@ -8,7 +8,7 @@ use super::report::UnknownPackets;
 use crate::error::Result;
 use crate::listener::{Listener, WorkStep};
 use crate::registry::formats;
-use crate::replay::{Ended, Pass};
+use crate::replay::{EndReason, Pass};
 use crate::report::RecordingReport;
 use crate::{Packet, Transport};
 
@@ -39,7 +39,7 @@ impl<L: Listener> Captures<L> {
     /// True when no more packets need to be read.
     pub fn is_over(&mut self) -> bool {
         if self.recordings.are_windows_over() {
-            self.recordings.pass.ended.get_or_insert(Ended::Window);
+            self.recordings.pass.ended.get_or_insert(EndReason::Window);
         }
         self.recordings.pass.ended.is_some()
     }
@@ -78,9 +78,9 @@ struct Readers<L> {
 }
 
 impl<L: Listener> Readers<L> {
-    fn new(is_asked: bool) -> Readers<L> {
+    fn new(is_requested: bool) -> Readers<L> {
         let formats = Vec::from(formats());
-        let list = formats.iter().map(|format: &PacketFormat<L>| (format.reader)(is_asked)).collect();
+        let list = formats.iter().map(|format: &PacketFormat<L>| (format.reader)(is_requested)).collect();
         Readers { formats, list, by_flow: FxHashMap::default() }
     }
 
@@ -120,13 +120,13 @@ impl<L: Listener> Readers<L> {
     /// trusted: any packet whose messages are possible in it belongs to it.
     #[cold]
     fn recognise(&self, packet: &Packet<'_>, out: &Recordings<L>) -> Option<usize> {
-        let asked = out.pass.selection.protocol;
+        let requested = out.pass.selection.protocol;
         let is_of = |format: &PacketFormat<L>| {
             let is_of = match packet.transport {
                 Transport::Udp => format.is_datagram,
                 Transport::Tcp(_) => format.is_stream,
             };
-            asked.is_none_or(|asked| asked == format.protocol) && is_of(packet.payload, asked.is_some())
+            requested.is_none_or(|requested| requested == format.protocol) && is_of(packet.payload, requested.is_some())
         };
         // A packet that fits two protocols belongs to the later one.
         let found = self.formats.iter().rposition(is_of);
@@ -138,10 +138,10 @@ impl<L: Listener> Readers<L> {
         let known = |(flow, known): (usize, &Flow)| Some((flow, known.protocol?));
         let flows: Vec<(usize, usize)> = out.flows.iter().enumerate().filter_map(known).collect();
         for (flow, protocol) in &flows {
-            self.list[*protocol].settle_flow(*flow, out)?;
+            self.list[*protocol].classify_flow(*flow, out)?;
         }
         for channel in 0..out.channels.len() {
-            out.settle(channel, None)?;
+            out.release_held(channel, None)?;
         }
         for (flow, protocol) in &flows {
             self.list[*protocol].finish_stream(*flow, out)?;

@@ -16,8 +16,8 @@ pub use channel::ChannelReport;
 pub(crate) use channel::NO_LINE;
 pub use demux::Captures;
 pub(crate) use packets::{PacketFormat, PacketReader, state_of};
-pub(crate) use recording::{CapturedRecording, Origin, PacketMark, PacketProtocol, Run};
+pub(crate) use recording::{CapturedRecording, Origin, PacketMark, PacketProtocol, MessageRun};
 pub(crate) use recordings::{
-    Delivery, Numbered, Numbers, Place, Recordings, WAIT_NS, Waiting, content, is_countable,
+    Delivery, ChannelEntry, PacketNumbers, ChannelLine, Recordings, WAIT_NS, WaitingPacket, content, is_countable,
 };
 pub use report::{CaptureReport, UnknownPackets};

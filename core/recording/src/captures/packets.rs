@@ -31,7 +31,7 @@ pub(crate) trait PacketReader<L> {
     }
 
     /// Handles, at the end of the capture, packets that wait for their flow to be identified.
-    fn settle_flow(&mut self, _flow: usize, _out: &mut Delivery<'_, '_, L>) -> Result {
+    fn classify_flow(&mut self, _flow: usize, _out: &mut Delivery<'_, '_, L>) -> Result {
         Ok(())
     }
 

@@ -12,13 +12,13 @@ use crate::listener::{Listener, WorkStep};
 use crate::moment::Calendar;
 use crate::protocol::{RecordedProtocol, Source};
 use crate::protocol_name::Protocol;
-use crate::replay::{Ended, Pass, Replay};
+use crate::replay::{EndReason, Pass, Replay};
 use crate::report::RecordingReport;
 use crate::selection::Selection;
 
 /// Consecutive messages of one recording in the file, and their packets.
 #[derive(Debug, Default)]
-pub(crate) struct Run<'a> {
+pub(crate) struct MessageRun<'a> {
     pub(crate) recording: usize,
     pub(crate) messages: Vec<&'a [u8]>,
     /// The packets of the messages.
@@ -48,7 +48,7 @@ pub(crate) struct Origin {
     pub(crate) sent: SendTime,
 }
 
-impl<'a> Run<'a> {
+impl<'a> MessageRun<'a> {
     /// The messages of each packet, with their origin.
     pub(crate) fn by_packet(&self) -> impl Iterator<Item = (Origin, &[&'a [u8]])> {
         self.packets.iter().enumerate().map(|(index, packet)| {
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
     }
 
     /// The packet of a message, as text.
-    fn place(&self, index: usize) -> String {
+    fn position_text(&self, index: usize) -> String {
         let at = self.packets.partition_point(|packet| packet.first <= index);
         let number = at.checked_sub(1).map_or(0, |at| self.packets[at].number);
         format!("packet {number}")
@@ -71,19 +71,19 @@ pub(crate) trait PacketProtocol: RecordedProtocol {
     const PROTOCOL: Protocol;
 
     /// The messages of a run with the information from their position.
-    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [Self::Message<'a>]>;
+    fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [Self::Message<'a>]>;
 
     /// Send time of a packet read earlier, where books need it, and its messages.
     fn unpack(payload: &[u8]) -> (SendTime, Vec<&[u8]>);
 
     /// Handles the loss of a channel's messages before this one, its next.
-    fn lose(&mut self, books: &mut BookPair<Self>, channel: u8, next: u64);
+    fn handle_loss(&mut self, books: &mut BookPair<Self>, channel: u8, next: u64);
 
     /// Handles a restart of a channel's numbering, also in its books: returns the instruments it resets.
     fn restart(&mut self, books: &mut BookPair<Self>, channel: u8) -> Vec<u16>;
 
     /// Derives the meaning of the recording's times from the next messages, if unknown.
-    fn learn_calendar(&mut self, _selection: &Selection, _run: &Run<'_>, _calendar: &mut Calendar) {}
+    fn detect_calendar(&mut self, _selection: &Selection, _run: &MessageRun<'_>, _calendar: &mut Calendar) {}
 }
 
 /// One recording in a capture.
@@ -114,7 +114,7 @@ impl<P: PacketProtocol> CapturedRecording<P> {
     }
 
     /// Records the name of an instrument that no message of the sequence gave.
-    pub(crate) fn learn(&mut self, selection: &Selection, instrument: u16, name: &[u8]) {
+    pub(crate) fn set_name(&mut self, selection: &Selection, instrument: u16, name: &[u8]) {
         self.replay.state.instrument(instrument, Some(name), selection);
     }
 }
@@ -133,13 +133,13 @@ pub(crate) trait AnyRecording<L> {
     fn is_ended(&self) -> bool;
 
     /// Applies messages to the books and passes them to the listener.
-    fn apply(&mut self, pass: &mut Pass<L>, run: &Run<'_>, file_len: u64) -> Result;
+    fn apply(&mut self, pass: &mut Pass<L>, run: &MessageRun<'_>, file_len: u64) -> Result;
 
     /// See [`PacketProtocol::unpack`].
     fn unpack<'a>(&self, payload: &'a [u8]) -> (SendTime, Vec<&'a [u8]>);
 
-    /// See [`PacketProtocol::lose`].
-    fn lose(&mut self, channel: u8, next: u64);
+    /// See [`PacketProtocol::handle_loss`].
+    fn handle_loss(&mut self, channel: u8, next: u64);
 
     /// See [`PacketProtocol::restart`].
     fn restart(&mut self, channel: u8);
@@ -165,24 +165,24 @@ impl<P: PacketProtocol, L: Listener> AnyRecording<L> for CapturedRecording<P> {
         self.is_ended
     }
 
-    fn apply(&mut self, pass: &mut Pass<L>, run: &Run<'_>, file_len: u64) -> Result {
+    fn apply(&mut self, pass: &mut Pass<L>, run: &MessageRun<'_>, file_len: u64) -> Result {
         if !self.is_open(pass) {
             return Ok(());
         }
         let replay = &mut self.replay;
-        replay.protocol.learn_calendar(&pass.selection, run, &mut replay.calendar);
+        replay.protocol.detect_calendar(&pass.selection, run, &mut replay.calendar);
         replay.begin(pass, run.recording)?;
         self.create_books(&pass.selection, file_len);
         pass.listener.on_step(WorkStep::Other);
         let replay = &mut self.replay;
-        let messages = replay.protocol.place(run);
+        let messages = replay.protocol.messages_of(run);
         pass.listener.on_step(WorkStep::Framed);
         let info = replay.protocol.info();
         let source = Source { info, symbols: &[], is_snapshot: run.is_snapshot };
         let messages = replay.decode(pass, &messages, &source)?;
-        replay.apply(pass, messages, source, |index| run.place(index));
+        replay.apply(pass, messages, source, |index| run.position_text(index));
         // The other recordings continue to the end of their windows.
-        if pass.ended == Some(Ended::Window) {
+        if pass.ended == Some(EndReason::Window) {
             self.is_ended = true;
             pass.ended = None;
         }
@@ -193,18 +193,18 @@ impl<P: PacketProtocol, L: Listener> AnyRecording<L> for CapturedRecording<P> {
         P::unpack(payload)
     }
 
-    fn lose(&mut self, channel: u8, next: u64) {
-        self.replay.protocol.lose(&mut self.replay.pair, channel, next);
+    fn handle_loss(&mut self, channel: u8, next: u64) {
+        self.replay.protocol.handle_loss(&mut self.replay.pair, channel, next);
     }
 
     fn restart(&mut self, channel: u8) {
         let instruments = self.replay.protocol.restart(&mut self.replay.pair, channel);
-        self.replay.state.forget(&instruments);
+        self.replay.state.clear_trading_states(&instruments);
     }
 
     fn finish(self: Box<Self>, pass: &mut Pass<L>) -> RecordingReport {
         if self.is_ended {
-            pass.ended.get_or_insert(Ended::Window);
+            pass.ended.get_or_insert(EndReason::Window);
         }
         self.replay.finish(pass)
     }

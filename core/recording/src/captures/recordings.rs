@@ -9,7 +9,7 @@ use tickpath_nyse::SendTime;
 use tickpath_types::Sequence;
 
 use super::channel::{Channel, Verdict};
-use super::recording::{AnyRecording, CapturedRecording, Origin, PacketMark, PacketProtocol, Run};
+use super::recording::{AnyRecording, CapturedRecording, Origin, PacketMark, PacketProtocol, MessageRun};
 use super::report::{CaptureReport, DESTINATIONS_NAMED, UnknownPackets};
 use crate::error::Result;
 use crate::listener::{Listener, WorkStep};
@@ -42,31 +42,31 @@ pub(super) struct Flow {
 }
 
 /// A packet that waits for its flow to be identified.
-pub(crate) struct Waiting {
+pub(crate) struct WaitingPacket {
     number: u64,
     pub(crate) ts_ns: u64,
     pub(crate) dst: SocketAddrV4,
     pub(crate) payload: Vec<u8>,
 }
 
-impl Waiting {
+impl WaitingPacket {
     /// The packet as captured.
     pub(crate) fn packet(&self) -> Packet<'_> {
-        let Waiting { number, ts_ns, dst, ref payload } = *self;
+        let WaitingPacket { number, ts_ns, dst, ref payload } = *self;
         Packet { number, ts_ns, src: dst, dst, transport: Transport::Udp, payload }
     }
 }
 
 /// A channel and one of its lines.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct ChannelLine {
     pub(crate) channel: usize,
     pub(crate) line: usize,
 }
 
 /// The sequence numbers of a packet's messages, from its header.
 #[derive(Clone, Copy)]
-pub(crate) struct Numbers {
+pub(crate) struct PacketNumbers {
     /// Number of the first message.
     pub(crate) first: u64,
     pub(crate) count: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Numbers {
 }
 
 /// A channel and its recording.
-pub(crate) struct Numbered {
+pub(crate) struct ChannelEntry {
     pub(crate) channel: Channel,
     pub(crate) recording: usize,
     /// Session named by its packets, and send time of the latest one.
@@ -93,7 +93,7 @@ pub(crate) struct Recordings<L> {
     pub(crate) file_len: u64,
     /// Indexed by their numbers.
     list: Vec<Box<dyn AnyRecording<L>>>,
-    pub(crate) channels: Vec<Numbered>,
+    pub(crate) channels: Vec<ChannelEntry>,
     pub(super) flows: Vec<Flow>,
     /// Number of packets of all flows that wait for their flow to be identified.
     waiting: usize,
@@ -143,18 +143,18 @@ impl<L: Listener> Recordings<L> {
 
     /// Adds a channel of a recording, which its books identify by `ordinal`; returns its number.
     pub(crate) fn add_channel(&mut self, recording: usize, ordinal: u8, name: String) -> usize {
-        self.channels.push(Numbered { channel: Channel::new(name), recording, session: (0, 0), ordinal });
+        self.channels.push(ChannelEntry { channel: Channel::new(name), recording, session: (0, 0), ordinal });
         self.channels.len() - 1
     }
 
     /// Channel and line of packets to an address; adds the key's channel if needed. `None` at the bound.
-    pub(crate) fn place<K: Eq + Hash>(
+    pub(crate) fn find_line<K: Eq + Hash>(
         &mut self,
         by_key: &mut FxHashMap<K, usize>,
         key: K,
         dst: SocketAddrV4,
         add: impl FnOnce(&mut Self) -> usize,
-    ) -> Option<Place> {
+    ) -> Option<ChannelLine> {
         let channel = match by_key.get(&key) {
             Some(channel) => *channel,
             None if self.is_full() => {
@@ -171,8 +171,8 @@ impl<L: Listener> Recordings<L> {
     }
 
     /// The line of a channel that carries packets to an address.
-    pub(crate) fn line(&mut self, channel: usize, dst: SocketAddrV4) -> Place {
-        Place { channel, line: self.channels[channel].channel.line(dst) }
+    pub(crate) fn line(&mut self, channel: usize, dst: SocketAddrV4) -> ChannelLine {
+        ChannelLine { channel, line: self.channels[channel].channel.line(dst) }
     }
 
     /// Counts packets of a flow that did not identify the protocol.
@@ -181,11 +181,11 @@ impl<L: Listener> Recordings<L> {
     }
 
     /// Counts a packet that cannot be read.
-    pub(crate) fn count_malformed(&mut self, flow: usize, place: Option<Place>) {
-        match place {
-            Some(place) => {
-                let channel = &mut self.channels[place.channel].channel;
-                channel.count_packet(place.line);
+    pub(crate) fn count_malformed(&mut self, flow: usize, channel_line: Option<ChannelLine>) {
+        match channel_line {
+            Some(channel_line) => {
+                let channel = &mut self.channels[channel_line.channel].channel;
+                channel.count_packet(channel_line.line);
                 channel.report.malformed += 1;
             }
             None => self.count_unknown(flow, 1),
@@ -198,16 +198,16 @@ impl<L: Listener> Recordings<L> {
     }
 
     /// Stores a waiting packet.
-    pub(crate) fn keep(&mut self, packet: &Packet<'_>) -> Waiting {
+    pub(crate) fn keep(&mut self, packet: &Packet<'_>) -> WaitingPacket {
         self.waiting += 1;
         let Packet { number, ts_ns, dst, .. } = *packet;
-        Waiting { number, ts_ns, dst, payload: packet.payload.to_vec() }
+        WaitingPacket { number, ts_ns, dst, payload: packet.payload.to_vec() }
     }
 
     /// Handles the loss of a channel's messages before this one.
-    pub(crate) fn lose(&mut self, channel: usize, next: u64) {
-        let Numbered { recording, ordinal, .. } = self.channels[channel];
-        self.list[recording].lose(ordinal, next);
+    pub(crate) fn handle_loss(&mut self, channel: usize, next: u64) {
+        let ChannelEntry { recording, ordinal, .. } = self.channels[channel];
+        self.list[recording].handle_loss(ordinal, next);
     }
 
     /// The final reports, and the packets of unknown protocols.
@@ -217,11 +217,11 @@ impl<L: Listener> Recordings<L> {
         let names: Vec<String> = list.iter().map(|recording| recording.name().to_owned()).collect();
         let mut reports = Vec::new();
         for (index, recording) in list.into_iter().enumerate() {
-            let own = channels.iter().filter(|numbered| numbered.recording == index);
+            let own = channels.iter().filter(|entry| entry.recording == index);
             let capture = CaptureReport {
                 name: names[index].clone(),
                 protocol: recording.protocol(),
-                channels: own.map(|numbered| numbered.channel.report.clone()).collect(),
+                channels: own.map(|entry| entry.channel.report.clone()).collect(),
                 recordings: names.clone(),
                 unknown: unknown.clone(),
             };
@@ -254,7 +254,7 @@ impl<L: Listener> Recordings<L> {
 pub(crate) struct Delivery<'r, 'a, L> {
     recordings: &'r mut Recordings<L>,
     /// Messages that are next, and are batched with others of their recording.
-    run: Run<'a>,
+    run: MessageRun<'a>,
 }
 
 impl<L> Deref for Delivery<'_, '_, L> {
@@ -273,18 +273,18 @@ impl<L> DerefMut for Delivery<'_, '_, L> {
 
 impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     pub(super) fn new(recordings: &'r mut Recordings<L>) -> Self {
-        Delivery::of(recordings, Run::default())
+        Delivery::of(recordings, MessageRun::default())
     }
 
     /// A delivery of messages in separate memory.
-    pub(crate) fn of(recordings: &'r mut Recordings<L>, run: Run<'a>) -> Self {
+    pub(crate) fn of(recordings: &'r mut Recordings<L>, run: MessageRun<'a>) -> Self {
         Delivery { recordings, run }
     }
 
     /// Handles waiting packets by `take`.
     pub(crate) fn release(
         &mut self,
-        waiting: &[Waiting],
+        waiting: &[WaitingPacket],
         mut take: impl for<'x> FnMut(&Packet<'x>, &mut Delivery<'_, 'x, L>) -> Result,
     ) -> Result {
         self.waiting -= waiting.len();
@@ -300,20 +300,20 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     /// Handles the messages of a packet in sequence.
     pub(crate) fn take(
         &mut self,
-        place: Place,
-        numbers: Numbers,
+        channel_line: ChannelLine,
+        numbers: PacketNumbers,
         packet: &Packet<'a>,
         messages: impl Iterator<Item = &'a [u8]>,
     ) -> Result {
-        let index = place.channel;
-        let Numbers { first, count, header_len, sent } = numbers;
+        let index = channel_line.channel;
+        let PacketNumbers { first, count, header_len, sent } = numbers;
         let content = content(packet.payload, header_len);
-        let mut verdict = self.channels[index].channel.judge(place.line, first, count, packet.ts_ns, content);
+        let mut verdict = self.channels[index].channel.judge(channel_line.line, first, count, packet.ts_ns, content);
         if verdict == Verdict::Restarted {
             // Messages missing at its beginning are lost.
             self.restart(index, 1)?;
             let channel = &mut self.channels[index].channel;
-            verdict = channel.judge(place.line, first, count, packet.ts_ns, content);
+            verdict = channel.judge(channel_line.line, first, count, packet.ts_ns, content);
         }
         match verdict {
             Verdict::Take(known) => self.push(index, packet, sent, messages.skip(known as usize))?,
@@ -322,7 +322,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
                 self.channels[index].channel.hold(first, count, packet.number, packet.payload);
             }
         }
-        self.settle(index, Some(packet.ts_ns))
+        self.release_held(index, Some(packet.ts_ns))
     }
 
     /// Appends messages of a packet to those waiting to be applied.
@@ -333,7 +333,7 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
         sent: SendTime,
         messages: impl Iterator<Item = &'a [u8]>,
     ) -> Result {
-        let Numbered { recording, ordinal, .. } = self.channels[channel];
+        let ChannelEntry { recording, ordinal, .. } = self.channels[channel];
         if self.run.recording != recording {
             self.flush()?;
             self.run.recording = recording;
@@ -351,9 +351,9 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     /// Restarts the numbers of a channel at `first`, and its state with them.
     pub(crate) fn restart(&mut self, channel: usize, first: u64) -> Result {
         self.flush()?;
-        let numbered = &mut self.channels[channel];
-        numbered.channel.restart(first);
-        let Numbered { recording, ordinal, .. } = *numbered;
+        let entry = &mut self.channels[channel];
+        entry.channel.restart(first);
+        let ChannelEntry { recording, ordinal, .. } = *entry;
         self.list[recording].restart(ordinal);
         Ok(())
     }
@@ -361,30 +361,30 @@ impl<'r, 'a, L: Listener> Delivery<'r, 'a, L> {
     /// Handles a packet without messages, which names the next number.
     pub(crate) fn heartbeat(&mut self, channel: usize, next: u64, ts_ns: u64) -> Result {
         self.channels[channel].channel.heartbeat(next, ts_ns);
-        self.settle(channel, Some(ts_ns))
+        self.release_held(channel, Some(ts_ns))
     }
 
     /// Handles held packets that are due, and gives up messages that have been missing too long.
-    pub(super) fn settle(&mut self, index: usize, now_ns: Option<u64>) -> Result {
+    pub(super) fn release_held(&mut self, index: usize, now_ns: Option<u64>) -> Result {
         if !self.channels[index].channel.is_open() {
             return Ok(());
         }
         loop {
             while let Some((held, known)) = self.channels[index].channel.poll_held() {
                 self.flush()?;
-                let Numbered { recording, ordinal, .. } = self.channels[index];
+                let ChannelEntry { recording, ordinal, .. } = self.channels[index];
                 let (sent, messages) = self.list[recording].unpack(&held.payload);
                 let messages = messages.into_iter().skip(known as usize).collect();
                 let origin = Origin { channel: ordinal, sent };
                 let packets = vec![PacketMark { first: 0, number: held.number, ts_ns: None, origin }];
-                Delivery::of(self, Run { recording, messages, packets, is_snapshot: false }).flush()?;
+                Delivery::of(self, MessageRun { recording, messages, packets, is_snapshot: false }).flush()?;
             }
             if !self.channels[index].channel.give_up(now_ns) {
                 return Ok(());
             }
             self.flush()?;
             let next = self.channels[index].channel.next();
-            self.lose(index, next.unwrap_or_default());
+            self.handle_loss(index, next.unwrap_or_default());
         }
     }
 

@@ -56,7 +56,7 @@ impl CaptureReport {
 
     /// Reasons why the books are incomplete, or cannot be judged, as text.
     pub(super) fn reservations(&self) -> Vec<String> {
-        let mut words: Vec<String> = self
+        let mut reasons: Vec<String> = self
             .without_beginning()
             .map(|channel| {
                 let recovered = match channel.recovered {
@@ -71,16 +71,16 @@ impl CaptureReport {
             .collect();
         for channel in self.channels.iter().filter(|channel| channel.unnumbered > 0) {
             let (count, name) = (channel.unnumbered, &channel.name);
-            words.push(format!(
+            reasons.push(format!(
                 "{count} message(s) of {name} have no number: whether others are missing cannot be seen"
             ));
         }
-        words
+        reasons
     }
 
     /// Reasons why the books cannot be trusted, as text.
     pub(super) fn contradictions(&self) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut reasons = Vec::new();
         for channel in &self.channels {
             let name = &channel.name;
             if channel.gaps > 0 {
@@ -88,33 +88,33 @@ impl CaptureReport {
                     0 => String::new(),
                     books => format!("; refreshes made {books} of them whole again"),
                 };
-                words.push(format!(
+                reasons.push(format!(
                     "{} gap(s) on {name}, {} message(s) lost: books may be wrong from there on{recovered}",
                     channel.gaps, channel.lost
                 ));
             }
             if channel.jumped_back > 0 {
-                words.push(format!(
+                reasons.push(format!(
                     "{} packet(s) of {name} whose numbers jumped back without a word: their messages were left out",
                     channel.jumped_back
                 ));
             }
             if let Some(stream) = channel.stream.filter(|stream| stream.holes > 0) {
-                words.push(format!(
+                reasons.push(format!(
                     "{} hole(s) in the stream of {name}, {} byte(s) lost: books may be wrong from there on",
                     stream.holes, stream.lost_bytes
                 ));
             }
             if channel.malformed > 0 {
-                words.push(format!("{} malformed packet(s) on {name}", channel.malformed));
+                reasons.push(format!("{} malformed packet(s) on {name}", channel.malformed));
             }
             if channel.disagreements > 0 {
-                words.push(format!(
+                reasons.push(format!(
                     "{} packet(s) of {name} that differ from line to line: the first copy was taken",
                     channel.disagreements
                 ));
             }
         }
-        words
+        reasons
     }
 }

@@ -12,7 +12,7 @@ use super::events::EventFormat;
 use crate::digest::Checksums;
 use crate::error::{Error, Result};
 use crate::protocol::{RecordedProtocol, Source};
-use crate::seen::{Seen, SeenTrade};
+use crate::view::{MessageView, TradeInfo};
 use crate::selection::Tables;
 use crate::statistics::gcd;
 use crate::updates::Updates;
@@ -156,19 +156,19 @@ impl RecordedProtocol for DbnLevelRecords {
                 Some(_) => {}
                 None => books.counters.refused += 1,
             }
-            updates.note(&before, &books.counters, || index..=index);
+            updates.record(&before, &books.counters, || index..=index);
         }
     }
 
     fn check_tables(&self, tables: Tables<bool>) -> Result {
         let has_levels = self.schema.level_count() > 0;
-        let wanted = [
+        let requested = [
             (tables.orders, "--orders", false),
             (tables.bbo, "--bbo", has_levels),
             (tables.depth, "--depth-out", has_levels),
             (tables.trades, "--trades", self.schema != DbnSchema::Definition),
         ];
-        match wanted.into_iter().find(|(is_wanted, _, has_rows)| *is_wanted && !has_rows) {
+        match requested.into_iter().find(|(is_requested, _, has_rows)| *is_requested && !has_rows) {
             Some((_, option, _)) => Err(Error::NothingFor { schema: self.schema.name(), option }),
             None => Ok(()),
         }
@@ -182,7 +182,7 @@ impl RecordedProtocol for DbnLevelRecords {
         record.is_snapshot
     }
 
-    fn see<'s>(record: &'s DbnRecord, number: u64, source: Source<'s>) -> Seen<'s> {
+    fn view<'s>(record: &'s DbnRecord, number: u64, source: Source<'s>) -> MessageView<'s> {
         let instrument = instrument_id(record.instrument).map_or(0, |id| id.0);
         let code = match record.action {
             known @ (b'A' | b'C' | b'M' | b'R' | b'T' | b'D') => known,
@@ -190,23 +190,23 @@ impl RecordedProtocol for DbnLevelRecords {
             b'N' | b'?' => b'N',
             _ => b'?',
         };
-        let mut seen = Seen::new(number, record.ts_ns, instrument, code);
-        seen.symbol = source.symbols.get(record.instrument as usize).map(String::as_bytes);
-        seen.is_snapshot = record.is_snapshot;
+        let mut view = MessageView::new(number, record.ts_ns, instrument, code);
+        view.symbol = source.symbols.get(record.instrument as usize).map(String::as_bytes);
+        view.is_snapshot = record.is_snapshot;
         let prices = record.levels.iter().flatten().flatten().map(|(price, _)| price.0.unsigned_abs());
         let tick = prices.reduce(gcd).and_then(|tick| i64::try_from(tick).ok());
-        seen.order.price = tick.map(Price);
+        view.order.price = tick.map(Price);
         match code {
-            b'A' => seen.order.is_add = true,
+            b'A' => view.order.is_add = true,
             b'T' => {
-                let seen_trade = SeenTrade::new(record.price, record.qty, "trade");
-                seen.trade = Some(SeenTrade { aggressor: record.side, ..seen_trade });
-                seen.is_malformed = record.price.is_none();
+                let trade_info = TradeInfo::new(record.price, record.qty, "trade");
+                view.trade = Some(TradeInfo { aggressor: record.side, ..trade_info });
+                view.is_malformed = record.price.is_none();
             }
-            b'?' => seen.is_malformed = true,
+            b'?' => view.is_malformed = true,
             _ => {}
         }
-        seen
+        view
     }
 
     fn digest(record: &DbnRecord, checksums: &mut Checksums) {

@@ -55,7 +55,7 @@ impl<B: BooksById> EventBooks<B> {
     ) {
         let before = self.counters;
         self.handle(number, event, updates);
-        updates.note(&before, &self.counters, || index..=index);
+        updates.record(&before, &self.counters, || index..=index);
     }
 
     fn handle(&mut self, number: u64, event: &RecordedEvent, updates: &mut Updates) {
@@ -65,7 +65,7 @@ impl<B: BooksById> EventBooks<B> {
             return;
         };
         if let (Depth::Partial { levels }, Some(level)) = (self.depth, event.kind.level()) {
-            self.take_out_unreported(instrument, &event.kind, level, levels == Some(1));
+            self.remove_unreported(instrument, &event.kind, level, levels == Some(1));
         }
         if let Some(change) = self.handle_kind(instrument, Nanos(event.ts_ns), &event.kind) {
             updates.on_update(&change.update(number, &self.books, BookHealth::Live));
@@ -158,7 +158,7 @@ impl<B: BooksById> EventBooks<B> {
 
     /// Removes orders that an event proves to be gone. An event at the best level, or a fill, is at the best
     /// price: no better order rests. An added order does not trade: it crosses no resting order.
-    fn take_out_unreported(
+    fn remove_unreported(
         &mut self,
         instrument: InstrumentId,
         kind: &EventKind,
@@ -168,17 +168,17 @@ impl<B: BooksById> EventBooks<B> {
         let Level { side, price } = level;
         if is_best_level || matches!(kind, EventKind::Fill { .. }) {
             while self.books.best_price(instrument, side).is_some_and(|best| side.is_better(best, price)) {
-                self.take_out_front(instrument, side);
+                self.remove_front(instrument, side);
             }
         }
         if matches!(kind, EventKind::Add { .. }) {
             while self.books.would_trade(instrument, side, price) {
-                self.take_out_front(instrument, side.opposite());
+                self.remove_front(instrument, side.opposite());
             }
         }
     }
 
-    fn take_out_front(&mut self, instrument: InstrumentId, side: Side) {
+    fn remove_front(&mut self, instrument: InstrumentId, side: Side) {
         if let Some(front) = self.books.front(instrument, side) {
             self.books.remove(instrument, front.id);
             self.unreported += 1;

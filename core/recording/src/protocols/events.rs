@@ -10,7 +10,7 @@ use crate::books::BookSize;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
 use crate::replay::{Pass, Replay};
-use crate::seen::{Seen, SeenTrade};
+use crate::view::{MessageView, TradeInfo};
 use crate::updates::Updates;
 use crate::{EventKind, IgnoredReason, RecordedEvent, RecordingInfo, Status};
 
@@ -86,32 +86,32 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
     }
 
     #[inline]
-    fn see<'s>(event: &'s RecordedEvent, number: u64, source: Source<'s>) -> Seen<'s> {
+    fn view<'s>(event: &'s RecordedEvent, number: u64, source: Source<'s>) -> MessageView<'s> {
         let instrument = instrument_id(event.instrument).map_or(0, |id| id.0);
-        let mut seen = Seen::new(number, event.ts_ns, instrument, F::code(&event.kind));
-        seen.symbol = source.symbols.get(event.instrument as usize).map(String::as_bytes);
-        seen.is_snapshot = event.is_snapshot;
+        let mut view = MessageView::new(number, event.ts_ns, instrument, F::code(&event.kind));
+        view.symbol = source.symbols.get(event.instrument as usize).map(String::as_bytes);
+        view.is_snapshot = event.is_snapshot;
         match event.kind {
             EventKind::Add { level, .. } => {
-                seen.order.is_add = true;
-                seen.order.price = Some(level.price);
+                view.order.is_add = true;
+                view.order.price = Some(level.price);
             }
-            EventKind::Modify { level, .. } => seen.order.price = Some(level.price),
+            EventKind::Modify { level, .. } => view.order.price = Some(level.price),
             EventKind::Replace { price, order_id, .. } => {
-                seen.order.must_rest = true;
-                seen.order.replaced = order_id;
-                seen.order.price = Some(price);
+                view.order.must_rest = true;
+                view.order.replaced = order_id;
+                view.order.price = Some(price);
             }
-            EventKind::Delete { .. } | EventKind::Reduce { .. } => seen.order.must_rest = true,
+            EventKind::Delete { .. } | EventKind::Reduce { .. } => view.order.must_rest = true,
             EventKind::Fill { order_id, qty, side, price, in_auction } => {
                 // If another record has the outcome of fills, the trade is a separate record too.
                 let has_own_records = source.info.sums_fills;
-                seen.order.is_execution = true;
-                seen.order.must_rest = !has_own_records && !in_auction;
+                view.order.is_execution = true;
+                view.order.must_rest = !has_own_records && !in_auction;
                 let aggressor = side.filter(|_| !in_auction).map(|side| side.opposite());
                 let counts = !has_own_records;
-                seen.trade =
-                    Some(SeenTrade { aggressor, counts, order_id, ..SeenTrade::new(price, qty, "executed") });
+                view.trade =
+                    Some(TradeInfo { aggressor, counts, order_id, ..TradeInfo::new(price, qty, "executed") });
             }
             EventKind::Trade { order_id, price, qty, aggressor, is_hidden } => {
                 let kind = match (is_hidden, source.info.sums_fills) {
@@ -119,15 +119,15 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
                     (false, true) => "trade",
                     (false, false) => "cross",
                 };
-                seen.trade =
-                    Some(SeenTrade { aggressor, order_id, ..SeenTrade::new(Some(price), qty, kind) });
+                view.trade =
+                    Some(TradeInfo { aggressor, order_id, ..TradeInfo::new(Some(price), qty, kind) });
             }
-            EventKind::Status(Status::Trading(state)) => seen.state = Some(state),
-            EventKind::Status(Status::System(stage)) => seen.stage = Some(stage),
-            EventKind::Ignored(reason) => seen.is_malformed = is_malformed(reason),
+            EventKind::Status(Status::Trading(state)) => view.state = Some(state),
+            EventKind::Status(Status::System(stage)) => view.stage = Some(stage),
+            EventKind::Ignored(reason) => view.is_malformed = is_malformed(reason),
             EventKind::Clear => {}
         }
-        seen
+        view
     }
 
     #[inline]
@@ -144,7 +144,7 @@ const fn is_malformed(reason: IgnoredReason) -> bool {
     !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
 }
 
-/// Applies one event of a part to the books immediately, after [`Pass::begin_part`]; [`Replay::see`] then
+/// Applies one event of a part to the books immediately, after [`Pass::begin_part`]; [`Replay::publish`] then
 /// handles the whole part.
 #[inline]
 pub fn apply_at_once<F: EventFormat, L>(

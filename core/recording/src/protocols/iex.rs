@@ -13,7 +13,7 @@ use tickpath_types::{InstrumentId, Nanos, Sequence, Symbol, SystemEventCode, Tra
 
 use crate::books::{BookPair, in_both};
 use crate::captures::{
-    Delivery, Numbers, Origin, PacketFormat, PacketProtocol, PacketReader, Place, Recordings, Run,
+    Delivery, PacketNumbers, Origin, PacketFormat, PacketProtocol, PacketReader, ChannelLine, Recordings, MessageRun,
     is_countable, state_of,
 };
 use crate::digest::Checksums;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::listener::Listener;
 use crate::protocol::{RecordedProtocol, Source};
 use crate::protocol_name::Protocol;
-use crate::seen::{Seen, SeenTrade};
+use crate::view::{MessageView, TradeInfo};
 use crate::selection::Tables;
 use crate::updates::Updates;
 use crate::{Depth, Packet, RecordingInfo, TimeBase};
@@ -56,8 +56,8 @@ pub(crate) struct IexMessage<'a> {
 
 /// The state of a symbol.
 #[derive(Clone, Copy, Default)]
-struct Known {
-    told: Option<TradingState>,
+struct SymbolState {
+    published: Option<TradingState>,
     is_halted_here: bool,
     /// The channel that named it first.
     channel: u8,
@@ -68,12 +68,12 @@ pub(crate) struct Iex {
     feed: Feed,
     by_symbol: FxHashMap<[u8; 8], u16>,
     /// Indexed by number.
-    known: Vec<Known>,
+    known: Vec<SymbolState>,
 }
 
 impl Iex {
     fn new(feed: Feed) -> Iex {
-        Iex { feed, by_symbol: FxHashMap::default(), known: vec![Known::default()] }
+        Iex { feed, by_symbol: FxHashMap::default(), known: vec![SymbolState::default()] }
     }
 
     /// A message with its position's information.
@@ -93,37 +93,37 @@ impl Iex {
             None => match u16::try_from(self.known.len()) {
                 Ok(number) => {
                     self.by_symbol.insert(symbol, number);
-                    self.known.push(Known { channel, ..Known::default() });
+                    self.known.push(SymbolState { channel, ..SymbolState::default() });
                     (number, true)
                 }
                 Err(_) => (0, false),
             },
         };
         if matches!(message_type, b'H' | b'O') {
-            message.state = self.follow(message.instrument, bytes);
+            message.state = self.update_state(message.instrument, bytes);
         }
         message
     }
 
     /// Handles a restart of a channel's numbering: resets its symbols except their numbers; returns these.
-    fn forget(&mut self, channel: u8) -> Vec<u16> {
+    fn reset_channel(&mut self, channel: u8) -> Vec<u16> {
         let known = (0..).zip(&mut self.known).skip(1).filter(|(_, known)| known.channel == channel);
         known
             .map(|(number, known)| {
-                *known = Known { channel, ..Known::default() };
+                *known = SymbolState { channel, ..SymbolState::default() };
                 number
             })
             .collect()
     }
 
-    fn follow(&mut self, instrument: u16, bytes: &[u8]) -> Option<TradingState> {
+    fn update_state(&mut self, instrument: u16, bytes: &[u8]) -> Option<TradingState> {
         let known = &mut self.known[usize::from(instrument)];
         match Message::parse(bytes) {
-            Ok(Message::TradingStatus(m)) => known.told = m.status.state(),
+            Ok(Message::TradingStatus(m)) => known.published = m.status.state(),
             Ok(Message::OperationalHaltStatus(m)) => known.is_halted_here = m.halt == OperationalHalt::HALTED,
             _ => return None,
         }
-        if known.is_halted_here { Some(TradingState::Halted) } else { known.told }
+        if known.is_halted_here { Some(TradingState::Halted) } else { known.published }
     }
 }
 
@@ -175,7 +175,7 @@ impl RecordedProtocol for Iex {
                 let waiting = next.map(|next| next.bytes);
                 books.handle_next(sequence, message.bytes, waiting, updates);
             }
-            updates.note(&before, books.counters(), || start..=start + group.len() - 1);
+            updates.record(&before, books.counters(), || start..=start + group.len() - 1);
             start += group.len();
         }
     }
@@ -194,51 +194,51 @@ impl RecordedProtocol for Iex {
     }
 
     #[inline]
-    fn see<'s>(message: &'s IexMessage<'_>, number: u64, _source: Source<'s>) -> Seen<'s> {
+    fn view<'s>(message: &'s IexMessage<'_>, number: u64, _source: Source<'s>) -> MessageView<'s> {
         let IexMessage { bytes, instrument, feed, .. } = *message;
         let code = bytes.first().copied().unwrap_or_default();
-        let mut seen = Seen::new(number, Iex::ts_ns(message), instrument, code);
+        let mut view = MessageView::new(number, Iex::ts_ns(message), instrument, code);
         if bytes.is_empty() {
-            return seen;
+            return view;
         }
         let Ok(parsed) = Message::parse(bytes) else {
-            return Seen { is_malformed: true, ..seen };
+            return MessageView { is_malformed: true, ..view };
         };
         if !feed.lists(code) {
-            seen.instrument = 0;
-            return seen;
+            view.instrument = 0;
+            return view;
         }
-        seen.symbol = bytes.get(SYMBOL).filter(|_| instrument != 0);
-        seen.state = message.state;
+        view.symbol = bytes.get(SYMBOL).filter(|_| instrument != 0);
+        view.state = message.state;
         match parsed {
-            Message::SystemEvent(m) => seen.stage = stage(m.event),
+            Message::SystemEvent(m) => view.stage = stage(m.event),
             Message::AddOrder(m) => {
-                seen.order.is_add = true;
-                seen.order.price = Some(m.price.get());
+                view.order.is_add = true;
+                view.order.price = Some(m.price.get());
             }
             Message::OrderModify(m) => {
-                seen.order.must_rest = true;
-                seen.order.price = Some(m.price.get());
+                view.order.must_rest = true;
+                view.order.price = Some(m.price.get());
             }
-            Message::OrderDelete(_) => seen.order.must_rest = true,
+            Message::OrderDelete(_) => view.order.must_rest = true,
             Message::OrderExecuted(m) => {
-                let executed = SeenTrade::new(Some(m.price.get()), m.size.get(), "executed");
-                seen.execute(SeenTrade { order_id: m.order_id.get().0, ..executed });
+                let executed = TradeInfo::new(Some(m.price.get()), m.size.get(), "executed");
+                view.execute(TradeInfo { order_id: m.order_id.get().0, ..executed });
             }
-            Message::PriceLevelUpdate(m) => seen.order.price = Some(m.price.get()),
+            Message::PriceLevelUpdate(m) => view.order.price = Some(m.price.get()),
             Message::TradeReport(m) => {
                 // In DEEP+, a trade between orders that are not displayed; in the other feeds any trade.
                 let kind = if feed == Feed::DeepPlus10 { "hidden" } else { "trade" };
-                seen.trade = Some(SeenTrade::new(Some(m.price.get()), m.size.get(), kind));
+                view.trade = Some(TradeInfo::new(Some(m.price.get()), m.size.get(), kind));
             }
             _ => {}
         }
-        seen
+        view
     }
 
     #[inline]
     fn digest(message: &IexMessage<'_>, checksums: &mut Checksums) {
-        // `see` counts malformed messages.
+        // `view` counts malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
     }
 
@@ -281,14 +281,14 @@ fn stage(event: Stage) -> Option<SystemEventCode> {
 }
 
 /// True for a segment of a known feed. Its header identifies it even without messages.
-fn is_iex(payload: &[u8], _is_asked: bool) -> bool {
+fn is_iex(payload: &[u8], _is_requested: bool) -> bool {
     Segment::parse(payload).is_ok_and(|segment| segment.feed().is_some())
 }
 
 impl PacketProtocol for Iex {
     const PROTOCOL: Protocol = Protocol::new("iex", "TOPS, DEEP and DEEP+ of IEX");
 
-    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [IexMessage<'a>]> {
+    fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [IexMessage<'a>]> {
         let mut messages = Vec::with_capacity(run.messages.len());
         for (Origin { channel, .. }, packet) in run.by_packet() {
             messages.extend(packet.iter().map(|message| self.message(message, channel)));
@@ -301,12 +301,12 @@ impl PacketProtocol for Iex {
         (SendTime::default(), segment.messages().map(|(_, message)| message).collect())
     }
 
-    fn lose(&mut self, books: &mut BookPair<Iex>, _channel: u8, _next: u64) {
+    fn handle_loss(&mut self, books: &mut BookPair<Iex>, _channel: u8, _next: u64) {
         in_both!(books, books => books.handle_lost(&mut IgnoreUpdates));
     }
 
     fn restart(&mut self, books: &mut BookPair<Iex>, channel: u8) -> Vec<u16> {
-        let instruments = self.forget(channel);
+        let instruments = self.reset_channel(channel);
         for number in &instruments {
             in_both!(books, books => books.restart(InstrumentId(*number), &mut IgnoreUpdates));
         }
@@ -321,7 +321,7 @@ type Key = (Feed, u32);
 #[derive(Default)]
 struct IexPackets {
     /// Indexed by flow: channel and line of the latest segment.
-    flows: Vec<Option<(Key, Place)>>,
+    flows: Vec<Option<(Key, ChannelLine)>>,
     channels: FxHashMap<Key, usize>,
     /// The recording of each feed.
     feeds: FxHashMap<Feed, usize>,
@@ -329,26 +329,26 @@ struct IexPackets {
 
 impl IexPackets {
     /// Channel and line of a segment.
-    fn place<L: Listener>(
+    fn find_line<L: Listener>(
         &mut self,
         flow: usize,
         key: Key,
         packet: &Packet<'_>,
         out: &mut Recordings<L>,
-    ) -> Option<Place> {
+    ) -> Option<ChannelLine> {
         let (feed, channel) = key;
         let feeds = &mut self.feeds;
         let add = |out: &mut Recordings<L>| {
             let recording = *feeds
                 .entry(feed)
                 .or_insert_with(|| out.add(format!("IEX {}", feed.name()), Iex::new(feed), packet.ts_ns));
-            let known = out.channels.iter().filter(|numbered| numbered.recording == recording);
+            let known = out.channels.iter().filter(|entry| entry.recording == recording);
             let ordinal = u8::try_from(known.count()).unwrap_or(u8::MAX);
             out.add_channel(recording, ordinal, format!("channel {channel}"))
         };
-        let place = out.place(&mut self.channels, key, packet.dst, add)?;
-        self.flows[flow] = Some((key, place));
-        Some(place)
+        let channel_line = out.find_line(&mut self.channels, key, packet.dst, add)?;
+        self.flows[flow] = Some((key, channel_line));
+        Some(channel_line)
     }
 }
 
@@ -358,34 +358,34 @@ impl<L: Listener> PacketReader<L> for IexPackets {
         let segment = Segment::parse(packet.payload).ok();
         let segment = segment.filter(|segment| is_countable(segment.sequence(), segment.message_count()));
         let Some((segment, feed)) = segment.and_then(|segment| Some((segment, segment.feed()?))) else {
-            out.count_malformed(flow, last.map(|(_, place)| place));
+            out.count_malformed(flow, last.map(|(_, channel_line)| channel_line));
             return Ok(());
         };
         let key = (feed, segment.channel());
-        let known = last.filter(|(known, _)| *known == key).map(|(_, place)| place);
-        let Some(place) = known.or_else(|| self.place(flow, key, packet, out)) else { return Ok(()) };
-        let numbered = &mut out.channels[place.channel];
-        numbered.channel.count_packet(place.line);
+        let known = last.filter(|(known, _)| *known == key).map(|(_, channel_line)| channel_line);
+        let Some(channel_line) = known.or_else(|| self.find_line(flow, key, packet, out)) else { return Ok(()) };
+        let entry = &mut out.channels[channel_line.channel];
+        entry.channel.count_packet(channel_line.line);
         let (first, count) = (segment.sequence().0, u64::from(segment.message_count()));
         let (session, sent) = (segment.session(), segment.send_time().0);
-        let (known, latest) = numbered.session;
-        if let Some(next) = numbered.channel.next() {
+        let (known, latest) = entry.session;
+        if let Some(next) = entry.channel.next() {
             // The other line may still deliver packets of an ended session.
             if session != known && sent <= latest {
-                numbered.channel.report.malformed += 1;
+                entry.channel.report.malformed += 1;
                 return Ok(());
             }
             let restarts = segment.is_first() && sent > latest && next > first + count;
             if session != known || restarts {
                 // Messages missing at its beginning are lost.
-                out.restart(place.channel, 1)?;
+                out.restart(channel_line.channel, 1)?;
             }
         }
-        out.channels[place.channel].session = (session, latest.max(sent));
+        out.channels[channel_line.channel].session = (session, latest.max(sent));
         if count == 0 {
-            return out.heartbeat(place.channel, first, packet.ts_ns);
+            return out.heartbeat(channel_line.channel, first, packet.ts_ns);
         }
-        let numbers = Numbers { first, count, header_len: Header::LEN, sent: SendTime::default() };
-        out.take(place, numbers, packet, segment.messages().map(|(_, message)| message))
+        let numbers = PacketNumbers { first, count, header_len: Header::LEN, sent: SendTime::default() };
+        out.take(channel_line, numbers, packet, segment.messages().map(|(_, message)| message))
     }
 }

@@ -16,7 +16,7 @@ use crate::RecordingInfo;
 use crate::books::BookSize;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
-use crate::seen::{Seen, SeenTrade};
+use crate::view::{MessageView, TradeInfo};
 use crate::updates::Updates;
 
 /// One recording of ITCH.
@@ -59,7 +59,7 @@ impl RecordedProtocol for Itch {
         for group in messages.chunks(LOOK_AHEAD_LEN) {
             let before = *books.counters();
             books.handle_batch(Sequence(first + start as u64), group.iter().copied(), updates);
-            updates.note(&before, books.counters(), || start..=start + group.len() - 1);
+            updates.record(&before, books.counters(), || start..=start + group.len() - 1);
             start += group.len();
         }
     }
@@ -75,30 +75,30 @@ impl RecordedProtocol for Itch {
     }
 
     #[inline]
-    fn see<'s>(message: &'s &[u8], number: u64, _source: Source<'s>) -> Seen<'s> {
+    fn view<'s>(message: &'s &[u8], number: u64, _source: Source<'s>) -> MessageView<'s> {
         let (code, ts_ns) = (message.first().copied().unwrap_or_default(), Itch::ts_ns(message));
         if is_end_of_snapshot(message) {
-            return Seen { is_snapshot: true, ..Seen::new(number, 0, 0, code) };
+            return MessageView { is_snapshot: true, ..MessageView::new(number, 0, 0, code) };
         }
         if message_len(code) != Some(message.len()) {
-            return Seen { is_malformed: true, ..Seen::new(number, ts_ns, 0, code) };
+            return MessageView { is_malformed: true, ..MessageView::new(number, ts_ns, 0, code) };
         }
         let instrument = match message.get(LOCATE) {
             Some([high, low]) => u16::from_be_bytes([*high, *low]),
             _ => 0,
         };
-        let mut seen = Seen::new(number, ts_ns, instrument, code);
+        let mut view = MessageView::new(number, ts_ns, instrument, code);
         match code {
             // No further fields are needed, and these messages are the most frequent.
-            b'D' | b'X' => seen.order.must_rest = true,
-            _ => see_fields(message, &mut seen),
+            b'D' | b'X' => view.order.must_rest = true,
+            _ => view_fields(message, &mut view),
         }
-        seen
+        view
     }
 
     #[inline]
     fn digest(message: &&[u8], checksums: &mut Checksums) {
-        // `see` counts malformed messages.
+        // `view` counts malformed messages.
         let _ = itch50::decode(message, &mut checksums.itch);
     }
 
@@ -139,48 +139,48 @@ fn is_end_of_snapshot(message: &[u8]) -> bool {
     matches!(message, [b'G', ..] if message.len() == EndOfSnapshot::LEN)
 }
 
-fn see_fields<'s>(message: &'s [u8], seen: &mut Seen<'s>) {
+fn view_fields<'s>(message: &'s [u8], view: &mut MessageView<'s>) {
     let Ok(message) = Message::parse(message) else { return };
     match message {
-        Message::AddOrder(m) => see_add(seen, &m.stock, m.price.get()),
-        Message::AddOrderMpid(m) => see_add(seen, &m.stock, m.price.get()),
+        Message::AddOrder(m) => view_add(view, &m.stock, m.price.get()),
+        Message::AddOrderMpid(m) => view_add(view, &m.stock, m.price.get()),
         Message::OrderReplace(m) => {
-            seen.order.must_rest = true;
-            seen.order.price = Some(m.price.get());
-            seen.order.replaced = m.original_order_ref.get().0;
+            view.order.must_rest = true;
+            view.order.price = Some(m.price.get());
+            view.order.replaced = m.original_order_ref.get().0;
         }
         Message::OrderExecuted(m) => {
-            let trade = SeenTrade::new(None, m.executed_shares.get(), "executed");
-            seen.execute(SeenTrade { order_id: m.order_ref.get().0, ..trade });
+            let trade = TradeInfo::new(None, m.executed_shares.get(), "executed");
+            view.execute(TradeInfo { order_id: m.order_ref.get().0, ..trade });
         }
         Message::OrderExecutedWithPrice(m) => {
             let trade =
-                SeenTrade::new(Some(m.execution_price.get()), m.executed_shares.get(), "executed_with_price");
+                TradeInfo::new(Some(m.execution_price.get()), m.executed_shares.get(), "executed_with_price");
             let counts = m.printable != YesNo::NO;
-            seen.execute(SeenTrade { order_id: m.order_ref.get().0, counts, ..trade });
+            view.execute(TradeInfo { order_id: m.order_ref.get().0, counts, ..trade });
         }
         Message::NonCrossTrade(m) => {
-            seen.symbol = Some(&m.stock.0);
-            seen.trade = Some(SeenTrade::new(Some(m.price.get()), m.shares.get(), "hidden"));
+            view.symbol = Some(&m.stock.0);
+            view.trade = Some(TradeInfo::new(Some(m.price.get()), m.shares.get(), "hidden"));
         }
         Message::CrossTrade(m) => {
-            seen.symbol = Some(&m.stock.0);
-            seen.trade = Some(SeenTrade::new(Some(m.cross_price.get()), m.shares.get(), "cross"));
+            view.symbol = Some(&m.stock.0);
+            view.trade = Some(TradeInfo::new(Some(m.cross_price.get()), m.shares.get(), "cross"));
         }
         Message::StockTradingAction(m) => {
-            seen.symbol = Some(&m.stock.0);
-            seen.state = m.trading_state.state();
+            view.symbol = Some(&m.stock.0);
+            view.state = m.trading_state.state();
         }
-        Message::StockDirectory(m) => seen.symbol = Some(&m.stock.0),
-        Message::SystemEvent(m) => seen.stage = m.event_code.stage(),
+        Message::StockDirectory(m) => view.symbol = Some(&m.stock.0),
+        Message::SystemEvent(m) => view.stage = m.event_code.stage(),
         _ => {}
     }
 }
 
-fn see_add<'s>(seen: &mut Seen<'s>, stock: &'s Stock, price: Price) {
-    seen.symbol = Some(&stock.0);
-    seen.order.price = Some(price);
-    seen.order.is_add = true;
+fn view_add<'s>(view: &mut MessageView<'s>, stock: &'s Stock, price: Price) {
+    view.symbol = Some(&stock.0);
+    view.order.price = Some(price);
+    view.order.is_add = true;
 }
 
 /// The book capacity for all messages of a file.

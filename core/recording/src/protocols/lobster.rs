@@ -51,15 +51,15 @@ mod tests {
     #[test]
     fn events_publish_the_state_of_session_and_instrument() {
         let source = Source { info: RecordingInfo::ORDER_BY_ORDER, symbols: &[], is_snapshot: false };
-        let seen = |kind| {
+        let view = |kind| {
             let event = RecordedEvent { ts_ns: 1, kind, ..RecordedEvent::NOTHING };
-            let seen = Events::<Lobster>::see(&event, 1, source);
-            (seen.state, seen.stage)
+            let view = Events::<Lobster>::view(&event, 1, source);
+            (view.state, view.stage)
         };
         let halted = EventKind::Status(Status::Trading(TradingState::Halted));
-        assert_eq!(seen(halted), (Some(TradingState::Halted), None));
+        assert_eq!(view(halted), (Some(TradingState::Halted), None));
         let open = EventKind::Status(Status::System(SystemEventCode::StartOfMarketHours));
-        assert_eq!(seen(open), (None, Some(SystemEventCode::StartOfMarketHours)));
-        assert_eq!(seen(EventKind::Clear), (None, None));
+        assert_eq!(view(open), (None, Some(SystemEventCode::StartOfMarketHours)));
+        assert_eq!(view(EventKind::Clear), (None, None));
     }
 }

@@ -19,11 +19,11 @@ use tickpath_types::{BookHealth, Nanos, Price, Qty, Sequence};
 use self::fields::{
     NS_PER_SEC, SECOND, SYMBOL, index_of, is_type, time_and_index, until_nul, word16, word32,
 };
-use self::refresh::{Refresh, Waits, behind, each};
+use self::refresh::{Refresh, IncompleteSymbols, not_covered, split_messages};
 use crate::captures::Origin;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
-use crate::seen::{Seen, SeenTrade};
+use crate::view::{MessageView, TradeInfo};
 use crate::updates::Updates;
 use crate::{RecordingInfo, TimeBase};
 
@@ -44,7 +44,7 @@ pub(crate) struct XdpMessage<'a> {
 
 /// The mapping of a symbol.
 #[derive(Clone, Copy)]
-struct Mapped {
+struct MappedSymbol {
     number: u16,
     scale: PriceScale,
     channel: u8,
@@ -53,10 +53,10 @@ struct Mapped {
 /// One recording of a market: numbers symbols in mapping order, tracks clocks, keeps data for refreshes.
 #[derive(Default)]
 pub(crate) struct Xdp {
-    by_index: FxHashMap<u32, Mapped>,
+    by_index: FxHashMap<u32, MappedSymbol>,
     /// Indexed by channel.
     clocks: FxHashMap<u8, Clock>,
-    waits: Waits,
+    incomplete: IncompleteSymbols,
 }
 
 /// The clock of a channel.
@@ -72,7 +72,7 @@ impl Clock {
     /// The time of a message, and the index of its symbol. A message without a time has that of the previous
     /// message; the send time of a packet is later than its messages' events.
     #[inline]
-    fn place(&mut self, bytes: &[u8], message_type: u16, sent: SendTime) -> (u64, Option<u32>) {
+    fn stamp(&mut self, bytes: &[u8], message_type: u16, sent: SendTime) -> (u64, Option<u32>) {
         if message_type == SourceTimeReference::TYPE && bytes.len() >= SourceTimeReference::LEN {
             let second = word32(bytes, SECOND);
             self.second = Some(second);
@@ -89,7 +89,7 @@ impl Clock {
 }
 
 /// A refresh of a symbol and the messages that follow it.
-struct Cure<'a> {
+struct BookRecovery<'a> {
     refresh: &'a Refresh,
     /// Messages after the loss.
     held: Vec<u8>,
@@ -103,17 +103,17 @@ impl Xdp {
         let mut clock = self.clocks.get(&origin.channel).copied().unwrap_or_default();
         for bytes in messages {
             let message_type = word16(bytes, 2);
-            let (ts_ns, index) = clock.place(bytes, message_type, origin.sent);
+            let (ts_ns, index) = clock.stamp(bytes, message_type, origin.sent);
             let mapped = match (message_type, index) {
                 (3, Some(index)) => self.map(bytes, index, origin.channel),
                 (_, Some(index)) => self.by_index.get(&index).copied(),
                 (_, None) => None,
             };
-            if let Some(index) = index.filter(|_| mapped.is_none() || !self.waits.is_empty()) {
+            if let Some(index) = index.filter(|_| mapped.is_none() || !self.incomplete.is_empty()) {
                 match message_type {
                     // It says that no order rests, and that the symbol's numbers continue from here.
-                    SymbolClear::TYPE if mapped.is_some() => self.waits.forget(index),
-                    _ => self.waits.hold(index, origin.channel, bytes, mapped.is_some()),
+                    SymbolClear::TYPE if mapped.is_some() => self.incomplete.remove(index),
+                    _ => self.incomplete.hold(index, origin.channel, bytes, mapped.is_some()),
                 }
             }
             out.push(XdpMessage {
@@ -131,25 +131,25 @@ impl Xdp {
 
     /// Records the meaning of a symbol index, as the books do.
     #[cold]
-    fn map(&mut self, bytes: &[u8], index: u32, channel: u8) -> Option<Mapped> {
+    fn map(&mut self, bytes: &[u8], index: u32, channel: u8) -> Option<MappedSymbol> {
         let Ok(Message::SymbolIndexMapping(mapping)) = Message::parse(bytes) else { return None };
         let scale = PriceScale::new(mapping.price_scale_code);
         let known = self.by_index.get(&index).map(|mapped| mapped.number);
         let number = known.or_else(|| u16::try_from(self.by_index.len() + 1).ok());
-        let mapped = Mapped { number: number?, scale: scale?, channel };
+        let mapped = MappedSymbol { number: number?, scale: scale?, channel };
         self.by_index.insert(index, mapped);
         Some(mapped)
     }
 
     /// Handles the loss of all messages before this number of a channel.
-    fn lose_symbols(&mut self, channel: u8, next: u32) {
+    fn handle_symbols_loss(&mut self, channel: u8, next: u32) {
         let symbols = self.by_index.iter().filter(|(_, mapped)| mapped.channel == channel);
-        self.waits.lose(channel, next, symbols.map(|(index, _)| *index));
+        self.incomplete.handle_loss(channel, next, symbols.map(|(index, _)| *index));
     }
 
     /// Handles a restart of a channel's numbers: returns the numbers of its instruments.
-    fn forget(&mut self, channel: u8) -> impl Iterator<Item = u16> {
-        self.waits.restart(channel);
+    fn reset_channel(&mut self, channel: u8) -> impl Iterator<Item = u16> {
+        self.incomplete.restart(channel);
         self.clocks.remove(&channel);
         self.by_index.values().filter(move |mapped| mapped.channel == channel).map(|mapped| mapped.number)
     }
@@ -157,24 +157,24 @@ impl Xdp {
     /// The channel of a symbol: the one that mapped it, or that carried its messages.
     fn channel_of(&self, index: u32) -> Option<u8> {
         let mapped = self.by_index.get(&index).map(|mapped| mapped.channel);
-        mapped.or_else(|| self.waits.channel_of(index))
+        mapped.or_else(|| self.incomplete.channel_of(index))
     }
 
     /// Handles a refresh on a channel: returns the recovery, if needed, and its instrument's number and name.
-    fn refresh<'a>(&mut self, channel: u8, refresh: &'a Refresh) -> Option<(Cure<'a>, u16, &'a [u8])> {
+    fn refresh<'a>(&mut self, channel: u8, refresh: &'a Refresh) -> Option<(BookRecovery<'a>, u16, &'a [u8])> {
         let is_mapped = self.by_index.contains_key(&refresh.index);
-        let held = self.waits.take(channel, refresh, is_mapped)?;
+        let held = self.incomplete.take(channel, refresh, is_mapped)?;
         let mut name: &[u8] = &[];
         for mapping in of_symbol(refresh).filter(|message| is_type(message, SymbolIndexMapping::TYPE)) {
             self.map(mapping, refresh.index, channel);
             name = mapping.get(SYMBOL).map(until_nul).unwrap_or_default();
         }
         let number = self.by_index.get(&refresh.index)?.number;
-        Some((Cure { refresh, held }, number, name))
+        Some((BookRecovery { refresh, held }, number, name))
     }
 
     /// Handles a symbol mapping in a refresh; returns its number and name when it was unknown.
-    fn learn<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
+    fn add_mapping<'a>(&mut self, channel: u8, mapping: &'a [u8]) -> Option<(u16, &'a [u8])> {
         let index = index_of(mapping).filter(|index| !self.by_index.contains_key(index))?;
         let mapped = self.map(mapping, index, channel)?;
         Some((mapped.number, mapping.get(SYMBOL).map(until_nul)?))
@@ -183,7 +183,7 @@ impl Xdp {
 
 /// The messages of a refresh, without those about other symbols.
 fn of_symbol(refresh: &Refresh) -> impl Iterator<Item = &[u8]> {
-    each(&refresh.messages).filter(|message| index_of(message) == Some(refresh.index))
+    split_messages(&refresh.messages).filter(|message| index_of(message) == Some(refresh.index))
 }
 
 impl XdpMessage<'_> {
@@ -191,45 +191,45 @@ impl XdpMessage<'_> {
         self.scale.price(units)
     }
 
-    fn see_fields<'s>(&'s self, message: &Message<'_>, seen: &mut Seen<'s>) {
+    fn view_fields<'s>(&'s self, message: &Message<'_>, view: &mut MessageView<'s>) {
         match message {
             Message::AddOrder(m) => {
-                seen.order.is_add = true;
-                seen.order.price = self.price(m.price.get());
+                view.order.is_add = true;
+                view.order.price = self.price(m.price.get());
             }
             Message::AddOrderRefresh(m) => {
-                seen.order.is_add = true;
-                seen.order.price = self.price(m.price.get());
+                view.order.is_add = true;
+                view.order.price = self.price(m.price.get());
             }
             Message::ModifyOrder(m) => {
-                seen.order.must_rest = true;
-                seen.order.price = self.price(m.price.get());
+                view.order.must_rest = true;
+                view.order.price = self.price(m.price.get());
             }
             Message::ReplaceOrder(m) => {
-                seen.order.must_rest = true;
-                seen.order.replaced = m.order_id.get();
-                seen.order.price = self.price(m.price.get());
+                view.order.must_rest = true;
+                view.order.replaced = m.order_id.get();
+                view.order.price = self.price(m.price.get());
             }
-            Message::DeleteOrder(_) => seen.order.must_rest = true,
+            Message::DeleteOrder(_) => view.order.must_rest = true,
             Message::OrderExecution(m) => {
                 // An execution that is not printed individually is printed as part of a cross.
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
-                let executed = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "executed");
-                seen.execute(SeenTrade { order_id: m.order_id.get(), counts, ..executed });
+                let executed = TradeInfo::new(self.price(m.price.get()), shares(m.volume.get()), "executed");
+                view.execute(TradeInfo { order_id: m.order_id.get(), counts, ..executed });
             }
             Message::NonDisplayedTrade(m) => {
                 let counts = m.printable_flag == PrintableFlag::PRINTED;
-                let hidden = SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "hidden");
-                seen.trade = Some(SeenTrade { counts, ..hidden });
+                let hidden = TradeInfo::new(self.price(m.price.get()), shares(m.volume.get()), "hidden");
+                view.trade = Some(TradeInfo { counts, ..hidden });
             }
             Message::CrossTrade(m) => {
-                seen.trade = Some(SeenTrade::new(self.price(m.price.get()), shares(m.volume.get()), "cross"));
+                view.trade = Some(TradeInfo::new(self.price(m.price.get()), shares(m.volume.get()), "cross"));
             }
-            Message::SecurityStatus(m) => seen.state = trading_state(m),
+            Message::SecurityStatus(m) => view.state = trading_state(m),
             _ => {}
         }
         // An unmapped message is counted separately.
-        seen.order.must_rest &= !self.is_unmapped;
+        view.order.must_rest &= !self.is_unmapped;
     }
 }
 
@@ -282,7 +282,7 @@ impl RecordedProtocol for Xdp {
             for update in &mut updates.list[known..] {
                 update.sequence += first + start as u64;
             }
-            updates.note(&before, books.instruments().counters(), || start..=start + len - 1);
+            updates.record(&before, books.instruments().counters(), || start..=start + len - 1);
             start += len;
         }
     }
@@ -293,23 +293,23 @@ impl RecordedProtocol for Xdp {
     }
 
     #[inline]
-    fn see<'s>(message: &'s XdpMessage<'_>, number: u64, _source: Source<'s>) -> Seen<'s> {
+    fn view<'s>(message: &'s XdpMessage<'_>, number: u64, _source: Source<'s>) -> MessageView<'s> {
         let XdpMessage { bytes, channel, ts_ns, instrument, .. } = *message;
         let code = u8::try_from(word16(bytes, 2)).unwrap_or(0);
-        let mut seen = Seen { channel: channel.0, ..Seen::new(number, ts_ns, instrument, code) };
+        let mut view = MessageView { channel: channel.0, ..MessageView::new(number, ts_ns, instrument, code) };
         let Ok(parsed) = Message::parse(bytes) else {
-            return Seen { is_malformed: true, ..seen };
+            return MessageView { is_malformed: true, ..view };
         };
         if let Message::SymbolIndexMapping(_) = parsed {
-            seen.symbol = bytes.get(SYMBOL).map(until_nul).filter(|_| instrument != 0);
+            view.symbol = bytes.get(SYMBOL).map(until_nul).filter(|_| instrument != 0);
         }
-        message.see_fields(&parsed, &mut seen);
-        seen
+        message.view_fields(&parsed, &mut view);
+        view
     }
 
     #[inline]
     fn digest(message: &XdpMessage<'_>, checksums: &mut Checksums) {
-        // `see` counts malformed messages.
+        // `view` counts malformed messages.
         let _ = decode(message.bytes, &mut Fields(|fields: &[u64]| checksums.others.fields(fields)));
     }
 
@@ -350,8 +350,8 @@ impl RecordedProtocol for Xdp {
 }
 
 /// Rebuilds the book of a symbol: true when it is complete then and nothing contradicted it.
-fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cure<'_>) -> bool {
-    let Cure { refresh, held } = cure;
+fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, recovery: &BookRecovery<'_>) -> bool {
+    let BookRecovery { refresh, held } = recovery;
     let channel = Channel(channel);
     let of = |wants_mappings: bool| {
         of_symbol(refresh).filter(move |message| is_type(message, SymbolIndexMapping::TYPE) == wants_mappings)
@@ -369,7 +369,7 @@ fn recover<B: BooksById>(books: &mut xdp::BookBuilder<B>, channel: u8, cure: &Cu
     }
     books.set_symbol_seq(id, refresh.last_symbol_seq);
     books.instruments_mut().set_health(id, BookHealth::Live, None);
-    for message in behind(held, refresh.last_symbol_seq) {
+    for message in not_covered(held, refresh.last_symbol_seq) {
         books.handle_message_on(channel, Sequence(0), message, &mut IgnoreUpdates);
     }
     books.instruments().contradictions() == before

@@ -13,8 +13,8 @@ use super::soup::{Messages, SoupStream, is_soup_of_itch};
 use super::{Itch, is_end_of_snapshot, is_of_snapshot, is_whole};
 use crate::books::{BookPair, in_both};
 use crate::captures::{
-    Delivery, Numbered, Numbers, Origin, PacketFormat, PacketMark, PacketProtocol, PacketReader, Place,
-    Recordings, Run, WAIT_NS, Waiting, content, is_countable, state_of,
+    Delivery, ChannelEntry, PacketNumbers, Origin, PacketFormat, PacketMark, PacketProtocol, PacketReader, ChannelLine,
+    Recordings, MessageRun, WAIT_NS, WaitingPacket, content, is_countable, state_of,
 };
 use crate::error::Result;
 use crate::listener::Listener;
@@ -34,20 +34,20 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
         protocol: Itch::PROTOCOL,
         is_datagram: is_mold,
         is_stream: is_soup_of_itch,
-        reader: |is_asked| Box::new(ItchPackets { is_asked, ..ItchPackets::default() }),
+        reader: |is_requested| Box::new(ItchPackets { is_requested, ..ItchPackets::default() }),
     }
 }
 
-/// True for a MoldUDP64 packet with ITCH messages; with any messages when it is `asked` for.
-fn is_mold(payload: &[u8], is_asked: bool) -> bool {
+/// True for a MoldUDP64 packet with ITCH messages; with any messages when it is `requested` for.
+fn is_mold(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = moldudp64::Packet::parse(payload) else { return false };
-    packet.message_count() > 0 && (is_asked || packet.messages().all(|(_, message)| is_whole(message)))
+    packet.message_count() > 0 && (is_requested || packet.messages().all(|(_, message)| is_whole(message)))
 }
 
 impl PacketProtocol for Itch {
     const PROTOCOL: Protocol = Protocol::new("itch", "ITCH 5.0 in MoldUDP64 or SoupBinTCP");
 
-    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [&'a [u8]]> {
+    fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [&'a [u8]]> {
         Cow::Borrowed(&run.messages)
     }
 
@@ -56,7 +56,7 @@ impl PacketProtocol for Itch {
         (SendTime::default(), packet.messages().map(|(_, message)| message).collect())
     }
 
-    fn lose(&mut self, books: &mut BookPair<Itch>, _channel: u8, _next: u64) {
+    fn handle_loss(&mut self, books: &mut BookPair<Itch>, _channel: u8, _next: u64) {
         in_both!(books, books => books.handle_lost(&mut IgnoreUpdates));
     }
 
@@ -68,7 +68,7 @@ impl PacketProtocol for Itch {
     /// Determines the zone of the midnight that ITCH times count from: UTC if that matches the capture times
     /// and New York's midnight does not, as for our own venue. Old messages decide nothing, and the end of a
     /// snapshot identifies our venue.
-    fn learn_calendar(&mut self, selection: &Selection, run: &Run<'_>, calendar: &mut Calendar) {
+    fn detect_calendar(&mut self, selection: &Selection, run: &MessageRun<'_>, calendar: &mut Calendar) {
         if self.is_midnight_known {
             return;
         }
@@ -111,7 +111,7 @@ enum ItchFlow {
     /// A line of a session of MoldUDP64, or snapshots beside it: packets wait for the decision.
     Waiting(Vec<Waiting>),
     /// The session and line of the latest packet.
-    Line(Option<(SessionName, Place)>),
+    Line(Option<(SessionName, ChannelLine)>),
     /// Snapshots of a MoldUDP64 session, with the same session name and separate sequence numbers.
     Snapshots,
     /// A stream of SoupBinTCP and its channel.
@@ -127,7 +127,7 @@ impl Default for ItchFlow {
 /// Reads MoldUDP64 and SoupBinTCP.
 #[derive(Default)]
 struct ItchPackets {
-    is_asked: bool,
+    is_requested: bool,
     flows: Vec<ItchFlow>,
     /// Channels by the names of their sessions.
     sessions: FxHashMap<SessionName, usize>,
@@ -144,7 +144,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
         let mold = moldudp64::Packet::parse(packet.payload).ok();
         let mold = mold.filter(|mold| is_countable(mold.sequence(), mold.message_count()));
         if mold.as_ref().is_some_and(|mold| ends_snapshot(packet.payload, mold)) {
-            self.settle(flow, ItchFlow::Snapshots, out)?;
+            self.classify(flow, ItchFlow::Snapshots, out)?;
             self.snapshot(flow, packet, out);
             return Ok(());
         }
@@ -162,10 +162,10 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
             for flow in 0..self.flows.len() {
                 if matches!(&self.flows[flow], ItchFlow::Waiting(waiting) if has_waited(waiting, packet.ts_ns))
                 {
-                    self.settle(flow, ItchFlow::Line(None), out)?;
+                    self.classify(flow, ItchFlow::Line(None), out)?;
                 }
             }
-            self.settle(flow, ItchFlow::Line(None), out)?;
+            self.classify(flow, ItchFlow::Line(None), out)?;
         }
         self.line(flow, mold, packet, out)
     }
@@ -182,7 +182,7 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
             let name = format!("stream {} to {}", packet.src, packet.dst);
             let channel = add_channel(out, name, packet.ts_ns);
             out.line(channel, packet.dst);
-            *state = ItchFlow::Stream(Box::new(SoupStream::new(self.is_asked)), channel);
+            *state = ItchFlow::Stream(Box::new(SoupStream::new(self.is_requested)), channel);
         }
         let ItchFlow::Stream(stream, channel) = state else { return Ok(()) };
         stream.handle_segment(segment, packet.payload, &mut self.stream_messages);
@@ -190,9 +190,9 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
         take_stream(*channel, captured, &self.stream_messages, out)
     }
 
-    fn settle_flow(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
+    fn classify_flow(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
         match &self.flows[flow] {
-            ItchFlow::Waiting(_) => self.settle(flow, ItchFlow::Line(None), out),
+            ItchFlow::Waiting(_) => self.classify(flow, ItchFlow::Line(None), out),
             _ => Ok(()),
         }
     }
@@ -200,8 +200,8 @@ impl<L: Listener> PacketReader<L> for ItchPackets {
     fn finish_stream(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
         let ItchFlow::Stream(stream, channel) = &mut self.flows[flow] else { return Ok(()) };
         stream.finish(&mut self.stream_messages);
-        let Numbered { channel: numbered, recording, .. } = &mut out.channels[*channel];
-        let (report, recording) = (&mut numbered.report, *recording);
+        let ChannelEntry { channel: entry, recording, .. } = &mut out.channels[*channel];
+        let (report, recording) = (&mut entry.report, *recording);
         report.stream = Some(*stream.stream().counters());
         report.malformed += stream.malformed();
         let packets = report.packets;
@@ -231,7 +231,7 @@ impl ItchPackets {
     }
 
     /// Decides the kind of a flow, and handles its waiting packets.
-    fn settle<L: Listener>(&mut self, flow: usize, state: ItchFlow, out: &mut Delivery<'_, '_, L>) -> Result {
+    fn classify<L: Listener>(&mut self, flow: usize, state: ItchFlow, out: &mut Delivery<'_, '_, L>) -> Result {
         let ItchFlow::Waiting(waiting) = std::mem::replace(&mut self.flows[flow], state) else {
             return Ok(());
         };
@@ -239,16 +239,16 @@ impl ItchPackets {
     }
 
     /// Channel and line of a session's packets.
-    fn place<L: Listener>(
+    fn find_line<L: Listener>(
         &mut self,
         session: SessionName,
         packet: &Packet<'_>,
         out: &mut Recordings<L>,
-    ) -> Option<Place> {
+    ) -> Option<ChannelLine> {
         let add = |out: &mut Recordings<L>| {
             add_channel(out, format!("session {}", session_name(&session)), packet.ts_ns)
         };
-        out.place(&mut self.sessions, session, packet.dst, add)
+        out.find_line(&mut self.sessions, session, packet.dst, add)
     }
 
     /// Handles a packet on a line of a session; `None` for an unreadable one.
@@ -264,32 +264,32 @@ impl ItchPackets {
             _ => None,
         };
         let Some(mold) = mold else {
-            out.count_malformed(flow, last.map(|(_, place)| place));
+            out.count_malformed(flow, last.map(|(_, channel_line)| channel_line));
             return Ok(());
         };
         let session = mold.session().0;
-        let place = match last {
-            Some((known, place)) if known == session => place,
+        let channel_line = match last {
+            Some((known, channel_line)) if known == session => channel_line,
             _ => {
-                let Some(place) = self.place(session, packet, out) else { return Ok(()) };
-                self.flows[flow] = ItchFlow::Line(Some((session, place)));
-                place
+                let Some(channel_line) = self.find_line(session, packet, out) else { return Ok(()) };
+                self.flows[flow] = ItchFlow::Line(Some((session, channel_line)));
+                channel_line
             }
         };
-        let channel = &mut out.channels[place.channel].channel;
-        channel.count_packet(place.line);
+        let channel = &mut out.channels[channel_line.channel].channel;
+        channel.count_packet(channel_line.line);
         let (first, count) = (mold.sequence().0, u64::from(mold.message_count()));
         if mold.kind() != Kind::Messages {
-            return out.heartbeat(place.channel, first, packet.ts_ns);
+            return out.heartbeat(channel_line.channel, first, packet.ts_ns);
         }
         let (messages, sent) = (mold.messages().map(|(_, message)| message), SendTime::default());
         if first == 0 {
             // Numbers begin with 1: these packets have none.
             channel.report.unnumbered += count;
             channel.report.messages += count;
-            return out.push(place.channel, packet, sent, messages);
+            return out.push(channel_line.channel, packet, sent, messages);
         }
-        out.take(place, Numbers { first, count, header_len: HEADER_LEN, sent }, packet, messages)
+        out.take(channel_line, PacketNumbers { first, count, header_len: HEADER_LEN, sent }, packet, messages)
     }
 
     /// Handles a packet of snapshots beside a session of MoldUDP64, outside the session's sequence.
@@ -297,7 +297,7 @@ impl ItchPackets {
         let Ok(mold) = moldudp64::Packet::parse(packet.payload) else {
             return out.count_malformed(flow, None);
         };
-        if let Some(Place { channel, line }) = self.place(mold.session().0, packet, out) {
+        if let Some(ChannelLine { channel, line }) = self.find_line(mold.session().0, packet, out) {
             let channel = &mut out.channels[channel].channel;
             channel.count_packet(line);
             channel.report.skipped += 1;
@@ -318,7 +318,7 @@ fn take_stream<L: Listener>(
     messages: &Messages,
     out: &mut Delivery<'_, '_, L>,
 ) -> Result {
-    let Numbered { channel, recording, .. } = &mut out.channels[channel];
+    let ChannelEntry { channel, recording, .. } = &mut out.channels[channel];
     channel.count_packet(0);
     let (recording, mut live): (usize, Vec<&[u8]>) = (*recording, messages.slices().collect());
     channel.report.messages += live.len() as u64;
@@ -327,7 +327,7 @@ fn take_stream<L: Listener>(
         if !messages.is_empty() {
             let packets = vec![PacketMark { first: 0, number, ts_ns, origin: Origin::default() }];
             out.flush()?;
-            Delivery::of(out, Run { recording, messages, packets, is_snapshot }).flush()?;
+            Delivery::of(out, MessageRun { recording, messages, packets, is_snapshot }).flush()?;
         }
     }
     Ok(())

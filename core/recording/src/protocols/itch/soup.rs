@@ -17,7 +17,7 @@ pub(super) struct SoupStream {
     /// True while packet boundaries are known: from the first packet, or a segment start after a gap.
     is_joined: bool,
     /// True to assume that it is ITCH.
-    is_asked: bool,
+    is_requested: bool,
     /// The first messages, while they may be a snapshot; `None` after any other message.
     opening: Option<Messages>,
     session: Option<Session>,
@@ -57,8 +57,8 @@ impl Messages {
 }
 
 impl SoupStream {
-    pub(super) fn new(is_asked: bool) -> SoupStream {
-        SoupStream { is_asked, opening: Some(Messages::default()), ..SoupStream::default() }
+    pub(super) fn new(is_requested: bool) -> SoupStream {
+        SoupStream { is_requested, opening: Some(Messages::default()), ..SoupStream::default() }
     }
 
     /// Handles a segment; `out` then has the messages that are complete with it.
@@ -102,7 +102,7 @@ impl SoupStream {
                 self.is_joined = false;
             }
             StreamData::Bytes(bytes) => {
-                self.is_joined = self.is_joined || is_soup_of_itch(bytes, self.is_asked);
+                self.is_joined = self.is_joined || is_soup_of_itch(bytes, self.is_requested);
                 if self.is_joined {
                     self.buffer.extend_from_slice(bytes);
                     self.take_packets(out);
@@ -156,12 +156,12 @@ fn take_message(opening: &mut Option<Messages>, message: &[u8], out: &mut Messag
 }
 
 /// True when bytes of a TCP stream begin with SoupBinTCP packets of a server that sends ITCH: an accepted
-/// login followed by ITCH messages, or ITCH messages directly; any sequenced data when ITCH is `asked` for.
-pub(super) fn is_soup_of_itch(bytes: &[u8], is_asked: bool) -> bool {
+/// login followed by ITCH messages, or ITCH messages directly; any sequenced data when ITCH is `requested` for.
+pub(super) fn is_soup_of_itch(bytes: &[u8], is_requested: bool) -> bool {
     let mut rest = bytes;
     while let Ok(Some((packet, len))) = soupbintcp::next_packet(rest) {
         match packet {
-            soupbintcp::Packet::SequencedData(message) => return is_asked || is_whole(message),
+            soupbintcp::Packet::SequencedData(message) => return is_requested || is_whole(message),
             soupbintcp::Packet::LoginAccepted(_)
             | soupbintcp::Packet::ServerHeartbeat
             | soupbintcp::Packet::Debug(_) => rest = &rest[len..],

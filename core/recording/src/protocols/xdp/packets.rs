@@ -14,8 +14,8 @@ use super::{Xdp, XdpMessage};
 use crate::Packet;
 use crate::books::{BookPair, in_both};
 use crate::captures::{
-    CapturedRecording, Delivery, NO_LINE, Numbers, PacketFormat, PacketProtocol, PacketReader, Place,
-    Recordings, Run, WAIT_NS, Waiting, content, state_of,
+    CapturedRecording, Delivery, NO_LINE, PacketNumbers, PacketFormat, PacketProtocol, PacketReader, ChannelLine,
+    Recordings, MessageRun, WAIT_NS, WaitingPacket, content, state_of,
 };
 use crate::error::Result;
 use crate::listener::Listener;
@@ -35,8 +35,8 @@ pub(crate) const fn packets<L: Listener>() -> PacketFormat<L> {
     }
 }
 
-/// True for a packet with a known purpose and known message types; with any messages when it is `asked` for.
-fn is_xdp(payload: &[u8], is_asked: bool) -> bool {
+/// True for a packet with a known purpose and known message types; with any messages when it is `requested` for.
+fn is_xdp(payload: &[u8], is_requested: bool) -> bool {
     let Ok(packet) = tickpath_nyse::Packet::parse(payload) else { return false };
     let is_known = |message: &[u8]| {
         let message_type = message.get(2..4).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
@@ -45,7 +45,7 @@ fn is_xdp(payload: &[u8], is_asked: bool) -> bool {
     let is_typical = || {
         packet.delivery_flag().meaning().is_some() && packet.messages().all(|(_, message)| is_known(message))
     };
-    packet.message_count() > 0 && (is_asked || is_typical())
+    packet.message_count() > 0 && (is_requested || is_typical())
 }
 
 /// The name of a market's feed.
@@ -64,7 +64,7 @@ fn market_name(market: Option<u16>) -> String {
 impl PacketProtocol for Xdp {
     const PROTOCOL: Protocol = Protocol::new("xdp", "the Integrated Feeds of NYSE's markets, XDP");
 
-    fn place<'r, 'a>(&mut self, run: &'r Run<'a>) -> Cow<'r, [XdpMessage<'a>]> {
+    fn messages_of<'r, 'a>(&mut self, run: &'r MessageRun<'a>) -> Cow<'r, [XdpMessage<'a>]> {
         let mut messages = Vec::with_capacity(run.messages.len());
         for (origin, packet) in run.by_packet() {
             self.messages(packet, &origin, &mut messages);
@@ -77,36 +77,36 @@ impl PacketProtocol for Xdp {
         (packet.send_time(), packet.messages().map(|(_, message)| message).collect())
     }
 
-    fn lose(&mut self, books: &mut BookPair<Xdp>, channel: u8, next: u64) {
-        self.lose_symbols(channel, next as u32);
+    fn handle_loss(&mut self, books: &mut BookPair<Xdp>, channel: u8, next: u64) {
+        self.handle_symbols_loss(channel, next as u32);
         in_both!(books, books => books.handle_lost_on(Channel(channel), &mut IgnoreUpdates));
     }
 
     fn restart(&mut self, books: &mut BookPair<Xdp>, channel: u8) -> Vec<u16> {
         in_both!(books, books => books.handle_restart_on(Channel(channel), &mut IgnoreUpdates));
-        self.forget(channel).collect()
+        self.reset_channel(channel).collect()
     }
 }
 
 impl CapturedRecording<Xdp> {
     /// Handles a complete refresh of a symbol: true when it recovered the book.
     fn refresh(&mut self, selection: &Selection, channel: u8, refresh: &Refresh) -> bool {
-        let Some((cure, number, name)) = self.replay.protocol.refresh(channel, refresh) else { return false };
+        let Some((recovery, number, name)) = self.replay.protocol.refresh(channel, refresh) else { return false };
         let BookPair { books, model } = &mut self.replay.pair;
-        let is_whole = books.as_mut().is_some_and(|books| super::recover(books, channel, &cure));
+        let is_whole = books.as_mut().is_some_and(|books| super::recover(books, channel, &recovery));
         if let Some(model) = model {
-            super::recover(&mut model.books, channel, &cure);
+            super::recover(&mut model.books, channel, &recovery);
         }
-        self.learn(selection, number, name);
+        self.set_name(selection, number, name);
         is_whole
     }
 
     /// Handles the meaning of a symbol index that arrived out of band.
-    fn learn_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
-        if let Some((number, name)) = self.replay.protocol.learn(channel, mapping) {
+    fn handle_mapping(&mut self, selection: &Selection, channel: u8, mapping: &[u8]) {
+        if let Some((number, name)) = self.replay.protocol.add_mapping(channel, mapping) {
             let (pair, channel) = (&mut self.replay.pair, Channel(channel));
             in_both!(pair, books => books.handle_message_on(channel, Sequence(0), mapping, &mut IgnoreUpdates));
-            self.learn(selection, number, name);
+            self.set_name(selection, number, name);
         }
     }
 }
@@ -115,9 +115,9 @@ impl CapturedRecording<Xdp> {
 #[derive(Default)]
 struct XdpFlow {
     /// Its channel and line, once it is identified as a line.
-    place: Option<Place>,
+    channel_line: Option<ChannelLine>,
     /// Packets that wait until the flow is identified as a line of a known channel or not.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingPacket>,
     out_of_band: OutOfBand,
 }
 
@@ -132,7 +132,7 @@ struct OutOfBand {
 
 /// The purpose of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum PacketPurpose {
     /// Part of the channel's sequence.
     Sequence,
     /// A repetition of the sequence on request.
@@ -142,16 +142,16 @@ enum Purpose {
     Other,
 }
 
-impl Purpose {
-    fn of(flag: DeliveryFlag) -> Purpose {
+impl PacketPurpose {
+    fn of(flag: DeliveryFlag) -> PacketPurpose {
         match flag {
             DeliveryFlag::HEARTBEAT
             | DeliveryFlag::FAILOVER
             | DeliveryFlag::ORIGINAL
-            | DeliveryFlag::SEQUENCE_RESET => Purpose::Sequence,
-            DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART => Purpose::Retransmission,
-            flag if flag.is_refresh() => Purpose::Refresh,
-            _ => Purpose::Other,
+            | DeliveryFlag::SEQUENCE_RESET => PacketPurpose::Sequence,
+            DeliveryFlag::RETRANSMISSION_ONE | DeliveryFlag::RETRANSMISSION_PART => PacketPurpose::Retransmission,
+            flag if flag.is_refresh() => PacketPurpose::Refresh,
+            _ => PacketPurpose::Other,
         }
     }
 }
@@ -175,22 +175,22 @@ struct XdpPackets {
 
 impl<L: Listener> PacketReader<L> for XdpPackets {
     fn datagram<'a>(&mut self, flow: usize, packet: &Packet<'a>, out: &mut Delivery<'_, 'a, L>) -> Result {
-        let known = state_of(&mut self.flows, flow).place;
+        let known = state_of(&mut self.flows, flow).channel_line;
         let Ok(xdp) = nyse::Packet::parse(packet.payload) else {
             out.count_malformed(flow, known);
             return Ok(());
         };
-        match (Purpose::of(xdp.delivery_flag()), known) {
-            (Purpose::Sequence, Some(place)) => self.line(place, &xdp, packet, out),
-            (Purpose::Sequence, None) => self.waiting(flow, &xdp, packet, out),
+        match (PacketPurpose::of(xdp.delivery_flag()), known) {
+            (PacketPurpose::Sequence, Some(channel_line)) => self.line(channel_line, &xdp, packet, out),
+            (PacketPurpose::Sequence, None) => self.waiting(flow, &xdp, packet, out),
             (purpose, _) => self.out_of_band(flow, purpose, &xdp, packet, out),
         }
     }
 
-    fn settle_flow(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
-        let XdpFlow { place, waiting, .. } = &self.flows[flow];
-        if let (None, Some(first)) = (place, waiting.first()) {
-            self.settle(flow, None, (first.dst, first.ts_ns), out)?;
+    fn classify_flow(&mut self, flow: usize, out: &mut Delivery<'_, '_, L>) -> Result {
+        let XdpFlow { channel_line, waiting, .. } = &self.flows[flow];
+        if let (None, Some(first)) = (channel_line, waiting.first()) {
+            self.classify(flow, None, (first.dst, first.ts_ns), out)?;
         }
         Ok(())
     }
@@ -200,34 +200,34 @@ impl XdpPackets {
     /// Handles a packet on a line of a channel.
     fn line<'a, L: Listener>(
         &mut self,
-        place: Place,
+        channel_line: ChannelLine,
         xdp: &nyse::Packet<'a>,
         packet: &Packet<'a>,
         out: &mut Delivery<'_, 'a, L>,
     ) -> Result {
-        let numbered = &mut out.channels[place.channel];
-        numbered.channel.count_packet(place.line);
+        let entry = &mut out.channels[channel_line.channel];
+        entry.channel.count_packet(channel_line.line);
         let (sequence, count) = (xdp.sequence(), u64::from(xdp.message_count()));
-        let (next, ordinal) = (numbered.channel.next(), usize::from(numbered.ordinal));
+        let (next, ordinal) = (entry.channel.next(), usize::from(entry.ordinal));
         let mut first = next.map_or(u64::from(sequence), |next| widened(sequence, next));
         if next.is_none() && first > 1 {
             // Messages before it are not in the capture.
-            out.lose(place.channel, first);
+            out.handle_loss(channel_line.channel, first);
         }
         if count == 0 {
-            return out.heartbeat(place.channel, first, packet.ts_ns);
+            return out.heartbeat(channel_line.channel, first, packet.ts_ns);
         }
         if !self.channels[ordinal].is_market_known
             && let Some(market) = xdp.messages().find_map(|(_, message)| market_of(message))
         {
-            self.tell_market(place.channel, market, packet.ts_ns, out)?;
+            self.assign_market(channel_line.channel, market, packet.ts_ns, out)?;
         }
-        if is_new_reset(place, xdp, out) {
+        if is_new_reset(channel_line, xdp, out) {
             first = u64::from(sequence);
-            out.restart(place.channel, first)?;
+            out.restart(channel_line.channel, first)?;
         }
-        let numbers = Numbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
-        out.take(place, numbers, packet, xdp.messages().map(|(_, message)| message))
+        let numbers = PacketNumbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
+        out.take(channel_line, numbers, packet, xdp.messages().map(|(_, message)| message))
     }
 
     /// Handles a packet of a flow that may be a known channel's other line: it is if a packet is the same.
@@ -256,33 +256,33 @@ impl XdpPackets {
             waiting.push(out.keep(packet));
             return Ok(());
         }
-        match self.settle(flow, known, (packet.dst, packet.ts_ns), out)? {
-            Some(place) => self.line(place, xdp, packet, out),
+        match self.classify(flow, known, (packet.dst, packet.ts_ns), out)? {
+            Some(channel_line) => self.line(channel_line, xdp, packet, out),
             None => Ok(()),
         }
     }
 
     /// Makes a flow a line of a known channel, or else a new channel whose packets go to an address, and
     /// handles the waiting packets; `None` where there are too many channels.
-    fn settle<L: Listener>(
+    fn classify<L: Listener>(
         &mut self,
         flow: usize,
         known: Option<usize>,
         (dst, ts_ns): (SocketAddrV4, u64),
         out: &mut Delivery<'_, '_, L>,
-    ) -> Result<Option<Place>> {
+    ) -> Result<Option<ChannelLine>> {
         let is_full = out.is_full() || self.channels.len() > usize::from(u8::MAX);
         if known.is_none() && is_full {
             out.count_unknown(flow, 1);
             return Ok(None);
         }
         let channel = known.unwrap_or_else(|| self.add_channel(dst, ts_ns, out));
-        let place = out.line(channel, dst);
+        let channel_line = out.line(channel, dst);
         let state = &mut self.flows[flow];
-        state.place = Some(place);
+        state.channel_line = Some(channel_line);
         let waiting = std::mem::take(&mut state.waiting);
         out.release(&waiting, |packet, out| self.datagram(flow, packet, out))?;
-        Ok(Some(place))
+        Ok(Some(channel_line))
     }
 
     /// Adds the channel of packets to an address, in the recording of its market once known.
@@ -306,7 +306,7 @@ impl XdpPackets {
     }
 
     /// Sets the market of a channel: its messages go to that market's recording.
-    fn tell_market<L: Listener>(
+    fn assign_market<L: Listener>(
         &mut self,
         channel: usize,
         market: u16,
@@ -326,12 +326,12 @@ impl XdpPackets {
             }
             (None, None) => self.add_market(market, ts_ns, out),
         };
-        let numbered = &mut out.channels[channel];
-        numbered.recording = recording;
-        self.channels[usize::from(numbered.ordinal)].is_market_known = true;
-        let first = numbered.channel.report.first_sequence;
+        let entry = &mut out.channels[channel];
+        entry.recording = recording;
+        self.channels[usize::from(entry.ordinal)].is_market_known = true;
+        let first = entry.channel.report.first_sequence;
         if recording != own && first > 1 {
-            out.lose(channel, first);
+            out.handle_loss(channel, first);
         }
         Ok(())
     }
@@ -340,31 +340,31 @@ impl XdpPackets {
     fn out_of_band<'a, L: Listener>(
         &mut self,
         flow: usize,
-        purpose: Purpose,
+        purpose: PacketPurpose,
         xdp: &nyse::Packet<'a>,
         packet: &Packet<'a>,
         out: &mut Delivery<'_, 'a, L>,
     ) -> Result {
         // Messages that were not flushed yet may name the channel.
         out.flush()?;
-        let XdpFlow { place, out_of_band, .. } = &self.flows[flow];
-        let told = place.map(|place| place.channel).or(out_of_band.channel);
-        let Some(channel) = told.or_else(|| self.channel_of(xdp, out)) else {
+        let XdpFlow { channel_line, out_of_band, .. } = &self.flows[flow];
+        let known = channel_line.map(|channel_line| channel_line.channel).or(out_of_band.channel);
+        let Some(channel) = known.or_else(|| self.channel_of(xdp, out)) else {
             out.count_unknown(flow, u64::from(xdp.message_count() > 0));
             return Ok(());
         };
         self.flows[flow].out_of_band.channel = Some(channel);
-        let Place { line, .. } = out.line(channel, packet.dst);
-        let numbered = &mut out.channels[channel].channel;
-        numbered.count_packet(line);
-        if let (Purpose::Retransmission, Some(next)) = (purpose, numbered.next()) {
+        let ChannelLine { line, .. } = out.line(channel, packet.dst);
+        let entry = &mut out.channels[channel].channel;
+        entry.count_packet(line);
+        if let (PacketPurpose::Retransmission, Some(next)) = (purpose, entry.next()) {
             let (first, count) = (widened(xdp.sequence(), next), u64::from(xdp.message_count()));
-            let numbers = Numbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
+            let numbers = PacketNumbers { first, count, header_len: HEADER_LEN, sent: xdp.send_time() };
             let messages = xdp.messages().map(|(_, message)| message);
-            return out.take(Place { channel, line: NO_LINE }, numbers, packet, messages);
+            return out.take(ChannelLine { channel, line: NO_LINE }, numbers, packet, messages);
         }
-        numbered.report.skipped += 1;
-        if purpose == Purpose::Refresh {
+        entry.report.skipped += 1;
+        if purpose == PacketPurpose::Refresh {
             self.refresh(flow, channel, xdp, out);
         }
         Ok(())
@@ -407,12 +407,12 @@ impl XdpPackets {
         let Some(header) = messages.next_if(|message| is_type(message, RefreshHeader::TYPE)) else {
             for message in messages {
                 recording.create_books(&pass.selection, file_len);
-                recording.learn_mapping(&pass.selection, ordinal, message);
+                recording.handle_mapping(&pass.selection, ordinal, message);
             }
             return;
         };
-        let at_hand = &mut self.flows[flow].out_of_band.refresh;
-        if let Some(refresh) = Refresh::take(at_hand, header, messages)
+        let partial = &mut self.flows[flow].out_of_band.refresh;
+        if let Some(refresh) = Refresh::take(partial, header, messages)
             && recording.is_open(pass)
         {
             recording.create_books(&pass.selection, file_len);
@@ -424,12 +424,12 @@ impl XdpPackets {
 
 /// True when the numbers restart with a packet. Resets are repeated until the session begins, and arrive late
 /// on the other line: one is new when it was sent later.
-fn is_new_reset<L: Listener>(place: Place, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> bool {
-    let numbered = &mut out.channels[place.channel];
+fn is_new_reset<L: Listener>(channel_line: ChannelLine, xdp: &nyse::Packet<'_>, out: &mut Recordings<L>) -> bool {
+    let entry = &mut out.channels[channel_line.channel];
     let end = u64::from(xdp.sequence()) + u64::from(xdp.message_count());
-    let (sent, latest) = (xdp.send_time().as_nanos(), numbered.session.1);
-    numbered.session.1 = latest.max(sent);
+    let (sent, latest) = (xdp.send_time().as_nanos(), entry.session.1);
+    entry.session.1 = latest.max(sent);
     let first = xdp.messages().next().map(|(_, message)| message);
     let is_reset = first.is_some_and(|message| is_type(message, SequenceNumberReset::TYPE));
-    is_reset && sent > latest && numbered.channel.next().is_some_and(|next| next != end)
+    is_reset && sent > latest && entry.channel.next().is_some_and(|next| next != end)
 }

@@ -20,7 +20,7 @@ const SYMBOL_SEQ_OF_FULL_TIME: usize = 16;
 
 /// A symbol whose book is incomplete.
 #[derive(Debug, Default)]
-struct Waiting {
+struct IncompleteSymbol {
     channel: u8,
     /// Number of the channel's first message after the loss.
     since: u32,
@@ -33,14 +33,14 @@ struct Waiting {
 /// Symbols whose books are incomplete because messages were lost or preceded the capture, and their messages
 /// since: a refresh that covers the loss completes the book, and the held messages after it follow.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
-    by_index: FxHashMap<u32, Waiting>,
+pub(super) struct IncompleteSymbols {
+    by_index: FxHashMap<u32, IncompleteSymbol>,
     held_bytes: usize,
     /// Indexed by channel: number of its first message after the last loss.
     since: FxHashMap<u8, u32>,
 }
 
-impl Waits {
+impl IncompleteSymbols {
     /// True while no messages need to be held.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -48,14 +48,14 @@ impl Waits {
     }
 
     /// Handles the loss of a channel's messages before a number: these symbols' books are incomplete.
-    pub(super) fn lose(&mut self, channel: u8, next: u32, symbols: impl Iterator<Item = u32>) {
+    pub(super) fn handle_loss(&mut self, channel: u8, next: u32, symbols: impl Iterator<Item = u32>) {
         self.since.insert(channel, next);
         let known = self.by_index.iter().filter(|(_, waiting)| waiting.channel == channel);
         let known: Vec<u32> = known.map(|(index, _)| *index).collect();
         for index in symbols.chain(known) {
-            self.forget(index);
+            self.remove(index);
             if self.by_index.len() < WAITING_MAX {
-                self.by_index.insert(index, Waiting { channel, since: next, ..Waiting::default() });
+                self.by_index.insert(index, IncompleteSymbol { channel, since: next, ..IncompleteSymbol::default() });
             }
         }
     }
@@ -68,7 +68,7 @@ impl Waits {
     }
 
     /// Ends the wait of a symbol whose book is complete.
-    pub(super) fn forget(&mut self, index: u32) {
+    pub(super) fn remove(&mut self, index: u32) {
         if let Some(waiting) = self.by_index.remove(&index) {
             self.held_bytes -= waiting.held.len();
         }
@@ -83,7 +83,7 @@ impl Waits {
                 return;
             }
             let since = self.since.get(&channel).copied().unwrap_or_default();
-            self.by_index.insert(index, Waiting { channel, since, ..Waiting::default() });
+            self.by_index.insert(index, IncompleteSymbol { channel, since, ..IncompleteSymbol::default() });
         }
         let Some(waiting) = self.by_index.get_mut(&index) else { return };
         waiting.floor.get_or_insert(sequence);
@@ -104,9 +104,9 @@ impl Waits {
             let since = self.since.get(&channel).copied().unwrap_or_default();
             return (!is_mapped && is_up_to(refresh.last_seq, since)).then(Vec::new);
         };
-        let reaches = is_up_to(refresh.last_seq, waiting.since)
+        let covers_loss = is_up_to(refresh.last_seq, waiting.since)
             && waiting.floor.is_none_or(|floor| is_up_to(refresh.last_symbol_seq, floor));
-        let waiting = reaches.then(|| self.by_index.remove(&refresh.index))??;
+        let waiting = covers_loss.then(|| self.by_index.remove(&refresh.index))??;
         self.held_bytes -= waiting.held.len();
         Some(waiting.held)
     }
@@ -133,7 +133,7 @@ fn symbol_seq(message: &[u8]) -> Option<u32> {
 }
 
 /// Concatenated messages, each prefixed by its length.
-pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn split_messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = bytes.first_chunk().map(|len| usize::from(u16::from_le_bytes(*len)))?;
         let (message, rest) = bytes.split_at_checked(len)?;
@@ -143,8 +143,8 @@ pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The held messages that a refresh up to `last` does not cover.
-pub(super) fn behind(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]> {
-    each(held).filter(move |message| {
+pub(super) fn not_covered(held: &[u8], last: u32) -> impl Iterator<Item = &[u8]> {
+    split_messages(held).filter(move |message| {
         symbol_seq(message).is_some_and(|sequence| sequence.wrapping_sub(last).cast_signed() > 0)
     })
 }
@@ -169,17 +169,17 @@ impl Refresh {
     /// Adds the messages of a packet after its header; returns the refresh that is complete with it. A packet
     /// that does not continue the current refresh discards it.
     pub(super) fn take<'a>(
-        at_hand: &mut Option<Refresh>,
+        partial: &mut Option<Refresh>,
         header: &[u8],
         messages: impl Iterator<Item = &'a [u8]>,
     ) -> Option<Refresh> {
         let Ok(Message::RefreshHeader(parsed)) = Message::parse(header) else { return None };
         let (current, total) = (parsed.current_refresh_pkt.get(), parsed.total_refresh_pkts.get());
         if let Some((last_seq, last_symbol_seq)) = parsed.covered() {
-            *at_hand = Some(Refresh { last_seq, last_symbol_seq, total, next: 1, ..Refresh::default() });
+            *partial = Some(Refresh { last_seq, last_symbol_seq, total, next: 1, ..Refresh::default() });
         }
         let mut refresh =
-            at_hand.take().filter(|refresh| (refresh.next, refresh.total) == (current, total))?;
+            partial.take().filter(|refresh| (refresh.next, refresh.total) == (current, total))?;
         refresh.next = current.checked_add(1)?;
         for message in messages {
             if refresh.index == 0 {
@@ -190,7 +190,7 @@ impl Refresh {
         if current == total {
             return Some(refresh).filter(|refresh| refresh.index != 0);
         }
-        *at_hand = Some(refresh).filter(|refresh| refresh.messages.len() <= REFRESH_BYTES_MAX);
+        *partial = Some(refresh).filter(|refresh| refresh.messages.len() <= REFRESH_BYTES_MAX);
         None
     }
 }
@@ -211,48 +211,48 @@ mod tests {
     }
 
     #[test]
-    fn what_a_refresh_does_not_cover_follows_it() {
-        let mut waits = Waits::default();
-        waits.lose(1, 100, [5, 6].into_iter());
+    fn messages_that_a_refresh_does_not_cover_follow_it() {
+        let mut incomplete = IncompleteSymbols::default();
+        incomplete.handle_loss(1, 100, [5, 6].into_iter());
         for sequence in [u32::MAX, 0, 1] {
-            waits.hold(5, 1, &message(5, sequence), true);
+            incomplete.hold(5, 1, &message(5, sequence), true);
         }
-        waits.hold(9, 1, &message(9, 1), true);
-        assert_eq!((waits.channel_of(5), waits.channel_of(9)), (Some(1), None), "9 is whole");
-        assert!(waits.take(1, &refresh(5, 98, 0), true).is_none(), "older than the loss");
-        assert!(waits.take(1, &refresh(5, 99, u32::MAX - 2), true).is_none(), "misses what is not held");
-        let held = waits.take(1, &refresh(5, 99, u32::MAX), true).unwrap();
-        let left: Vec<_> = behind(&held, u32::MAX).collect();
+        incomplete.hold(9, 1, &message(9, 1), true);
+        assert_eq!((incomplete.channel_of(5), incomplete.channel_of(9)), (Some(1), None), "9 is whole");
+        assert!(incomplete.take(1, &refresh(5, 98, 0), true).is_none(), "older than the loss");
+        assert!(incomplete.take(1, &refresh(5, 99, u32::MAX - 2), true).is_none(), "misses what is not held");
+        let held = incomplete.take(1, &refresh(5, 99, u32::MAX), true).unwrap();
+        let left: Vec<_> = not_covered(&held, u32::MAX).collect();
         assert_eq!(left, [message(5, 0), message(5, 1)]);
-        assert!(waits.take(1, &refresh(5, 99, u32::MAX), true).is_none(), "it is whole");
-        assert_eq!(waits.take(1, &refresh(6, 99, 3), true), Some(Vec::new()));
-        assert!(waits.is_empty() && waits.held_bytes == 0);
+        assert!(incomplete.take(1, &refresh(5, 99, u32::MAX), true).is_none(), "it is whole");
+        assert_eq!(incomplete.take(1, &refresh(6, 99, 3), true), Some(Vec::new()));
+        assert!(incomplete.is_empty() && incomplete.held_bytes == 0);
     }
 
     #[test]
-    fn symbols_that_are_not_mapped_wait_once_they_are_heard() {
-        let mut waits = Waits::default();
-        waits.lose(1, 50, std::iter::empty());
-        waits.hold(5, 1, &message(5, 8), false);
-        assert!(waits.take(1, &refresh(7, 48, 1), false).is_none(), "older than the capture");
-        assert_eq!(waits.take(1, &refresh(7, 49, 1), false), Some(Vec::new()));
+    fn unmapped_symbols_wait_from_their_first_message() {
+        let mut incomplete = IncompleteSymbols::default();
+        incomplete.handle_loss(1, 50, std::iter::empty());
+        incomplete.hold(5, 1, &message(5, 8), false);
+        assert!(incomplete.take(1, &refresh(7, 48, 1), false).is_none(), "older than the capture");
+        assert_eq!(incomplete.take(1, &refresh(7, 49, 1), false), Some(Vec::new()));
         // Another loss: the held messages are of no use.
-        waits.lose(1, 60, std::iter::empty());
-        assert!(waits.take(1, &refresh(5, 58, 8), false).is_none());
-        assert_eq!(waits.take(1, &refresh(5, 59, 9), false), Some(Vec::new()));
-        waits.hold(5, 1, &message(5, 8), false);
-        waits.restart(1);
-        assert!(waits.is_empty() && waits.held_bytes == 0);
+        incomplete.handle_loss(1, 60, std::iter::empty());
+        assert!(incomplete.take(1, &refresh(5, 58, 8), false).is_none());
+        assert_eq!(incomplete.take(1, &refresh(5, 59, 9), false), Some(Vec::new()));
+        incomplete.hold(5, 1, &message(5, 8), false);
+        incomplete.restart(1);
+        assert!(incomplete.is_empty() && incomplete.held_bytes == 0);
     }
 
     #[test]
-    fn too_much_is_dropped_and_a_newer_refresh_is_needed() {
-        let mut waits = Waits { held_bytes: HELD_BYTES_MAX - 30, ..Waits::default() };
-        waits.hold(5, 1, &message(5, 8), false);
-        waits.hold(5, 1, &message(5, 9), false);
-        assert_eq!(waits.held_bytes, HELD_BYTES_MAX - 30);
-        assert!(waits.take(1, &refresh(5, 1, 8), false).is_none());
-        assert_eq!(waits.take(1, &refresh(5, 1, 9), false), Some(Vec::new()));
+    fn beyond_the_bound_messages_are_dropped_and_a_newer_refresh_is_needed() {
+        let mut incomplete = IncompleteSymbols { held_bytes: HELD_BYTES_MAX - 30, ..IncompleteSymbols::default() };
+        incomplete.hold(5, 1, &message(5, 8), false);
+        incomplete.hold(5, 1, &message(5, 9), false);
+        assert_eq!(incomplete.held_bytes, HELD_BYTES_MAX - 30);
+        assert!(incomplete.take(1, &refresh(5, 1, 8), false).is_none());
+        assert_eq!(incomplete.take(1, &refresh(5, 1, 9), false), Some(Vec::new()));
     }
 
     #[test]
@@ -264,12 +264,12 @@ mod tests {
             bytes
         };
         let order = message(5, 1);
-        let mut at_hand = None;
-        let mut take = |header: Vec<u8>| Refresh::take(&mut at_hand, &header, [&order[..]].into_iter());
+        let mut partial = None;
+        let mut take = |header: Vec<u8>| Refresh::take(&mut partial, &header, [&order[..]].into_iter());
         assert!(take(header(1, 2, true)).is_none());
         let whole = take(header(2, 2, false)).unwrap();
         assert_eq!((whole.index, whole.last_seq, whole.last_symbol_seq), (5, 9, 8));
-        assert_eq!(each(&whole.messages).count(), 2);
+        assert_eq!(split_messages(&whole.messages).count(), 2);
         assert!(take(header(2, 2, false)).is_none(), "without the first");
         assert!(take(header(1, 3, true)).is_none() && take(header(3, 3, false)).is_none(), "one is missing");
         assert!(take(header(1, 1, true)).is_some());

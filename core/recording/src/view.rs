@@ -4,7 +4,7 @@ use tickpath_types::{MarketUpdate, Price, Qty, Side, SystemEventCode, TradingSta
 
 /// A message in a protocol-independent form.
 #[derive(Clone, Debug, Default)]
-pub struct Seen<'a> {
+pub struct MessageView<'a> {
     /// Its number in the file, from 1.
     pub number: u64,
     /// Its time, in the recording's time base.
@@ -26,14 +26,14 @@ pub struct Seen<'a> {
     /// True for a part of a snapshot: it builds the book and is excluded from statistics.
     pub is_snapshot: bool,
     /// Its effect on an order.
-    pub order: SeenOrder,
+    pub order: OrderEffect,
     /// A trade; without a price it is at the price of the resting order.
-    pub trade: Option<SeenTrade>,
+    pub trade: Option<TradeInfo>,
 }
 
 /// The effect of a message on an order.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SeenOrder {
+pub struct OrderEffect {
     /// True when it concerns an order that must rest.
     pub must_rest: bool,
     /// The price of an add or replacement, or the multiple of level prices: shows the tick.
@@ -46,16 +46,16 @@ pub struct SeenOrder {
     pub replaced: u64,
 }
 
-impl Seen<'_> {
+impl MessageView<'_> {
     /// A message of a type about an instrument, without further information.
     #[inline]
     pub(crate) fn new(number: u64, ts_ns: u64, instrument: u16, code: u8) -> Self {
-        Seen { number, ts_ns, instrument, code, ..Seen::default() }
+        MessageView { number, ts_ns, instrument, code, ..MessageView::default() }
     }
 
     /// Marks the message as an execution of a resting order.
     #[inline]
-    pub(crate) fn execute(&mut self, trade: SeenTrade) {
+    pub(crate) fn execute(&mut self, trade: TradeInfo) {
         self.order.must_rest = true;
         self.order.is_execution = true;
         self.trade = Some(trade);
@@ -64,7 +64,7 @@ impl Seen<'_> {
 
 /// A trade as reported by a message.
 #[derive(Clone, Copy, Debug)]
-pub struct SeenTrade {
+pub struct TradeInfo {
     /// The price, if the message has it.
     pub price: Option<Price>,
     /// The quantity.
@@ -79,11 +79,11 @@ pub struct SeenTrade {
     pub order_id: u64,
 }
 
-impl SeenTrade {
+impl TradeInfo {
     /// A trade without further information.
     #[inline]
-    pub(crate) const fn new(price: Option<Price>, qty: Qty, kind: &'static str) -> SeenTrade {
-        SeenTrade { price, qty, aggressor: None, kind, counts: true, order_id: 0 }
+    pub(crate) const fn new(price: Option<Price>, qty: Qty, kind: &'static str) -> TradeInfo {
+        TradeInfo { price, qty, aggressor: None, kind, counts: true, order_id: 0 }
     }
 }
 
