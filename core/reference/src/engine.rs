@@ -85,7 +85,7 @@ impl ReferenceEngine {
                 Event::Order(event) => out.on_order_event(&event),
                 Event::Market(event) => out.on_market_event(&event),
                 Event::NextUserRef(next) => out.on_query_answer(command, next),
-                Event::Stage(stage) => out.on_session_phase(command, stage),
+                Event::SessionPhase(phase) => out.on_session_phase(command, phase),
             }
         }
     }
@@ -105,9 +105,9 @@ impl ReferenceEngine {
                 self.events.push(Event::NextUserRef(UserRefNum(last.0.wrapping_add(1))));
             }
             CommandKind::CancelAll { reason } => self.cancel_all(session, true, reason, |_| true),
-            CommandKind::System(stage) => {
-                self.publish(InstrumentId(0), MarketEventKind::System(stage));
-                self.events.push(Event::Stage(stage));
+            CommandKind::System(phase) => {
+                self.publish(InstrumentId(0), MarketEventKind::System(phase));
+                self.events.push(Event::SessionPhase(phase));
             }
             CommandKind::AddInstrument(new) => self.add_instrument(new),
             CommandKind::OpenInstrument { instrument, .. }
@@ -187,13 +187,13 @@ impl ReferenceEngine {
         self.instruments.get_mut(&instrument).expect("only instruments that exist are worked on")
     }
 
-    fn tell(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
+    fn report(&mut self, session: SessionId, is_reply: bool, kind: OrderEventKind) {
         let Command { sequence: command, ts, .. } = self.command;
         self.events.push(Event::Order(OrderEvent { command, session, ts, is_reply, kind }));
     }
 
     fn reply(&mut self, kind: OrderEventKind) {
-        self.tell(self.command.session, true, kind);
+        self.report(self.command.session, true, kind);
     }
 
     fn publish(&mut self, instrument: InstrumentId, kind: MarketEventKind) {
@@ -218,15 +218,15 @@ impl ReferenceEngine {
     }
 
     fn add_instrument(&mut self, new: Instrument) {
-        let is_sound = new.tick_size.0 > 0
+        let is_valid = new.tick_size.0 > 0
             && new.lot_size.0 > 0
             && new.collar_low.0 > 0
             && new.collar_low <= new.collar_high;
         let EngineLimits { max_open_orders, max_special_orders, .. } = self.limits;
         let parts = u128::from(max_open_orders) + 2 * u128::from(max_special_orders);
         let is_countable = u128::from(new.max_qty.0) * parts <= u128::from(u64::MAX);
-        let has_room = (1..=self.max_instrument).contains(&new.id.0);
-        if is_sound && is_countable && has_room {
+        let has_capacity = (1..=self.max_instrument).contains(&new.id.0);
+        if is_valid && is_countable && has_capacity {
             self.instruments.entry(new.id).or_insert(Listing::new(new));
         }
     }
@@ -292,7 +292,7 @@ impl ReferenceEngine {
             return;
         };
         for (session, user_ref) in orders {
-            self.tell(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
+            self.report(session, false, OrderEventKind::Broken { user_ref, match_id, reason });
         }
         self.publish(instrument, MarketEventKind::TradeBroken { match_id });
     }
@@ -300,9 +300,9 @@ impl ReferenceEngine {
     pub(super) fn expire_orders(&mut self) {
         let now = self.command.ts;
         loop {
-            let is_over = |open: &ReferenceOrder| open.expires_at().is_some_and(|at| at <= now);
-            let over = (0..self.orders.len()).filter(|at| is_over(&self.orders[*at]));
-            let Some(at) = over.min_by_key(|at| self.orders[*at].entry) else { return };
+            let is_expired = |open: &ReferenceOrder| open.expires_at().is_some_and(|at| at <= now);
+            let expired = (0..self.orders.len()).filter(|at| is_expired(&self.orders[*at]));
+            let Some(at) = expired.min_by_key(|at| self.orders[*at].entry) else { return };
             self.close(at, false, CancelReason::Expired);
         }
     }
@@ -326,7 +326,7 @@ impl ReferenceEngine {
             let qty = Qty(open.executed + open.leaves());
             let order = EnterOrder { special, qty, min_qty: Qty(0), ..open.order };
             let (session, order_id, state) = (open.session, open.id, OrderState::Live);
-            self.tell(session, false, OrderEventKind::Replaced { order, orig_user_ref, order_id, state });
+            self.report(session, false, OrderEventKind::Replaced { order, orig_user_ref, order_id, state });
         }
         self.last.order_id = self.orders.len() as u64;
         let instruments: Vec<InstrumentId> = self.instruments.keys().copied().collect();
@@ -350,10 +350,10 @@ impl ReferenceEngine {
         let listing = self.instruments[&instrument];
         let Instrument { tick_size, collar_low, collar_high, reference_price, .. } = listing.instrument;
         let reference = if listing.last_price == Price(0) { reference_price } else { listing.last_price };
-        let willing = |side: Side, price: Price| -> u64 {
+        let volume_at = |side: Side, price: Price| -> u64 {
             let rests = self.orders.iter().filter(|open| {
                 let EnterOrder { instrument: of, side: its, price: limit, .. } = open.order;
-                !open.waits && of == instrument && its == side && side.crosses(limit, price)
+                !open.is_waiting && of == instrument && its == side && side.crosses(limit, price)
             });
             rests.map(ReferenceOrder::leaves).sum()
         };
@@ -361,7 +361,7 @@ impl ReferenceEngine {
         let first = collar_low.0.div_euclid(tick_size.0) * tick_size.0;
         let prices = (first..=collar_high.0).step_by(tick_size.0 as usize).map(Price);
         for price in prices.filter(|price| *price >= collar_low) {
-            let (demand, supply) = (willing(Side::Buy, price), willing(Side::Sell, price));
+            let (demand, supply) = (volume_at(Side::Buy, price), volume_at(Side::Sell, price));
             let (paired, left) = (demand.min(supply), demand.abs_diff(supply));
             let key = (u64::MAX - paired, left, price.0.abs_diff(reference.0));
             if paired > 0 && best.is_none_or(|(best, _)| key < best) {
@@ -385,10 +385,10 @@ impl ReferenceEngine {
             let front = |engine: &ReferenceEngine, side| {
                 engine.first(instrument, side).expect("as much as is paired rests on either side")
             };
-            let turn = |open: &ReferenceOrder| if open.shown > 0 { open.shown } else { open.unseen };
+            let tradable_qty = |open: &ReferenceOrder| if open.shown > 0 { open.shown } else { open.hidden };
             let bid = self.orders[front(self, Side::Buy)];
             let ask = self.orders[front(self, Side::Sell)];
-            let qty = left.min(turn(&bid)).min(turn(&ask));
+            let qty = left.min(tradable_qty(&bid)).min(tradable_qty(&ask));
             let buyer = (bid.session, bid.order.user_ref, liquidity);
             let match_id = self.execute(buyer, &ask, liquidity, qty, price);
             for open in [bid, ask] {

@@ -4,10 +4,10 @@ use tickpath_types::*;
 
 use super::ReferenceEngine;
 use super::requests::{is_special, may_rest, parts_of};
-use super::state::{End, Execution, Incoming, ReferenceOrder};
+use super::state::{MatchOutcome, Execution, Incoming, ReferenceOrder};
 
 /// The reason why an entry exists.
-const KNOWN: &str = "a triggered order is open";
+const TRIGGERED_IS_OPEN: &str = "a triggered order is open";
 
 impl ReferenceEngine {
     pub(super) fn work(&mut self, mut incoming: Incoming) {
@@ -19,7 +19,7 @@ impl ReferenceEngine {
             return self.match_and_rest(incoming);
         }
         self.delete_replaced(&mut incoming);
-        self.keep(&incoming, 0, incoming.leaves, true);
+        self.store(&incoming, 0, incoming.leaves, true);
     }
 
     pub(super) fn match_and_rest(&mut self, mut incoming: Incoming) {
@@ -29,26 +29,26 @@ impl ReferenceEngine {
         if is_trading && self.best_against(&incoming).is_some() {
             self.delete_replaced(&mut incoming);
             if post_only {
-                return self.end(&mut incoming, CancelReason::PostOnly);
+                return self.cancel_remainder(&mut incoming, CancelReason::PostOnly);
             }
             if self.would_trade_minimum(&incoming) {
                 match self.trade(&mut incoming) {
-                    End::Matched => {}
-                    End::Prevented => return self.drop_entry(&incoming),
-                    End::Paused => reason = CancelReason::Halted,
+                    MatchOutcome::Matched => {}
+                    MatchOutcome::Prevented => return self.drop_entry(&incoming),
+                    MatchOutcome::Paused => reason = CancelReason::Halted,
                 }
             }
         }
         if incoming.leaves == 0 {
             return self.drop_entry(&incoming);
         }
-        if may_rest(&incoming.order) { self.rest(incoming) } else { self.end(&mut incoming, reason) }
+        if may_rest(&incoming.order) { self.rest(incoming) } else { self.cancel_remainder(&mut incoming, reason) }
     }
 
     /// Tries the trade on a copy of the whole engine.
     pub(super) fn would_trade_minimum(&self, incoming: &Incoming) -> bool {
-        let (mut copy, mut attempt) = (self.clone(), *incoming);
-        copy.trade(&mut attempt);
+        let (mut trial, mut attempt) = (self.clone(), *incoming);
+        trial.trade(&mut attempt);
         attempt.executed - incoming.executed >= incoming.order.min_qty.0
     }
 
@@ -66,21 +66,21 @@ impl ReferenceEngine {
 
     pub(super) fn in_priority(&self, instrument: InstrumentId, side: Side) -> Vec<usize> {
         let rests = |open: &ReferenceOrder| {
-            !open.waits && open.order.instrument == instrument && open.order.side == side
+            !open.is_waiting && open.order.instrument == instrument && open.order.side == side
         };
         let mut places: Vec<usize> = (0..self.orders.len()).filter(|at| rests(&self.orders[*at])).collect();
         places.sort_by_key(|at| {
             let open = &self.orders[*at];
-            let arrival = if open.shown > 0 { open.shown_at } else { open.unseen_at };
+            let arrival = if open.shown > 0 { open.shown_at } else { open.hidden_at };
             (-side.sign() * open.order.price.0, open.shown == 0, arrival)
         });
         places
     }
 
-    pub(super) fn trade(&mut self, incoming: &mut Incoming) -> End {
+    pub(super) fn trade(&mut self, incoming: &mut Incoming) -> MatchOutcome {
         let instrument = incoming.order.instrument;
         let mut prices = Vec::new();
-        let mut end = End::Matched;
+        let mut outcome = MatchOutcome::Matched;
         while incoming.leaves > 0
             && let Some(at) = self.best_against(incoming)
         {
@@ -90,7 +90,7 @@ impl ReferenceEngine {
             let is_own = own.account == self.sessions[usize::from(resting.session.0)].account;
             if is_own && own.prevention != SelfTradePrevention::None {
                 if self.prevent(own.prevention, incoming, at) {
-                    end = End::Prevented;
+                    outcome = MatchOutcome::Prevented;
                     break;
                 }
                 continue;
@@ -99,11 +99,11 @@ impl ReferenceEngine {
             if price < low || price > high {
                 self.publish_band(instrument);
                 self.change_state(instrument, TradingState::Paused);
-                end = End::Paused;
+                outcome = MatchOutcome::Paused;
                 break;
             }
             let is_shown = resting.shown > 0;
-            let qty = incoming.leaves.min(if is_shown { resting.shown } else { resting.unseen });
+            let qty = incoming.leaves.min(if is_shown { resting.shown } else { resting.hidden });
             let rested = if is_shown { Liquidity::Added } else { Liquidity::AddedHidden };
             let taker = (incoming.session, incoming.order.user_ref, Liquidity::Removed);
             let match_id = self.execute(taker, &resting, rested, qty, price);
@@ -121,7 +121,7 @@ impl ReferenceEngine {
             prices.push(price);
         }
         self.note_trades(instrument, &prices);
-        end
+        outcome
     }
 
     pub(super) fn prevent(
@@ -133,7 +133,7 @@ impl ReferenceEngine {
         use SelfTradePrevention::{CancelBoth, CancelNewest, CancelOldest, Decrement, None};
         let resting = self.orders[at];
         let (mine, theirs) = (incoming.leaves, resting.leaves());
-        let part = if resting.shown > 0 { resting.shown } else { resting.unseen };
+        let part = if resting.shown > 0 { resting.shown } else { resting.hidden };
         let (from_mine, from_theirs, prevented) = match strategy {
             None => unreachable!(),
             CancelNewest => (mine, 0, mine.min(part)),
@@ -141,7 +141,7 @@ impl ReferenceEngine {
             CancelBoth => (mine, theirs, mine.min(part)),
             Decrement => (mine.min(theirs), mine.min(theirs), mine.min(theirs)),
         };
-        let told = |user_ref, decrement: u64, liquidity: Liquidity| OrderEventKind::SelfTradePrevented {
+        let prevented_event = |user_ref, decrement: u64, liquidity: Liquidity| OrderEventKind::SelfTradePrevented {
             user_ref,
             decrement: Qty(decrement),
             prevented: Qty(prevented),
@@ -151,12 +151,12 @@ impl ReferenceEngine {
         };
         if from_mine > 0 {
             incoming.leaves -= from_mine;
-            let kind = told(incoming.order.user_ref, from_mine, Liquidity::Removed);
-            self.tell(incoming.session, false, kind);
+            let kind = prevented_event(incoming.order.user_ref, from_mine, Liquidity::Removed);
+            self.report(incoming.session, false, kind);
         }
         if from_theirs > 0 {
             let liquidity = if resting.shown > 0 { Liquidity::Added } else { Liquidity::AddedHidden };
-            self.tell(resting.session, false, told(resting.order.user_ref, from_theirs, liquidity));
+            self.report(resting.session, false, prevented_event(resting.order.user_ref, from_theirs, liquidity));
             if from_theirs < theirs {
                 self.reduce(at, from_theirs);
             } else {
@@ -181,9 +181,9 @@ impl ReferenceEngine {
         self.executions.push(Some(Execution { orders, instrument }));
         let match_id = MatchId(self.executions.len() as u64);
         let qty = Qty(qty);
-        self.tell(session, false, OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id });
+        self.report(session, false, OrderEventKind::Executed { user_ref, qty, price, liquidity, match_id });
         let kind = OrderEventKind::Executed { user_ref: other.1, qty, price, liquidity: rested, match_id };
-        self.tell(other.0, false, kind);
+        self.report(other.0, false, kind);
         match_id
     }
 
@@ -192,7 +192,7 @@ impl ReferenceEngine {
         let open = &mut self.orders[at];
         open.executed += qty;
         if open.shown == 0 {
-            open.unseen -= qty;
+            open.hidden -= qty;
         } else {
             open.shown -= qty;
         }
@@ -207,15 +207,15 @@ impl ReferenceEngine {
         let id = self.next_id();
         self.last.arrival += 1;
         let open = &mut self.orders[at];
-        open.shown = open.unseen.min(open.order.special.unwrap_or_default().display_qty.0);
-        open.unseen -= open.shown;
+        open.shown = open.hidden.min(open.order.special.unwrap_or_default().display_qty.0);
+        open.hidden -= open.shown;
         (open.id, open.shown_at) = (id, self.last.arrival);
         let open = *open;
         let EnterOrder { user_ref, instrument, side, price, .. } = open.order;
         let qty = Qty(open.shown);
         self.publish(instrument, MarketEventKind::Add { order_id: id, side, price, qty });
         let kind = OrderEventKind::Restated { user_ref, order_id: id, display_qty: qty };
-        self.tell(open.session, false, kind);
+        self.report(open.session, false, kind);
     }
 
     pub(super) fn rest(&mut self, mut incoming: Incoming) {
@@ -226,7 +226,7 @@ impl ReferenceEngine {
             (false, 0) => incoming.leaves,
             (false, display_qty) => incoming.leaves.min(display_qty),
         };
-        self.keep(&incoming, shown, incoming.leaves - shown, false);
+        self.store(&incoming, shown, incoming.leaves - shown, false);
         let (order_id, qty) = (incoming.id, Qty(shown));
         if shown > 0 {
             let kind = match incoming.replaced.take() {
@@ -239,11 +239,11 @@ impl ReferenceEngine {
     }
 
     /// Stores an open order; one that waited for its stop price keeps its entry number.
-    pub(super) fn keep(&mut self, incoming: &Incoming, shown: u64, unseen: u64, waits: bool) {
+    pub(super) fn store(&mut self, incoming: &Incoming, shown: u64, hidden: u64, is_waiting: bool) {
         let Incoming { order, session, id, executed, entry, .. } = *incoming;
-        let (shown_at, unseen_at) = (self.last.arrival + 1, self.last.arrival + 2);
+        let (shown_at, hidden_at) = (self.last.arrival + 1, self.last.arrival + 2);
         self.last.arrival += 2;
-        let known = entry.map(|entry| self.orders.iter().position(|open| open.entry == entry).expect(KNOWN));
+        let known = entry.map(|entry| self.orders.iter().position(|open| open.entry == entry).expect(TRIGGERED_IS_OPEN));
         let parts = if is_special(&order) { parts_of(&order) } else { 0 };
         let parts = known.map_or(parts, |at| self.orders[at].parts);
         self.last.entry += 1;
@@ -257,9 +257,9 @@ impl ReferenceEngine {
             shown,
             id,
             shown_at,
-            unseen,
-            unseen_at,
-            waits,
+            hidden,
+            hidden_at,
+            is_waiting,
             is_reached,
             parts,
         };
@@ -269,10 +269,10 @@ impl ReferenceEngine {
         }
     }
 
-    pub(super) fn end(&mut self, incoming: &mut Incoming, reason: CancelReason) {
+    pub(super) fn cancel_remainder(&mut self, incoming: &mut Incoming, reason: CancelReason) {
         self.delete_replaced(incoming);
         let (user_ref, decrement) = (incoming.order.user_ref, Qty(incoming.leaves));
-        self.tell(incoming.session, false, OrderEventKind::Canceled { user_ref, decrement, reason });
+        self.report(incoming.session, false, OrderEventKind::Canceled { user_ref, decrement, reason });
         self.drop_entry(incoming);
     }
 
@@ -287,9 +287,9 @@ impl ReferenceEngine {
     }
 
     /// Publishes the deletion of an order that was displayed.
-    pub(super) fn delete(&mut self, gone: &ReferenceOrder) {
-        if gone.shown > 0 {
-            self.publish(gone.order.instrument, MarketEventKind::Deleted { order_id: gone.id });
+    pub(super) fn delete(&mut self, removed: &ReferenceOrder) {
+        if removed.shown > 0 {
+            self.publish(removed.order.instrument, MarketEventKind::Deleted { order_id: removed.id });
         }
     }
 
@@ -302,7 +302,7 @@ impl ReferenceEngine {
         let is_reached = |open: &ReferenceOrder| {
             let stop_price = open.order.special.unwrap_or_default().stop_price;
             open.order.instrument == instrument
-                && open.waits
+                && open.is_waiting
                 && !open.is_reached
                 && match open.order.side {
                     Side::Buy => stop_price <= *high,
@@ -320,13 +320,13 @@ impl ReferenceEngine {
 
     pub(super) fn work_triggered(&mut self) {
         while let Some(entry) = self.triggered.pop_front() {
-            let at = self.orders.iter().position(|open| open.entry == entry).expect(KNOWN);
+            let at = self.orders.iter().position(|open| open.entry == entry).expect(TRIGGERED_IS_OPEN);
             let ReferenceOrder { order, session, executed, .. } = self.orders[at];
             let leaves = self.orders[at].leaves();
             let id = self.next_id();
             let limit = self.limit_of(&order);
             let kind = OrderEventKind::Triggered { user_ref: order.user_ref, order_id: id, price: limit };
-            self.tell(session, false, kind);
+            self.report(session, false, kind);
             let (replaced, entry) = (None, Some(entry));
             self.match_and_rest(Incoming { order, session, id, limit, leaves, executed, replaced, entry });
         }

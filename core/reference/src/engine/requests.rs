@@ -152,20 +152,20 @@ impl ReferenceEngine {
     /// Reduces an open order, but not to zero; hidden quantity is reduced first.
     pub(super) fn reduce(&mut self, at: usize, qty: u64) {
         let open = &mut self.orders[at];
-        let unseen = qty.min(open.unseen);
-        open.unseen -= unseen;
-        open.shown -= qty - unseen;
+        let hidden = qty.min(open.hidden);
+        open.hidden -= hidden;
+        open.shown -= qty - hidden;
         let (instrument, order_id) = (open.order.instrument, open.id);
-        if qty > unseen {
-            self.publish(instrument, MarketEventKind::Reduced { order_id, qty: Qty(qty - unseen) });
+        if qty > hidden {
+            self.publish(instrument, MarketEventKind::Reduced { order_id, qty: Qty(qty - hidden) });
         }
     }
 
     pub(super) fn close(&mut self, at: usize, is_reply: bool, reason: CancelReason) {
-        let gone = self.orders.remove(at);
-        let (user_ref, decrement) = (gone.order.user_ref, Qty(gone.leaves()));
-        self.tell(gone.session, is_reply, OrderEventKind::Canceled { user_ref, decrement, reason });
-        self.delete(&gone);
+        let removed = self.orders.remove(at);
+        let (user_ref, decrement) = (removed.order.user_ref, Qty(removed.leaves()));
+        self.report(removed.session, is_reply, OrderEventKind::Canceled { user_ref, decrement, reason });
+        self.delete(&removed);
     }
 
     /// Cancels orders in the order of their numbers.
@@ -174,21 +174,21 @@ impl ReferenceEngine {
         session: SessionId,
         mut is_reply: bool,
         reason: CancelReason,
-        is_meant: impl Fn(&ReferenceOrder) -> bool,
+        is_selected: impl Fn(&ReferenceOrder) -> bool,
     ) {
         loop {
             let places = 0..self.orders.len();
-            let meant = places.filter(|&at| self.orders[at].session == session && is_meant(&self.orders[at]));
-            let Some(at) = meant.min_by_key(|at| self.orders[*at].order.user_ref) else { return };
+            let selected = places.filter(|&at| self.orders[at].session == session && is_selected(&self.orders[at]));
+            let Some(at) = selected.min_by_key(|at| self.orders[*at].order.user_ref) else { return };
             self.close(at, is_reply, reason);
             is_reply = false;
         }
     }
 
     /// Cancels orders session by session.
-    pub(super) fn cancel_where(&mut self, reason: CancelReason, is_meant: impl Fn(&ReferenceOrder) -> bool) {
+    pub(super) fn cancel_where(&mut self, reason: CancelReason, is_selected: impl Fn(&ReferenceOrder) -> bool) {
         for session in (0..self.limits.max_sessions).map(SessionId) {
-            self.cancel_all(session, false, reason, &is_meant);
+            self.cancel_all(session, false, reason, &is_selected);
         }
     }
 
@@ -205,47 +205,47 @@ impl ReferenceEngine {
         old: Option<&ReferenceOrder>,
     ) -> Result<Price, RejectReason> {
         use RejectReason as Reason;
-        let refuse = |is_wrong: bool, reason| if is_wrong { Err(reason) } else { Ok(()) };
+        let reject_if = |is_wrong: bool, reason| if is_wrong { Err(reason) } else { Ok(()) };
         let listing = self.instruments.get(&order.instrument).ok_or(Reason::UnknownInstrument)?;
         let Instrument { tick_size, lot_size, max_qty, collar_low, collar_high, .. } = listing.instrument;
-        refuse(listing.state == TradingState::Halted, Reason::Halted)?;
+        reject_if(listing.state == TradingState::Halted, Reason::Halted)?;
         let is_qty = |qty: Qty| qty.0.is_multiple_of(lot_size.0) && qty <= max_qty;
-        refuse(order.qty.0 == 0 || !is_qty(order.qty), Reason::InvalidQty)?;
+        reject_if(order.qty.0 == 0 || !is_qty(order.qty), Reason::InvalidQty)?;
         let is_ioc = order.time_in_force == TimeInForce::Ioc;
-        refuse(order.min_qty.0 > 0 && (!is_ioc || order.min_qty.0 > leaves), Reason::InvalidMinQty)?;
+        reject_if(order.min_qty.0 > 0 && (!is_ioc || order.min_qty.0 > leaves), Reason::InvalidMinQty)?;
         let terms = order.special.unwrap_or_default();
         let is_gtt = order.time_in_force == TimeInForce::Gtt;
-        let is_late = Nanos::from_secs(terms.expire_at.into()) <= self.command.ts;
-        let wrong_time = if is_gtt { terms.expire_at == 0 || is_late } else { terms.expire_at != 0 };
-        refuse(wrong_time, Reason::InvalidExpireTime)?;
+        let is_expired = Nanos::from_secs(terms.expire_at.into()) <= self.command.ts;
+        let wrong_time = if is_gtt { terms.expire_at == 0 || is_expired } else { terms.expire_at != 0 };
+        reject_if(wrong_time, Reason::InvalidExpireTime)?;
         let shown = terms.display_qty;
         let can_be_shown = !terms.is_hidden && can_rest(order) && shown <= order.qty;
-        refuse(shown.0 > 0 && !(can_be_shown && is_qty(shown)), Reason::InvalidDisplayQty)?;
+        reject_if(shown.0 > 0 && !(can_be_shown && is_qty(shown)), Reason::InvalidDisplayQty)?;
         let check_price = |price: Price| {
-            refuse(price.0 <= 0, Reason::PriceNotOnTick)?;
-            refuse(price < collar_low || price > collar_high, Reason::PriceOutsideCollar)?;
-            refuse(price.0 % tick_size.0 != 0, Reason::PriceNotOnTick)
+            reject_if(price.0 <= 0, Reason::PriceNotOnTick)?;
+            reject_if(price < collar_low || price > collar_high, Reason::PriceOutsideCollar)?;
+            reject_if(price.0 % tick_size.0 != 0, Reason::PriceNotOnTick)
         };
         let is_stop = terms.stop_price != Price(0);
         let wrong_stop = check_price(terms.stop_price).is_err() || order.min_qty.0 > 0;
-        refuse(is_stop && wrong_stop, Reason::InvalidStopPrice)?;
+        reject_if(is_stop && wrong_stop, Reason::InvalidStopPrice)?;
         if order.price != Price::MARKET || !(is_ioc || is_stop) {
             check_price(order.price)?;
         }
         let limit = self.limit_of(order);
-        refuse(self.is_killed, Reason::Killed)?;
+        reject_if(self.is_killed, Reason::Killed)?;
         if self.is_forced() {
-            return if can_rest(order) { self.check_room(order, old).map(|()| limit) } else { Ok(limit) };
+            return if can_rest(order) { self.check_capacity(order, old).map(|()| limit) } else { Ok(limit) };
         }
         let rules = &self.sessions[usize::from(self.command.session.0)];
-        refuse(rules.is_killed, Reason::Killed)?;
-        refuse(rules.is_disabled, Reason::OrderEntryDisabled)?;
-        refuse(order.qty > rules.max_qty, Reason::QtyAboveLimit)?;
+        reject_if(rules.is_killed, Reason::Killed)?;
+        reject_if(rules.is_disabled, Reason::OrderEntryDisabled)?;
+        reject_if(order.qty > rules.max_qty, Reason::QtyAboveLimit)?;
         let notional = i128::from(limit.0) * i128::from(order.qty.0);
         let is_bounded = rules.max_notional != u64::MAX;
-        refuse(is_bounded && notional > i128::from(rules.max_notional), Reason::NotionalAboveLimit)?;
+        reject_if(is_bounded && notional > i128::from(rules.max_notional), Reason::NotionalAboveLimit)?;
         if can_rest(order) {
-            self.check_room(order, old)?;
+            self.check_capacity(order, old)?;
         }
         Ok(limit)
     }
@@ -255,7 +255,7 @@ impl ReferenceEngine {
         matches!(self.command.kind, CommandKind::Force(_))
     }
 
-    fn check_room(&self, order: &EnterOrder, old: Option<&ReferenceOrder>) -> Result<(), RejectReason> {
+    fn check_capacity(&self, order: &EnterOrder, old: Option<&ReferenceOrder>) -> Result<(), RejectReason> {
         let session = self.command.session;
         let taken: u64 = self.orders.iter().map(|open| open.parts).sum();
         let needed = if is_special(order) { parts_of(order) } else { 0 };

@@ -18,7 +18,7 @@ pub(super) enum Event {
     Order(OrderEvent),
     Market(MarketEvent),
     NextUserRef(UserRefNum),
-    Stage(SystemEventCode),
+    SessionPhase(SystemEventCode),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +60,10 @@ pub struct ReferenceOrder {
     /// The displayed part's position in the order of arrival at its level.
     pub(super) shown_at: u64,
     /// Hidden quantity, and its position in the order of arrival at its level.
-    pub(super) unseen: u64,
-    pub(super) unseen_at: u64,
+    pub(super) hidden: u64,
+    pub(super) hidden_at: u64,
     /// True while it has a stop price that no trade has reached, or waits for its turn after that.
-    pub(super) waits: bool,
+    pub(super) is_waiting: bool,
     /// True once a trade has reached its stop price.
     pub(super) is_reached: bool,
     pub(super) parts: u64,
@@ -73,7 +73,7 @@ impl ReferenceOrder {
     /// Open quantity.
     #[must_use]
     pub fn leaves(&self) -> u64 {
-        self.shown + self.unseen
+        self.shown + self.hidden
     }
 
     /// The time of day at which it expires; `None` if it does not expire within the day.
@@ -104,7 +104,7 @@ pub(super) struct Incoming {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum End {
+pub(super) enum MatchOutcome {
     Matched,
     Paused,
     Prevented,
