@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 use tickpath_nasdaq::soupbintcp::{LoginRequest, Packet, Password, Session, Username, next_packet};
-use tickpath_simnet::{Gone, SocketId, StreamNote, StreamNoteKind, StreamRead};
+use tickpath_simnet::{ClosedBy, SocketId, StreamEvent, StreamEventKind, StreamRead};
 use tickpath_types::{Draw, Nanos, Sequence, SessionId};
 
 use crate::flow::Flow;
@@ -134,19 +134,19 @@ impl Link {
     }
 
     fn cause(&self) -> DisconnectCause {
-        let gone = self.socket.and_then(|socket| self.network.wires().network.gone(socket));
-        if gone == Some(Gone::Network) { DisconnectCause::Network } else { DisconnectCause::Venue }
+        let gone = self.socket.and_then(|socket| self.network.wires().network.closed_by(socket));
+        if gone == Some(ClosedBy::Network) { DisconnectCause::Network } else { DisconnectCause::Venue }
     }
 }
 
 impl ClientLog {
     /// Inserts a late note of the network on a connection, at its position in time.
-    pub(crate) fn insert_note(&mut self, note: &StreamNote, connection: u32) {
+    pub(crate) fn insert_note(&mut self, note: &StreamEvent, connection: u32) {
         let kind = match &note.kind {
-            StreamNoteKind::Read { kernel_ns, bytes } => {
+            StreamEventKind::Read { kernel_ns, bytes } => {
                 ClientEventKind::ReadByVenue { kernel_ns: *kernel_ns, bytes: bytes.clone() }
             }
-            StreamNoteKind::Gone => ClientEventKind::GoneAtVenue,
+            StreamEventKind::Closed => ClientEventKind::GoneAtVenue,
         };
         let place = self.events.partition_point(|event| event.at <= note.at);
         self.events.insert(place, ClientEvent { at: note.at, connection, kind });
@@ -241,7 +241,7 @@ impl Client {
     }
 
     /// Handles the network's note on a connection of this client; returns false for another connection.
-    pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
+    pub(crate) fn take_note(&mut self, note: &StreamEvent) -> bool {
         let Some(connection) = self.link.connections.get(&note.peer).copied() else { return false };
         self.log.insert_note(note, connection);
         true

@@ -29,4 +29,4 @@ pub use faults::FaultLevel;
 pub use net::SimNetwork;
 pub use observed::*;
 pub use simulation::{Outcome, Simulation};
-pub use tickpath_simnet::Death;
+pub use tickpath_simnet::HostFailure;

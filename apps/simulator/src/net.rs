@@ -9,7 +9,7 @@ use tickpath_net::{
     DatagramEndpoint, DatagramReceiver, DatagramSender, Interest, NetError, Network, Ready, Received,
     SendStatus, SocketPoller, StreamSocket,
 };
-use tickpath_simnet::{AddressInUse, Datagram, Gone, HostId, SocketId, StreamError, StreamRead};
+use tickpath_simnet::{AddressInUse, Datagram, ClosedBy, HostId, SocketId, StreamError, StreamRead};
 use tickpath_types::Nanos;
 
 use crate::Timed;
@@ -39,7 +39,7 @@ pub(crate) enum StreamPart {
     /// These bytes were received.
     Received(Vec<u8>),
     /// The connection was closed; with its previous end, if any.
-    Closed(Option<Gone>),
+    Closed(Option<ClosedBy>),
 }
 
 impl Wires {
@@ -50,7 +50,7 @@ impl Wires {
     }
 
     fn close(&mut self, host: HostId, id: SocketId) {
-        let gone = self.network.gone(id);
+        let gone = self.network.closed_by(id);
         self.tap(host, id, || StreamPart::Closed(gone));
         self.network.close(id);
     }
@@ -259,7 +259,7 @@ impl SocketPoller<SimSocket> for SimPoller {
         for offset in 0..count {
             let (id, key) = watched[(self.next + offset) % count];
             if wires.network.is_readable(id) {
-                let is_closed = wires.network.gone(id).is_some();
+                let is_closed = wires.network.closed_by(id).is_some();
                 ready.push(Ready { key, is_readable: true, is_writable: false, is_closed });
                 next = (self.next + offset + 1) % count;
                 if ready.len() == self.events_max {

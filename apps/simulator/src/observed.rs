@@ -6,7 +6,7 @@ use tickpath_book::Order;
 use tickpath_exchange::{LogCommand, UserSettings};
 use tickpath_journal::{Policy, Snapshot};
 use tickpath_matching::EngineLimits;
-use tickpath_simnet::Death;
+use tickpath_simnet::HostFailure;
 use tickpath_trading::{Bbo, EngineCounters, Limits, OwnOrder, Position};
 use tickpath_types::{
     BookHealth, Instrument, InstrumentId, MarketUpdate, Nanos, Qty, Sequence, SessionId, UserRefNum,
@@ -203,7 +203,7 @@ pub enum VenueEvent {
     /// It refused to start, with the reason.
     Refused(String),
     /// It crashed.
-    Crashed(Death),
+    Crashed(HostFailure),
     /// It was stopped in the regular way.
     Stopped,
     /// Its disk can no longer write.

@@ -479,7 +479,7 @@ impl Simulation {
     }
 
     fn distribute_notes(&mut self) {
-        let notes = self.network.wires().network.take_notes();
+        let notes = self.network.wires().network.take_stream_events();
         for note in &notes {
             // A note that no client accepts belongs to an idle test connection.
             let _ = self.clients_mut().any(|client| client.take_note(note))

@@ -12,7 +12,7 @@ use tickpath_exchange::{
 use tickpath_journal::{
     FaultyDisk, InspectOptions, OpenError, Reader, SessionName, Snapshot, Snapshots, inspect,
 };
-use tickpath_simnet::Death;
+use tickpath_simnet::HostFailure;
 use tickpath_timing::NoTrace;
 use tickpath_types::{InstrumentTable, Nanos, Sequence, SessionId, Side, TradingState, UserRefNum};
 
@@ -105,7 +105,7 @@ impl Site {
         let built = Venue::build_in(settings, journal, &self.disk, &self.network, clock_of_life, tracers);
         if self.is_power_lost() {
             self.note(now, VenueEvent::CutAtStart);
-            self.end_life(Death::Power);
+            self.end_life(HostFailure::Power);
             return false;
         }
         let venue = match built {
@@ -292,14 +292,14 @@ impl Site {
         life.admin.submit(command).is_some()
     }
 
-    pub(crate) fn crash(&mut self, now: Nanos, death: Death) {
+    pub(crate) fn crash(&mut self, now: Nanos, death: HostFailure) {
         if self.life.is_none() {
             return;
         }
         self.note(now, VenueEvent::Crashed(death));
         match death {
-            Death::Process => self.disk.kill(),
-            Death::Power => {
+            HostFailure::Process => self.disk.kill(),
+            HostFailure::Power => {
                 self.disk.crash();
                 self.power_losses += 1;
             }
@@ -312,8 +312,8 @@ impl Site {
         if !self.is_power_lost() {
             return false;
         }
-        self.note(now, VenueEvent::Crashed(Death::Power));
-        self.end_life(Death::Power);
+        self.note(now, VenueEvent::Crashed(HostFailure::Power));
+        self.end_life(HostFailure::Power);
         true
     }
 
@@ -322,14 +322,14 @@ impl Site {
         std::mem::replace(&mut self.power_losses, crashes) != crashes
     }
 
-    fn end_life(&mut self, death: Death) {
+    fn end_life(&mut self, death: HostFailure) {
         // The sockets are removed before the agents, so that no peer sees the agents' end.
         self.network.wires().network.kill(VENUE, death);
         self.life = None;
     }
 
     pub(crate) fn revive(&mut self) {
-        self.network.wires().network.revive(VENUE);
+        self.network.wires().network.power_on(VENUE);
     }
 
     /// Handles the failure of an agent: as in production, all are closed and the process ends.
@@ -338,9 +338,9 @@ impl Site {
         if let Some(life) = &mut self.life {
             life.agents.iter_mut().for_each(|agent| agent.on_close());
         }
-        self.note(now, VenueEvent::Crashed(Death::Process));
+        self.note(now, VenueEvent::Crashed(HostFailure::Process));
         self.disk.kill();
-        self.end_life(Death::Process);
+        self.end_life(HostFailure::Process);
     }
 
     /// Stops the venue, in zero time for other parts. Returns its final state, if the engine remains.
@@ -368,7 +368,7 @@ impl Site {
         self.note(now, VenueEvent::Stopped);
         let last = self.last(Nanos(now.0 + self.life.as_ref()?.ahead));
         self.disk.kill();
-        self.end_life(Death::Process);
+        self.end_life(HostFailure::Process);
         last
     }
 

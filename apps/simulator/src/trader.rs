@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_simnet::{Death, HostId, StreamNote};
+use tickpath_simnet::{HostFailure, HostId, StreamEvent};
 use tickpath_timing::NoTrace;
 use tickpath_trader::{AgentSettings, TraderAgents, TraderTracers};
 use tickpath_trading::EngineConfig;
@@ -185,7 +185,7 @@ impl Trader {
     }
 
     fn start(&mut self, now: Nanos, is_healing: bool) {
-        self.network.wires().network.revive(self.host());
+        self.network.wires().network.power_on(self.host());
         let clock = self.network.wires().network.clock(self.host());
         TscClock::simulate(clock);
         let silence = Silence::default();
@@ -252,7 +252,7 @@ impl Trader {
     }
 
     /// Handles the network's note on a connection of this trader; returns false for another connection.
-    pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
+    pub(crate) fn take_note(&mut self, note: &StreamEvent) -> bool {
         self.tap.take_note(note)
     }
 
@@ -267,7 +267,7 @@ impl Trader {
     pub(crate) fn crash(&mut self, now: Nanos) {
         let Some(life) = self.life.take() else { return };
         if self.draw.below(2) == 0 {
-            self.network.wires().network.kill(self.host(), Death::Power);
+            self.network.wires().network.kill(self.host(), HostFailure::Power);
         }
         drop(self.write_down(life, Some((now, TraderEnd::Killed))));
         self.stay_away(now);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tickpath_nasdaq::soupbintcp::{Packet, next_packet};
-use tickpath_simnet::{Gone, SocketId, StreamNote};
+use tickpath_simnet::{ClosedBy, SocketId, StreamEvent};
 use tickpath_types::{Nanos, Sequence, SessionId};
 
 use crate::hosts::ORDER_ENTRY;
@@ -61,16 +61,16 @@ impl Wiretap {
     }
 
     /// Handles the network's note on the other end; returns false for a connection that is not recorded here.
-    pub(crate) fn take_note(&mut self, note: &StreamNote) -> bool {
+    pub(crate) fn take_note(&mut self, note: &StreamEvent) -> bool {
         let Some(Connection { number, .. }) = self.connections.get(&note.peer) else { return false };
         self.log.insert_note(note, *number);
         true
     }
 }
 
-const fn cause(gone: Option<Gone>) -> DisconnectCause {
+const fn cause(gone: Option<ClosedBy>) -> DisconnectCause {
     match gone {
-        Some(Gone::Network) => DisconnectCause::Network,
+        Some(ClosedBy::Network) => DisconnectCause::Network,
         Some(_) => DisconnectCause::Venue,
         None => DisconnectCause::Client,
     }

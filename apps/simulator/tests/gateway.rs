@@ -9,7 +9,7 @@ use tickpath_journal::{DiskFaults, FaultyDisk, Policy};
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::QueryResponse;
 use tickpath_nasdaq::soupbintcp::{LoginAccepted, Packet, Session, next_packet};
-use tickpath_simnet::{Death, HostId, Network, StreamFaults, StreamRead};
+use tickpath_simnet::{HostFailure, HostId, Network, StreamFaults, StreamRead};
 use tickpath_simulator::SimNetwork;
 use tickpath_test_support::instruments;
 use tickpath_test_venue::{PASSWORD, venue_settings};
@@ -107,7 +107,7 @@ impl Market {
 
     fn kill_venue(&mut self) {
         self.disk.kill();
-        self.network.wires().network.kill(VENUE, Death::Process);
+        self.network.wires().network.kill(VENUE, HostFailure::Process);
         self.venue = None;
     }
 

@@ -37,7 +37,7 @@ impl Network {
         host: HostId,
         address: SocketAddrV4,
     ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
-        let address = self.take_port(address);
+        let address = self.assign_port(address);
         if self.inbox_at(address).is_some() {
             return Err(AddressInUse(address));
         }
@@ -83,8 +83,8 @@ impl Network {
     }
 
     pub(super) fn inbox_at(&self, address: SocketAddrV4) -> Option<SocketId> {
-        let is_there = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if !inbox.is_group && inbox.address == address);
-        self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
+        let is_match = |socket: &Socket| matches!(socket, Socket::Inbox(inbox) if !inbox.is_group && inbox.address == address);
+        self.sockets.iter().find(|(_, socket)| is_match(socket)).map(|(id, _)| *id)
     }
 
     fn deliver(

@@ -18,12 +18,12 @@ use tickpath_types::{Draw, Nanos};
 pub use datagrams::Datagram;
 pub use faults::{DatagramFaults, NetworkCounters, StreamFaults};
 use socket::Socket;
-pub use socket::{AddressInUse, Gone, HostId, SocketId};
+pub use socket::{AddressInUse, ClosedBy, HostId, SocketId};
 pub use streams::{StreamError, StreamRead};
 
 /// Kind of failure that ends a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Death {
+pub enum HostFailure {
     /// Only the process ends. The host closes its connections, and the other ends are notified.
     Process,
     /// The host loses power. Peers learn of it only after it is back and no longer knows the connections.
@@ -32,18 +32,18 @@ pub enum Death {
 
 /// An observation on a connection of a [watched](Network::watch_streams_of) host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamNote {
+pub struct StreamEvent {
     /// Time of the observation.
     pub at: Nanos,
     /// The connection's end on the other host.
     pub peer: SocketId,
     /// Kind of observation.
-    pub kind: StreamNoteKind,
+    pub kind: StreamEventKind,
 }
 
-/// Kind of a [`StreamNote`].
+/// Kind of a [`StreamEvent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StreamNoteKind {
+pub enum StreamEventKind {
     /// Bytes were read.
     Read {
         /// Arrival time that the reader received, in nanoseconds of the host's clock.
@@ -52,7 +52,7 @@ pub enum StreamNoteKind {
         bytes: Vec<u8>,
     },
     /// The end of the stream or a reset became readable, or the host closed its end.
-    Gone,
+    Closed,
 }
 
 /// The network and all its hosts.
@@ -72,13 +72,13 @@ pub struct Network {
     /// Pairs of hosts that cannot reach each other.
     cuts: BTreeSet<(HostId, HostId)>,
     /// Hosts without power.
-    off: BTreeSet<HostId>,
+    powered_off: BTreeSet<HostId>,
     /// Offsets of each host's clock in nanoseconds, each with the time from which it applies.
     clocks: BTreeMap<HostId, Vec<(Nanos, i64)>>,
     watched: BTreeSet<HostId>,
     /// Ends of watched hosts that will observe the end of their connection, with the time.
-    going: Vec<(Nanos, SocketId)>,
-    notes: Vec<StreamNote>,
+    closing: Vec<(Nanos, SocketId)>,
+    events: Vec<StreamEvent>,
 }
 
 /// Key of the faults for datagrams without a group.
@@ -101,11 +101,11 @@ impl Network {
             next_port: FIRST_FREE_PORT,
             arrivals: BinaryHeap::new(),
             cuts: BTreeSet::new(),
-            off: BTreeSet::new(),
+            powered_off: BTreeSet::new(),
             clocks: BTreeMap::new(),
             watched: BTreeSet::new(),
-            going: Vec::new(),
-            notes: Vec::new(),
+            closing: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -115,7 +115,7 @@ impl Network {
         while self.arrivals.peek().is_some_and(|at| at.0 <= self.now) {
             self.arrivals.pop();
         }
-        self.note_gone();
+        self.record_closed();
     }
 
     /// The current time.
@@ -177,23 +177,23 @@ impl Network {
     }
 
     /// Returns the observations since the last call, in order of time.
-    pub fn take_notes(&mut self) -> Vec<StreamNote> {
-        std::mem::take(&mut self.notes)
+    pub fn take_stream_events(&mut self) -> Vec<StreamEvent> {
+        std::mem::take(&mut self.events)
     }
 
     /// Ends a host's process and all its sockets.
-    pub fn kill(&mut self, host: HostId, death: Death) {
+    pub fn kill(&mut self, host: HostId, failure: HostFailure) {
         let ids = self.ids(|socket| socket.host() == host);
-        match death {
-            Death::Process => {
+        match failure {
+            HostFailure::Process => {
                 self.counters.deaths += 1;
                 ids.into_iter().for_each(|id| self.close(id));
             }
-            Death::Power => {
+            HostFailure::Power => {
                 self.counters.power_losses += 1;
-                self.off.insert(host);
+                self.powered_off.insert(host);
                 for id in ids {
-                    self.note_gone_now(id);
+                    self.record_closed_now(id);
                     self.sockets.remove(&id);
                 }
             }
@@ -201,9 +201,9 @@ impl Network {
     }
 
     /// Restores a host that lost power. Peers that have sent data to its old connections receive a reset.
-    pub fn revive(&mut self, host: HostId) {
-        if self.off.remove(&host) {
-            self.reset_widows();
+    pub fn power_on(&mut self, host: HostId) {
+        if self.powered_off.remove(&host) {
+            self.reset_half_open();
         }
     }
 
@@ -224,12 +224,12 @@ impl Network {
         id
     }
 
-    /// Ids of the sockets that satisfy `is_such`, in ascending order.
-    fn ids(&self, is_such: impl Fn(&Socket) -> bool) -> Vec<SocketId> {
-        self.sockets.iter().filter(|(_, socket)| is_such(socket)).map(|(id, _)| *id).collect()
+    /// Ids of the sockets that satisfy `is_match`, in ascending order.
+    fn ids(&self, is_match: impl Fn(&Socket) -> bool) -> Vec<SocketId> {
+        self.sockets.iter().filter(|(_, socket)| is_match(socket)).map(|(id, _)| *id).collect()
     }
 
-    fn take_port(&mut self, address: SocketAddrV4) -> SocketAddrV4 {
+    fn assign_port(&mut self, address: SocketAddrV4) -> SocketAddrV4 {
         if address.port() != 0 {
             return address;
         }
@@ -243,7 +243,7 @@ impl Network {
     }
 
     fn can_reach(&self, one: HostId, other: HostId) -> bool {
-        !self.cuts.contains(&pair(one, other)) && !self.off.contains(&one) && !self.off.contains(&other)
+        !self.cuts.contains(&pair(one, other)) && !self.powered_off.contains(&one) && !self.powered_off.contains(&other)
     }
 
     /// Reading of a host's clock at `at`.

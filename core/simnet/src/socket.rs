@@ -20,7 +20,7 @@ pub struct AddressInUse(pub SocketAddrV4);
 
 /// The side that ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum ClosedBy {
     /// The other end, by a close or by its death.
     Peer,
     /// The network.
@@ -70,7 +70,7 @@ pub(super) struct End {
     /// Arrival time of the end of the stream.
     pub(super) end_at: Option<Nanos>,
     /// Arrival time of a reset, and the side that caused it.
-    pub(super) reset_at: Option<(Nanos, Gone)>,
+    pub(super) reset_at: Option<(Nanos, ClosedBy)>,
     /// True once this end has ended its sending direction.
     pub(super) has_ended: bool,
     /// True once this end has sent to an end that no longer exists.

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use tickpath_types::Nanos;
 
-use super::socket::{AddressInUse, End, Gone, HostId, Listener, Segment, Socket, SocketId};
-use super::{Network, StreamNote, StreamNoteKind};
+use super::socket::{AddressInUse, End, ClosedBy, HostId, Listener, Segment, Socket, SocketId};
+use super::{Network, StreamEvent, StreamEventKind};
 
 /// Capacity of a listener's queue of pending connections; further ones are refused.
 pub(super) const BACKLOG: usize = 128;
@@ -56,7 +56,7 @@ impl Network {
         host: HostId,
         address: SocketAddrV4,
     ) -> Result<(SocketId, SocketAddrV4), AddressInUse> {
-        let address = self.take_port(address);
+        let address = self.assign_port(address);
         if self.listener_at(address).is_some() {
             return Err(AddressInUse(address));
         }
@@ -65,39 +65,39 @@ impl Network {
 
     /// Starts a connection. [`poll_connected`](Network::poll_connected) reports when it is established.
     pub fn connect(&mut self, host: HostId, to: SocketAddrV4) -> SocketId {
-        let from = self.take_port(LOOPBACK);
-        let there = Nanos(self.now.0 + self.draw_delay());
-        let back = Nanos(there.0 + self.draw_delay());
-        self.arrivals.extend([Reverse(there), Reverse(back)]);
-        let mut end = End::new(host, SocketId(0), host, to, back);
+        let from = self.assign_port(LOOPBACK);
+        let arrives_at = Nanos(self.now.0 + self.random_delay());
+        let answered_at = Nanos(arrives_at.0 + self.random_delay());
+        self.arrivals.extend([Reverse(arrives_at), Reverse(answered_at)]);
+        let mut end = End::new(host, SocketId(0), host, to, answered_at);
         let listener = self.listener_at(to).map(|id| (id, self.sockets[&id].host()));
         // A host without power or reach sends no refusal. Power loss removed its listener.
-        if listener.map_or(!self.off.is_empty(), |(_, server)| !self.can_reach(host, server)) {
+        if listener.map_or(!self.powered_off.is_empty(), |(_, server)| !self.can_reach(host, server)) {
             self.counters.connections_cut += 1;
             end.connected_at = Nanos(u64::MAX);
             return self.insert(Socket::End(end));
         }
         let Some((listener, server)) = listener else {
             self.counters.connections_unheard += 1;
-            end.refused_at = Some(back);
+            end.refused_at = Some(answered_at);
             return self.insert(Socket::End(end));
         };
         let is_full = matches!(&self.sockets[&listener], Socket::Listener(l) if l.waiting.len() >= BACKLOG);
         if is_full || self.draw.chance_ppm(self.stream_faults.refusal_ppm) {
             self.counters.connections_above_backlog += u64::from(is_full);
             self.counters.connections_refused += u64::from(!is_full);
-            end.refused_at = Some(back);
+            end.refused_at = Some(answered_at);
             return self.insert(Socket::End(end));
         }
         self.counters.connections += 1;
-        let accepted = self.insert(Socket::End(End::new(server, SocketId(0), host, from, there)));
+        let accepted = self.insert(Socket::End(End::new(server, SocketId(0), host, from, arrives_at)));
         (end.peer, end.peer_host) = (accepted, server);
         let id = self.insert(Socket::End(end));
         if let Some(Socket::End(end)) = self.sockets.get_mut(&accepted) {
             end.peer = id;
         }
         if let Some(Socket::Listener(listener)) = self.sockets.get_mut(&listener) {
-            listener.waiting.push_back((there, accepted));
+            listener.waiting.push_back((arrives_at, accepted));
         }
         id
     }
@@ -144,15 +144,15 @@ impl Network {
         let now = self.now;
         let short_read_ppm = self.stream_faults.short_read_ppm;
         let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return Err(StreamError::NotConnected) };
-        let there = end.arrived(now);
-        if there == 0 {
+        let available = end.arrived(now);
+        if available == 0 {
             return match (end.reset_at, end.end_at) {
                 (Some((at, _)), _) if at <= now => Err(StreamError::Reset),
                 (_, Some(at)) if at <= now && end.incoming.is_empty() => Ok(StreamRead::End),
                 _ => Ok(StreamRead::Empty),
             };
         }
-        let mut count = there.min(buffer.len());
+        let mut count = available.min(buffer.len());
         if count > 1 && self.draw.chance_ppm(short_read_ppm) {
             self.counters.short_reads += 1;
             count = 1 + self.draw.below(count as u64 - 1) as usize;
@@ -161,8 +161,8 @@ impl Network {
         let (host, peer) = (end.host, end.peer);
         let kernel_ns = self.stamp(host, at);
         if self.watched.contains(&host) {
-            let kind = StreamNoteKind::Read { kernel_ns, bytes: buffer[..count].to_vec() };
-            self.notes.push(StreamNote { at: now, peer, kind });
+            let kind = StreamEventKind::Read { kernel_ns, bytes: buffer[..count].to_vec() };
+            self.events.push(StreamEvent { at: now, peer, kind });
         }
         Ok(StreamRead::Bytes { count, kernel_ns })
     }
@@ -182,10 +182,10 @@ impl Network {
         }
         let (peer, peer_host) = (end.peer, end.peer_host);
         let Some(Socket::End(receiver)) = self.sockets.get(&peer) else {
-            return Ok(self.write_to_nobody(id, peer_host, bytes.len()));
+            return Ok(self.write_to_closed_end(id, peer_host, bytes.len()));
         };
-        let room = self.stream_faults.window.saturating_sub(receiver.incoming_len);
-        let mut count = room.min(bytes.len());
+        let space = self.stream_faults.window.saturating_sub(receiver.incoming_len);
+        let mut count = space.min(bytes.len());
         if count == 0 {
             self.counters.full_windows += u64::from(!bytes.is_empty());
             return Ok(0);
@@ -213,11 +213,11 @@ impl Network {
 
     /// The side that ended a connection, if this end already knows it.
     #[must_use]
-    pub fn gone(&self, id: SocketId) -> Option<Gone> {
+    pub fn closed_by(&self, id: SocketId) -> Option<ClosedBy> {
         match self.sockets.get(&id) {
             Some(Socket::End(end)) => match end.reset_at {
                 Some((at, by)) if at <= self.now => Some(by),
-                _ => end.end_at.filter(|at| *at <= self.now).map(|_| Gone::Peer),
+                _ => end.end_at.filter(|at| *at <= self.now).map(|_| ClosedBy::Peer),
             },
             _ => None,
         }
@@ -228,18 +228,18 @@ impl Network {
         self.counters.resets += 1;
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return };
         for id in [id, end.peer] {
-            let at = Nanos(self.now.0 + self.draw_delay());
-            self.reset_end(id, at, Gone::Network);
+            let at = Nanos(self.now.0 + self.random_delay());
+            self.reset_end(id, at, ClosedBy::Network);
         }
     }
 
     pub(super) fn listener_at(&self, address: SocketAddrV4) -> Option<SocketId> {
-        let is_there =
+        let is_match =
             |socket: &Socket| matches!(socket, Socket::Listener(listener) if listener.address == address);
-        self.sockets.iter().find(|(_, socket)| is_there(socket)).map(|(id, _)| *id)
+        self.sockets.iter().find(|(_, socket)| is_match(socket)).map(|(id, _)| *id)
     }
 
-    fn draw_delay(&mut self) -> u64 {
+    fn random_delay(&mut self) -> u64 {
         let faults = self.stream_faults;
         let mut delay = faults.delay_min.0 + self.draw.exponential(faults.jitter.0);
         if self.draw.chance_ppm(faults.spike_ppm) {
@@ -252,7 +252,7 @@ impl Network {
     /// Schedules the arrival of bytes, or of the end of the stream, after the data in flight.
     fn send(&mut self, to: SocketId, bytes: Option<&[u8]>) {
         self.counters.segments += u64::from(bytes.is_some());
-        let at = Nanos(self.now.0 + self.draw_delay());
+        let at = Nanos(self.now.0 + self.random_delay());
         let Some(Socket::End(end)) = self.sockets.get_mut(&to) else { return };
         // A reset ends the stream: later data never arrives.
         if end.reset_at.is_some() {
@@ -267,7 +267,7 @@ impl Network {
             }
             None => {
                 end.end_at = Some(end.latest);
-                self.going.push((end.latest, to));
+                self.closing.push((end.latest, to));
             }
         }
         if self.is_cut(to) {
@@ -276,11 +276,11 @@ impl Network {
     }
 
     /// Writes to an end that no longer exists. Its host answers with a reset if it has power.
-    fn write_to_nobody(&mut self, id: SocketId, peer_host: HostId, len: usize) -> usize {
+    fn write_to_closed_end(&mut self, id: SocketId, peer_host: HostId, len: usize) -> usize {
         let is_reachable = self.can_reach(peer_host, self.sockets[&id].host());
-        let at = Nanos(self.now.0 + 2 * self.draw_delay());
+        let at = Nanos(self.now.0 + 2 * self.random_delay());
         if is_reachable {
-            self.reset_end(id, at, Gone::Peer);
+            self.reset_end(id, at, ClosedBy::Peer);
         } else if let Some(Socket::End(end)) = self.sockets.get_mut(&id) {
             end.is_unanswered = true;
         }
@@ -300,7 +300,7 @@ impl Network {
         end.incoming.iter_mut().filter(|segment| segment.at > now).for_each(|segment| segment.at = never);
         end.end_at = end.end_at.map(|at| if at > now { never } else { at });
         end.latest = never;
-        self.going.retain(|(at, going)| *going != id || *at <= now);
+        self.closing.retain(|(at, closing)| *closing != id || *at <= now);
     }
 
     /// Schedules the retransmission of held data after a partition has ended.
@@ -316,23 +316,23 @@ impl Network {
             end.latest = at;
             if let Some(end_at) = &mut end.end_at {
                 *end_at = at.min(*end_at);
-                self.going.push((*end_at, id));
+                self.closing.push((*end_at, id));
             }
             self.arrivals.push(Reverse(at));
         }
-        self.reset_widows();
+        self.reset_half_open();
     }
 
     /// Resets the ends that sent data to an end that no longer exists, once its host can be reached.
-    pub(super) fn reset_widows(&mut self) {
-        let is_widow = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
-        for id in self.ids(is_widow) {
+    pub(super) fn reset_half_open(&mut self) {
+        let is_half_open = |socket: &Socket| matches!(socket, Socket::End(end) if end.is_unanswered && self.can_reach(end.host, end.peer_host));
+        for id in self.ids(is_half_open) {
             let at = Nanos(self.now.0 + self.draw.below(RESEND_MAX.0));
-            self.reset_end(id, at, Gone::Peer);
+            self.reset_end(id, at, ClosedBy::Peer);
         }
     }
 
-    fn reset_end(&mut self, id: SocketId, at: Nanos, by: Gone) {
+    fn reset_end(&mut self, id: SocketId, at: Nanos, by: ClosedBy) {
         let now = self.now;
         let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
         if end.reset_at.is_some() {
@@ -341,13 +341,13 @@ impl Network {
         end.reset_at = Some((at, by));
         // Data that has not arrived by then never arrives.
         let kept = end.incoming.iter().filter(|segment| segment.at <= at).count();
-        let on_its_way = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
-        let kept = kept - self.draw.below(on_its_way as u64 + 1) as usize;
+        let in_flight = kept - end.incoming.iter().filter(|segment| segment.at <= now).count();
+        let kept = kept - self.draw.below(in_flight as u64 + 1) as usize;
         end.incoming.truncate(kept);
         end.incoming_len = end.incoming.iter().map(|segment| segment.bytes.len() - segment.read).sum();
         end.end_at = end.end_at.filter(|end_at| *end_at <= now);
         self.arrivals.push(Reverse(at));
-        self.going.push((at, id));
+        self.closing.push((at, id));
     }
 
     pub(super) fn close_listener(&mut self, id: SocketId) {
@@ -359,40 +359,40 @@ impl Network {
 
     /// Closes an end. Incoming bytes that are unread or in flight cause a reset, which discards sent data.
     pub(super) fn close_end(&mut self, id: SocketId) {
-        self.note_gone_now(id);
+        self.record_closed_now(id);
         let Some(Socket::End(end)) = self.sockets.remove(&id) else { return };
         if end.is_reset(self.now) || !self.sockets.contains_key(&end.peer) {
             return;
         }
         if end.incoming_len > 0 {
             self.counters.resets_by_close += 1;
-            let at = Nanos(self.now.0 + self.draw_delay());
-            self.reset_end(end.peer, at, Gone::Peer);
+            let at = Nanos(self.now.0 + self.random_delay());
+            self.reset_end(end.peer, at, ClosedBy::Peer);
         } else if !end.has_ended {
             self.send(end.peer, None);
         }
     }
 
     /// Records the ends of watched hosts whose connection has ended by now.
-    pub(super) fn note_gone(&mut self) {
+    pub(super) fn record_closed(&mut self) {
         let now = self.now;
-        let mut due: Vec<(Nanos, SocketId)> = self.going.extract_if(.., |(at, _)| *at <= now).collect();
+        let mut due: Vec<(Nanos, SocketId)> = self.closing.extract_if(.., |(at, _)| *at <= now).collect();
         due.sort_unstable();
         for (at, id) in due {
-            self.note_gone_at(id, at);
+            self.record_closed_at(id, at);
         }
     }
 
-    pub(super) fn note_gone_now(&mut self, id: SocketId) {
-        self.note_gone_at(id, self.now);
-        self.going.retain(|(_, going)| *going != id);
+    pub(super) fn record_closed_now(&mut self, id: SocketId) {
+        self.record_closed_at(id, self.now);
+        self.closing.retain(|(_, closing)| *closing != id);
     }
 
-    fn note_gone_at(&mut self, id: SocketId, at: Nanos) {
+    fn record_closed_at(&mut self, id: SocketId, at: Nanos) {
         if let Some(Socket::End(end)) = self.sockets.get(&id)
             && self.watched.contains(&end.host)
         {
-            self.notes.push(StreamNote { at, peer: end.peer, kind: StreamNoteKind::Gone });
+            self.events.push(StreamEvent { at, peer: end.peer, kind: StreamEventKind::Closed });
         }
     }
 }

@@ -3,7 +3,7 @@
 use tickpath_journal::Policy;
 use tickpath_types::{Nanos, Sequence};
 
-use crate::{ClientEventKind, ClientLog, Death, Observed, VenueEvent};
+use crate::{ClientEventKind, ClientLog, HostFailure, Observed, VenueEvent};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -131,7 +131,7 @@ fn lives_of(observed: &Observed) -> (Vec<Life>, Vec<Loss>) {
             VenueEvent::Refused(_) => {}
             VenueEvent::CutAtStart => _ = power_lost_at.get_or_insert(event.at),
             VenueEvent::Crashed(death) => {
-                if *death == Death::Power {
+                if *death == HostFailure::Power {
                     power_lost_at.get_or_insert(event.at);
                 }
                 end(&mut lives, event.at, End::Crashed);

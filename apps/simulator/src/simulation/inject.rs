@@ -11,7 +11,7 @@ use crate::faults::{DiskTrouble, FaultEvent};
 use crate::hosts::{DOWN_MAX, LINES, ORDER_ENTRY, VENUE};
 use crate::profile::Profile;
 use crate::recovery::SNAPSHOTS;
-use crate::{Death, trader};
+use crate::{HostFailure, trader};
 
 impl Simulation {
     pub(super) fn inject_due(&mut self) {
@@ -23,8 +23,8 @@ impl Simulation {
     fn inject(&mut self, event: FaultEvent) {
         let now = self.now;
         match event {
-            FaultEvent::KillVenue => self.crash_venue(Death::Process, "venue killed"),
-            FaultEvent::CutPower => self.crash_venue(Death::Power, "venue lost power"),
+            FaultEvent::KillVenue => self.crash_venue(HostFailure::Process, "venue killed"),
+            FaultEvent::CutPower => self.crash_venue(HostFailure::Power, "venue lost power"),
             FaultEvent::CutPowerAfter(changes) => {
                 self.count("power cut during a write");
                 self.site.disk.crash_after(changes);
@@ -81,7 +81,7 @@ impl Simulation {
         }
     }
 
-    fn crash_venue(&mut self, death: Death, counted: &'static str) {
+    fn crash_venue(&mut self, death: HostFailure, counted: &'static str) {
         if self.site.is_alive() {
             self.count(counted);
             self.site.crash(self.now, death);

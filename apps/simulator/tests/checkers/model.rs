@@ -14,7 +14,7 @@ use tickpath_nasdaq::moldudp64::{PacketBuilder, Session};
 use tickpath_nasdaq::ouch50::{QueryResponse, encode_event, encode_request};
 use tickpath_nasdaq::soupbintcp::Packet;
 use tickpath_simulator::{
-    ClientEvent, ClientEventKind, ClientLog, Death, DisconnectCause, FeedLife, FinalVenue, Line, Log,
+    ClientEvent, ClientEventKind, ClientLog, HostFailure, DisconnectCause, FeedLife, FinalVenue, Line, Log,
     LoginOutcome, Observed, Setup, Timed, VenueEvent,
 };
 use tickpath_types::Draw;
@@ -233,7 +233,7 @@ impl World {
             self.note(SessionId(session), ClientEventKind::GoneAtVenue);
         }
         self.is_away.fill(true);
-        self.venue(VenueEvent::Crashed(Death::Power));
+        self.venue(VenueEvent::Crashed(HostFailure::Power));
     }
 
     fn open_day(&mut self) {

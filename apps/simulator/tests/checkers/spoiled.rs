@@ -4,7 +4,7 @@ use tickpath_exchange::{LogCommand, LogCommandKind, VenueCommandKind};
 use tickpath_matching::CommandKind;
 use tickpath_nasdaq::moldudp64::Packet;
 use tickpath_simulator::{
-    ClientEventKind, Death, DisconnectCause, Line, LoginOutcome, Observed, Timed, VenueEvent, check,
+    ClientEventKind, HostFailure, DisconnectCause, Line, LoginOutcome, Observed, Timed, VenueEvent, check,
 };
 use tickpath_types::*;
 
@@ -107,7 +107,7 @@ fn a_request_that_was_not_read() {
 fn a_venue_that_does_not_come_back() {
     found("liveness", |observed| {
         let at = observed.ended_at;
-        observed.venue.push(Timed { at, what: VenueEvent::Crashed(Death::Process) });
+        observed.venue.push(Timed { at, what: VenueEvent::Crashed(HostFailure::Process) });
     });
 }
 

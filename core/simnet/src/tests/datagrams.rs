@@ -14,9 +14,9 @@ fn publish(network: &mut Network) -> [Vec<u64>; 2] {
     let mut received = [vec![], vec![]];
     for sent in 0..COUNT + 1 {
         match sent {
-            COUNT => settle(network),
+            COUNT => deliver_all(network),
             _ => {
-                network.send_to_group(SERVER, DOOR, GROUP, &sent.to_le_bytes());
+                network.send_to_group(SERVER, SERVER_ADDRESS, GROUP, &sent.to_le_bytes());
                 network.advance(network.now() + Nanos(10_000));
             }
         }
@@ -28,7 +28,7 @@ fn publish(network: &mut Network) -> [Vec<u64>; 2] {
 }
 
 #[test]
-fn every_member_receives_every_datagram_once_where_nothing_goes_wrong() {
+fn without_faults_members_receive_each_datagram_once() {
     let mut network = Network::new(1, Nanos::ZERO);
     let all: Vec<u64> = (0..COUNT).collect();
     assert_eq!(publish(&mut network), [all.clone(), all]);
@@ -67,70 +67,70 @@ fn lost_repeated_and_overtaken_datagrams_are_counted() {
 }
 
 #[test]
-fn a_group_and_single_sockets_have_faults_of_their_own() {
+fn groups_and_sockets_have_separate_faults() {
     let mut network = Network::new(1, Nanos::ZERO);
     let all_lost = DatagramFaults { loss_ppm: 1_000_000, ..DatagramFaults::NONE };
     network.set_datagram_faults(Some(GROUP), all_lost);
     let other = SocketAddrV4::new(*GROUP.ip(), 8_002);
     let members = [GROUP, other].map(|group| network.join(CLIENT, group));
-    [GROUP, other].iter().for_each(|group| network.send_to_group(SERVER, DOOR, *group, b"x"));
-    let (socket, address) = network.bind(SERVER, DOOR).unwrap();
+    [GROUP, other].iter().for_each(|group| network.send_to_group(SERVER, SERVER_ADDRESS, *group, b"x"));
+    let (socket, address) = network.bind(SERVER, SERVER_ADDRESS).unwrap();
     network.send_to(socket, address, b"to myself");
-    settle(&mut network);
+    deliver_all(&mut network);
     assert!(network.receive(members[0]).is_none());
     assert!(network.receive(members[1]).is_some());
-    assert_eq!(network.receive(socket).unwrap().from, DOOR);
+    assert_eq!(network.receive(socket).unwrap().from, SERVER_ADDRESS);
     network.set_datagram_faults(None, all_lost);
     network.send_to(socket, address, b"to myself");
-    settle(&mut network);
+    deliver_all(&mut network);
     assert!(network.receive(socket).is_none());
 }
 
 #[test]
-fn a_socket_that_is_not_read_drops_what_it_has_no_room_for() {
+fn a_full_socket_drops_datagrams() {
     let mut network = Network::new(1, Nanos::ZERO);
     let member = network.join(CLIENT, GROUP);
     let datagram = [7; 1 << 10];
     for _ in 0..INBOX_BYTES_MAX / datagram.len() {
-        network.send_to_group(SERVER, DOOR, GROUP, &datagram);
+        network.send_to_group(SERVER, SERVER_ADDRESS, GROUP, &datagram);
     }
     assert_eq!(network.dropped(member), 0, "at the bound");
-    network.send_to_group(SERVER, DOOR, GROUP, b"x");
+    network.send_to_group(SERVER, SERVER_ADDRESS, GROUP, b"x");
     assert_eq!((network.dropped(member), network.counters().datagrams_overflowed), (1, 1), "one beyond");
-    settle(&mut network);
+    deliver_all(&mut network);
     assert!(network.receive(member).is_some());
-    network.send_to_group(SERVER, DOOR, GROUP, b"x");
+    network.send_to_group(SERVER, SERVER_ADDRESS, GROUP, b"x");
     assert_eq!(network.dropped(member), 1, "room again");
 }
 
 #[test]
-fn a_datagram_is_there_when_it_has_arrived_by_the_clock_of_its_receiver() {
+fn datagrams_are_stamped_by_the_receivers_clock() {
     let mut network = Network::new(1, Nanos::from_secs(1));
     network.set_clock(CLIENT, -500);
     let member = network.join(CLIENT, GROUP);
-    network.send_to_group(SERVER, DOOR, GROUP, b"x");
+    network.send_to_group(SERVER, SERVER_ADDRESS, GROUP, b"x");
     let at = Nanos::from_secs(1) + DatagramFaults::NONE.delay_min;
     assert_eq!(network.next_arrival(), Some(at));
     network.advance(Nanos(at.0 - 1));
     assert_eq!(network.receive(member), None);
     network.advance(at);
-    let from = DOOR;
+    let from = SERVER_ADDRESS;
     let expected = Datagram { kernel_ns: at.0 - 500, from, bytes: b"x".to_vec() };
     assert_eq!(network.receive(member), Some(expected));
 }
 
 #[test]
-fn what_nobody_can_receive_is_counted() {
+fn undeliverable_datagrams_are_counted() {
     let mut network = Network::new(1, Nanos::ZERO);
-    let (socket, _) = network.bind(SERVER, DOOR).unwrap();
-    assert_eq!(network.bind(CLIENT, DOOR), Err(AddressInUse(DOOR)));
+    let (socket, _) = network.bind(SERVER, SERVER_ADDRESS).unwrap();
+    assert_eq!(network.bind(CLIENT, SERVER_ADDRESS), Err(AddressInUse(SERVER_ADDRESS)));
     network.send_to(socket, GROUP, b"x");
     assert_eq!(network.counters().datagrams_unreceived, 1);
     let member = network.join(CLIENT, GROUP);
     network.cut(CLIENT, SERVER);
-    network.send_to_group(SERVER, DOOR, GROUP, b"x");
+    network.send_to_group(SERVER, SERVER_ADDRESS, GROUP, b"x");
     network.heal(CLIENT, SERVER);
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(network.receive(member), None, "a datagram is not sent again");
     assert_eq!(network.counters().datagrams_cut, 1);
 }

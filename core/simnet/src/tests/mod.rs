@@ -8,22 +8,22 @@ use super::*;
 
 const CLIENT: HostId = HostId(1);
 const SERVER: HostId = HostId(2);
-const DOOR: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
+const SERVER_ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
 /// Longer than any delivery takes without a partition.
 const LONG: Nanos = Nanos::from_secs(1);
 
 /// Advances the time until all data has arrived.
-fn settle(network: &mut Network) {
+fn deliver_all(network: &mut Network) {
     network.advance(network.now() + LONG);
 }
 
 /// Connects the client to the server, and returns both ends.
 fn connected(network: &mut Network) -> (SocketId, SocketId) {
-    let (listener, address) = network.listen(SERVER, DOOR).unwrap();
-    assert_eq!(address, DOOR);
-    let client = network.connect(CLIENT, DOOR);
+    let (listener, address) = network.listen(SERVER, SERVER_ADDRESS).unwrap();
+    assert_eq!(address, SERVER_ADDRESS);
+    let client = network.connect(CLIENT, SERVER_ADDRESS);
     assert_eq!(network.poll_connected(client), Ok(false));
-    settle(network);
+    deliver_all(network);
     assert_eq!(network.poll_connected(client), Ok(true));
     let (server, _) = network.accept(listener).unwrap();
     network.close(listener);

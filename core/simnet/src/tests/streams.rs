@@ -2,7 +2,7 @@ use super::super::streams::BACKLOG;
 use super::*;
 
 /// All faults that a connection survives.
-const ROUGH: StreamFaults = StreamFaults {
+const ALL_FAULTS: StreamFaults = StreamFaults {
     delay_min: Nanos(1_000),
     jitter: Nanos(200_000),
     spike_ppm: 50_000,
@@ -19,19 +19,19 @@ struct Transfer {
     from: SocketId,
     to: SocketId,
     sent: Vec<u8>,
-    given: usize,
+    written: usize,
     read: Vec<u8>,
 }
 
 impl Transfer {
     fn new(from: SocketId, to: SocketId, count: usize) -> Transfer {
-        Transfer { from, to, sent: bytes(count), given: 0, read: vec![] }
+        Transfer { from, to, sent: bytes(count), written: 0, read: vec![] }
     }
 
     /// Writes and reads a few bytes. Returns false when nothing is left to do.
     fn step(&mut self, network: &mut Network, draw: &mut Draw) -> bool {
-        let end = self.sent.len().min(self.given + 1 + draw.below(900) as usize);
-        self.given += network.write(self.from, &self.sent[self.given..end]).unwrap();
+        let end = self.sent.len().min(self.written + 1 + draw.below(900) as usize);
+        self.written += network.write(self.from, &self.sent[self.written..end]).unwrap();
         let mut buffer = [0; 1_000];
         let size = 1 + draw.below(1_000) as usize;
         if draw.below(3) == 0
@@ -46,9 +46,9 @@ impl Transfer {
 /// Transfers bytes in both directions over a faulty network with partitions, and returns its counters.
 fn transfer(seed: u64) -> (NetworkCounters, Nanos) {
     let mut network = Network::new(seed, Nanos::ZERO);
-    network.set_stream_faults(ROUGH);
+    network.set_stream_faults(ALL_FAULTS);
     let (client, server) = connected(&mut network);
-    let mut ways = [Transfer::new(client, server, 20_000), Transfer::new(server, client, 9_000)];
+    let mut directions = [Transfer::new(client, server, 20_000), Transfer::new(server, client, 9_000)];
     let mut draw = Draw::new(seed);
     loop {
         network.advance(network.now() + Nanos(draw.below(300_000)));
@@ -57,15 +57,15 @@ fn transfer(seed: u64) -> (NetworkCounters, Nanos) {
             1..10 => network.heal(CLIENT, SERVER),
             _ => {}
         }
-        let mut is_going = false;
-        ways.iter_mut().for_each(|way| is_going |= way.step(&mut network, &mut draw));
-        if !is_going {
+        let mut is_active = false;
+        directions.iter_mut().for_each(|direction| is_active |= direction.step(&mut network, &mut draw));
+        if !is_active {
             break;
         }
         assert!(network.now() < Nanos::from_secs(60), "seed {seed} makes no progress");
     }
-    for way in ways {
-        assert!(way.read == way.sent, "seed {seed}");
+    for direction in directions {
+        assert!(direction.read == direction.sent, "seed {seed}");
     }
     (*network.counters(), network.now())
 }
@@ -83,13 +83,13 @@ fn bytes_keep_their_order_under_every_fault_that_does_not_reset() {
 }
 
 #[test]
-fn a_seed_gives_one_run() {
+fn a_seed_determines_the_run() {
     assert_eq!(transfer(3), transfer(3));
     assert_ne!(transfer(3), transfer(4));
 }
 
 #[test]
-fn a_window_takes_what_it_has_room_for() {
+fn writes_are_limited_by_the_window() {
     let mut network = Network::new(1, Nanos::ZERO);
     network.set_stream_faults(StreamFaults { window: 100, ..StreamFaults::NONE });
     let (client, server) = connected(&mut network);
@@ -97,7 +97,7 @@ fn a_window_takes_what_it_has_room_for() {
     assert_eq!(network.write(client, &[2; 2]), Ok(1), "at the bound");
     assert_eq!(network.write(client, &[3; 1]), Ok(0), "one beyond");
     assert_eq!(network.counters().full_windows, 1);
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(network.write(client, &[3; 1]), Ok(0), "what has arrived is not read yet");
     let mut buffer = [0; 30];
     assert!(matches!(network.read(server, &mut buffer), Ok(StreamRead::Bytes { count: 30, .. })));
@@ -106,7 +106,7 @@ fn a_window_takes_what_it_has_room_for() {
 }
 
 #[test]
-fn bytes_are_there_when_they_have_arrived_and_say_when_they_did() {
+fn bytes_are_readable_and_stamped_at_arrival() {
     let mut network = Network::new(1, Nanos(0));
     network.set_clock(SERVER, 1_000_000);
     let (client, server) = connected(&mut network);
@@ -124,7 +124,7 @@ fn bytes_are_there_when_they_have_arrived_and_say_when_they_did() {
 }
 
 #[test]
-fn of_what_a_reset_overtakes_a_prefix_arrives() {
+fn a_reset_lets_a_prefix_arrive() {
     let mut lengths = vec![];
     for seed in 0..60 {
         let mut network = Network::new(seed, Nanos::ZERO);
@@ -138,13 +138,13 @@ fn of_what_a_reset_overtakes_a_prefix_arrives() {
         }
         network.reset(client);
         assert_eq!(network.write(client, b"more"), Ok(4), "its end does not know yet");
-        settle(&mut network);
+        deliver_all(&mut network);
         let (read, last) = read_all(&mut network, server);
         assert!(sent.starts_with(&read), "seed {seed}");
         assert_eq!(last, Err(StreamError::Reset));
         assert_eq!(read_all(&mut network, client), (vec![], Err(StreamError::Reset)));
         assert_eq!(network.write(client, b"more"), Err(StreamError::Reset));
-        assert_eq!(network.gone(server), Some(Gone::Network));
+        assert_eq!(network.closed_by(server), Some(ClosedBy::Network));
         assert_eq!(network.counters().resets, 1);
         lengths.push(read.len());
     }
@@ -154,28 +154,28 @@ fn of_what_a_reset_overtakes_a_prefix_arrives() {
 }
 
 #[test]
-fn what_had_arrived_before_a_reset_is_still_there() {
+fn bytes_before_a_reset_remain_readable() {
     let mut network = Network::new(1, Nanos::ZERO);
     let (client, server) = connected(&mut network);
     network.write(client, b"arrived").unwrap();
-    settle(&mut network);
+    deliver_all(&mut network);
     network.reset(server);
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(read_all(&mut network, server), (b"arrived".to_vec(), Err(StreamError::Reset)));
 }
 
 #[test]
-fn resets_come_by_chance() {
+fn resets_occur_at_random() {
     let mut network = Network::new(1, Nanos::ZERO);
     let (client, server) = connected(&mut network);
     network.set_stream_faults(StreamFaults { reset_ppm: 1_000_000, ..StreamFaults::NONE });
     network.write(client, b"x").unwrap();
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(read_all(&mut network, server).1, Err(StreamError::Reset));
 }
 
 #[test]
-fn who_ends_sending_can_still_read() {
+fn reading_continues_after_a_half_close() {
     let mut network = Network::new(1, Nanos::ZERO);
     let (client, server) = connected(&mut network);
     network.write(client, b"last words").unwrap();
@@ -183,19 +183,19 @@ fn who_ends_sending_can_still_read() {
     network.end_sending(client);
     assert_eq!(network.counters().half_closes, 1, "the second says nothing new");
     assert_eq!(network.write(client, b"x"), Err(StreamError::NotConnected));
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(read_all(&mut network, server), (b"last words".to_vec(), Ok(StreamRead::End)));
-    assert_eq!(network.gone(server), Some(Gone::Peer));
+    assert_eq!(network.closed_by(server), Some(ClosedBy::Peer));
     network.write(server, b"an answer").unwrap();
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(read_all(&mut network, client), (b"an answer".to_vec(), Ok(StreamRead::Empty)));
     network.end_sending(server);
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(read_all(&mut network, client).1, Ok(StreamRead::End));
 }
 
 #[test]
-fn closed_with_bytes_unread_a_connection_is_reset() {
+fn closing_with_unread_bytes_resets() {
     for has_unread in [false, true] {
         let mut network = Network::new(1, Nanos::ZERO);
         let (client, server) = connected(&mut network);
@@ -203,7 +203,7 @@ fn closed_with_bytes_unread_a_connection_is_reset() {
             network.write(server, b"unread").unwrap();
         }
         network.close(client);
-        settle(&mut network);
+        deliver_all(&mut network);
         let expected = if has_unread { Err(StreamError::Reset) } else { Ok(StreamRead::End) };
         assert_eq!(read_all(&mut network, server), (vec![], expected));
         assert_eq!(network.counters().resets_by_close, u64::from(has_unread));
@@ -212,45 +212,45 @@ fn closed_with_bytes_unread_a_connection_is_reset() {
 }
 
 #[test]
-fn what_is_sent_to_a_closed_end_is_answered_by_a_reset() {
+fn sending_to_a_closed_end_is_answered_by_a_reset() {
     let mut network = Network::new(1, Nanos::ZERO);
     let (client, server) = connected(&mut network);
     network.close(client);
     assert_eq!(network.write(server, b"too late"), Ok(8));
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(network.write(server, b"x"), Err(StreamError::Reset));
 }
 
 #[test]
 fn a_listener_has_a_backlog() {
     let mut network = Network::new(1, Nanos::ZERO);
-    let (listener, _) = network.listen(SERVER, DOOR).unwrap();
-    let clients: Vec<SocketId> = (0..BACKLOG + 1).map(|_| network.connect(CLIENT, DOOR)).collect();
-    settle(&mut network);
+    let (listener, _) = network.listen(SERVER, SERVER_ADDRESS).unwrap();
+    let clients: Vec<SocketId> = (0..BACKLOG + 1).map(|_| network.connect(CLIENT, SERVER_ADDRESS)).collect();
+    deliver_all(&mut network);
     let (last, first) = clients.split_last().unwrap();
     assert!(first.iter().all(|client| network.poll_connected(*client) == Ok(true)), "at the bound");
     assert_eq!(network.poll_connected(*last), Err(StreamError::Refused), "one beyond");
     assert_eq!(network.counters().connections_above_backlog, 1);
     assert!(network.is_readable(listener));
     network.accept(listener).unwrap();
-    let another = network.connect(CLIENT, DOOR);
-    settle(&mut network);
+    let another = network.connect(CLIENT, SERVER_ADDRESS);
+    deliver_all(&mut network);
     assert_eq!(network.poll_connected(another), Ok(true), "room again");
     network.close(listener);
-    settle(&mut network);
+    deliver_all(&mut network);
     assert_eq!(read_all(&mut network, another).1, Ok(StreamRead::End), "it will never be accepted");
 }
 
 #[test]
-fn connections_are_refused_where_nobody_listens_or_by_chance() {
+fn connections_are_refused_without_a_listener_or_at_random() {
     let mut network = Network::new(1, Nanos::ZERO);
-    let nobody = network.connect(CLIENT, DOOR);
-    assert_eq!(network.poll_connected(nobody), Ok(false), "the answer is on its way");
+    let without_listener = network.connect(CLIENT, SERVER_ADDRESS);
+    assert_eq!(network.poll_connected(without_listener), Ok(false), "the answer is on its way");
     network.set_stream_faults(StreamFaults { refusal_ppm: 1_000_000, ..StreamFaults::NONE });
-    network.listen(SERVER, DOOR).unwrap();
-    let unlucky = network.connect(CLIENT, DOOR);
-    settle(&mut network);
-    for id in [nobody, unlucky] {
+    network.listen(SERVER, SERVER_ADDRESS).unwrap();
+    let at_random = network.connect(CLIENT, SERVER_ADDRESS);
+    deliver_all(&mut network);
+    for id in [without_listener, at_random] {
         assert_eq!(network.poll_connected(id), Err(StreamError::Refused));
     }
     let counters = network.counters();
@@ -260,12 +260,12 @@ fn connections_are_refused_where_nobody_listens_or_by_chance() {
 #[test]
 fn an_address_has_one_listener_and_port_0_takes_a_free_one() {
     let mut network = Network::new(1, Nanos::ZERO);
-    let (listener, _) = network.listen(SERVER, DOOR).unwrap();
-    assert_eq!(network.listen(SERVER, DOOR), Err(AddressInUse(DOOR)));
-    let any = SocketAddrV4::new(*DOOR.ip(), 0);
+    let (listener, _) = network.listen(SERVER, SERVER_ADDRESS).unwrap();
+    assert_eq!(network.listen(SERVER, SERVER_ADDRESS), Err(AddressInUse(SERVER_ADDRESS)));
+    let any = SocketAddrV4::new(*SERVER_ADDRESS.ip(), 0);
     let (_, one) = network.listen(SERVER, any).unwrap();
     let (_, other) = network.listen(SERVER, any).unwrap();
     assert!(one.port() != 0 && one.port() != other.port(), "{one}, {other}");
     network.close(listener);
-    assert!(network.listen(SERVER, DOOR).is_ok());
+    assert!(network.listen(SERVER, SERVER_ADDRESS).is_ok());
 }
