@@ -161,7 +161,7 @@ fn row_json(row: &Row) -> Value {
         "p999_ns": summary.p999_ns,
         "max_ns": summary.max_ns,
         "mean_ns": summary.mean_ns,
-        "words": row.words,
+        "words": row.description,
     })
 }
 

@@ -346,9 +346,9 @@ fn gaps_healed(counters: &ArbiterCounters, worst: BookHealth) -> Proof {
 
 /// For each message the hops add up to the span, in ticks.
 fn hops_sum(report: &Report) -> Proof {
-    let exercised: u64 = report.proofs.iter().map(|proof| proof.messages).sum();
-    let mismatches: u64 = report.proofs.iter().map(|proof| proof.mismatches).sum();
-    let holds = report.proofs.iter().all(tickpath_timing::Proof::holds);
+    let exercised: u64 = report.checks.iter().map(|proof| proof.messages).sum();
+    let mismatches: u64 = report.checks.iter().map(|proof| proof.mismatches).sum();
+    let holds = report.checks.iter().all(tickpath_timing::ReconciliationCheck::holds);
     let mut words =
         format!("the hops of each message add up to its span, to the tick, over {exercised} messages");
     if exercised == 0 {

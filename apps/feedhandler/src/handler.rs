@@ -180,7 +180,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let sources = &settings.snapshots;
         let login = LoginRequest::new(USER, "").expect("both are short enough");
         let recovery = ItchRecovery::new(login, sources.glimpse.is_some(), sources.channel.is_some());
-        let understudy = Understudy::new(tracer.understudy(), clock);
+        let understudy = Understudy::new(tracer.warm_up_instance(), clock);
         Ok(FeedHandler {
             handler: ChannelHandler {
                 lines,

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn its_packets_make_good_books_for_ever() {
         let (tracer, mut drain) = Trace::new(16);
-        let mut understudy = Understudy::new(tracer.understudy(), TscClock::system());
+        let mut understudy = Understudy::new(tracer.warm_up_instance(), TscClock::system());
         let mut updates = understudy.updates.sender.subscribe();
         for step in 1..=20_000 {
             understudy.run(Nanos(step));

@@ -140,7 +140,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         tracer: T,
     ) -> OrderGateway<T, N> {
         let first = settings.instruments.as_slice().first().map(|instrument| instrument.id);
-        let rehearsal = Rehearsal::new(settings.session, first, tracer.understudy());
+        let rehearsal = Rehearsal::new(settings.session, first, tracer.warm_up_instance());
         let requests = Requests::new(settings.session, requests);
         let (session, state) = (settings.session, OrderSession::new(settings.settle_after));
         let inbox =

@@ -91,7 +91,7 @@ fn traced(
     ticks
 }
 
-/// Joins whole trades and settles those of earlier rounds, like the drain of a busy system.
+/// Joins whole trades and finalises those of earlier rounds, like the drain of a busy system.
 fn joined_trades() -> impl FnMut() -> u64 {
     const RECORDS: u64 = 25;
     let trades = STAMPS / RECORDS;
@@ -110,9 +110,9 @@ fn joined_trades() -> impl FnMut() -> u64 {
         records.iter().for_each(|record| joiner.handle_stamp(*record));
         joiner.handle_timeout(tsc);
         let ticks = cpu::rdtsc_ordered() - start;
-        let settled = joiner.counters().tokens.settled();
-        assert!(next - settled <= 5 * trades, "settling keeps pace");
-        assert!(joiner.proofs().iter().all(|proof| proof.messages == settled && proof.holds()));
+        let finalised = joiner.counters().tokens.finalised();
+        assert!(next - finalised <= 5 * trades, "settling keeps pace");
+        assert!(joiner.checks().iter().all(|check| check.messages == finalised && check.holds()));
         ticks * STAMPS / (trades * RECORDS)
     }
 }

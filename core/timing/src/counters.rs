@@ -2,21 +2,21 @@
 
 use crate::{ENGINES_MAX, FEEDS_MAX, Hop};
 
-/// Results of the settled entries of one id space.
+/// Results of the finalised entries of one id space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryCounts {
-    /// Settled with every stamp that was expected.
+    /// Finalised with every stamp that was expected.
     pub complete: u64,
-    /// Settled with at least one stamp missing.
+    /// Finalised with at least one stamp missing.
     pub incomplete: u64,
-    /// Settled early because the table was full; also counted above. Remedy: a larger table.
+    /// Finalised early because the table was full; also counted above. Remedy: a larger table.
     pub displaced: u64,
 }
 
 impl EntryCounts {
-    /// Number of all settled entries.
+    /// Number of all finalised entries.
     #[must_use]
-    pub const fn settled(&self) -> u64 {
+    pub const fn finalised(&self) -> u64 {
         self.complete + self.incomplete
     }
 }
@@ -34,9 +34,9 @@ pub struct Counters {
     pub unknown_observer: u64,
     /// Repeated stamps and links; the first one counts.
     pub duplicates: u64,
-    /// Stamps and links that arrived after their message had settled. Remedy: a greater age.
+    /// Stamps and links that arrived after their message had finalised. Remedy: a greater age.
     pub late: u64,
-    /// Settled messages whose parent, by link, was no longer in its table. Remedy: a larger table.
+    /// Finalised messages whose parent, by link, was no longer in its table. Remedy: a larger table.
     pub orphans: u64,
     /// Market data messages.
     pub markets: EntryCounts,
@@ -57,7 +57,7 @@ impl Counters {
 
 /// The hops and observers with any stamp: those that a message is expected to have.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedHops {
     /// By [`Hop::index`].
     pub(crate) hops: [bool; Hop::COUNT],
     pub(crate) feeds: [bool; FEEDS_MAX],

@@ -13,7 +13,7 @@ pub(crate) const COMMAND_HOPS: [Hop; 6] = [Hop::T2, Hop::T3, Hop::T4t, Hop::T5t,
 pub(crate) const TOKEN_HOPS: [Hop; 9] =
     [Hop::T1k, Hop::T1, Hop::T10, Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8t, Hop::T9t];
 
-/// Pairs that are recorded, and kept for the reconciliation check, when a command settles.
+/// Pairs that are recorded, and kept for the reconciliation check, when a command finalises.
 pub(crate) const COMMAND_PAIRS: [Pair; 6] =
     [Pair::T1T2, Pair::T2T3, Pair::T3T4t, Pair::T4tT5t, Pair::T5tT6tw, Pair::T6twT6t];
 
@@ -52,10 +52,10 @@ where
     }
 }
 
-fn keep_first(place: &mut u64, tsc: u64) -> bool {
-    let is_first = *place == 0;
+fn keep_first(slot: &mut u64, tsc: u64) -> bool {
+    let is_first = *slot == 0;
     if is_first {
-        *place = tsc;
+        *slot = tsc;
     }
     is_first
 }
@@ -104,7 +104,7 @@ impl MarketEntry {
     }
 
     /// Adds the times of the path through one feed handler and engine.
-    pub(crate) fn copy_way(&self, id: MarketId, stamps: &mut Stamps) {
+    pub(crate) fn copy_path(&self, id: MarketId, stamps: &mut Stamps) {
         self.copy_feed(id.feed(), stamps);
         stamps.set(Hop::T9, self.engines[usize::from(id.engine())].t9);
     }

@@ -98,11 +98,11 @@ impl fmt::Display for Hop {
 }
 
 macro_rules! functions {
-    ($($function:ident $name:literal $words:literal,)*) => {
+    ($($function:ident $name:literal $description:literal,)*) => {
         tickpath_types::enumerated! {
             /// A function whose time is taken separately from any message; the caller samples.
             pub enum Function {
-                $(#[doc = $words] $function,)*
+                $(#[doc = $description] $function,)*
             }
         }
 
@@ -116,7 +116,7 @@ macro_rules! functions {
             /// Description of the function.
             #[must_use]
             pub const fn describe(self) -> &'static str {
-                match self { $(Function::$function => $words,)* }
+                match self { $(Function::$function => $description,)* }
             }
         }
     };

@@ -3,13 +3,13 @@
 use tickpath_lockfree::records;
 use tickpath_types::{Nanos, Sequence};
 
-use crate::counters::{Counters, EntryCounts, Seen};
+use crate::counters::{Counters, EntryCounts, ObservedHops};
 use crate::entries::{CommandEntry, MarketEntry, TokenEntry};
 use crate::series::Series;
-use crate::table::{Entered, Slot, Table};
+use crate::table::{EnterResult, Slot, Table};
 use crate::trades::Trades;
 use crate::{
-    Calibration, CommandId, ENGINES_MAX, FEEDS_MAX, Function, Hop, IdSpace, MarketId, Pair, Proof, Span,
+    Calibration, CommandId, ENGINES_MAX, FEEDS_MAX, Function, Hop, IdSpace, MarketId, Pair, ReconciliationCheck, Span,
     Stamp, StampKind, Token, TraceId,
 };
 
@@ -17,14 +17,14 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinerConfig {
     /// Capacity for market data messages, rounded up to a power of two; 300 bytes each. At the bound the
-    /// oldest settles early and is counted. Should hold the messages of a little more than `age`.
+    /// oldest finalises early and is counted. Should hold the messages of a little more than `age`.
     pub market_capacity: usize,
     /// Capacity for commands, likewise; 200 bytes each.
     pub command_capacity: usize,
     /// Capacity for order tokens, likewise; 150 bytes each.
     pub token_capacity: usize,
-    /// Time from the first record of an order token until it settles; market data messages and commands
-    /// settle after half of it, so that a token's references have settled before. A later stamp is counted
+    /// Time from the first record of an order token until it finalises; market data messages and commands
+    /// finalise after half of it, so that a token's references have finalised before. A later stamp is counted
     /// and not joined.
     pub age: Nanos,
 }
@@ -44,14 +44,14 @@ impl Default for JoinerConfig {
 /// Joins stamps by id into the times of hops, spans and functions.
 ///
 /// Accepts the records of all rings, in any interleaving of the rings and each ring in its order. A table
-/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it *settles*:
+/// holds each message's data by its id. Once the message is old enough, or its slot is needed, it *finalises*:
 /// the times between its hops are recorded, missing stamps are counted, and the entry remains readable for
 /// the messages that refer to it. Adjacent times never join stamps.
 ///
 /// One joiner follows one market data session, one command log, up to [`FEEDS_MAX`] feed handlers and
 /// [`ENGINES_MAX`] engines. All memory, some 40 MiB by default, is allocated at creation.
 ///
-/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever seen. The
+/// A message is *complete* when it has a stamp of every hop, feed handler and engine that was ever observed. The
 /// kernel's times are optional. A token needs the client's stamps only when it has one, and the engine's only
 /// when it has a trigger: other clients may not be traced.
 pub struct Joiner {
@@ -64,14 +64,14 @@ pub struct Joiner {
     pub(crate) functions: Vec<Series>,
     pub(crate) trades: Trades,
     /// Reconciliation checks of tick to trade, venue response and order round trip.
-    pub(crate) proofs: [Proof; 3],
+    pub(crate) checks: [ReconciliationCheck; 3],
     /// The spans since the last update of a live view.
     pub(crate) latest: Vec<Series>,
     pub(crate) counters: Counters,
-    pub(crate) seen: Seen,
+    pub(crate) observed: ObservedHops,
     /// First and last stamped time, in ticks.
     pub(crate) stamped: [u64; 2],
-    /// Age in ticks at which a token settles.
+    /// Age in ticks at which a token finalises.
     age: u64,
     /// The latest time given or stamped: the start time of new entries.
     now: u64,
@@ -94,20 +94,20 @@ impl Joiner {
             spans: series(Span::COUNT),
             functions: series(Function::COUNT),
             trades: Trades::new(),
-            proofs: [Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip].map(Proof::new),
+            checks: [Span::TickToTrade, Span::VenueResponse, Span::OrderRoundTrip].map(ReconciliationCheck::new),
             latest: series(Span::COUNT),
             counters: Counters::default(),
-            seen: Seen::default(),
+            observed: ObservedHops::default(),
             stamped: [u64::MAX, 0],
             age: calibration.ticks(config.age),
             now: 0,
         }
     }
 
-    /// Handles up to `max_per_ring` records of each ring, then settles entries that are old enough at `now`,
+    /// Handles up to `max_per_ring` records of each ring, then finalises entries that are old enough at `now`,
     /// in ticks. Returns the number of records.
     ///
-    /// While a ring delivers its maximum nothing settles, as its waiting records are not late; so
+    /// While a ring delivers its maximum nothing finalises, as its waiting records are not late; so
     /// `max_per_ring` should be well above a ring's records between two rounds.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
@@ -139,29 +139,29 @@ impl Joiner {
         }
     }
 
-    /// Settles entries that are old enough at `now`, in ticks; call it when all rings have been emptied. Age
+    /// Finalises entries that are old enough at `now`, in ticks; call it when all rings have been emptied. Age
     /// counts from the latest known time when an entry's first record arrived.
     pub fn handle_timeout(&mut self, now: u64) {
         self.now = self.now.max(now);
-        self.settle_before(now.saturating_sub(self.age / 2), now.saturating_sub(self.age));
+        self.finalise_before(now.saturating_sub(self.age / 2), now.saturating_sub(self.age));
     }
 
-    /// Settles the market data messages and commands, and the tokens, that were entered before these times.
-    fn settle_before(&mut self, causes: u64, tokens: u64) {
+    /// Finalises the market data messages and commands, and the tokens, that were entered before these times.
+    fn finalise_before(&mut self, causes: u64, tokens: u64) {
         while let Some(slot) = self.markets.oldest_before(causes) {
-            self.settle_market(slot);
+            self.finalise_market(slot);
         }
         while let Some(slot) = self.commands.oldest_before(causes) {
-            self.settle_command(slot);
+            self.finalise_command(slot);
         }
         while let Some(slot) = self.tokens.oldest_before(tokens) {
-            self.settle_token(slot);
+            self.finalise_token(slot);
         }
     }
 
-    /// Settles everything and removes all ids: at the end, and before ids restart at 1. Results remain.
+    /// Finalises everything and removes all ids: at the end, and before ids restart at 1. Results remain.
     pub fn finish(&mut self) {
-        self.settle_before(u64::MAX, u64::MAX);
+        self.finalise_before(u64::MAX, u64::MAX);
         self.markets.clear();
         self.commands.clear();
         self.tokens.clear();
@@ -175,8 +175,8 @@ impl Joiner {
 
     /// The reconciliation checks: the sum of the hops equals the span, one for each checked span.
     #[must_use]
-    pub const fn proofs(&self) -> [Proof; 3] {
-        self.proofs
+    pub const fn checks(&self) -> [ReconciliationCheck; 3] {
+        self.checks
     }
 
     fn on_hop(&mut self, hop: Hop, id: u64, tsc: u64) {
@@ -195,7 +195,7 @@ impl Joiner {
             }
         };
         if let Some(is_first) = is_first {
-            self.seen.hops[hop.index()] = true;
+            self.observed.hops[hop.index()] = true;
             self.count_duplicate(is_first);
         }
     }
@@ -206,8 +206,8 @@ impl Joiner {
         }
         let slot = self.market(id)?;
         match hop {
-            Hop::T7 | Hop::T8 => self.seen.feeds[usize::from(id.feed())] = true,
-            Hop::T9 => self.seen.engines[usize::from(id.engine())] = true,
+            Hop::T7 | Hop::T8 => self.observed.feeds[usize::from(id.feed())] = true,
+            Hop::T9 => self.observed.engines[usize::from(id.engine())] = true,
             _ => {}
         }
         Some(self.markets.entry_mut(slot).keep(hop, id, tsc))
@@ -252,7 +252,7 @@ impl Joiner {
 
     fn market(&mut self, id: MarketId) -> Option<Slot> {
         let key = id.sequence().0;
-        self.enter(key, |joiner| (&mut joiner.markets, &mut joiner.counters.markets), Joiner::settle_market)
+        self.enter(key, |joiner| (&mut joiner.markets, &mut joiner.counters.markets), Joiner::finalise_market)
     }
 
     fn command(&mut self, id: CommandId) -> Option<Slot> {
@@ -260,35 +260,35 @@ impl Joiner {
         self.enter(
             key,
             |joiner| (&mut joiner.commands, &mut joiner.counters.commands),
-            Joiner::settle_command,
+            Joiner::finalise_command,
         )
     }
 
     fn token(&mut self, id: Token) -> Option<Slot> {
         let key = id.bits();
-        self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::settle_token)
+        self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::finalise_token)
     }
 
-    /// The live entry of an id; `None`, and counted, when it has settled.
+    /// The live entry of an id; `None`, and counted, when it has finalised.
     #[inline]
     fn enter<E: Clone + Default>(
         &mut self,
         key: u64,
         table: fn(&mut Joiner) -> (&mut Table<E>, &mut EntryCounts),
-        settle: fn(&mut Joiner, Slot),
+        finalise: fn(&mut Joiner, Slot),
     ) -> Option<Slot> {
         let now = self.now;
         loop {
             let (entries, counts) = table(self);
             match entries.enter(key, now) {
-                Entered::Live(slot) => return Some(slot),
-                Entered::Settled => {
+                EnterResult::Live(slot) => return Some(slot),
+                EnterResult::Finalised => {
                     self.counters.late += 1;
                     return None;
                 }
-                Entered::Full(oldest) => {
+                EnterResult::Full(oldest) => {
                     counts.displaced += 1;
-                    settle(self, oldest);
+                    finalise(self, oldest);
                 }
             }
         }
@@ -296,8 +296,8 @@ impl Joiner {
 }
 
 /// Keeps the first of several links; false when there was one already.
-fn link<T>(place: &mut Option<T>, parent: T) -> bool {
-    let is_first = place.is_none();
-    place.get_or_insert(parent);
+fn link<T>(slot: &mut Option<T>, parent: T) -> bool {
+    let is_first = slot.is_none();
+    slot.get_or_insert(parent);
     is_first
 }

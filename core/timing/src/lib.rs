@@ -37,7 +37,7 @@
 //!
 //! let report = joiner.report();
 //! assert_eq!(report.row("tick_to_trade").unwrap().summary.count, 1);
-//! assert!(report.proofs[0].holds() && report.proofs[0].messages == 1);
+//! assert!(report.checks[0].holds() && report.checks[0].messages == 1);
 //! assert!(report.to_string().contains("tick_to_trade               T7 to T12 "));
 //! ```
 //!
@@ -51,11 +51,11 @@ mod hop;
 mod id;
 mod joiner;
 mod measure;
-mod proof;
+mod reconciliation;
 mod render;
 mod report;
 mod series;
-mod settle;
+mod finalise;
 mod stamp;
 mod table;
 mod tracer;
@@ -67,8 +67,8 @@ pub use hop::{Function, Hop, IdSpace};
 pub use id::{CommandId, ENGINES_MAX, FEEDS_MAX, MarketId, Token, TraceId};
 pub use joiner::{Joiner, JoinerConfig};
 pub use measure::{Group, Pair, Span};
-pub use proof::Proof;
-pub use report::{LiveSpan, Report, Row, Step, TradeStory};
+pub use reconciliation::ReconciliationCheck;
+pub use report::{LiveSpan, Report, Row, TimelineStep, TradeTimeline};
 pub use series::{DURATION_NS_MAX, Summary};
 pub use stamp::{Stamp, StampKind};
 pub use tracer::{NoTrace, Sampler, Trace, Tracer};

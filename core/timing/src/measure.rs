@@ -42,12 +42,12 @@ impl Group {
 macro_rules! measures {
     (
         $(#[$enum_doc:meta])* $enum:ident
-        $($measure:ident $name:literal $from:ident $to:ident $group:ident $words:literal,)*
+        $($measure:ident $name:literal $from:ident $to:ident $group:ident $description:literal,)*
     ) => {
         tickpath_types::enumerated! {
             $(#[$enum_doc])*
             pub enum $enum {
-                $(#[doc = $words] $measure,)*
+                $(#[doc = $description] $measure,)*
             }
         }
 
@@ -79,7 +79,7 @@ macro_rules! measures {
             /// Description of the work in this time.
             #[must_use]
             pub const fn describe(self) -> &'static str {
-                match self { $($enum::$measure => $words,)* }
+                match self { $($enum::$measure => $description,)* }
             }
         }
     };

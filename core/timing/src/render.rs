@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{EntryCounts, Group, Proof, Report, Row, Span, Step, TradeStory};
+use crate::{EntryCounts, Group, ReconciliationCheck, Report, Row, Span, TimelineStep, TradeTimeline};
 
 /// Width of the bars of a trade's timeline.
 const BAR_WIDTH: usize = 38;
@@ -13,16 +13,16 @@ const LEGEND: &str = "\
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(story) = &self.median_trade {
-            writeln!(f, "A trade like the median one\n{story}")?;
+        if let Some(timeline) = &self.median_trade {
+            writeln!(f, "A trade like the median one\n{timeline}")?;
         }
         let counters = &self.counters;
         writeln!(
             f,
             "{} market data messages, {} commands and {} order requests in {}.",
-            counters.markets.settled(),
-            counters.commands.settled(),
-            counters.tokens.settled(),
+            counters.markets.finalised(),
+            counters.commands.finalised(),
+            counters.tokens.finalised(),
             self.elapsed
         )?;
         writeln!(f, "{LEGEND}")?;
@@ -31,8 +31,8 @@ impl fmt::Display for Report {
         }
         self.fmt_negatives(f)?;
         writeln!(f)?;
-        for proof in &self.proofs {
-            writeln!(f, "{proof}")?;
+        for check in &self.checks {
+            writeln!(f, "{check}")?;
         }
         self.fmt_counters(f)
     }
@@ -81,7 +81,7 @@ impl Report {
         write!(f, "Complete:")?;
         for (name, counts) in spaces {
             let EntryCounts { complete, displaced, .. } = counts;
-            write!(f, "\n  {complete} of {} {name} ({displaced} displaced)", counts.settled())?;
+            write!(f, "\n  {complete} of {} {name} ({displaced} displaced)", counts.finalised())?;
         }
         writeln!(f, "\n  {} parents lost", counters.orphans)?;
         let mut missing = counters.missing().peekable();
@@ -110,8 +110,8 @@ fn label(row: &Row) -> String {
     let span = Span::ALL.iter().find(|span| span.name() == row.name);
     match (row.group, span) {
         (Group::Span, Some(span)) => format!("{:<28}{} to {}", row.name, span.from(), span.to()),
-        (Group::Function, _) => format!("{:<16}{}", row.name, row.words),
-        _ => format!("{:<9}{}", row.name, row.words),
+        (Group::Function, _) => format!("{:<16}{}", row.name, row.description),
+        _ => format!("{:<9}{}", row.name, row.description),
     }
 }
 
@@ -120,7 +120,7 @@ fn columns(label: &str, [count, p50, p99, p999, max]: [String; 5]) -> String {
     format!("  {label:<47}{count:>9}{p50:>10}{p99:>10}{p999:>11}{max:>11}")
 }
 
-impl fmt::Display for TradeStory {
+impl fmt::Display for TradeTimeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "  session {}, order {}", self.token.session(), self.token.user_ref())?;
         if let Some(trigger) = self.trigger {
@@ -144,9 +144,9 @@ impl fmt::Display for TradeStory {
     }
 }
 
-impl fmt::Display for Proof {
+impl fmt::Display for ReconciliationCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Proof { span, messages, mismatches, hops_ticks, span_ticks } = self;
+        let ReconciliationCheck { span, messages, mismatches, hops_ticks, span_ticks } = self;
         let name = span.name();
         match (messages, self.holds()) {
             (0, _) => write!(f, "{name}: no order request with every hop to check the sum of hops on."),
@@ -169,7 +169,7 @@ fn micros(ns: i64) -> String {
 }
 
 /// A step's position in its trade, to scale; at least one mark wide.
-fn bar(step: &Step, total_ns: i64) -> String {
+fn bar(step: &TimelineStep, total_ns: i64) -> String {
     let column = |ns: i64| {
         let share = ns.clamp(0, total_ns) as f64 / total_ns.max(1) as f64;
         (share * BAR_WIDTH as f64).round() as usize
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn bars_are_to_scale_and_never_empty_or_outside() {
         let bar_of = |start_ns, duration_ns| {
-            let bar = bar(&Step { pair: Pair::T7T8, start_ns, duration_ns }, 4_000);
+            let bar = bar(&TimelineStep { pair: Pair::T7T8, start_ns, duration_ns }, 4_000);
             assert_eq!(bar.len(), BAR_WIDTH);
             (bar.find('#').expect("a mark"), bar.matches('#').count())
         };
@@ -200,13 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_proof_says_so() {
-        let mut proof = Proof::new(Span::TickToTrade);
-        assert!(proof.to_string().contains("no order request with every hop"));
-        proof.check([Some(3)], Some(3));
-        assert!(proof.to_string().contains("for each of 1 order requests (3 ticks)"));
-        proof.check([Some(3)], Some(4));
-        assert!(proof.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 order requests"));
+    fn a_failed_check_is_reported() {
+        let mut check = ReconciliationCheck::new(Span::TickToTrade);
+        assert!(check.to_string().contains("no order request with every hop"));
+        check.check([Some(3)], Some(3));
+        assert!(check.to_string().contains("for each of 1 order requests (3 ticks)"));
+        check.check([Some(3)], Some(4));
+        assert!(check.to_string().contains("HOPS DO NOT ADD UP for 1 of 2 order requests"));
         assert_eq!([-12_345, 85, 60_000_000_000].map(micros), ["-12.345", "0.085", "60000000.000"]);
     }
 }

@@ -4,7 +4,7 @@ use tickpath_types::Nanos;
 
 use crate::joiner::Joiner;
 use crate::trades::Trade;
-use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, Proof, Span, Summary, Token};
+use crate::{CommandId, Counters, Function, Group, Hop, MarketId, Pair, ReconciliationCheck, Span, Summary, Token};
 
 /// All results from a run's stamps. All times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,11 +15,11 @@ pub struct Report {
     /// omitted.
     pub rows: Vec<Row>,
     /// The reconciliation checks of hops and spans.
-    pub proofs: [Proof; 3],
+    pub checks: [ReconciliationCheck; 3],
     /// Counters of seen and unjoined records.
     pub counters: Counters,
     /// Of the latest trades, the one nearest to the median of all.
-    pub median_trade: Option<TradeStory>,
+    pub median_trade: Option<TradeTimeline>,
 }
 
 /// One line of the report.
@@ -30,14 +30,14 @@ pub struct Row {
     /// Group of the row.
     pub group: Group,
     /// Description of the work in this time.
-    pub words: &'static str,
+    pub description: &'static str,
     /// Statistics of the row.
     pub summary: Summary,
 }
 
 /// The timeline of one trade.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TradeStory {
+pub struct TradeTimeline {
     /// The order.
     pub token: Token,
     /// The market data message that triggered it.
@@ -45,14 +45,14 @@ pub struct TradeStory {
     /// The resulting command.
     pub command: Option<CommandId>,
     /// Steps in order, without a gap; they add up to `total_ns`.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TimelineStep>,
     /// Time from the first hop to the last.
     pub total_ns: i64,
 }
 
 /// One step of a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TimelineStep {
     /// The two hops of the step.
     pub pair: Pair,
     /// Start time, from the start of the trade.
@@ -66,11 +66,11 @@ pub struct Step {
 pub struct LiveSpan {
     /// The span.
     pub span: Span,
-    /// Number settled since the last update.
+    /// Number finalised since the last update.
     pub count: u64,
     /// The median since the last update, in nanoseconds; 0 when there was none.
     pub p50_ns: i64,
-    /// Number settled since the start.
+    /// Number finalised since the start.
     pub total_count: u64,
     /// The median since the start, in nanoseconds; 0 when there was none.
     pub total_p50_ns: i64,
@@ -81,7 +81,7 @@ pub struct LiveSpan {
 }
 
 /// The path of a trade where the venue is traced too: network time counts from the beginning of the write.
-const WAY_BY_VENUE: [Pair; 14] = [
+const VENUE_PATH: [Pair; 14] = [
     Pair::T7T8,
     Pair::T8T9,
     Pair::T9T10,
@@ -98,7 +98,7 @@ const WAY_BY_VENUE: [Pair; 14] = [
     Pair::T8tT9t,
 ];
 /// The path of a trade where only the trader is traced.
-const WAY_TO_WRITE: [Pair; 6] =
+const TRADER_PATH: [Pair; 6] =
     [Pair::T7T8, Pair::T8T9, Pair::T9T10, Pair::T10T11, Pair::T11T12w, Pair::T12wT12];
 
 impl Joiner {
@@ -123,21 +123,21 @@ impl Joiner {
         })
     }
 
-    /// The results of everything that has settled. Allocates: call it at the end, or off the hot path.
+    /// The results of everything that has finalised. Allocates: call it at the end, or off the hot path.
     #[must_use]
     pub fn report(&self) -> Report {
         Report {
             elapsed: self.calibration.nanos(self.stamped[1].saturating_sub(self.stamped[0])),
             rows: self.rows(),
-            proofs: self.proofs(),
+            checks: self.checks(),
             counters: self.counters,
-            median_trade: self.median_trade().map(|trade| self.story(trade)),
+            median_trade: self.median_trade().map(|trade| self.timeline(trade)),
         }
     }
 
     /// The timeline of a trade.
-    fn story(&self, trade: &Trade) -> TradeStory {
-        let way: &[Pair] = if trade.at(Hop::T1).is_some() { &WAY_BY_VENUE } else { &WAY_TO_WRITE };
+    fn timeline(&self, trade: &Trade) -> TradeTimeline {
+        let path: &[Pair] = if trade.at(Hop::T1).is_some() { &VENUE_PATH } else { &TRADER_PATH };
         let start = trade.at(Hop::T7).unwrap_or_default();
         let since_start = |hop| {
             let ticks = trade.at(hop)?.wrapping_sub(start) as i64;
@@ -145,10 +145,10 @@ impl Joiner {
         };
         let step = |pair: &Pair| {
             let (start_ns, end_ns) = (since_start(pair.from())?, since_start(pair.to())?);
-            Some(Step { pair: *pair, start_ns, duration_ns: end_ns - start_ns })
+            Some(TimelineStep { pair: *pair, start_ns, duration_ns: end_ns - start_ns })
         };
-        let steps: Vec<Step> = way.iter().map_while(step).collect();
-        TradeStory {
+        let steps: Vec<TimelineStep> = path.iter().map_while(step).collect();
+        TradeTimeline {
             token: trade.token,
             trigger: trade.trigger,
             command: trade.command,
@@ -180,7 +180,7 @@ impl Joiner {
         // Pairs are declared group by group, so this is the order of the groups.
         let rows = spans.chain(pairs).chain(functions);
         let rows =
-            rows.map(|(name, group, words, series)| Row { name, group, words, summary: series.summary() });
+            rows.map(|(name, group, description, series)| Row { name, group, description, summary: series.summary() });
         rows.filter(|row| row.summary.count > 0).collect()
     }
 }

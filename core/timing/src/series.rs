@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_a_small_series_are_exact() {
+    fn a_small_series_is_exact() {
         let summary = series(&[10, 20, 30, 40]).summary();
         assert_eq!((summary.count, summary.negatives, summary.above), (4, 0, 0));
         assert_eq!((summary.min_ns, summary.p50_ns, summary.p90_ns, summary.max_ns), (10, 20, 40, 40));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn negatives_take_part_in_every_figure() {
+    fn negatives_count_in_every_statistic() {
         let summary = series(&[-100, -50, 0, 30]).summary();
         assert_eq!((summary.count, summary.negatives), (4, 2));
         assert_eq!((summary.min_ns, summary.max_ns), (-100, 30));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_mean_nothing_are_told_apart() {
+    fn unknown_codes_are_not_decoded() {
         let known =
             (0..=u8::MAX).filter(|code| Stamp([u64::from(*code) << ID_BITS, 1]).decode().is_some()).count();
         assert_eq!(known, Hop::COUNT + 3 + Function::COUNT);

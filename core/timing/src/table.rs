@@ -1,8 +1,8 @@
-//! Entries found by id, in fixed memory, settled in the order of entry.
+//! Entries found by id, in fixed memory, finalised in the order of entry.
 //!
 //! A set-associative table: an id has [`WAYS`] possible slots. Dense ids fill the table to the last slot, and
-//! colliding ids of several clients rarely displace one another. An entry is *live* until it is settled; a
-//! settled one remains readable until its slot is needed.
+//! colliding ids of several clients rarely displace one another. An entry is *live* until it is finalised; a
+//! finalised one remains readable until its slot is needed.
 
 /// Number of slots that an id may use.
 const WAYS: usize = 4;
@@ -15,19 +15,19 @@ pub(crate) type Slot = u32;
 
 /// The result of looking up or entering an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entered {
+pub(crate) enum EnterResult {
     /// The live entry of the id, possibly new.
     Live(Slot),
-    /// The id's entry is settled.
-    Settled,
-    /// All slots are taken by live entries, of which this is the oldest: settle it and enter again.
+    /// The id's entry is finalised.
+    Finalised,
+    /// All slots are taken by live entries, of which this is the oldest: finalise it and enter again.
     Full(Slot),
 }
 
 #[derive(Clone, Copy)]
 struct Node {
     /// Time of entry, on the clock of the caller.
-    born: u64,
+    entered_at: u64,
     /// Sequence number of the entry.
     order: u64,
     /// Neighbours in the list of live entries, oldest first.
@@ -51,7 +51,7 @@ impl<E: Clone + Default> Table<E> {
     pub(crate) fn new(capacity: usize) -> Table<E> {
         let capacity = capacity.max(WAYS).next_power_of_two();
         assert!(capacity <= 1 << 28, "a table holds at most 2^28 entries");
-        let node = Node { born: 0, order: 0, older: NIL, newer: NIL, is_live: false };
+        let node = Node { entered_at: 0, order: 0, older: NIL, newer: NIL, is_live: false };
         Table {
             keys: vec![[EMPTY; WAYS]; capacity / WAYS],
             nodes: vec![node; capacity],
@@ -63,20 +63,20 @@ impl<E: Clone + Default> Table<E> {
     }
 
     /// The live entry of `key`, created if there is none.
-    pub(crate) fn enter(&mut self, key: u64, now: u64) -> Entered {
+    pub(crate) fn enter(&mut self, key: u64, now: u64) -> EnterResult {
         let set = self.set(key);
         if let Some(slot) = self.find_in(set, key) {
-            return if self.is_live(slot) { Entered::Live(slot) } else { Entered::Settled };
+            return if self.is_live(slot) { EnterResult::Live(slot) } else { EnterResult::Finalised };
         }
-        let slot = self.place_in(set);
+        let slot = self.slot_in(set);
         if self.is_live(slot) {
-            return Entered::Full(slot);
+            return EnterResult::Full(slot);
         }
         self.occupy(slot, key, now);
-        Entered::Live(slot)
+        EnterResult::Live(slot)
     }
 
-    /// The entry of `key`, live or settled.
+    /// The entry of `key`, live or finalised.
     pub(crate) fn find(&self, key: u64) -> Option<&E> {
         self.find_in(self.set(key), key).map(|slot| self.entry(slot))
     }
@@ -96,11 +96,11 @@ impl<E: Clone + Default> Table<E> {
 
     /// The live entry that was entered first, if that was before `deadline`.
     pub(crate) fn oldest_before(&self, deadline: u64) -> Option<Slot> {
-        (self.oldest != NIL && self.nodes[self.oldest as usize].born < deadline).then_some(self.oldest)
+        (self.oldest != NIL && self.nodes[self.oldest as usize].entered_at < deadline).then_some(self.oldest)
     }
 
-    /// Settles a live entry.
-    pub(crate) fn settle(&mut self, slot: Slot) {
+    /// Finalises a live entry.
+    pub(crate) fn finalise(&mut self, slot: Slot) {
         let Node { older, newer, is_live, .. } = self.nodes[slot as usize];
         assert!(is_live, "an entry settles once");
         match older {
@@ -114,7 +114,7 @@ impl<E: Clone + Default> Table<E> {
         self.nodes[slot as usize].is_live = false;
     }
 
-    /// Removes all entries, which must be settled.
+    /// Removes all entries, which must be finalised.
     pub(crate) fn clear(&mut self) {
         assert!(self.oldest == NIL, "live entries are settled first");
         self.keys.fill([EMPTY; WAYS]);
@@ -135,8 +135,8 @@ impl<E: Clone + Default> Table<E> {
         Some((set * WAYS + way) as Slot)
     }
 
-    /// Slot for a new entry of the set: an empty one, else the oldest settled, else the oldest.
-    fn place_in(&self, set: usize) -> Slot {
+    /// Slot for a new entry of the set: an empty one, else the oldest finalised, else the oldest.
+    fn slot_in(&self, set: usize) -> Slot {
         let first = set * WAYS;
         let way = (0..WAYS)
             .min_by_key(|way| {
@@ -151,7 +151,7 @@ impl<E: Clone + Default> Table<E> {
         self.keys[slot as usize / WAYS][slot as usize % WAYS] = key;
         self.entries[slot as usize] = E::default();
         self.nodes[slot as usize] =
-            Node { born: now, order: self.entered, older: self.newest, newer: NIL, is_live: true };
+            Node { entered_at: now, order: self.entered, older: self.newest, newer: NIL, is_live: true };
         self.entered += 1;
         match self.newest {
             NIL => self.oldest = slot,
@@ -167,52 +167,52 @@ mod tests {
 
     fn live(table: &mut Table<u64>, key: u64, now: u64) -> Slot {
         match table.enter(key, now) {
-            Entered::Live(slot) => slot,
+            EnterResult::Live(slot) => slot,
             other => panic!("{key}: {other:?}"),
         }
     }
 
     #[test]
-    fn dense_ids_fill_the_table_and_one_more_asks_for_the_oldest() {
+    fn dense_ids_fill_the_table() {
         let mut table: Table<u64> = Table::new(16);
         let slots: Vec<Slot> = (100..116).map(|key| live(&mut table, key, key)).collect();
-        assert_eq!(table.enter(116, 116), Entered::Full(slots[0]));
-        table.settle(slots[0]);
+        assert_eq!(table.enter(116, 116), EnterResult::Full(slots[0]));
+        table.finalise(slots[0]);
         assert!(table.find(100).is_some(), "settled entries stay readable");
-        assert_eq!(table.enter(100, 116), Entered::Settled);
+        assert_eq!(table.enter(100, 116), EnterResult::Finalised);
         assert_eq!(live(&mut table, 116, 116), slots[0]);
         assert!(table.find(100).is_none());
         assert_eq!(table.find(116), Some(&0), "a new entry starts empty");
     }
 
     #[test]
-    fn entries_come_back_by_age_whatever_was_settled_between() {
+    fn entries_are_returned_by_age() {
         let mut table: Table<u64> = Table::new(8);
         let slots: Vec<Slot> = (0..5).map(|key| live(&mut table, key, 10 * key)).collect();
-        table.settle(slots[2]);
-        table.settle(slots[4]);
+        table.finalise(slots[2]);
+        table.finalise(slots[4]);
         let mut order = Vec::new();
         assert_eq!(table.oldest_before(0), None);
         while let Some(slot) = table.oldest_before(30) {
             order.push(table.key(slot));
-            table.settle(slot);
+            table.finalise(slot);
         }
         assert_eq!(order, [0, 1]);
         assert_eq!(table.oldest_before(u64::MAX), Some(slots[3]));
-        table.settle(slots[3]);
+        table.finalise(slots[3]);
         live(&mut table, 9, 90);
         assert_eq!(table.oldest_before(u64::MAX).map(|slot| table.key(slot)), Some(9));
     }
 
     #[test]
-    fn settled_places_are_taken_before_live_ones() {
+    fn finalised_slots_are_reused_before_live_ones() {
         let mut table: Table<u64> = Table::new(4);
         let slots: Vec<Slot> = (0..4).map(|key| live(&mut table, key, 0)).collect();
-        table.settle(slots[2]);
-        table.settle(slots[1]);
+        table.finalise(slots[2]);
+        table.finalise(slots[1]);
         assert_eq!(live(&mut table, 7, 0), slots[1], "the settled entry that came first");
         assert_eq!(live(&mut table, 8, 0), slots[2]);
-        assert_eq!(table.enter(9, 0), Entered::Full(slots[0]));
+        assert_eq!(table.enter(9, 0), EnterResult::Full(slots[0]));
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let mut table: Table<u64> = Table::new(4);
         let slot = live(&mut table, 5, 0);
         *table.entry_mut(slot) = 77;
-        table.settle(slot);
+        table.finalise(slot);
         table.clear();
         assert!(table.find(5).is_none());
         let slot = live(&mut table, 5, 0);

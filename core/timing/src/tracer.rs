@@ -47,7 +47,7 @@ pub trait Tracer {
     /// A warm-up tracer of the same kind, without a reader. Its stamps must be [discarded](Self::discard)
     /// after each warm-up, otherwise its ring fills up.
     #[must_use]
-    fn understudy(&self) -> Self;
+    fn warm_up_instance(&self) -> Self;
 
     /// Discards the stamps since the latest [`flush`](Self::flush), where possible.
     #[inline(always)]
@@ -59,7 +59,7 @@ pub trait Tracer {
 }
 
 /// Records of a warm-up ring: at least four times those of a warm-up, so that all of them can be discarded.
-const UNDERSTUDY_CAPACITY: usize = 1 << 9;
+const WARM_UP_CAPACITY: usize = 1 << 9;
 
 /// Writes stamps into a separate ring, which the drain empties off the hot path.
 ///
@@ -121,8 +121,8 @@ impl Tracer for Trace {
         self.ring.push(Stamp::time(function, ticks));
     }
 
-    fn understudy(&self) -> Self {
-        Trace::new(UNDERSTUDY_CAPACITY).0
+    fn warm_up_instance(&self) -> Self {
+        Trace::new(WARM_UP_CAPACITY).0
     }
 
     #[inline(always)]
@@ -143,7 +143,7 @@ pub struct NoTrace;
 impl Tracer for NoTrace {
     const ENABLED: bool = false;
 
-    fn understudy(&self) -> Self {
+    fn warm_up_instance(&self) -> Self {
         NoTrace
     }
 }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn discard_forgets_what_was_taken_since_the_latest_flush() {
+    fn discard_drops_stamps_since_the_latest_flush() {
         let (mut trace, mut drain) = Trace::new(64);
         trace.stamp(Hop::T2, CommandId(Sequence(1)));
         trace.flush();
@@ -248,27 +248,27 @@ mod tests {
     }
 
     #[test]
-    fn an_understudys_stamps_reach_nobody_and_take_nobodys_room() {
+    fn warm_up_stamps_are_discarded() {
         let (mut trace, mut drain) = Trace::new(16);
-        let mut understudy = trace.understudy();
+        let mut warm_up_instance = trace.warm_up_instance();
         trace.stamp(Hop::T2, CommandId(Sequence(1)));
         // Like a warm-up, repeated far beyond the capacity of its ring.
-        for sequence in 0..10 * UNDERSTUDY_CAPACITY as u64 {
-            for _ in 0..REHEARSED {
-                understudy.stamp(Hop::T2, CommandId(Sequence(100 + sequence)));
+        for sequence in 0..10 * WARM_UP_CAPACITY as u64 {
+            for _ in 0..WARM_UP_STAMPS {
+                warm_up_instance.stamp(Hop::T2, CommandId(Sequence(100 + sequence)));
             }
-            understudy.discard();
+            warm_up_instance.discard();
         }
-        assert_eq!(understudy.dropped(), 0, "what is discarded takes no room");
+        assert_eq!(warm_up_instance.dropped(), 0, "what is discarded takes no room");
         trace.flush();
-        understudy.flush();
+        warm_up_instance.flush();
         assert_eq!((sequences(&mut drain), trace.dropped()), (vec![1], 0));
-        drop(understudy);
+        drop(warm_up_instance);
         assert!(!drain.is_disconnected(), "the tracer is still there");
     }
 
     /// Maximum number of stamps of a warm-up: a quarter of its ring.
-    const REHEARSED: usize = UNDERSTUDY_CAPACITY / 4;
+    const WARM_UP_STAMPS: usize = WARM_UP_CAPACITY / 4;
 
     #[test]
     fn an_ordered_reading_is_not_before_one_that_preceded_it() {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn no_trace_is_nothing() {
+    fn no_trace_records_nothing() {
         assert_eq!(size_of::<NoTrace>(), 0);
         assert_eq!(one_cycle(&mut NoTrace), 0);
         const { assert!(!NoTrace::ENABLED && Trace::ENABLED) };

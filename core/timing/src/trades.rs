@@ -33,7 +33,7 @@ impl Trade {
     }
 
     /// True when every hop from the feed handler's read to the order's write is known.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         [Hop::T7, Hop::T8, Hop::T9, Hop::T10, Hop::T11, Hop::T12w, Hop::T12]
             .into_iter()
             .all(|hop| self.at(hop).is_some())

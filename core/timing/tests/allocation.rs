@@ -38,7 +38,7 @@ fn trade(trace: &mut Trace, number: u64, tsc: &mut u64) {
     trace.flush();
 }
 
-/// A joiner whose tables hold `capacity` each, after 1,000 trades of 22 ticks that settle after 1,000
+/// A joiner whose tables hold `capacity` each, after 1,000 trades of 22 ticks that finalise after 1,000
 /// ticks. Fails if it allocates after its creation.
 fn joined(capacity: usize) -> Joiner {
     let config = JoinerConfig {
@@ -67,14 +67,14 @@ fn joined(capacity: usize) -> Joiner {
 #[test]
 fn neither_tracer_nor_joiner_allocates_after_creation() {
     let before = thread_allocations();
-    let roomy = joined(128);
+    let large = joined(128);
     assert!(thread_allocations() > before, "creating one does allocate, and is counted");
-    assert_eq!(roomy.proofs().map(|proof| proof.messages), [1_000; 3]);
-    assert!(roomy.proofs().iter().all(|proof| proof.holds()));
-    assert_eq!((roomy.counters().tokens.complete, roomy.counters().tokens.displaced), (1_000, 0));
+    assert_eq!(large.checks().map(|check| check.messages), [1_000; 3]);
+    assert!(large.checks().iter().all(|check| check.holds()));
+    assert_eq!((large.counters().tokens.complete, large.counters().tokens.displaced), (1_000, 0));
 
-    let tight = joined(16);
-    assert!(tight.counters().tokens.displaced > 900);
-    assert_eq!(tight.counters().tokens.settled(), 1_000);
-    assert!(tight.proofs().iter().all(|proof| proof.holds()));
+    let small = joined(16);
+    assert!(small.counters().tokens.displaced > 900);
+    assert_eq!(small.counters().tokens.finalised(), 1_000);
+    assert!(small.checks().iter().all(|check| check.holds()));
 }

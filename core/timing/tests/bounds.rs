@@ -1,6 +1,6 @@
 //! Behaviour at the bounds of tables, age and observers, and with late or repeated stamps.
 
-use crate::story::{ONE_TRADE, SMALL, joiner, record, rings};
+use crate::scenario::{ONE_TRADE, SMALL, joiner, record, rings};
 use tickpath_timing::{Calibration, ENGINES_MAX, FEEDS_MAX, Joiner, JoinerConfig, Stamp, Trace, Tracer};
 use tickpath_types::Nanos;
 
@@ -9,20 +9,20 @@ fn take(joiner: &mut Joiner, lines: &[&str]) {
 }
 
 #[test]
-fn a_full_table_settles_its_oldest_and_counts_it() {
+fn a_full_table_finalises_its_oldest_entry() {
     let mut joiner = joiner(SMALL);
     for sequence in 1..=16 {
         take(&mut joiner, &[&format!("T4 m{sequence} {sequence}")]);
     }
-    assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.settled()), (0, 0));
+    assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.finalised()), (0, 0));
     take(&mut joiner, &["T4 m17 17"]);
-    assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.settled()), (1, 1));
+    assert_eq!((joiner.counters().markets.displaced, joiner.counters().markets.finalised()), (1, 1));
     // The slot of message 1 is reused; its further stamps are those of a message without a beginning.
     take(&mut joiner, &["T5 m2 20", "T5 m17 30"]);
     joiner.finish();
     let report = joiner.report();
     assert_eq!(report.row("T4_T5").unwrap().summary.count, 2);
-    assert_eq!(report.counters.markets.settled(), 17);
+    assert_eq!(report.counters.markets.finalised(), 17);
     assert_eq!(report.counters.markets.displaced, 1);
 }
 
@@ -38,7 +38,7 @@ fn commands_and_tokens_have_the_same_bound() {
 }
 
 #[test]
-fn a_parent_that_was_pushed_out_is_counted() {
+fn a_displaced_parent_is_counted() {
     let mut joiner = joiner(SMALL);
     take(&mut joiner, &["T7 m1f0 10", "T9 m1f0e0 20", "o1.1 <- m1f0e0", "T10 o1.1 30", "T12 o1.1 40"]);
     for sequence in 2..=17 {
@@ -50,22 +50,22 @@ fn a_parent_that_was_pushed_out_is_counted() {
 }
 
 #[test]
-fn messages_settle_at_half_the_age_and_tokens_at_the_age() {
+fn messages_finalise_at_half_the_age_and_tokens_at_the_age() {
     let mut joiner = joiner(SMALL);
     joiner.handle_timeout(10_000);
     take(&mut joiner, &["T4 m1 10000", "T3 c1 10000", "T1 o1.1 10000"]);
-    let settled = |joiner: &Joiner| {
+    let finalised = |joiner: &Joiner| {
         let counters = joiner.counters();
-        (counters.markets.settled(), counters.commands.settled(), counters.tokens.settled())
+        (counters.markets.finalised(), counters.commands.finalised(), counters.tokens.finalised())
     };
     joiner.handle_timeout(10_500);
-    assert_eq!(settled(&joiner), (0, 0, 0));
+    assert_eq!(finalised(&joiner), (0, 0, 0));
     joiner.handle_timeout(10_501);
-    assert_eq!(settled(&joiner), (1, 1, 0));
+    assert_eq!(finalised(&joiner), (1, 1, 0));
     joiner.handle_timeout(11_000);
-    assert_eq!(settled(&joiner), (1, 1, 0));
+    assert_eq!(finalised(&joiner), (1, 1, 0));
     joiner.handle_timeout(11_001);
-    assert_eq!(settled(&joiner), (1, 1, 1));
+    assert_eq!(finalised(&joiner), (1, 1, 1));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_stamp_within_the_age_is_joined_and_one_after_it_is_late() {
     let report = joiner.report();
     assert_eq!(report.row("T4_T5").unwrap().summary.count, 1);
     assert_eq!(report.counters.late, 3);
-    assert_eq!(report.counters.markets.settled(), 2);
+    assert_eq!(report.counters.markets.finalised(), 2);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn the_first_of_two_stamps_counts() {
 }
 
 #[test]
-fn observers_beyond_the_bound_are_counted_and_not_followed() {
+fn observers_beyond_the_bound_are_counted_only() {
     let mut joiner = joiner(SMALL);
     // Bits that a foreign trace may have: debug builds refuse to make such an id.
     let with_observer = |feed: u64, engine: u64| {
@@ -126,7 +126,7 @@ fn observers_beyond_the_bound_are_counted_and_not_followed() {
 }
 
 #[test]
-fn records_of_nobody_and_unknown_times_are_harmless() {
+fn unrecognised_records_and_unknown_times_are_ignored() {
     let mut joiner = joiner(SMALL);
     joiner.handle_stamp(Stamp([0, 5]));
     joiner.handle_stamp(Stamp([u64::MAX, u64::MAX]));
@@ -134,12 +134,12 @@ fn records_of_nobody_and_unknown_times_are_harmless() {
     joiner.finish();
     let report = joiner.report();
     assert_eq!((report.counters.unrecognised, report.counters.records), (2, 4));
-    assert_eq!(report.counters.markets.settled(), 0, "time 0 is not known");
+    assert_eq!(report.counters.markets.finalised(), 0, "time 0 is not known");
     assert_eq!(report.row("match").unwrap().summary.above, 1);
 }
 
 #[test]
-fn ids_may_start_again_after_finish() {
+fn ids_may_restart_after_finish() {
     let mut joiner = joiner(SMALL);
     take(&mut joiner, &["T4 m1 100", "T5 m1 110"]);
     joiner.finish();
@@ -162,20 +162,20 @@ fn rings_are_drained_and_their_drops_counted() {
     }
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 5, 100), 5);
-    // Three records wait: nothing settles before they are read, at any time.
+    // Three records wait: nothing finalises before they are read, at any time.
     trace.stamp_at(tickpath_timing::Hop::T3, command(1), 130);
     trace.flush();
     assert_eq!(joiner.drain(&mut rings, 3, 9_000), 3);
-    assert_eq!(joiner.counters().commands.settled(), 0);
+    assert_eq!(joiner.counters().commands.finalised(), 0);
     assert_eq!(joiner.drain(&mut rings, 3, 9_000), 1);
-    assert_eq!(joiner.counters().commands.settled(), 5, "those that were entered at 100");
+    assert_eq!(joiner.counters().commands.finalised(), 5, "those that were entered at 100");
     assert_eq!(joiner.counters().dropped, 2);
     joiner.finish();
     assert_eq!(joiner.report().row("T2_T3").unwrap().summary.max_ns, 30);
 }
 
 #[test]
-fn the_first_round_is_not_old_whatever_the_counter_reads() {
+fn the_first_round_finalises_nothing() {
     let config = JoinerConfig { age: Nanos::from_millis(250), ..SMALL };
     let mut joiner = Joiner::new(config, Calibration::identity());
     let start = 1 << 50;
@@ -190,11 +190,11 @@ fn the_first_round_is_not_old_whatever_the_counter_reads() {
     trace.stamp_at(tickpath_timing::Hop::T2, command, start);
     trace.flush();
     joiner.drain(&mut rings, 8, start + 1);
-    assert_eq!((joiner.counters().late, joiner.counters().commands.settled()), (0, 0));
+    assert_eq!((joiner.counters().late, joiner.counters().commands.finalised()), (0, 0));
 }
 
 #[test]
-fn a_live_view_shows_what_happened_since_the_last_look() {
+fn a_live_view_covers_the_time_since_the_last_view() {
     let mut joiner = joiner(JoinerConfig { age: Nanos(0), ..SMALL });
     rings(ONE_TRADE).concat().into_iter().for_each(|stamp| joiner.handle_stamp(stamp));
     joiner.handle_timeout(1_000_000_000);

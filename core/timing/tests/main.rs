@@ -3,5 +3,5 @@
 
 mod allocation;
 mod bounds;
-mod stories;
-mod story;
+mod scenarios;
+mod scenario;

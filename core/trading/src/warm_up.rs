@@ -82,7 +82,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         };
         let limits = desk.instruments().iter().map(|instrument| desk.risk().limits(instrument.id).copied());
         let limits: Option<Vec<_>> = limits.collect();
-        let tracer = engine.tracer().understudy();
+        let tracer = engine.tracer().warm_up_instance();
         let engine = TradeEngine::new(&config, desk.instruments(), &limits?, instance, tracer).ok()?;
         Some(WarmUpEngine { engine, instrument, step: 0, user_ref_max })
     }

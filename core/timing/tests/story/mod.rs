@@ -11,7 +11,7 @@ use tickpath_timing::{
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-/// Tables of 16; messages settle after 500 ns and tokens after 1,000.
+/// Tables of 16; messages finalise after 500 ns and tokens after 1,000.
 pub const SMALL: JoinerConfig =
     JoinerConfig { market_capacity: 16, command_capacity: 16, token_capacity: 16, age: Nanos(1_000) };
 
@@ -41,7 +41,7 @@ pub fn check(text: &str, expected: &str) {
             [row.name.to_owned(), row.summary.count.to_string(), row.summary.mean_ns.to_string()]
         });
         assert_eq!(rows.collect::<Vec<_>>(), expected, "interleaving {seed}");
-        assert!(report.proofs.iter().all(|proof| proof.holds()), "{:?}", report.proofs);
+        assert!(report.checks.iter().all(|check| check.holds()), "{:?}", report.checks);
     }
 }
 

@@ -1,11 +1,11 @@
 //! Scenarios: stamps of whole trades in any interleaving, and their exact times.
 
-use crate::story;
-use crate::story::{ONE_TRADE, check, interleave, report, report_of, rings};
+use crate::scenario;
+use crate::scenario::{ONE_TRADE, check, interleave, report, report_of, rings};
 use tickpath_timing::{Hop, Pair, Span};
 
 #[test]
-fn one_trade_comes_to_exact_times_in_any_interleaving() {
+fn one_trade_has_exact_times_in_any_interleaving() {
     check(
         ONE_TRADE,
         "tick_to_trade               1 1130
@@ -47,11 +47,11 @@ fn one_trade_comes_to_exact_times_in_any_interleaving() {
 }
 
 #[test]
-fn the_sum_of_hops_is_the_span_and_says_on_how_many_messages() {
+fn the_sum_of_hops_is_the_span() {
     let report = report(ONE_TRADE);
-    let proofs = report.proofs.map(|proof| (proof.span, proof.messages, proof.hops_ticks, proof.span_ticks));
+    let checks = report.checks.map(|check| (check.span, check.messages, check.hops_ticks, check.span_ticks));
     assert_eq!(
-        proofs,
+        checks,
         [
             (Span::TickToTrade, 1, 1_130, 1_130),
             (Span::VenueResponse, 2, 215, 215),
@@ -75,7 +75,7 @@ fn negative_times_are_counted_and_kept() {
 }
 
 #[test]
-fn what_is_missing_is_counted_by_hop() {
+fn missing_stamps_are_counted_by_hop() {
     let counters = report(ONE_TRADE).counters;
     // No feed handler read message 6; the kernel's times are optional, as are those of an untraced client.
     assert_eq!((counters.markets.complete, counters.markets.incomplete), (1, 1));
@@ -88,23 +88,23 @@ fn what_is_missing_is_counted_by_hop() {
 }
 
 #[test]
-fn a_lost_stamp_costs_its_pairs_and_no_others() {
+fn a_lost_stamp_omits_only_its_pairs() {
     let records: Vec<_> = rings(ONE_TRADE)
         .concat()
         .into_iter()
-        .filter(|stamp| *stamp != story::record("T11 o2.42 1615"))
+        .filter(|stamp| *stamp != scenario::record("T11 o2.42 1615"))
         .collect();
     let report = report_of(records);
     assert_eq!(report.row("T10_T11"), None);
     assert_eq!(report.row("T11_T12w"), None);
     assert_eq!(report.row("tick_to_trade").unwrap().summary.max_ns, 1_130);
-    assert_eq!(report.proofs[0].messages, 0, "a chain with a gap proves nothing");
-    assert_eq!(report.proofs[2].messages, 1);
+    assert_eq!(report.checks[0].messages, 0, "a chain with a gap proves nothing");
+    assert_eq!(report.checks[2].messages, 1);
     assert!(report.median_trade.is_none(), "a trade with a gap is no example");
 }
 
 #[test]
-fn each_engine_has_its_own_way_through_its_own_feed_handler() {
+fn each_engine_has_its_own_path_through_its_feed_handler() {
     check(
         "feed-0:
             T7 m8f0 100
@@ -205,7 +205,7 @@ fn one_command_may_publish_several_messages() {
 }
 
 #[test]
-fn a_stamp_that_names_another_feed_handler_than_the_link_breaks_the_proof() {
+fn a_stamp_of_another_feed_handler_fails_the_check() {
     let report = report(
         "all:
             T7 m8f0 100
@@ -219,23 +219,23 @@ fn a_stamp_that_names_another_feed_handler_than_the_link_breaks_the_proof() {
             T12w o1.1 150
             T12 o1.1 160",
     );
-    let proof = report.proofs[0];
-    assert_eq!((proof.messages, proof.mismatches), (1, 1));
-    assert_eq!((proof.hops_ticks, proof.span_ticks), (10 + 3 + 40, 60));
-    assert!(!proof.holds());
+    let check = report.checks[0];
+    assert_eq!((check.messages, check.mismatches), (1, 1));
+    assert_eq!((check.hops_ticks, check.span_ticks), (10 + 3 + 40, 60));
+    assert!(!check.holds());
     assert!(report.to_string().contains("HOPS DO NOT ADD UP for 1 of 1"));
 }
 
 #[test]
-fn the_median_trade_is_told_step_by_step() {
+fn the_median_trade_has_a_timeline() {
     let report = report_of(interleave(rings(ONE_TRADE), 7));
-    let story = report.median_trade.as_ref().unwrap();
-    assert_eq!(story.total_ns, 1_550);
-    assert_eq!(story.steps.iter().map(|step| step.duration_ns).sum::<i64>(), 1_550);
-    assert_eq!(story.steps.len(), 14);
-    assert_eq!((story.steps[5].pair, story.steps[5].start_ns), (Pair::T12wT1, 130));
-    assert_eq!(story.trigger.unwrap().sequence().0, 5);
-    assert_eq!(story.command.unwrap().0.0, 4);
+    let timeline = report.median_trade.as_ref().unwrap();
+    assert_eq!(timeline.total_ns, 1_550);
+    assert_eq!(timeline.steps.iter().map(|step| step.duration_ns).sum::<i64>(), 1_550);
+    assert_eq!(timeline.steps.len(), 14);
+    assert_eq!((timeline.steps[5].pair, timeline.steps[5].start_ns), (Pair::T12wT1, 130));
+    assert_eq!(timeline.trigger.unwrap().sequence().0, 5);
+    assert_eq!(timeline.command.unwrap().0.0, 4);
     let text = report.to_string();
     for line in [
         "2 market data messages, 2 commands and 2 order requests in 2700ns.",
@@ -252,7 +252,7 @@ fn the_median_trade_is_told_step_by_step() {
 }
 
 #[test]
-fn a_trader_alone_has_a_story_up_to_its_write() {
+fn a_trader_alone_has_a_timeline_to_its_write() {
     let trader: Vec<_> = rings(ONE_TRADE).split_off(3).concat();
     let report = report_of(trader);
     let steps: Vec<_> =

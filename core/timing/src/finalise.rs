@@ -1,8 +1,8 @@
-//! The recording of times when a message settles.
+//! The recording of times when a message finalises.
 //!
-//! Each time between two hops is recorded once, when the message settles at which both ends are known: a
+//! Each time between two hops is recorded once, when the message finalises at which both ends are known: a
 //! market data message knows its command and that command's token, a command knows its token, and a token,
-//! which settles last, knows its trigger and its command.
+//! which finalises last, knows its trigger and its command.
 
 use crate::counters::EntryCounts;
 use crate::entries::{COMMAND_HOPS, COMMAND_PAIRS, MarketEntry, TOKEN_HOPS, VENUE_HOPS};
@@ -39,13 +39,13 @@ const GATEWAY_HOPS: [Hop; 5] = [Hop::T11, Hop::T12w, Hop::T12, Hop::T7t, Hop::T8
 const RESPONSE_PAIRS: usize = COMMAND_PAIRS.len() - 1;
 
 impl Joiner {
-    pub(crate) fn settle_market(&mut self, slot: Slot) {
-        self.markets.settle(slot);
+    pub(crate) fn finalise_market(&mut self, slot: Slot) {
+        self.markets.finalise(slot);
         let mut entry = *self.markets.entry(slot);
         let mut stamps = Stamps::NONE;
         entry.venue.copy_to(VENUE_HOPS, &mut stamps);
         if let Some(command) = entry.command {
-            self.copy_cause(command, &mut stamps);
+            self.copy_command_and_token(command, &mut stamps);
         }
         self.record_pairs(VENUE_PAIRS, &stamps);
         self.record_span(Span::VenuePublish, &stamps);
@@ -63,8 +63,8 @@ impl Joiner {
         self.count_market(&entry, &stamps);
     }
 
-    pub(crate) fn settle_command(&mut self, slot: Slot) {
-        self.commands.settle(slot);
+    pub(crate) fn finalise_command(&mut self, slot: Slot) {
+        self.commands.finalise(slot);
         let entry = *self.commands.entry(slot);
         let mut stamps = Stamps::NONE;
         entry.times.copy_to(COMMAND_HOPS, &mut stamps);
@@ -78,8 +78,8 @@ impl Joiner {
         close(&mut self.counters.commands, &mut self.counters.missing, missing);
     }
 
-    pub(crate) fn settle_token(&mut self, slot: Slot) {
-        self.tokens.settle(slot);
+    pub(crate) fn finalise_token(&mut self, slot: Slot) {
+        self.tokens.finalise(slot);
         let entry = *self.tokens.entry(slot);
         let mut stamps = Stamps::NONE;
         entry.times.copy_to(TOKEN_HOPS, &mut stamps);
@@ -98,7 +98,7 @@ impl Joiner {
             self.record_span(span, &stamps);
         }
         let span = |span: Span| stamps.ticks(span.from(), span.to());
-        let [tick_to_trade, venue_response, order_round_trip] = &mut self.proofs;
+        let [tick_to_trade, venue_response, order_round_trip] = &mut self.checks;
         tick_to_trade.check(feed_to_engine.into_iter().chain(decision), span(Span::TickToTrade));
         venue_response.check(response, span(Span::VenueResponse));
         order_round_trip.check(response.into_iter().chain(wire), span(Span::OrderRoundTrip));
@@ -108,14 +108,14 @@ impl Joiner {
             command: entry.command,
             stamps,
         };
-        if trade.is_whole() {
+        if trade.is_complete() {
             self.trades.keep(trade);
         }
         self.count_token(entry.trigger, &stamps);
     }
 
     /// Copies the times of the command that caused a market data message, and of its token.
-    fn copy_cause(&mut self, command: CommandId, stamps: &mut Stamps) {
+    fn copy_command_and_token(&mut self, command: CommandId, stamps: &mut Stamps) {
         let Some(entry) = self.commands.find(command.bits()).copied() else {
             self.counters.orphans += 1;
             return;
@@ -140,7 +140,7 @@ impl Joiner {
     fn copy_trigger(&mut self, trigger: MarketId, stamps: &mut Stamps) -> [Option<i64>; 2] {
         match self.markets.find(trigger.sequence().0) {
             Some(entry) => {
-                entry.copy_way(trigger, stamps);
+                entry.copy_path(trigger, stamps);
                 let feed = entry.feeds[usize::from(trigger.feed())];
                 let engine = entry.engines[usize::from(trigger.engine())];
                 [feed.t7_t8, engine.t8_t9]
@@ -186,12 +186,12 @@ impl Joiner {
 
     fn count_market(&mut self, entry: &MarketEntry, stamps: &Stamps) {
         let mut missing = self.missing(&VENUE_HOPS, stamps);
-        for (feed, _) in (0_u8..).zip(self.seen.feeds).filter(|(_, is_seen)| *is_seen) {
+        for (feed, _) in (0_u8..).zip(self.observed.feeds).filter(|(_, is_observed)| *is_observed) {
             let mut stamps = Stamps::NONE;
             entry.copy_feed(feed, &mut stamps);
             missing |= self.missing(&[Hop::T7, Hop::T8], &stamps);
         }
-        if self.seen.engines.iter().zip(&entry.engines).any(|(is_seen, times)| *is_seen && times.t9 == 0) {
+        if self.observed.engines.iter().zip(&entry.engines).any(|(is_observed, times)| *is_observed && times.t9 == 0) {
             missing |= bit(Hop::T9);
         }
         close(&mut self.counters.markets, &mut self.counters.missing, missing);
@@ -211,7 +211,7 @@ impl Joiner {
 
     /// The missing hops, by bit: those that other messages have stamped and this one has not.
     fn missing(&self, hops: &[Hop], stamps: &Stamps) -> u32 {
-        let is_missing = |hop: &&Hop| self.seen.hops[hop.index()] && stamps.at(**hop) == 0;
+        let is_missing = |hop: &&Hop| self.observed.hops[hop.index()] && stamps.at(**hop) == 0;
         hops.iter().filter(is_missing).fold(0, |bits, hop| bits | bit(*hop))
     }
 }
@@ -241,8 +241,8 @@ mod tests {
 
     const AGE: u64 = 1_000;
 
-    /// A joiner in which an order has just settled its trigger and its command, not yet itself.
-    fn half_settled() -> (Joiner, MarketId, CommandId) {
+    /// A joiner in which an order has just finalised its trigger and its command, not yet itself.
+    fn half_finalised() -> (Joiner, MarketId, CommandId) {
         let config =
             JoinerConfig { market_capacity: 4, command_capacity: 4, token_capacity: 4, age: Nanos(AGE) };
         let mut joiner = Joiner::new(config, Calibration::identity());
@@ -266,33 +266,33 @@ mod tests {
         }
         joiner.handle_stamp(Stamp::hop(Hop::T7t, token, next()));
         joiner.handle_timeout(AGE / 2 + 100);
-        assert_eq!((joiner.counters.markets.settled(), joiner.counters.commands.settled()), (1, 1));
-        assert_eq!(joiner.counters.tokens.settled(), 0);
+        assert_eq!((joiner.counters.markets.finalised(), joiner.counters.commands.finalised()), (1, 1));
+        assert_eq!(joiner.counters.tokens.finalised(), 0);
         (joiner, trigger, command)
     }
 
     fn mismatches(mut joiner: Joiner) -> [(u64, u64); 3] {
         joiner.finish();
-        joiner.proofs().map(|proof| (proof.messages, proof.mismatches))
+        joiner.checks().map(|check| (check.messages, check.mismatches))
     }
 
     #[test]
     fn an_untouched_chain_adds_up() {
-        let (joiner, ..) = half_settled();
+        let (joiner, ..) = half_finalised();
         assert_eq!(mismatches(joiner), [(1, 0); 3]);
     }
 
     #[test]
-    fn a_trigger_that_is_overwritten_between_is_found_out() {
-        let (mut joiner, trigger, _) = half_settled();
+    fn an_overwritten_trigger_is_a_mismatch() {
+        let (mut joiner, trigger, _) = half_finalised();
         let slot = (0..4).find(|slot| joiner.markets.key(*slot) == trigger.sequence().0).unwrap();
         joiner.markets.entry_mut(slot).engines[usize::from(trigger.engine())].t9 += 1;
         assert_eq!(mismatches(joiner), [(1, 1), (1, 0), (1, 0)]);
     }
 
     #[test]
-    fn a_command_that_is_overwritten_between_is_found_out() {
-        let (mut joiner, _, command) = half_settled();
+    fn an_overwritten_command_is_a_mismatch() {
+        let (mut joiner, _, command) = half_finalised();
         let slot = (0..4).find(|slot| joiner.commands.key(*slot) == command.bits()).unwrap();
         let times = &mut joiner.commands.entry_mut(slot).times;
         *times = Default::default();

@@ -4,11 +4,11 @@ use crate::Span;
 
 /// The hops of each complete message, as recorded one by one, compared with the span from its end stamps.
 ///
-/// The hops come from three id spaces and are recorded when their own message settles; the span is taken
+/// The hops come from three id spaces and are recorded when their own message finalises; the span is taken
 /// later, from its two ends. The two agree only if every stamp was joined to the right message and was the
 /// same at each use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Proof {
+pub struct ReconciliationCheck {
     /// The span.
     pub span: Span,
     /// Messages with every hop of the span.
@@ -21,9 +21,9 @@ pub struct Proof {
     pub span_ticks: i128,
 }
 
-impl Proof {
-    pub(crate) const fn new(span: Span) -> Proof {
-        Proof { span, messages: 0, mismatches: 0, hops_ticks: 0, span_ticks: 0 }
+impl ReconciliationCheck {
+    pub(crate) const fn new(span: Span) -> ReconciliationCheck {
+        ReconciliationCheck { span, messages: 0, mismatches: 0, hops_ticks: 0, span_ticks: 0 }
     }
 
     /// True when no message disagrees and the totals are equal, exactly and in ticks. Check `messages` too:
@@ -51,17 +51,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_tick_off_is_a_mismatch_and_gaps_are_no_proof() {
-        let mut proof = Proof::new(Span::TickToTrade);
-        proof.check([Some(5), Some(-2)], Some(3));
-        proof.check([Some(5), None], Some(3));
-        proof.check([Some(5)], None);
-        assert!(proof.holds());
-        assert_eq!((proof.messages, proof.hops_ticks, proof.span_ticks), (1, 3, 3));
-        proof.check([Some(1), Some(1)], Some(3));
-        proof.check([Some(1), Some(1)], Some(1));
-        assert_eq!((proof.messages, proof.mismatches), (3, 2));
-        assert!(!proof.holds(), "although the totals agree");
-        assert_eq!(proof.hops_ticks, proof.span_ticks);
+    fn one_tick_off_is_a_mismatch_and_gaps_are_skipped() {
+        let mut check = ReconciliationCheck::new(Span::TickToTrade);
+        check.check([Some(5), Some(-2)], Some(3));
+        check.check([Some(5), None], Some(3));
+        check.check([Some(5)], None);
+        assert!(check.holds());
+        assert_eq!((check.messages, check.hops_ticks, check.span_ticks), (1, 3, 3));
+        check.check([Some(1), Some(1)], Some(3));
+        check.check([Some(1), Some(1)], Some(1));
+        assert_eq!((check.messages, check.mismatches), (3, 2));
+        assert!(!check.holds(), "although the totals agree");
+        assert_eq!(check.hops_ticks, check.span_ticks);
     }
 }
